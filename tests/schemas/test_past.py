@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from towpath.ledger.entries import Journal, Phase
 from towpath.model.nouns import NO_TOPIC_ID, LinkName
@@ -77,3 +78,5 @@ def test_configs_that_were_not_set_are_known_until_they_are_or_the_subject_is_re
         assert found.touched == frozenset(found.opened)
         found = past([entry(SET, Phase.FAILED, 1), entry(RESTORE, phase, 2)])
         assert (found.opened == {}) == (phase is Phase.DONE)
+    everything = replace(SET, name=":.:")
+    assert past([entry(everything, Phase.FAILED, 1)]).touched == frozenset()

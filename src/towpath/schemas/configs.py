@@ -18,6 +18,7 @@ from towpath.model.schemas import (
     READWRITE,
     SubjectConfig,
     SubjectName,
+    qualified,
 )
 from towpath.schemas.difference import SchemaDifference, Skip
 from towpath.schemas.observed import ObservedSchemas
@@ -117,7 +118,7 @@ class Configs:
             wanted.normalize,
             told(now),
             wanted.more,
-            now.mode,
+            now.mode if qualified(mirror).name else None,
         )
 
     def _wanted(self, name: SubjectName) -> SubjectConfig:

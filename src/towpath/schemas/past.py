@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from towpath.ledger.entries import Journal, Phase
-from towpath.model.schemas import SchemaVersion, SubjectName
+from towpath.model.schemas import SchemaVersion, SubjectName, qualified
 from towpath.schemas.steps import (
     KINDS,
     SCHEMAS,
@@ -53,7 +53,8 @@ class Past:
             if isinstance(step, RegisterSchemas):
                 self._take(step, is_done=is_done)
             elif isinstance(step, SetSubjectConfig) and not is_done:
-                self.opened[step.name] = step
+                if qualified(step.name).name:  # the mode of a whole registry is never changed
+                    self.opened[step.name] = step
             elif isinstance(step, RestoreSubject | SetSubjectConfig) and is_done:
                 self.opened.pop(step.name, None)
                 if isinstance(step, RestoreSubject):
