@@ -158,6 +158,8 @@ class World:
     changes: Sequence[RecordChange] = (NO_CHANGE,)
     """What the files of copiers say; each has one of them."""
     outside: Outside = NOTHING_OUTSIDE
+    once: dict[str, Callable[[], None]] = field(default_factory=dict)
+    """What happens before the next answer, by what was asked: the name of a method of `StandIn`."""
     made: Callable[[World], Racer] | None = None
     """Makes a copier, plain ones by default."""
 
@@ -191,8 +193,9 @@ class World:
         """Return a new copier."""
         return self.made(self) if self.made is not None else Racer(self)
 
-    def meanwhile(self) -> None:
+    def meanwhile(self, asked: str) -> None:
         """Let things happen while a copier waits for an answer."""
+        self.once.pop(asked, _nothing)()
         if self.deep < DEEP:
             self.deep += 1
             while self.rng.random() < self.restless:
@@ -286,6 +289,20 @@ class Racer:
         end, lane = self.world.records, self.lane
         return lane is not None and self.open and lane.progress.position.source == end
 
+    def run(self, until: Callable[[], object]) -> None:
+        """Go on, with all answers at once, until something is so."""
+        for _ in range(1000):
+            if until():
+                return
+            self.go_on()
+            self.connection.deliver()
+        raise AssertionError("it never came to that")
+
+    def die(self) -> None:
+        """Do nothing any more. What is under way is lost."""
+        self.busy = self.connection.is_cut = True
+        self.connection.waiting.clear()
+
     def go_on(self) -> None:
         """Do the next thing, unless an answer is still waited for."""
         if self.busy:
@@ -351,6 +368,7 @@ class Racer:
         ahead = lane.ahead(TargetOffset(said.base_offset))
         assert ahead >= 0
         reader: Any = StandIn(self.world)
+        reader.opens = False
         first = said.base_offset - ahead
         between = surplus(reader, TP, first, said.base_offset, {PRODUCER}) if ahead else None
         assert between is None, "a record of ours lies where none should be"
@@ -370,6 +388,7 @@ class StandIn:
     def __init__(self, world: World) -> None:
         self._world = world
         self._read_to = 0
+        self.opens = True
         self.topics = self.offsets = self.producers = self.cluster = self
 
     # As `Admin` has them
@@ -382,8 +401,10 @@ class StandIn:
         brokers = {each.id: each for each in self.brokers()}
         return Metadata(ClusterId("cluster"), NODE, brokers, self.describe(names))
 
-    def _all(self, tps: Iterable[TopicPartition], said: Callable[[], Any]) -> Answers[Any, Any]:
-        self._world.meanwhile()
+    def _all(
+        self, asked: str, tps: Iterable[TopicPartition], said: Callable[[], Any]
+    ) -> Answers[Any, Any]:
+        self._world.meanwhile(asked)
         return Answers(dict.fromkeys(tps, said()), {})
 
     def brokers(self) -> tuple[Broker, ...]:
@@ -393,19 +414,20 @@ class StandIn:
         self, tps: Iterable[TopicPartition], *, patience: float, leaders: object
     ) -> Answers[Any, int]:
         del patience, leaders
-        return self._all(tps, lambda: self._world.leader.start)
+        return self._all("earliest", tps, lambda: self._world.leader.start)
 
     def log_ends(
         self, tps: Iterable[TopicPartition], *, patience: float, leaders: object, epochs: object
     ) -> Answers[Any, int]:
         del patience, leaders, epochs
-        return self._all(tps, lambda: self._world.leader.end)
+        return self._all("log_ends", tps, lambda: self._world.leader.end)
 
     def states(
         self, tps: Iterable[TopicPartition], *, patience: float, leaders: object
     ) -> Answers[Any, tuple[ProducerState, ...]]:
         del patience, leaders
         return self._all(
+            "states",
             tps,
             lambda: tuple(
                 ProducerState(ProducerId(number), last, self._world.written_at, -1, epoch)
@@ -417,7 +439,7 @@ class StandIn:
         self, markers: Mapping[TopicPartition, Sequence[Marker]], *, patience: float
     ) -> Answers[TopicPartition, None]:
         del patience
-        self._world.meanwhile()
+        self._world.meanwhile("write_markers")
         lost = UnreachableError(Side.TARGET, "writing", "it was lost")
         for some in markers.values():
             if self._world.rng.random() > self._world.takes_markers:
@@ -426,13 +448,15 @@ class StandIn:
             if any(codes):
                 no = refused(Side.TARGET, f"writing markers to {TP}", codes[0])
                 return Answers({}, dict.fromkeys(markers, no))
-        self._world.meanwhile()
+        self._world.meanwhile("write_markers")
         kept = self._world.rng.random() < self._world.takes_markers
         return Answers(dict.fromkeys(markers), {}) if kept else Answers({}, {TP: lost})
 
     # As `Client` has it
 
     def fetch(self, _tp: TopicPartition, at: int, **_: object) -> Records:
+        if self.opens:
+            self._world.meanwhile("fetch")
         end = self._world.leader.end
         data = b"".join(each for each in self._world.leader.log if _last(each) >= at)
         said = Fetched(
@@ -451,7 +475,7 @@ class StandIn:
     # As `Ledger` has them
 
     def read(self, *, wanted: KeyFilter) -> list[ReadEntry]:
-        self._world.meanwhile()
+        self._world.meanwhile("read")
         fresh = self._world.ledger[self._read_to :]
         self._read_to = len(self._world.ledger)
         found = [entries.decode(*each) for each in fresh if wanted(entries.decode_key(each[0]))]
@@ -461,9 +485,13 @@ class StandIn:
         return []  # `read` begins at the first entry
 
     def append(self, made: Iterable[Entry]) -> None:
-        self._world.meanwhile()
+        self._world.meanwhile("append")
         self._world.ledger += [entries.encode(each) for each in made]
-        self._world.meanwhile()
+        self._world.meanwhile("append")
+
+
+def _nothing() -> None:
+    pass
 
 
 def _last(data: bytearray) -> int:

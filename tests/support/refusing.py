@@ -156,7 +156,7 @@ class Refusing(Racer):
             lane.level = False
             return True
         self.busy = True
-        self.world.meanwhile()
+        self.world.meanwhile("fill")
         self.busy = False
         leader = self.world.leader
         assert isinstance(leader, StrictLeader)

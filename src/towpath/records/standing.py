@@ -85,6 +85,13 @@ class Standing:
     refused: frozenset[SourceOffset] = frozenset()
     """Offsets of records that are left out, because the target refuses them."""
 
+    def agrees(self, books: PartitionBooks) -> bool:
+        """Whether the ledger still says by what records behind the position are written."""
+        start = self.position.source
+        left_out = frozenset(offset for offset in self.refused if offset >= start)
+        known = self.position.generation, self.change.digest, left_out
+        return known == (books.generation, books.change, _left_out(books, start))
+
     def become_transactional(self, why: Reason, writer: TransactionalWriter) -> None:
         """Let `writer` write in transactions.
 
@@ -131,10 +138,14 @@ def known_standing(books: PartitionBooks, at: int, change: RecordChange = NO_CHA
             reasons=opened.reasons,
             run=run,
             change=change,
-            refused=_refused(books),
+            refused=_left_out(books, opened.source_start),
         )
+    source = receipt.source_end
+    if receipt.mode is Mode.IDENTICAL:
+        # Earlier versions told of a lower source offset in the middle of a batch.
+        source = max(source, SourceOffset(receipt.target_end))
     position = Position(
-        receipt.source_end,
+        source,
         receipt.target_end,
         receipt.sequence,
         receipt.source_epoch,
@@ -158,14 +169,13 @@ def known_standing(books: PartitionBooks, at: int, change: RecordChange = NO_CHA
         change=change,
         changed=books.changed,
         tally=receipt.tally,
-        refused=_refused(books),
+        refused=_left_out(books, source),
         abandoned=tuple(each for each in books.standing if is_abandoned(each.at, at)),
     )
 
 
-def _refused(books: PartitionBooks) -> frozenset[SourceOffset]:
+def _left_out(books: PartitionBooks, start: SourceOffset) -> frozenset[SourceOffset]:
     """Return the offsets that decisions leave out, from where copying goes on."""
-    start = books.receipt.source_end if books.receipt is not None else SourceOffset(0)
     return frozenset(
         SourceOffset(offset)
         for each in books.refused

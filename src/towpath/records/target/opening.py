@@ -7,7 +7,7 @@ passed over, not sent again.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
@@ -132,6 +132,7 @@ class Opener:
         answers: Openings = {}
         self._read()  # first, so that the state of the target is newer than every receipt
         self._define(wanted)
+        generations = {a: self._books.of(a.source).generation for a in wanted}
         states, failed = observed(self._admin, wanted)
         answers |= failed
         wanted = [assignment for assignment in wanted if assignment.source not in answers]
@@ -139,37 +140,40 @@ class Opener:
         self._let_go_of_offsets([a for a in wanted if a.source not in answers], answers)
         left = [a for a in wanted if a.source not in answers]
         claimed = self._take_over(left, states, answers)
+        generations |= {a: claim.generation for a, claim in claimed.items()}
         for assignment in wanted:
             books = self._known(assignment)
             if books is not None and assignment.source not in answers:
                 try:
                     state, mine = states[assignment.target], assignment in claimed
-                    standing = self._resume(assignment, books, state, claimed=mine)
+                    seen_at = generations[assignment]
+                    standing = self._resume(assignment, books, state, seen_at, claimed=mine)
                     standing.leader = state.leader
                     answers[assignment.source] = standing
                 except TowpathError as error:
                     answers[assignment.source] = error
-        self._name_others(wanted, answers)
+        self._check_passed(wanted, answers)
         return answers
 
-    def _name_others(self, wanted: Iterable[Assignment], answers: Openings) -> None:
-        """Tell by which other changes identical records behind a position may have been made.
+    def _check_passed(self, wanted: Iterable[Assignment], answers: Openings) -> None:
+        """Make sure that records behind a position are counted by all that they were written by.
 
-        A change stands in the ledger before its first record is in the log, so the ledger is read
-        again now.
+        What a generation, a decision to leave records out, or a change is, stands in the ledger
+        before the first record that goes by it is in the log. So the ledger is read again behind
+        the log (docs/decisions/0040).
         """
-        found = [
-            (a, standing)
+        found = {
+            a: standing
             for a in wanted
-            if isinstance(standing := answers.get(a.source), Standing)
-            and standing.passed
-            and standing.mode is Mode.IDENTICAL
-        ]
+            if isinstance(standing := answers.get(a.source), Standing) and standing.passed
+        }
         if found:
             self._read()
-        for a, standing in found:
+        for a, standing in found.items():
             books = self._known(a)
-            if books is not None:
+            if books is None or not standing.agrees(books):
+                answers[a.source] = overtaken(a)
+            elif standing.mode is Mode.IDENTICAL:
                 standing.others = self._books.other_changes_of(books, standing.change)
 
     def _read(self) -> None:
@@ -237,8 +241,8 @@ class Opener:
         wanted: list[Assignment],
         states: dict[TopicPartition, TargetState],
         answers: Openings,
-    ) -> Collection[Assignment]:
-        """Take over mapped partitions to which earlier copiers may still write. Returns them."""
+    ) -> Mapping[Assignment, Receipt]:
+        """Take over partitions to which earlier copiers may still write. Returns the claims."""
         known = {a: books for a in wanted if (books := self._known(a)) is not None}
         due = [self._generations.due(a, books, states[a.target]) for a, books in known.items()]
         fenced = {t.work: t for t in self._generations.fence([t for t in due if t is not None])}
@@ -264,17 +268,35 @@ class Opener:
             )
             states[a.target] = replace(seen[a.target], fenced_at=left)
             self._generations.taken(a, claim)
-        return claims.keys()
+        return claims
 
     def _resume(
-        self, a: Assignment, books: PartitionBooks, state: TargetState, *, claimed: bool
+        self,
+        a: Assignment,
+        books: PartitionBooks,
+        state: TargetState,
+        generation: int,
+        *,
+        claimed: bool,
     ) -> Standing:
+        """Return where a partition stands.
+
+        Args:
+            a: The partition.
+            books: What the ledger knows of it.
+            state: The state of the target partition.
+            generation: The latest one when the state was asked for. Under a later one, a leader
+                that has seen no record of it takes any sequence.
+            claimed: The generation is claimed by us.
+        """
         if self._fences.needed(a, books):
             require_no_fence(a, books, state)
             return self._resume_fenced(a, books, state)
         assert books.opened is not None  # noqa: S101  # by `_known`
         if books.pending and not claimed and self._generations.fenceless(a, books, state):
             self._leave_out_later(a, books, state)
+        if books.generation != generation:
+            raise overtaken(a)
         standing = known_standing(books, self._read_at, self._books.change_of(books))
         if books.receipt is None and books.opened.mode is Mode.IDENTICAL:
             standing.front = _front(books.opened.target_start, state)
