@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from tests.support.logs import Log, Seen, cut
 from towpath.model.nouns import ClusterId, SourceOffset, TopicId, TopicName
+from towpath.segments.format.batches_writer import BatchesObject
 from towpath.segments.format.footer import SegmentFooter, SegmentHead
 from towpath.segments.format.parquet_writer import (
     ParquetObject,
@@ -34,7 +35,7 @@ def head(start: int, partition: int = 3) -> SegmentHead:
     )
 
 
-def buffer(data: bytes) -> Buffer:
+def buffer(data: bytes | bytearray) -> Buffer:
     return np.frombuffer(bytearray(data), np.uint8)
 
 
@@ -55,6 +56,21 @@ def written(
     footer = writer.close(SourceOffset(end))
     assert target.close() == len(out.getvalue())
     return out.getvalue(), footer
+
+
+def written_whole(
+    log: Log, start: int = 0, end: int | None = None, sizes: Sequence[int] = (), part: int = 1
+) -> tuple[bytes, SegmentFooter]:
+    """Return an object of whole batches with the segment [start, end) of a log, and its footer."""
+    end = log.end if end is None else end
+    out = io.BytesIO()
+    target = BatchesObject(lambda: out, part)
+    writer = target.segment(head(start), end=SourceOffset(end))
+    for data in cut(log, sizes):
+        writer.take(buffer(data), 0, len(data), log.aborted)
+    footer = writer.close(SourceOffset(end))
+    size = target.close()
+    return out.getvalue()[:size], footer
 
 
 def seen(batches: Iterable[pa.RecordBatch]) -> list[Seen]:

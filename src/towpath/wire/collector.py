@@ -135,19 +135,27 @@ class Collector:
     def drain(self) -> pa.RecordBatch:
         """Return the collected records, with the schema `columns.COLLECTED`.
 
-        They are valid until `clear`, which must be called before anything else is collected.
+        They are valid until `clear`, which must be called before anything else is collected; if it
+        lets the arrays go, for ever.
         """
         nulls = self._state[collecting.NULLS : collecting.NULLS + 3]
         return self._columns.batch(self.rows, self.headers, nulls, self._buffers)
 
-    def clear(self) -> None:
-        """Release the records that `drain` returned."""
+    def clear(self, *, let_go: bool = False) -> None:
+        """Forget the records that `drain` returned.
+
+        Args:
+            let_go: Whether they are still in use, so that their arrays must not be used again.
+        """
         state = self._state
         self._records += self.rows
         state[collecting.ROWS] = state[collecting.HEADERS] = 0
         state[collecting.NULLS :] = 0
         self._set_bounds()
-        self._columns.clear()
+        if let_go:
+            self._columns = ColumnArrays()
+        else:
+            self._columns.clear()
         self._buffers = []
         self.waiting = 0
 

@@ -18,13 +18,14 @@ from tests.support.segments import TINY, buffer, head, seen, written
 from towpath.model.errors import CorruptBatchError, CorruptSegmentError, NewerSegmentError
 from towpath.model.nouns import SegmentFormat, SourceOffset
 from towpath.segments.format.footer import SegmentFooter
-from towpath.segments.format.parquet_reader import ParquetObjectReader, Wanted
+from towpath.segments.format.parquet_reader import ParquetObjectReader
 from towpath.segments.format.parquet_writer import (
     FORMAT_KEY,
     ParquetObject,
     ParquetOptions,
     ParquetSegmentWriter,
 )
+from towpath.segments.format.wanted import Wanted
 from towpath.segments.model import GapKind, SegmentPlace
 from towpath.wire.batch import CONTROL, TRANSACTIONAL
 from towpath.wire.digest import Digest, digest_batches

@@ -7,7 +7,7 @@ JSON, among the key/values of a Parquet file, so that other programs can read it
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -15,6 +15,7 @@ from towpath.model.digest import Digest
 from towpath.model.nouns import ClusterId, SegmentFormat, SourceOffset, TopicId, TopicName
 from towpath.segments.format.gaps import Gaps
 from towpath.segments.model import STREAMING, Segment, SegmentPlace
+from towpath.wire.aborted import Aborted
 
 VERSION = 1
 """Version of the format that this program writes. It reads this one and all older ones."""
@@ -54,6 +55,8 @@ class SegmentPart:
         at: Position of its first byte in the object.
         min_time: Lowest timestamp in ms; None if no record has one.
         max_time: Highest timestamp in ms.
+        aborted: Producer id and first offset of each aborted transaction among its batches, as if
+            it were a fetch response; empty for a row group, which has no aborted records.
     """
 
     first: SourceOffset
@@ -64,6 +67,7 @@ class SegmentPart:
     at: int
     min_time: int | None
     max_time: int | None
+    aborted: Aborted = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,7 +82,6 @@ class SegmentFooter:
         gaps: The offsets without a record.
         parts: Row groups of the segment, or stretches of whole batches, in order.
         first_row_group: The number of its first row group in the object; 0 for whole batches.
-        aborted: Producer id and first offset of aborted transactions among whole batches.
         created: When the segment was written, in ms.
     """
 
@@ -89,7 +92,6 @@ class SegmentFooter:
     gaps: Gaps
     parts: tuple[SegmentPart, ...]
     first_row_group: int = 0
-    aborted: tuple[tuple[int, int], ...] = ()
     created: int
 
     @property
@@ -136,9 +138,8 @@ class SegmentFooter:
             # JSON numbers beyond 2^53 lose digits in many programs.
             "digest": [self.digest.records, *(str(n) for n in _sums(self.digest))],
             "gaps": self.gaps.packed(),
-            "parts": [[*_numbers(part)] for part in self.parts],
+            "parts": [_numbers(part) for part in self.parts],
             "first_row_group": self.first_row_group,
-            "aborted": [list(pair) for pair in self.aborted],
             "created": self.created,
         }
 
@@ -160,7 +161,6 @@ class SegmentFooter:
                 gaps=Gaps.unpacked(told["gaps"]),
                 parts=tuple(_part(numbers) for numbers in told["parts"]),
                 first_row_group=int(told["first_row_group"]),
-                aborted=tuple((first, second) for first, second in told["aborted"]),
                 created=int(told["created"]),
             )
         except (KeyError, TypeError) as error:
@@ -189,16 +189,30 @@ def _sums(digest: Digest) -> tuple[int, int]:
     return digest.unordered, digest.ordered
 
 
-def _numbers(part: SegmentPart) -> Sequence[int | str | None]:
-    return (
-        part.first, part.last, part.records, part.size, str(part.hash), part.at, part.min_time,
+def _numbers(part: SegmentPart) -> list[Any]:
+    return [
+        part.first,
+        part.last,
+        part.records,
+        part.size,
+        str(part.hash),
+        part.at,
+        part.min_time,
         part.max_time,
-    )  # fmt: skip
+        *([[list(pair) for pair in part.aborted]] if part.aborted else []),
+    ]
 
 
-def _part(numbers: Sequence[Any]) -> SegmentPart:
-    first, last, records, size, hashed, at, low, high = numbers
+def _part(numbers: list[Any]) -> SegmentPart:
+    first, last, records, size, hashed, at, low, high, *rest = numbers
     return SegmentPart(
-        first=first, last=last, records=records, size=size, hash=int(hashed), at=at, min_time=low,
+        first=first,
+        last=last,
+        records=records,
+        size=size,
+        hash=int(hashed),
+        at=at,
+        min_time=low,
         max_time=high,
-    )  # fmt: skip
+        aborted=tuple((producer, offset) for producer, offset in rest[0]) if rest else (),
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,6 +17,20 @@ from towpath.wire.sifting import sift
 _MAGIC_AT = 16
 
 
+class CollectedBatches(NamedTuple):
+    """Batches that were collected.
+
+    Attributes:
+        buffer: Where they are, one behind the other.
+        table: The batches, as `batch.scan` found them.
+        kinds: What each of them holds (`wire/sifting.py`).
+    """
+
+    buffer: Buffer
+    table: Table
+    kinds: Table
+
+
 def collect(
     collector: Collector,
     buffer: Buffer,
@@ -23,7 +38,7 @@ def collect(
     end: int,
     aborted: Aborted = (),
     left_out: Collection[int] = (),
-) -> Iterator[tuple[Buffer, Table]]:
+) -> Iterator[CollectedBatches]:
     """Collect the batches between two positions, some at a time.
 
     Records before the collector's next offset, and those from its end on, are left out.
@@ -37,7 +52,7 @@ def collect(
         left_out: Producer ids whose records are filtered out.
 
     Yields:
-        The batches that were just collected, as `batch.scan` found them, and what they lie in.
+        The batches that were just collected.
 
     Raises:
         CorruptBatchError: A batch is damaged; those before it were collected.
@@ -59,14 +74,14 @@ def collect(
 
 def _collect(
     collector: Collector, buffer: Buffer, table: Table, kinds: Table
-) -> Iterator[tuple[Buffer, Table]]:
+) -> Iterator[CollectedBatches]:
     wanted = (table[:, LAST] >= collector.expected) & (table[:, BASE] < collector.end)
     table, kinds, done = table[wanted], kinds[wanted], 0
     try:
         for opened, told in open_some(buffer, table, kinds):
             collector.add(opened, told)
             done += len(told)
-            yield buffer, table[done - len(told) : done]
+            yield CollectedBatches(buffer, table[done - len(told) : done], told[:, 0])
     except CorruptBatchError:
         if len(table) == 1:
             raise

@@ -4,69 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import xxhash
 
 from towpath.model.errors import CorruptSegmentError, NewerSegmentError
 from towpath.model.foreign import foreign
+from towpath.model.nouns import SourceOffset
 from towpath.segments.format.footer import VERSION, SegmentFooter, SegmentPart, read_footers
+from towpath.segments.format.packing import pack_rows
 from towpath.segments.format.parquet_writer import FORMAT_KEY, SEGMENTS_KEY
-from towpath.segments.format.schema import ARCHIVED, OFFSET, TIMESTAMP, TIMESTAMP_RAW, to_millis
-from towpath.wire.batch import NO_END, Mask
+from towpath.segments.format.parts import PackedBatches
+from towpath.segments.format.schema import ARCHIVED, OFFSET, TIMESTAMP, TIMESTAMP_RAW
+from towpath.segments.format.wanted import ALL, Wanted
+from towpath.wire.codec import NONE
 
 _AT_ONCE = 8 << 20
 """Bytes of rows that are decoded at once."""
 _PIECE = 1 << 20
-_NEVER = -NO_END - 1
-
-
-@dataclass(frozen=True, slots=True)
-class Wanted:
-    """Which records are read.
-
-    Attributes:
-        first: The first offset.
-        end: The offset after the last one.
-        since: The earliest timestamp in ms.
-        until: The timestamp in ms after the latest one.
-    """
-
-    first: int = 0
-    end: int = NO_END
-    since: int = _NEVER
-    until: int = NO_END
-
-    @property
-    def at_any_time(self) -> bool:
-        """Whether timestamps do not matter."""
-        return self.since == _NEVER and self.until == NO_END
-
-    def meets(self, part: SegmentPart) -> bool:
-        """Whether a part may have such records."""
-        if part.last < self.first or part.first >= self.end:
-            return False
-        if self.at_any_time:
-            return True
-        if part.min_time is None or part.max_time is None:
-            return False
-        return part.max_time >= self.since and part.min_time < self.until
-
-    def mask(self, rows: pa.RecordBatch) -> Mask:
-        """Return which of some rows are wanted. A record without a time is at no time."""
-        offsets = np.asarray(rows.column(OFFSET))
-        mask: Mask = (offsets >= self.first) & (offsets < self.end)
-        if not self.at_any_time:
-            times = to_millis(rows)
-            mask &= (times >= self.since) & (times < self.until) & (times != -1)
-        return mask
-
-
-ALL = Wanted()
 
 
 class ParquetObjectReader:
@@ -129,6 +86,25 @@ class ParquetObjectReader:
         for index, part in enumerate(footer.parts):
             if wanted.meets(part):
                 yield from self._row_group(footer.first_row_group + index, part, wanted, names)
+
+    def batches(
+        self, footer: SegmentFooter, wanted: Wanted = ALL, codec: int = NONE
+    ) -> Iterator[PackedBatches]:
+        """Yield the records of a segment as record batches, at their own offsets.
+
+        A batch has no holes, so that lanes send it on unopened.
+
+        Args:
+            footer: The segment.
+            wanted: Which records.
+            codec: Number of the codec of the batches.
+
+        Raises:
+            CorruptSegmentError: The object is damaged.
+        """
+        for rows in self.rows(footer, wanted):
+            last = rows.column(OFFSET)[-1].as_py()
+            yield PackedBatches(pack_rows(rows, codec, apart=True), SourceOffset(last + 1))
 
     def check(self, footer: SegmentFooter) -> None:
         """Read the bytes of a segment's row groups, and compare their hashes.

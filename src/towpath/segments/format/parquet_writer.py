@@ -7,14 +7,12 @@ differ a dictionary costs three times their bytes, and a value would stand in th
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-import xxhash
 
 from towpath import __version__
 from towpath.model.clock import now_ms
@@ -41,6 +39,7 @@ from towpath.segments.format.schema import (
     WRITTEN,
     archived,
 )
+from towpath.segments.format.sink import HashedSink, Sink
 from towpath.segments.model import GapKind
 from towpath.wire.aborted import Aborted
 from towpath.wire.batch import NO_END, Buffer
@@ -52,13 +51,6 @@ _PLAIN = [HEADER_KEY, HEADER_VALUE, TIMESTAMP_TYPE, PARTITION, LEADER_EPOCH, SCH
 _COUNTED = [OFFSET, TIMESTAMP, TIMESTAMP_TYPE, PARTITION, LEADER_EPOCH, SCHEMA_ID]
 _HEADERS_A_ROW = 4
 """A row group also ends when it has so many headers for each row that it may have."""
-
-
-class Sink(Protocol):
-    """Where the bytes of an object go, in order: a file, or a writer of a store."""
-
-    def write(self, data: bytes | memoryview, /) -> object:
-        """Append bytes, which may be used again after the call."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +89,7 @@ class ParquetObject:
         """
         self.options = options or ParquetOptions()
         self._begin = begin
-        self._sink: _Counted | None = None
+        self._sink: HashedSink | None = None
         self._writer: Any = None
         self._footers: list[SegmentFooter] = []
         self._row_groups = 0
@@ -115,12 +107,23 @@ class ParquetObject:
     def put(self, rows: pa.RecordBatch) -> tuple[int, int, int]:
         """Write a row group. Returns the position, the size and the hash of its bytes."""
         if self._sink is None:
-            self._sink = _Counted(self._begin())
+            self._sink = HashedSink(self._begin())
             self._writer = _writer(self._sink, self.options)
         at = self._sink.mark()
         self._writer.write_table(pa.Table.from_batches([rows]), len(rows))
         self._row_groups += 1
         return at, self._sink.size - at, self._sink.hash
+
+    def segment(
+        self,
+        head: SegmentHead,
+        *,
+        end: SourceOffset | None = None,
+        left_out: Collection[int] = (),
+        whole: bool = False,
+    ) -> ParquetSegmentWriter:
+        """Begin a segment; `ParquetSegmentWriter` tells what the arguments are."""
+        return ParquetSegmentWriter(self, head, end=end, left_out=left_out, whole=whole)
 
     def add(self, footer: SegmentFooter) -> None:
         """Add the footer of a segment whose row groups are written."""
@@ -275,7 +278,7 @@ def footer_values(footers: Collection[SegmentFooter]) -> dict[str, str]:
     }
 
 
-def _writer(sink: _Counted, options: ParquetOptions) -> Any:
+def _writer(sink: HashedSink, options: ParquetOptions) -> Any:
     return pq.ParquetWriter(
         sink,
         WRITTEN,
@@ -290,37 +293,3 @@ def _writer(sink: _Counted, options: ParquetOptions) -> Any:
         bloom_filter_options={KEY: True} if options.bloom else None,
         store_schema=False,
     )
-
-
-class _Counted(io.RawIOBase):
-    """Counts and hashes what goes into a sink."""
-
-    def __init__(self, sink: Sink) -> None:
-        super().__init__()
-        self._sink: Sink | None = sink
-        self._hash = xxhash.xxh3_64()
-        self.size = 0
-
-    @property
-    def hash(self) -> int:
-        """Hash of all bytes since the last `mark`."""
-        return self._hash.intdigest()
-
-    def mark(self) -> int:
-        """Begin a new hash. Returns the position."""
-        self._hash.reset()
-        return self.size
-
-    def drop(self) -> None:
-        """Let nothing more go into the sink."""
-        self._sink = None
-
-    def writable(self) -> bool:
-        return True
-
-    def write(self, data: Any, /) -> int:
-        if self._sink is not None:
-            self._sink.write(data)
-        self._hash.update(data)
-        self.size += len(data)
-        return len(data)

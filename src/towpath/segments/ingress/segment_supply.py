@@ -20,8 +20,9 @@ from towpath.model.nouns import SourceOffset
 from towpath.model.reasons import Reason, ReasonCode
 from towpath.segments.format.footer import SegmentFooter
 from towpath.segments.format.gaps import Gaps
-from towpath.segments.format.parquet_reader import ParquetObjectReader, Wanted
+from towpath.segments.format.parquet_reader import ParquetObjectReader
 from towpath.segments.format.schema import OFFSET
+from towpath.segments.format.wanted import Wanted
 from towpath.segments.ingress.encoding import NO_VOIDS, encoded, nothing
 from towpath.segments.ingress.supply import Chunk, Chunks, WithheldError
 from towpath.segments.model import GapKind, PartitionId, Segment, SegmentPlace

@@ -1,0 +1,23 @@
+"""Batches that readers of segments and of broker logs hand out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from towpath.model.nouns import SourceOffset
+from towpath.wire.aborted import Aborted
+
+
+@dataclass(frozen=True, slots=True)
+class PackedBatches:
+    """Some batches of one partition, one behind the other, as in a fetch response.
+
+    Attributes:
+        data: The batches. Nobody else uses these bytes.
+        end: The offset behind the last batch.
+        aborted: Producer id and first offset of each aborted transaction among the batches.
+    """
+
+    data: bytearray
+    end: SourceOffset
+    aborted: Aborted = ()
