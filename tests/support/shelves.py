@@ -9,9 +9,9 @@ from typing import Any
 
 from tests.support.logs import Log
 from tests.support.segments import TINY, written
+from towpath.model.errors import ObjectMissingError
 from towpath.model.nouns import SegmentFormat, SourceOffset
 from towpath.segments.format.footer import SegmentFooter
-from towpath.segments.ingress.segment_supply import MissingObjectError
 from towpath.segments.model import PartitionId, Segment, SegmentPlace
 
 
@@ -43,7 +43,7 @@ class MemoryArchive:
 
     def open(self, key: str) -> Any:
         if key not in self.objects:
-            raise MissingObjectError(key)
+            raise ObjectMissingError(key, "read it")
         self.opened.append(key)
         return io.BytesIO(self.objects[key])
 

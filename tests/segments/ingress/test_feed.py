@@ -19,6 +19,7 @@ from tests.support.restoring import DAY_MS, Restoring, drawn, raced, restore_rac
 from towpath.dev.broker import LocalCluster
 from towpath.ledger.offsets import Exactness
 from towpath.model.clock import now_ms
+from towpath.model.errors import NewerSegmentError, StoreAwayError, TowpathError
 from towpath.model.nouns import Mode, SourceOffset
 from towpath.model.reasons import Reason, ReasonCode
 from towpath.segments.ingress.late import LatePolicy
@@ -88,13 +89,14 @@ def test_where_filling_costs_too_much_offsets_are_mapped(
 class Withheld:
     """Keeps a part of an archive back for some reads."""
 
-    def __init__(self, first: int, end: int, reads: int) -> None:
+    def __init__(self, first: int, end: int, reads: int, error: TowpathError | None = None) -> None:
         self.first, self.end, self.left = SourceOffset(first), SourceOffset(end), reads
+        self.error = error or WithheldError(self.first, self.end, MISSING)
 
     def __call__(self, at: SourceOffset) -> None:
         if self.first <= at < self.end and self.left:
             self.left -= 1
-            raise WithheldError(self.first, self.end, MISSING)
+            raise self.error
 
 
 def test_a_late_part_is_waited_for(target: LocalCluster, new_name: NewName) -> None:
@@ -105,6 +107,22 @@ def test_a_late_part_is_waited_for(target: LocalCluster, new_name: NewName) -> N
     assert archived.reads == [0, 28, 28], "it is read on where it was late"
     assert consume(target.bootstrap, restoring.topic) == seen(archived.records)
     assert not restoring.books().gaps
+
+
+def test_a_store_that_is_away_is_waited_for_and_other_errors_stop_a_partition(
+    target: LocalCluster, new_name: NewName
+) -> None:
+    """So a newer format, which waiting does not help, stops its own partition alone."""
+    away = StoreAwayError("s3://archive", "read it", "no answer")
+    newer = NewerSegmentError("data/x.parquet", "2", 1)
+    supplies = {
+        0: replace(numbers(70), before=Withheld(28, 42, reads=3, error=away)),
+        1: replace(numbers(70), before=Withheld(28, 42, reads=99, error=newer)),
+    }
+    restoring = Restoring(target, new_name("restored"), supplies)
+    done, stopped = restoring.run()
+    assert (done.error, done.mode, done.source_end) == ("", Mode.IDENTICAL, 70)
+    assert (stopped.error, stopped.source_end) == (str(newer), 28)
 
 
 @pytest.mark.parametrize("skip", [False, True])

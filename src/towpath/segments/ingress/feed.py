@@ -17,7 +17,12 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from towpath.cluster.data.buffers import Frame
-from towpath.model.errors import ClusterError, CorruptBatchError, TowpathError
+from towpath.model.errors import (
+    CorruptBatchError,
+    StoreAwayError,
+    StoreRefusedError,
+    TowpathError,
+)
 from towpath.model.nouns import Side, SourceOffset, TopicPartition
 from towpath.records.landing.landing import Landing
 from towpath.records.lane.lane import Lane
@@ -34,7 +39,8 @@ _STUCK = 5.0
 _LEAST_HELD = 1 << 20
 _MOST_HELD = 8 << 20
 _GIVEN_UP = 6
-"""Failures in a row after which a partition is given up, if the archive refuses to be read."""
+"""Failures in a row after which a partition is given up whose objects the store refuses. A store
+that is away is waited for, and any other error would come again."""
 
 
 @dataclass(eq=False, slots=True)
@@ -273,8 +279,8 @@ class SupplyFeed:
     def _refused(self, lane: Lane, error: TowpathError) -> None:
         """Ask again later; give up where nothing but a person can help."""
         lane.failures += 1
-        passing = isinstance(error, ClusterError) and getattr(error, "passing", True)
-        if not passing and lane.failures >= _GIVEN_UP:
+        most = _GIVEN_UP if isinstance(error, StoreRefusedError) else 1
+        if lane.failures >= most and not isinstance(error, StoreAwayError):
             lane.end(error.reason)
         else:
             lane.hinder(Side.SOURCE, error.reason)

@@ -15,7 +15,12 @@ from typing import Any, Protocol
 import numpy as np
 
 from towpath.model.digest import Digest
-from towpath.model.errors import CorruptSegmentError, TowpathError
+from towpath.model.errors import (
+    CorruptSegmentError,
+    ObjectChangedError,
+    ObjectColdError,
+    ObjectMissingError,
+)
 from towpath.model.nouns import SourceOffset
 from towpath.model.reasons import Reason, ReasonCode
 from towpath.segments.format.footer import SegmentFooter
@@ -35,29 +40,6 @@ _AS_IN_A_LOG = (sifting.MARKER, sifting.ABORTED)
 """Gaps that a source's log has, too; a mirror fills them without counting."""
 
 
-class MissingObjectError(TowpathError):
-    """An object of the archive is not in the store.
-
-    Args:
-        key: Its key.
-    """
-
-    code = "ARCHIVE_MISSING"
-    exit_code = 3
-
-    def __init__(self, key: str) -> None:
-        super().__init__(key)
-        self.key = key
-
-    @property
-    def reason(self) -> Reason:
-        """The error as a value."""
-        return Reason.of(ReasonCode.ARCHIVE_MISSING, key=self.key)
-
-    def __str__(self) -> str:
-        return str(self.reason)
-
-
 class SegmentArchive(Protocol):
     """Where segments are found, and their objects opened. Threads may share it."""
 
@@ -75,7 +57,7 @@ class SegmentArchive(Protocol):
         """Return an object as a file that pyarrow can read.
 
         Raises:
-            MissingObjectError: The store does not have it.
+            StoreError: The store does not have it, or does not give it.
         """
         ...
 
@@ -146,9 +128,13 @@ class SegmentSupply:
                 for chunk in self._segment(segment, at):
                     at = chunk.end
                     yield chunk
-            except MissingObjectError as error:
+            except (ObjectMissingError, ObjectChangedError) as error:
                 if self._is_elsewhere(segment, at):
                     return
+                assert segment.place is not None  # noqa: S101  # an object was asked for
+                missing = Reason.of(ReasonCode.ARCHIVE_MISSING, key=segment.place.key)
+                raise self._withheld(segment, at, missing) from error
+            except ObjectColdError as error:
                 raise self._withheld(segment, at, error.reason) from error
             except CorruptSegmentError as error:
                 damaged = Reason.of(ReasonCode.ARCHIVE_DAMAGED, key=error.name, why=error.why)
@@ -204,7 +190,7 @@ class _Ahead:
         """Return the reader of an object; the one before is closed.
 
         Raises:
-            MissingObjectError: The store does not have the object.
+            StoreError: The store does not have the object, or does not give it.
             CorruptSegmentError: It is damaged.
         """
         opening = self._opening.pop(key, None)
