@@ -6,7 +6,6 @@ import pytest
 
 from tests.support.links import link
 from towpath.access.steps import CreateAcl, SetUser
-from towpath.mirror.plan import old_target
 from towpath.mirror.subjects import SUBJECTS
 from towpath.model.acl import Acl, Operation, Pattern, Permission, Resource
 from towpath.model.errors import RefusedError, UnreachableError
@@ -15,6 +14,7 @@ from towpath.model.nouns import ClusterId, LinkName, TopicName
 from towpath.model.scram import Credential, Mechanism
 from towpath.plan.explain import clusters, groups, remarks, summary
 from towpath.plan.model import ClusterFacts, Plan, TopicsTakenError, refuse
+from towpath.plan.old_target import old_target
 from towpath.topics.advice import unmatched_expressions
 from towpath.topics.observed import ObservedTopics
 from towpath.topics.steps import AddPartitions, CreateTopic, SetConfigs

@@ -34,6 +34,7 @@ from towpath.config.registries import (
     RegistryConfig,
     RegistryKind,
 )
+from towpath.config.restore import LostParts, RestoreConfig, RestoredRetention, RestoredTopics
 from towpath.config.schemas import (
     DeletedVersions,
     Extras,
@@ -66,6 +67,7 @@ __all__ = [
     "GroupsConfig",
     "GssapiSasl",
     "LinkConfig",
+    "LostParts",
     "MetricsConfig",
     "Mm2Config",
     "Mm2Topic",
@@ -81,6 +83,9 @@ __all__ = [
     "RegistryConfig",
     "RegistryKind",
     "Replicas",
+    "RestoreConfig",
+    "RestoredRetention",
+    "RestoredTopics",
     "SchemaIds",
     "SchemaVersions",
     "SchemasConfig",

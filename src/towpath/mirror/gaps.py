@@ -1,45 +1,16 @@
-"""Whether the target lets gaps be filled with markers, and what filling takes."""
+"""What filling the gaps of compacted topics takes."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from towpath.cluster.admin import Admin
 from towpath.cluster.admin.markers import BYTES
-from towpath.cluster.codes import UNSUPPORTED_VERSION
-from towpath.config import LinkConfig, OffsetsPolicy
 from towpath.model.amounts import count, size, span
 from towpath.model.findings import Note
-from towpath.model.nouns import Side, TopicName
+from towpath.model.nouns import TopicName
 
 _PER_SECOND = 20_000
 """Markers per second that a broker surely writes to one partition (`bench/results`)."""
-_MAPPED = (
-    "a run that follows one that did not end by itself cannot make the target refuse what that one"
-    " may still send to mapped partitions, and waits for it where records are old"
-)
-_BOTH = (
-    "source offsets without a record (transaction markers, aborted records) are filled in"
-    " transactions, and consumers with isolation.level=read_uncommitted may see empty records"
-    f" there; partitions with offsets that compaction left empty are mapped; {_MAPPED}"
-)
-
-
-def markers(config: LinkConfig, target: Admin) -> tuple[int, tuple[Note, ...]]:
-    """Return how many offsets that compaction left empty may be filled per partition, with notes.
-
-    Raises:
-        ClusterError: The target could not be reached.
-    """
-    mapped = config.records.offsets is OffsetsPolicy.MAPPED
-    refused = target.producers.marker_refusal()
-    if refused is None:
-        return 0 if mapped else config.records.fill, ()
-    if refused.error == UNSUPPORTED_VERSION:
-        text = "the brokers take no transaction markers from clients (WriteTxnMarkers)"
-    else:
-        text = "the login lacks the ACL Alter (or ClusterAction) on the cluster; add it there"
-    return 0, (Note(Side.TARGET, text + "; until then, " + (_MAPPED if mapped else _BOTH)),)
 
 
 def to_fill(topic: TopicName, offsets: dict[int, int], most: int) -> Iterator[Note]:

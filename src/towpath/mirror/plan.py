@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
-from towpath.cluster.connect.exchange import Versions
 from towpath.config import LinkConfig
 from towpath.groups.sync import GroupSync
 from towpath.groups.telling import preview_of
@@ -13,7 +12,6 @@ from towpath.ledger.entries import WHOLE_LINK
 from towpath.ledger.link import OpenLink, open_link
 from towpath.ledger.rates import Limits
 from towpath.mirror.forecast import forecast
-from towpath.mirror.gaps import markers
 from towpath.mirror.reopenings import reopenings
 from towpath.mirror.starts import Offsets
 from towpath.mirror.subjects import SUBJECTS
@@ -25,6 +23,7 @@ from towpath.plan.build import LinkContext, Planned
 from towpath.plan.build import build as build_plan
 from towpath.plan.differences import Differences
 from towpath.plan.model import Plan
+from towpath.plan.old_target import old_target
 from towpath.plan.subjects import SubjectClients
 from towpath.quarantine import rights as quarantine
 from towpath.status.cutovers import still_running
@@ -32,10 +31,8 @@ from towpath.status.ledger_lost import lost_entries
 from towpath.status.status import caught_up, status
 from towpath.staying.observe import look
 from towpath.topics.disk_space import DiskLook, look_at_disks, room
+from towpath.topics.markers import markers
 from towpath.topics.subject import TOPICS
-
-_PRODUCE, _DESCRIBE_PRODUCERS = 0, 61
-_PRODUCE_WITH_ZSTD = 7
 
 
 def build(config: LinkConfig) -> Plan:
@@ -117,7 +114,7 @@ class _Records:
         self.disks = look_at_disks(link.source, link.target, topics.seen.topics, topics.found)
         yield from self.disks.notes
         yield from room(link.config, self.disks, topics.found.topics)
-        fill, notes = markers(link.config, link.target)
+        fill, notes = markers(link.config.records.offsets, link.config.records.fill, link.target)
         yield from notes
         yield from quarantine.findings(link.config, link.target)
         if not known:
@@ -159,20 +156,3 @@ def _lost_entries(link: OpenLink) -> Iterator[Note | Problem]:
         return
     if lost is not None:
         yield Problem("link", str(lost), Cause.CLUSTER)
-
-
-def old_target(versions: Versions) -> Iterator[Problem]:
-    """Return a problem for each request that the target's brokers are too old for."""
-    newest = versions.get(_PRODUCE, (0, -1))[1]
-    if newest < _PRODUCE_WITH_ZSTD:
-        text = (
-            f"the brokers take Produce requests up to version {newest}, and zstd batches need"
-            f" {_PRODUCE_WITH_ZSTD}; upgrade the target to Kafka 2.8 or newer"
-        )
-        yield Problem("target", text, Cause.CLUSTER)
-    if _DESCRIBE_PRODUCERS not in versions:
-        text = (
-            "the brokers do not tell the state of producers (DescribeProducers), from which a run"
-            " knows where it stands; upgrade the target to Kafka 2.8 or newer"
-        )
-        yield Problem("target", text, Cause.CLUSTER)

@@ -17,7 +17,6 @@ from towpath.ledger.link import Known, OpenLink
 from towpath.ledger.producers import producer_id
 from towpath.mirror.deals import Demand, Weighed, spread
 from towpath.mirror.ends import Ends
-from towpath.mirror.gaps import markers
 from towpath.mirror.starts import beginnings, first_look, from_earliest, looks_first
 from towpath.model.errors import ClusterError
 from towpath.model.nouns import ClusterId, Side, SourceOffset, TopicName, TopicPartition
@@ -26,6 +25,7 @@ from towpath.records.work import EARLIEST, UNKNOWN, Assignment, Beginning, CopyS
 from towpath.topics.circles import origins, without_circles
 from towpath.topics.configs import stamps_itself
 from towpath.topics.diff import diff
+from towpath.topics.markers import markers
 from towpath.topics.observe import observe
 from towpath.topics.observed import ObservedTopics, Topic
 from towpath.topics.other_writers import without_taken
@@ -200,7 +200,9 @@ class _Assigner:
         No partition waits for the leader of another. The slice finds offsets that are unknown now
         (`records/source/beginnings.py`).
         """
-        self._fill, _ = markers(self._config, self._target)
+        self._fill, _ = markers(
+            self._config.records.offsets, self._config.records.fill, self._target
+        )
         raw = self._raw(self._topics(), self._source.cluster.id())
         made = [a for a in raw if a.source not in held or held[a.source].terms != a.terms]
         leaders = KnownLeaders()

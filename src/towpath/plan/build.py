@@ -63,7 +63,7 @@ def build(link: OpenLink, clients: SubjectClients, beside: LinkContext) -> Plann
     try:
         return _with_books(plan, link, clients, beside)
     except ClusterError as error:
-        told = _whole(error, getattr(error, "side", Side.TARGET))
+        told = whole(error, getattr(error, "side", Side.TARGET))
         return Planned(replace(plan, problems=(told,)))
 
 
@@ -76,9 +76,9 @@ def _met(link: OpenLink) -> Plan:
         (Side.TARGET, link.target, link.config.target),
     ):
         try:
-            met[side] = _facts(admin, where)
+            met[side] = facts_of(admin, where)
         except ClusterError as error:
-            problems.append(_whole(error, side))
+            problems.append(whole(error, side))
     return Plan(
         link=link.config.link,
         source=met.get(Side.SOURCE),
@@ -87,11 +87,17 @@ def _met(link: OpenLink) -> Plan:
     )
 
 
-def _whole(error: ClusterError, side: str) -> Problem:
+def whole(error: ClusterError, side: str) -> Problem:
+    """Return the problem of a whole cluster."""
     return Problem(side, str(error), Cause.AWAY if may_pass(error) else Cause.CLUSTER)
 
 
-def _facts(admin: Admin, config: ClusterConfig) -> ClusterFacts:
+def facts_of(admin: Admin, config: ClusterConfig) -> ClusterFacts:
+    """Return a cluster as it answers.
+
+    Raises:
+        ClusterError: It could not be asked.
+    """
     version = ".".join(map(str, admin.cluster.version))
     return ClusterFacts(
         config.bootstrap, admin.cluster.id(), version, len(admin.cluster.brokers()), config.login
@@ -174,4 +180,4 @@ def _refused_ledger(target: Admin, brokers: int) -> Iterator[Problem]:
     try:
         ledger_topic.create(target, brokers, validate_only=True)
     except ClusterError as error:
-        yield _whole(error, Side.TARGET)
+        yield whole(error, Side.TARGET)

@@ -1,0 +1,83 @@
+"""Configs that are held back from a topic while it is restored. Pure.
+
+Restored records are old and keep their timestamps. With its own configs a topic could delete,
+compact, refuse or restamp them as they arrive. So it gets these once all of it is there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from towpath.topics.configs import (
+    MOST_BYTES,
+    POLICY,
+    RETENTIONS,
+    TIME_LIMITS,
+    TIMESTAMP_TYPE,
+    holding,
+    limit,
+    stamps_itself,
+)
+from towpath.topics.observed import ObservedTopics
+from towpath.topics.owned import UNLIMITED
+
+_DELETE, _CREATE_TIME = "delete", "CreateTime"
+_ANY_TIME = str((1 << 63) - 1)
+"""Kafka's value for a time limit that limits nothing."""
+_LEAST_BYTES, _GROWTH = 16 << 20, 4
+"""A record may take more bytes than in the batch that a producer had compressed."""
+_REQUEST = 1 << 20
+"""Bytes of a request beside its largest batch, far more than it takes."""
+
+
+@dataclass(frozen=True, slots=True)
+class HeldConfigs:
+    """Configs that are held back.
+
+    Attributes:
+        meanwhile: Their values while the topic is restored.
+        final: Their values afterwards; `None` for the target's default.
+    """
+
+    meanwhile: Mapping[str, str] = field(default_factory=dict)
+    final: Mapping[str, str | None] = field(default_factory=dict)
+
+
+def held(final: Mapping[str, str], beneath: Mapping[str, str], seen: ObservedTopics) -> HeldConfigs:
+    """Return what must be held back from a topic.
+
+    Args:
+        final: The configs that the topic has itself in the end.
+        beneath: The configs in effect where it has none itself, as far as known.
+        seen: What was observed of the target.
+    """
+    effect = holding({**beneath, **final})
+    meanwhile = {key: value for key, value in _meanwhile(effect, seen) if key in seen.accepted}
+    return HeldConfigs(meanwhile, {key: final.get(key) for key in meanwhile})
+
+
+def _meanwhile(effect: Mapping[str, str], seen: ObservedTopics) -> Iterator[tuple[str, str]]:
+    """Yield the configs that differ from what a topic needs that is being filled."""
+    if "compact" in effect.get(POLICY, ""):
+        yield POLICY, _DELETE
+    for key in RETENTIONS:
+        if limit(effect.get(key)) != limit(UNLIMITED):
+            yield key, UNLIMITED
+    if stamps_itself(effect):
+        yield TIMESTAMP_TYPE, _CREATE_TIME
+    for key in TIME_LIMITS:
+        if effect.get(key) != _ANY_TIME:
+            yield key, _ANY_TIME
+    wanted = most_bytes(effect, seen.request_bytes)
+    if (limit(effect.get(MOST_BYTES)) or 0) < wanted:
+        yield MOST_BYTES, str(wanted)
+
+
+def most_bytes(configs: Mapping[str, str], request_bytes: int | None) -> int:
+    """Return how large a batch a topic with these configs should accept while it is restored."""
+    own = int(configs.get(MOST_BYTES) or 0)
+    wanted = max(_LEAST_BYTES, _GROWTH * own)
+    if request_bytes is None:
+        return wanted
+    return max(own, min(wanted, request_bytes - _REQUEST))

@@ -1,0 +1,87 @@
+"""What a restore brings back, as values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from towpath.model.findings import Note, Problem
+from towpath.model.nouns import ClusterId, SourceOffset, TopicName, TopicPartition
+from towpath.topics.observed import Topic
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RestorePart:
+    """One archived partition.
+
+    Attributes:
+        partition: Its number.
+        start: The first offset to restore.
+        end: The offset behind the last one.
+        records: Number of records.
+        bytes: Bytes of keys, values and headers plus 16 for each record.
+        oldest: The lowest timestamp, in ms; `None` where no record has one.
+        newest: The highest timestamp, likewise.
+        expired: Number of records in segments that are older than the archived retention.
+    """
+
+    partition: int
+    start: SourceOffset
+    end: SourceOffset
+    records: int = 0
+    bytes: int = 0
+    oldest: int | None = None
+    newest: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RestoreTopic:
+    """One archived topic, as of the restored version.
+
+    Attributes:
+        topic: The topic as it was described when it was archived.
+        cluster: The cluster that it was archived from.
+        target: Its name on the target.
+        parts: Its partitions.
+    """
+
+    topic: Topic
+    cluster: ClusterId
+    target: TopicName
+    parts: tuple[RestorePart, ...]
+
+    @property
+    def ends(self) -> dict[TopicPartition, SourceOffset]:
+        """Where each archived partition ends."""
+        return {TopicPartition(self.topic.name, each.partition): each.end for each in self.parts}
+
+    @property
+    def records(self) -> int:
+        """Number of records."""
+        return sum(each.records for each in self.parts)
+
+    @property
+    def bytes(self) -> int:
+        """Raw bytes of all records."""
+        return sum(each.bytes for each in self.parts)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RestoreScope:
+    """What a restore brings back.
+
+    Attributes:
+        region: The region whose archive it is.
+        version: The version of the archive's log, 0 for an archive without one.
+        at: When that version was written, in ms.
+        topics: The topics, by their archived names.
+        notes: What a person should know about the archive.
+        problems: What keeps topics from being restored.
+    """
+
+    region: str
+    version: int
+    at: int
+    topics: Mapping[TopicName, RestoreTopic] = field(default_factory=dict)
+    notes: tuple[Note, ...] = ()
+    problems: tuple[Problem, ...] = ()

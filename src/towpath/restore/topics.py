@@ -1,0 +1,286 @@
+"""The topics of a restore on the target: created, grown, held back, released.
+
+The plan machine does and journals the steps, so a restore that was killed knows which topics it
+made and what it holds back from them (`topics/owned.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from towpath.config import ConfigRules, RestoreConfig, RestoredRetention
+from towpath.ledger.link import OpenTarget
+from towpath.model.errors import StepOutdatedError
+from towpath.model.findings import Cause, Note, Problem
+from towpath.model.nouns import TopicId, TopicName, TopicPartition
+from towpath.model.outcome import Changed
+from towpath.plan.subject import CheckedSteps, Difference, SettledStep, SubjectContext
+from towpath.restore.holding import held
+from towpath.restore.model import RestoreScope, RestoreTopic
+from towpath.topics.apply import apply_all, present, settled
+from towpath.topics.configs import RETENTIONS, TIMESTAMP_TYPE, WantedConfigs, stamps_itself, wanted
+from towpath.topics.diff import replicas
+from towpath.topics.observe import look_at_target
+from towpath.topics.observed import ObservedTopics, Topic
+from towpath.topics.owned import UNLIMITED, OwnedTopics, ours_of
+from towpath.topics.refused_configs import narrowed
+from towpath.topics.rights import on_mirrors
+from towpath.topics.steps import AddPartitions, CreateTopic, SetConfigs, TopicStep
+
+_HELD = (
+    "held back while the topic is restored, else the target would delete, compact, refuse or"
+    " restamp old records as they arrive"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RestoreSnapshot:
+    """The target as observed for a restore.
+
+    Attributes:
+        topics: The archived topics, and those of the target.
+        ours: What the restore has made before.
+        logs: Log start and log end offset of the partitions of existing topics.
+        opened: Ids of topics on the target that this restore has begun to fill.
+    """
+
+    topics: ObservedTopics
+    ours: OwnedTopics
+    logs: Mapping[TopicPartition, tuple[int, int]] = field(default_factory=dict)
+    opened: frozenset[TopicId] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class TopicRestorer:
+    """Observes the target, and makes its topics fit for the records of an archive.
+
+    Attributes:
+        to: The target.
+        scope: What is restored.
+        rules: What the file says of it.
+    """
+
+    to: OpenTarget
+    scope: RestoreScope
+    rules: RestoreConfig
+
+    def observe(self) -> RestoreSnapshot:
+        """See `SubjectClient`."""
+        target, where = self.to.target, self.to.where
+        there = target.topics.describe()
+        ids = {name: info.id for name, info in there.items() if not info.error}
+        ours = ours_of(self.to.books, ids)
+        archived = tuple(each.topic for each in self.scope.topics.values())
+        names = {name: each.target for name, each in self.scope.topics.items()}
+        seen = look_at_target(target, there, archived, names, self.rules.topics, where)
+        existing = {names[each.name]: each.name for each in archived if names[each.name] in ids}
+        waits = {
+            name: tuple(waiting)
+            for name in existing
+            if (waiting := ours.waiting(name, seen.target[name].own))
+        }
+        missing, unreleased = on_mirrors(target, where, existing, waits)
+        return RestoreSnapshot(
+            topics=replace(seen, problems=tuple(missing), notes=(*seen.notes, *unreleased)),
+            ours=ours,
+            logs=self._logs([seen.target[name] for name in existing]),
+            opened=self._opened(),
+        )
+
+    def again(self, seen: RestoreSnapshot) -> RestoreSnapshot:
+        """See `SubjectClient`."""
+        del seen
+        return self.observe()
+
+    def diff(self, seen: RestoreSnapshot, around: SubjectContext) -> Difference[TopicStep]:
+        """See `SubjectClient`."""
+        restored = frozenset(around.caught_up())
+        steps: list[TopicStep] = []
+        notes: list[Note] = [*seen.topics.notes]
+        problems: list[Problem] = [*seen.topics.problems]
+        blamed = {each.about for each in problems}
+        fine: dict[TopicName, TopicName] = {}
+        for name, topic in self.scope.topics.items():
+            found = [*self._problems(topic, seen)]
+            problems += found
+            if found or name in blamed:
+                continue
+            fine[name] = topic.target
+            made, said = self._steps(topic, seen, is_restored=name in restored)
+            steps += made
+            notes += (Note(name, text) for text in said)
+        return Difference(fine, tuple(steps), tuple(dict.fromkeys(notes)), tuple(problems))
+
+    def foresee(
+        self, seen: RestoreSnapshot, found: Difference[TopicStep]
+    ) -> Iterable[Note | Problem]:
+        """See `SubjectClient`."""
+        del seen, found
+        return ()
+
+    def check(self, steps: Sequence[TopicStep]) -> CheckedSteps[TopicStep]:
+        """See `SubjectClient`."""
+        return narrowed(steps, self.to.target)
+
+    def present(self, steps: Sequence[TopicStep]) -> Mapping[str, TopicId]:
+        """See `SubjectClient`."""
+        return present(steps, self.to.target)
+
+    def apply(self, steps: Sequence[TopicStep]) -> Changed:
+        """See `SubjectClient`."""
+        return apply_all(steps, self.to.target)
+
+    def settle(self, steps: Sequence[TopicStep]) -> Mapping[str, SettledStep]:
+        """See `SubjectClient`."""
+        return settled([s for s in steps if isinstance(s, CreateTopic)], self.to.target)
+
+    def owned(self, steps: Sequence[TopicStep]) -> frozenset[str]:
+        """Return nothing: the restore recognises its topics by their ids."""
+        del steps
+        return frozenset()
+
+    def outdated(self, step: TopicStep) -> StepOutdatedError | None:
+        """See `SubjectClient`."""
+        del step
+        return None
+
+    # What is there
+
+    def _logs(self, topics: Iterable[Topic]) -> dict[TopicPartition, tuple[int, int]]:
+        tps = [TopicPartition(each.name, n) for each in topics for n in range(each.partitions)]
+        if not tps:
+            return {}
+        offsets = self.to.target.offsets
+        first, end = offsets.earliest(tps), offsets.latest(tps)
+        return {tp: (first[tp], end[tp]) for tp in tps if tp in first and tp in end}
+
+    def _opened(self) -> frozenset[TopicId]:
+        partitions = self.to.books.partitions.values()
+        return frozenset(each.opened.target_topic_id for each in partitions if each.opened)
+
+    def _problems(self, topic: RestoreTopic, seen: RestoreSnapshot) -> Iterator[Problem]:
+        """Yield why a topic cannot be restored into what is there."""
+        there = seen.topics.target.get(topic.target)
+        if there is None or there.id in seen.opened:
+            return
+        taken = [
+            (tp.partition, first, end)
+            for tp, (first, end) in sorted(seen.logs.items())
+            if tp.topic == there.name and end > first
+        ]
+        if taken:
+            partition, first, end = taken[0]
+            text = (
+                f"topic {there.name} exists on the target and has records (partition {partition},"
+                f" offsets {first} to {end - 1}); delete it there, or restore under another name"
+                " with `restore.topics.rename`"
+            )
+            yield Problem(topic.topic.name, text, Cause.TOPIC)
+
+    # What is done
+
+    def _steps(
+        self, topic: RestoreTopic, seen: RestoreSnapshot, *, is_restored: bool
+    ) -> tuple[list[TopicStep], list[str]]:
+        there = seen.topics.target.get(topic.target)
+        if there is None:
+            return self._create(topic, seen.topics)
+        if is_restored:
+            return _release(topic, there, seen.ours)
+        return self._fit(topic, there, seen)
+
+    def _create(
+        self, topic: RestoreTopic, seen: ObservedTopics
+    ) -> tuple[list[TopicStep], list[str]]:
+        given, notes = replicas(topic.topic, seen, self.rules.topics)
+        known = seen.default_replicas if given < 0 else given
+        asked = self._wanted(topic, seen, known)
+        back = held(asked.values, seen.defaults, seen)
+        step = CreateTopic(
+            source=topic.topic.name,
+            target=topic.target,
+            partitions=topic.topic.partitions,
+            replication_factor=given,
+            configs={**asked.values, **back.meanwhile},
+            held=back.final,
+        )
+        return [step], [*asked.reasons.values(), *asked.notes, *notes, *_holding(back.final)]
+
+    def _wanted(
+        self, topic: RestoreTopic, seen: ObservedTopics, given: int | None
+    ) -> WantedConfigs:
+        """Return the configs that a new topic gets in the end."""
+        rules, override = self.rules.topics.configs, {}
+        own = topic.topic.configs
+        if stamps_itself(own) and rules.selects(TIMESTAMP_TYPE):
+            override[TIMESTAMP_TYPE] = own[TIMESTAMP_TYPE]
+        if self.rules.retention is RestoredRetention.UNLIMITED:
+            override |= dict.fromkeys(RETENTIONS, UNLIMITED)
+        changed = ConfigRules(
+            include=rules.include, exclude=rules.exclude, override=override | rules.override
+        )
+        return wanted(topic.topic, seen, changed, given)
+
+    def _fit(
+        self, topic: RestoreTopic, there: Topic, seen: RestoreSnapshot
+    ) -> tuple[list[TopicStep], list[str]]:
+        """Let a topic that is there grow, and hold back its configs."""
+        steps: list[TopicStep] = []
+        name, wanted_count = topic.topic.name, topic.topic.partitions
+        if there.partitions < wanted_count:
+            steps.append(AddPartitions(name, there.name, there.partitions, wanted_count))
+        back = held(there.own, there.configs, seen.topics)
+        waits = seen.ours.waiting(there.name, there.own)
+        fresh = {key: value for key, value in back.meanwhile.items() if key not in waits}
+        if fresh and there.configs:
+            final = {key: there.own.get(key) for key in fresh}
+            steps.append(
+                SetConfigs(
+                    source=name,
+                    target=there.name,
+                    set=fresh,
+                    remove=(),
+                    before=final,
+                    id=there.id,
+                    held=final,
+                )
+            )
+        begun = there.id in seen.opened or there.name in seen.ours.created
+        return steps, [*([] if begun else _beside(topic, there)), *_holding({**waits, **fresh})]
+
+
+def _release(
+    topic: RestoreTopic, there: Topic, ours: OwnedTopics
+) -> tuple[list[TopicStep], list[str]]:
+    """Give a restored topic the configs that were held back."""
+    waits = ours.waiting(there.name, there.own)
+    if not waits:
+        return [], []
+    return [
+        SetConfigs(
+            source=topic.topic.name,
+            target=there.name,
+            set={key: value for key, value in waits.items() if value is not None},
+            remove=tuple(sorted(key for key, value in waits.items() if value is None)),
+            before={key: there.own.get(key) for key in waits},
+            owned=tuple(sorted(waits)),
+            id=there.id,
+        )
+    ], []
+
+
+def _holding(final: Mapping[str, str | None]) -> Iterator[str]:
+    if final:
+        yield f"{', '.join(sorted(final))}: {_HELD}"
+
+
+def _beside(topic: RestoreTopic, there: Topic) -> Iterator[str]:
+    if there.partitions > topic.topic.partitions:
+        yield (
+            f"has {there.partitions} partitions on the target and {topic.topic.partitions} in the"
+            " archive; the additional ones stay empty, and producers there distribute keys"
+            " differently"
+        )
+    else:
+        yield "exists on the target and is empty; it keeps its own configs"
