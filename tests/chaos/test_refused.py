@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 from confluent_kafka import Producer
 
-from tests.support.chaos import Copiers, drain, endless, parts
+from tests.support.chaos import Copiers, catch_up, drain, endless, parts
 from tests.support.kafka import Record, consume, create_topic
 from tests.support.mirror import Mirror
 from tests.support.quarantine import begin, held
@@ -74,8 +74,7 @@ class Refusing:
     def finish(self) -> None:
         """Copy the rest, then compare."""
         self.copiers.kill_all()
-        for done in self.mirror.catch_up():
-            assert not done.error, f"{done.tp}: {done.error}"
+        catch_up(self.mirror)
         there = consume(self.mirror.source.bootstrap, self.mirror.topic)
         assert [_number(each) for each in there] == [*range(self.written)], "the source is wrong"
         found = consume(self.mirror.target.bootstrap, self.mirror.topic)

@@ -20,7 +20,7 @@ from tests.support.kafka import Record, consume, create_topic, end_offsets, prod
 from tests.support.mirror import Mirror
 from towpath.model.nouns import SourceOffset, TargetOffset
 from towpath.records.copy import copy
-from towpath.records.work import CopySlice, Slice
+from towpath.records.work import CopySlice, Slice, Summary
 
 PARTITIONS = 2
 PLAIN, TRANSACTIONAL, COMPACTED = "plain", "transactional", "compacted"
@@ -103,6 +103,23 @@ def drain(work: CopySlice) -> None:
     """Copy a slice; what it tells is not needed."""
     for _ in copy(work):
         pass
+
+
+def catch_up(mirror: Mirror) -> None:
+    """Copy what the source has now.
+
+    A slice without a driver ends after half a minute (`ORPHANED`), which a busy machine may need.
+    """
+    summaries: list[Summary] = []
+    for _ in range(5):
+        slices = mirror.slices()
+        ends = {each.source: each.end for work in slices for each in work.assignments}
+        summaries = [done for work in slices for done in copy(work)]
+        for done in summaries:
+            assert not done.error, f"{done.tp}: {done.error}"
+        if all(done.source_end >= (ends[done.tp] or 0) for done in summaries):
+            return
+    raise AssertionError(f"copying does not come to an end: {summaries}")
 
 
 def copy_without_receipts(mirror: Mirror, copiers: Copiers, reached: int) -> None:
@@ -293,8 +310,7 @@ class Scene:
         self.copiers.kill_all()
         while self.writers:
             self.writers.pop().stop()
-        for done in self.mirror.catch_up():
-            assert not done.error, f"{done.tp}: {done.error}"
+        catch_up(self.mirror)
 
     def close(self) -> None:
         """Leave nothing behind, whatever failed."""
