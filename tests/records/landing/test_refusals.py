@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from uuid import UUID
@@ -23,8 +24,11 @@ from towpath.ledger import producers
 from towpath.model.clock import now_ms
 from towpath.model.nouns import Mode, SourceOffset
 from towpath.model.reasons import Reason, ReasonCode
+from towpath.records.copy import copy
 from towpath.records.items import Batch
 from towpath.records.landing.refusals import Refusal, runs, source_offsets
+from towpath.records.target.opening import Opener
+from towpath.records.work import Summary
 from towpath.wire import plain
 
 NewName = Callable[[str], str]
@@ -105,6 +109,32 @@ def test_refusals_without_a_fence_wait_until_nothing_older_can_arrive(
     assert copied(mirror) == [(n, b"%d" % n) for n in kept]
     assert mirror.books().mode is Mode.IDENTICAL
     assert -1 in {each.generation for each in mirror.books().refused}
+
+
+@pytest.mark.broker
+@pytest.mark.soak
+@pytest.mark.parametrize("offsets", ["auto", "mapped"])
+def test_a_copier_that_leaves_records_out_while_another_opens_is_not_doubled(
+    mirror: Mirror, monkeypatch: pytest.MonkeyPatch, offsets: str
+) -> None:
+    """`tests/records/target/test_refused_races.py` does so at every step, without brokers."""
+    mirror.records = {"offsets": offsets}
+    create(mirror, "skip", at_target=SMALL)
+    begin(mirror)
+    send_apart(mirror, numbered(10, dict.fromkeys((3, 6), Record(b"k", LARGE))))
+    other: list[Summary] = []
+
+    def meanwhile(*_: object) -> None:
+        """Let another one copy all, between the looks at the ledger and at the target."""
+        monkeypatch.undo()
+        other.extend(mirror.catch_up())
+
+    monkeypatch.setattr(Opener, "_define", meanwhile)
+    [work] = mirror.slices()
+    [done] = copy(replace(work, receipts=0.001))
+    assert [(each.error, each.source_end) for each in (*other, done)] == [("", 10)] * 2
+    assert [value for _, value in copied(mirror)] == [b"%d" % n for n in (0, 1, 2, 4, 5, 7, 8, 9)]
+    assert mirror.books().mode is (Mode.MAPPED if offsets == "mapped" else Mode.IDENTICAL)
 
 
 @pytest.mark.broker
