@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from towpath.cli.main import main
-from towpath.config import check, load
+from towpath.config import check, load, load_archive
 
 
 @pytest.fixture(autouse=True)
@@ -25,13 +25,22 @@ def test_it_writes_a_file_that_lint_accepts(capsys: pytest.CaptureFixture[str]) 
     assert load(Path("towpath.yaml")).topics.include == ("orders", "payments.*")
 
 
-def test_its_commented_keys_are_right_too() -> None:
-    assert main(["init", "link.yaml"]) == 0
+def test_it_writes_the_file_of_an_archive() -> None:
+    assert main(["init", "--kind", "archive"]) == 0
+    found = load_archive(Path("towpath.yaml"))
+    assert (found.archive, found.region) == ("my-first-archive", "eu-central-1")
+
+
+@pytest.mark.parametrize(("kind", "number"), [("link", 14), ("archive", 13)])
+def test_its_commented_keys_are_right_too(kind: str, number: int) -> None:
+    assert main(["init", "link.yaml", "--kind", kind]) == 0
     path = Path("link.yaml")
     text, taken = re.subn(r"(?m)^( *)#(?![# ])|^#(?= )", r"\1", path.read_text())
     path.write_text(text)
-    assert taken == 14
-    assert check(path, with_environment=False) == ()
+    assert taken == number
+    assert [each.path for each in check(path, with_environment=False)] == (
+        [] if kind == "link" else ["store.storage_class"]  # a folder has none, a bucket has
+    )
 
 
 def test_it_tells_programs_what_it_wrote(capsys: pytest.CaptureFixture[str]) -> None:

@@ -8,7 +8,6 @@ import pickle
 import subprocess
 from collections.abc import Callable
 from datetime import UTC, datetime
-from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -34,10 +33,9 @@ from towpath.config import (
     load,
 )
 from towpath.config.document import parse
-from towpath.config.link import LinkConfig as Root
+from towpath.config.kinds import MODELS
 from towpath.config.secrets import SECRET_KEYS
 from towpath.config.shape import walk
-from towpath.config.store import StoreConfig
 from towpath.model.errors import ConfigError
 from towpath.model.secret import Secret
 
@@ -278,8 +276,8 @@ def test_secrets_are_in_no_error(
 
 
 def test_the_secret_keys_are_those_of_the_models() -> None:
-    walked = chain(walk(Root), walk(StoreConfig))
-    found = {place[-1] for place, field in walked if "Secret" in repr(field)}
+    places = (each for model in MODELS.values() for each in walk(model))
+    found = {place[-1] for place, field in places if "Secret" in repr(field)}
     assert found == SECRET_KEYS
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from towpath.config import LinkConfig
+from towpath.config import ArchiveConfig, LinkConfig
 from towpath.config.reference import markdown
 from towpath.config.shape import walk
 
@@ -18,7 +18,7 @@ def test_the_page_is_fresh() -> None:
 
 
 def test_every_key_has_a_meaning_and_a_kind_of_value() -> None:
-    for place, field in walk(LinkConfig):
+    for place, field in (*walk(LinkConfig), *walk(ArchiveConfig)):
         assert field.description, place
         assert f"| `{place[-1]}` |" in markdown()
     assert "|  | required" not in markdown()

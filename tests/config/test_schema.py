@@ -9,16 +9,17 @@ from typing import Any
 
 import pytest
 
-from towpath.cli.init import EXAMPLE
+from towpath.cli.init import ARCHIVE_EXAMPLE, EXAMPLE
 from towpath.cli.main import main
 from towpath.config import LinkConfig, check
 from towpath.config.document import parse
+from towpath.config.kinds import MODELS, FileKind
 from towpath.config.schema import schema, text
 from towpath.config.shape import walk
 
 Write = Callable[[str], Path]
 ROOT = Path(__file__).parents[2]
-SCHEMA = schema()
+SCHEMAS = {kind: schema(kind) for kind in FileKind}
 PARTS = {
     "source": '{bootstrap: "a:9092"}',
     "target": '{bootstrap: ["b:9092", "c:9092"]}',
@@ -30,27 +31,28 @@ KINDS: dict[str, type | tuple[type, ...]] = {
 }  # fmt: skip
 
 
-def fits(rule: Mapping[str, Any], value: Any) -> bool:
-    """Whether a value satisfies a schema, for the words that ours uses."""
+def fits(rule: Mapping[str, Any], value: Any, whole: Mapping[str, Any]) -> bool:
+    """Whether a value satisfies a part of a whole schema, for the words that ours uses."""
     unknown = rule.keys() - {
         "$schema", "$ref", "$defs", "anyOf", "type", "enum", "const", "pattern", "properties",
         "required", "additionalProperties", "items", "minimum", "maximum", "minLength", "minItems",
         "maxLength", "title", "description", "default",
     }  # fmt: skip
     assert not unknown
-    if "$ref" in rule and not fits(SCHEMA["$defs"][rule["$ref"].rpartition("/")[2]], value):
+    named = whole["$defs"][rule["$ref"].rpartition("/")[2]] if "$ref" in rule else {}
+    if named and not fits(named, value, whole):
         return False
-    if "anyOf" in rule and not any(fits(each, value) for each in rule["anyOf"]):
+    if "anyOf" in rule and not any(fits(each, value, whole) for each in rule["anyOf"]):
         return False
     kind = rule.get("type")
     if kind == "boolean" and not isinstance(value, bool):
         return False
     if kind in KINDS and (not isinstance(value, KINDS[kind]) or isinstance(value, bool)):
         return False
-    return _fits_in_detail(rule, value)
+    return _fits_in_detail(rule, value, whole)
 
 
-def _fits_in_detail(rule: Mapping[str, Any], value: Any) -> bool:
+def _fits_in_detail(rule: Mapping[str, Any], value: Any, whole: Mapping[str, Any]) -> bool:
     checks = [value in rule.get("enum", [value]), value == rule.get("const", value)]
     match value:
         case dict():
@@ -59,10 +61,10 @@ def _fits_in_detail(rule: Mapping[str, Any], value: Any) -> bool:
             checks.append(value.keys() >= set(rule.get("required", ())))
             for key, item in value.items():
                 below = known.get(key, rest)
-                checks.append(below if isinstance(below, bool) else fits(below, item))
+                checks.append(below if isinstance(below, bool) else fits(below, item, whole))
         case list():
             checks.append(len(value) >= rule.get("minItems", 0))
-            checks += [fits(rule.get("items", {}), item) for item in value]
+            checks += [fits(rule.get("items", {}), item, whole) for item in value]
         case str():
             checks.append(rule.get("minLength", 0) <= len(value) <= rule.get("maxLength", 1000))
             checks.append(bool(re.search(rule.get("pattern", ""), value)))
@@ -73,35 +75,41 @@ def _fits_in_detail(rule: Mapping[str, Any], value: Any) -> bool:
     return all(checks)
 
 
-def accepted(written: str) -> bool:
-    return fits(SCHEMA, parse(written, "link.yaml").tree)
+def accepted(written: str, kind: FileKind = FileKind.LINK) -> bool:
+    whole = SCHEMAS[kind]
+    return fits(whole, parse(written, "link.yaml").tree, whole)
 
 
 def with_part(key: str, value: str) -> str:
     return "".join(f"{name}: {part}\n" for name, part in {**PARTS, key: value}.items())
 
 
-def test_the_committed_copy_is_fresh() -> None:
-    assert (ROOT / "docs" / "link.schema.json").read_text("utf-8") == text(), (
-        "stale; run: python -m towpath.config.schema > docs/link.schema.json"
+@pytest.mark.parametrize("kind", FileKind)
+def test_the_committed_copy_is_fresh(kind: FileKind) -> None:
+    assert (ROOT / "docs" / f"{kind}.schema.json").read_text("utf-8") == text(kind), (
+        f"stale; run: python -m towpath.config.schema {kind} > docs/{kind}.schema.json"
     )
 
 
 def test_the_command_prints_it(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["schema"]) == 0
     assert capsys.readouterr().out == text()
+    assert main(["schema", "--kind", "archive"]) == 0
+    assert capsys.readouterr().out == text(FileKind.ARCHIVE)
 
 
-def test_every_key_is_described() -> None:
-    whole = text()
-    for place, field in walk(LinkConfig):
+@pytest.mark.parametrize("kind", FileKind)
+def test_every_key_is_described(kind: FileKind) -> None:
+    whole = text(kind)
+    for place, field in walk(MODELS[kind]):
         assert f'"{place[-1]}": {{' in whole
         assert (field.description or "").partition('"')[0].partition("\\")[0] in whole
 
 
 def test_the_example_and_those_of_the_docs_satisfy_it() -> None:
-    assert accepted(EXAMPLE)
-    assert accepted(re.sub(r"(?m)^( *)#(?![# ])|^#(?= )", r"\1", EXAMPLE))
+    for kind, example in ((FileKind.LINK, EXAMPLE), (FileKind.ARCHIVE, ARCHIVE_EXAMPLE)):
+        assert accepted(example, kind)
+        assert accepted(re.sub(r"(?m)^( *)#(?![# ])|^#(?= )", r"\1", example), kind)
     pages = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
     blocks = [
         block

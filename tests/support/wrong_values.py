@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 TOP = (
-    "source", "target", "link", "topics", "records", "groups", "schemas", "changes", "access",
-    "prune", "run", "metrics",
+    "kind", "source", "target", "link", "topics", "records", "groups", "schemas", "changes",
+    "access", "prune", "run", "metrics",
 )  # fmt: skip
 MECHANISMS = "PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER, AWS_MSK_IAM, GSSAPI"
 COLON = "a colon is missing behind the key"

@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 import sys
+from typing import Annotated
+
+import typer
 
 from towpath.cli.show.output import Output, OutputOption
+from towpath.config.kinds import FileKind
 from towpath.config.schema import text
 
 
-def schema(*, output: OutputOption = Output.JSON) -> None:
+def schema(
+    *,
+    kind: Annotated[
+        FileKind, typer.Option(help="What the file describes: a link, or an archive.")
+    ] = FileKind.LINK,
+    output: OutputOption = Output.JSON,
+) -> None:
     """Print the JSON schema of the file, with which editors complete and check it."""
     del output  # a schema is JSON in any case
-    sys.stdout.write(text())
+    sys.stdout.write(text(kind))

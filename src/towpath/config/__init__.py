@@ -1,10 +1,12 @@
-"""Floor 1: the YAML file of a link as typed, frozen models.
+"""Floor 1: the YAML file of a link or an archive as typed, frozen models.
 
-`load` returns a `LinkConfig` or raises with every problem at once. The models pickle, secrets and
-PEM texts included, so tasks on other machines need neither the file nor the environment.
+`load` returns a `LinkConfig` and `load_archive` an `ArchiveConfig`; else they raise with every
+problem at once. The models pickle, secrets and PEM texts included, so tasks on other machines need
+neither the file nor the environment.
 """
 
 from towpath.config.access import AccessConfig, AclMode
+from towpath.config.archive import ArchiveConfig
 from towpath.config.clusters import (
     ClusterConfig,
     GssapiSasl,
@@ -23,7 +25,7 @@ from towpath.config.link import (
     RecordsConfig,
     StartAt,
 )
-from towpath.config.load import check, from_tree, load, load_target, tree
+from towpath.config.load import check, from_tree, load, load_archive, load_target, tree
 from towpath.config.metrics import MetricsConfig
 from towpath.config.rates import RateConfig, max_rate
 from towpath.config.registries import (
@@ -53,6 +55,7 @@ __all__ = [
     "AccessConfig",
     "AclMode",
     "ApicurioId",
+    "ArchiveConfig",
     "AwsKeys",
     "BasicLogin",
     "ByteRate",
@@ -101,6 +104,7 @@ __all__ = [
     "from_tree",
     "given_ids",
     "load",
+    "load_archive",
     "load_target",
     "max_rate",
     "note",

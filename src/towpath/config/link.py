@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import (
     AfterValidator,
@@ -168,6 +168,7 @@ def _link_name(text: str) -> str:
 class LinkConfig(Section):
     """A link: everything that the file says."""
 
+    kind: Literal["link"] = Field("link", description="What the file describes: `link`.")
     source: ClusterConfig = Field(description="The cluster to mirror from.")
     target: ClusterConfig = Field(description="The cluster to mirror to.")
     link: Annotated[LinkName, AfterValidator(_link_name)] = Field(

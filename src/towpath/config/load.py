@@ -1,17 +1,20 @@
-"""Load a YAML file as a `LinkConfig`, or report all of its problems."""
+"""Load a YAML file as a `LinkConfig` or an `ArchiveConfig`, or report all of its problems."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TypeVar
 
 from pydantic import ValidationError
 from pydantic_core import PydanticCustomError
 
+from towpath.config.archive import ArchiveConfig
 from towpath.config.clusters import ClusterConfig
 from towpath.config.document import Tree, parse, read
+from towpath.config.kinds import MODELS, FileKind
 from towpath.config.link import LinkConfig
-from towpath.config.problems import ENVIRONMENT, faults_of
+from towpath.config.problems import ENVIRONMENT, faults_of, not_one_of
 from towpath.config.secrets import SECRET_KEYS, VARIABLE, variable
 from towpath.config.shape import Place, Section, path_text
 from towpath.config.spots import Fault
@@ -20,6 +23,14 @@ from towpath.model.foreign import foreign
 from towpath.model.secret import remember
 
 _CLUSTERS = frozenset({"source", "target"})
+_KIND = "kind"
+_ANOTHER: Mapping[type[Section], str] = {
+    LinkConfig: "the file describes an archive, which has commands of its own; this"
+    " command takes the file of a link",
+    ArchiveConfig: "the file describes a link, for commands such as `towpath run`; this command"
+    " takes the file of an archive (`kind: archive`)",
+}
+C = TypeVar("C", bound=Section)
 
 
 class _Target(Section):
@@ -29,16 +40,39 @@ class _Target(Section):
 
 
 def load(path: Path) -> LinkConfig:
-    """Return the content of the file, with secrets, PEM files and variables filled in.
+    """Return the content of a link's file, with secrets, PEM files and variables filled in.
 
     Raises:
-        ConfigError: With every problem of the file.
+        ConfigError: With every problem of the file, or it describes something else than a link.
     """
+    return _loaded(path, LinkConfig)
+
+
+def load_archive(path: Path) -> ArchiveConfig:
+    """Return the content of an archive's file, with secrets, PEM files and variables filled in.
+
+    Raises:
+        ConfigError: With every problem of the file, or it describes something else.
+    """
+    return _loaded(path, ArchiveConfig)
+
+
+def _loaded(path: Path, wanted: type[C]) -> C:
     document = parse(read(path), str(path))
-    config, faults = _examine(document.tree, path.parent, with_environment=True)
+    if _described(document.tree) is not wanted:
+        raise ConfigError((document.spots.problem(Fault((_KIND,), _ANOTHER[wanted])),))
+    config, faults = _examine(document.tree, wanted, path.parent, with_environment=True)
     if config is None or faults or document.faults:
         raise ConfigError(check(path))
     return config
+
+
+def _described(tree: Mapping[str, Tree]) -> type[LinkConfig | ArchiveConfig]:
+    """Return what a file describes, or seems to describe: its kind may be missing or wrong."""
+    kind = tree.get(_KIND)
+    if isinstance(kind, str) and kind in set(FileKind):
+        return MODELS[FileKind(kind)]
+    return ArchiveConfig if "store" in tree and "link" not in tree else LinkConfig
 
 
 def load_target(path: Path) -> ClusterConfig:
@@ -87,7 +121,7 @@ def from_tree(tree: Mapping[str, Tree], folder: Path) -> LinkConfig:
     Raises:
         ConfigError: With every problem of the tree.
     """
-    config, faults = _examine(tree, folder, with_environment=True)
+    config, faults = _examine(tree, LinkConfig, folder, with_environment=True)
     if config is None or faults:
         raise ConfigError(tuple(ConfigProblem(path_text(each.place), each.text) for each in faults))
     return config
@@ -105,28 +139,36 @@ def check(path: Path, *, with_environment: bool = True) -> tuple[ConfigProblem, 
     except ConfigError as error:
         return error.problems
     known = {fault.place for fault in document.faults}
-    _, found = _examine(document.tree, path.parent, with_environment=with_environment)
+    model = _described(document.tree)
+    _, found = _examine(document.tree, model, path.parent, with_environment=with_environment)
     faults = (*document.faults, *(fault for fault in found if fault.place not in known))
     problems = map(document.spots.problem, faults)
     return tuple(sorted(problems, key=lambda problem: problem.spot or Spot("", 0, 0)))
 
 
 def _examine(
-    tree: Mapping[str, Tree], folder: Path, *, with_environment: bool
-) -> tuple[LinkConfig | None, tuple[Fault, ...]]:
+    tree: Mapping[str, Tree], model: type[C], folder: Path, *, with_environment: bool
+) -> tuple[C | None, tuple[Fault, ...]]:
     variables = _Variables(with_environment=with_environment)
     filled = {key: variables.fill(value, (key,)) for key, value in tree.items()}
-    faults = list(variables.faults)
+    faults = [*variables.faults, *_unknown_kind(tree)]
     known = {fault.place for fault in faults}
     config = None
     try:
-        config = LinkConfig.model_validate(filled, context={"folder": folder})
+        config = model.model_validate(filled, context={"folder": folder})
     except ValidationError as error:
-        for kind, fault in faults_of(error, LinkConfig):
+        for kind, fault in faults_of(error, model):
             told = fault.place in known or variables.left_open(fault.place)
             if not told and (with_environment or kind != ENVIRONMENT):
                 faults.append(fault)
     return config, tuple(faults)
+
+
+def _unknown_kind(tree: Mapping[str, Tree]) -> list[Fault]:
+    kind = tree.get(_KIND)
+    if kind is None or (isinstance(kind, str) and kind in set(FileKind)):
+        return []
+    return [Fault((_KIND,), not_one_of(kind, [*FileKind]))]
 
 
 class _Variables:

@@ -13,6 +13,8 @@ from typing import Any, Literal, get_args, get_origin
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
+from towpath.config.archive import ArchiveConfig
+from towpath.config.cron import Cron
 from towpath.config.link import LinkConfig
 from towpath.config.secrets import PemFile
 from towpath.config.shape import fields, sections, tags
@@ -25,11 +27,13 @@ _INTRODUCTION = """\
 
 <!-- Written by `python -m towpath.config.reference`; change the fields, not this page. -->
 
-One YAML 1.2 file describes one link. `towpath init` writes an example, `towpath lint FILE` checks
-it. Keys that are not listed here are refused, and so are duplicate keys. Each problem is told as
+One YAML 1.2 file describes one link, or with `kind: archive` one archive. `towpath init` writes an
+example (`--kind archive` one of an archive), `towpath lint FILE` checks it. Keys that are not
+listed here are refused, and so are duplicate keys. Each problem is told as
 `FILE:LINE:COLUMN: KEY: what is wrong`, which editors and terminals make a link of.
-`towpath schema > link.schema.json` writes a JSON schema (docs/link.schema.json), with which editors
-complete and check the file; those with a YAML language server find it by the first line
+`towpath schema > link.schema.json` writes a JSON schema (docs/link.schema.json, and with
+`--kind archive` docs/archive.schema.json), with which editors complete and check the file; those
+with a YAML language server find it by the first line
 `# yaml-language-server: $schema=link.schema.json`, whose path is relative to the file.
 
 - **Secrets** are never written into the file: write `env:NAME` (an environment variable), `${NAME}`
@@ -39,13 +43,14 @@ complete and check the file; those with a YAML language server find it by the fi
 - **Paths** are relative to the folder of the file.
 - **Durations** have a unit: `500ms`, `5s`, `10m`, `2h`, `1d`. **Sizes** too: `512KiB`, `4MiB`,
   `1GiB`. **Rates** are bytes per second: `500KB`, `50MB`, `50MiB/s`.
-- Kafka's internal topics, and Towpath's own topics on the target, are never mirrored.
+- Kafka's internal topics, and Towpath's own topics on the target, are never mirrored or archived.
 """
 
 _WORDS: dict[object, str] = {
     str: "text",
     int: "time",  # no other field holds a plain number
     Count: "number",
+    Cron: "schedule",
     bool: "true or false",
     Duration: "duration",
     Size: "size",
@@ -57,10 +62,29 @@ _WORDS: dict[object, str] = {
 
 def markdown() -> str:
     """Return the page."""
-    return "\n".join([_INTRODUCTION, *_section(LinkConfig, "The link")]).rstrip() + "\n"
+    told = list[type[BaseModel]]()
+    lines = [
+        *_section(LinkConfig, "The link", told),
+        *_section(ArchiveConfig, "The archive", told, ()),
+    ]
+    return "\n".join([_INTRODUCTION, *lines]).rstrip() + "\n"
 
 
-def _section(model: type[BaseModel], title: str) -> Iterator[str]:
+def _section(
+    model: type[BaseModel],
+    title: str,
+    told: list[type[BaseModel]],
+    above: tuple[str, ...] | None = None,
+) -> Iterator[str]:
+    """Yield the table of a model and of those below it.
+
+    Args:
+        model: The model.
+        title: Heading of its table.
+        told: The models that have a table already, as kinds of files share some.
+        above: The keys that lead to the model in the file of an archive, `None` in that of a link.
+    """
+    told.append(model)
     yield f"## {title}\n"
     yield "| key | value | default | meaning |"
     yield "|---|---|---|---|"
@@ -68,16 +92,21 @@ def _section(model: type[BaseModel], title: str) -> Iterator[str]:
         yield f"| `{name}` | {_value(field)} | {_default(field)} | {field.description or ''} |"
     yield ""
     for name, field in fields(model).items():
-        yield from _below(name, field)
+        yield from _below(name, field, told, above)
 
 
-def _below(name: str, field: FieldInfo) -> Iterator[str]:
-    if name == "target":  # it has the keys of `source`
-        return
+def _below(
+    name: str, field: FieldInfo, told: list[type[BaseModel]], above: tuple[str, ...] | None
+) -> Iterator[str]:
+    place = None if above is None else (*above, name)
+    path = name if place is None else ".".join(place)
     for model in sections(field.annotation):
+        if model in told:
+            continue
         mechanisms = " or ".join(f"`{tag}`" for tag in tags(model))
-        title = f"`{name}`, `mechanism` {mechanisms}" if mechanisms else f"`{name}`"
-        yield from _section(model, f"{title} and `target`" if name == "source" else title)
+        title = f"`{path}`, `mechanism` {mechanisms}" if mechanisms else f"`{path}`"
+        title += " and `target`" if path == "source" else " of an archive" if place else ""
+        yield from _section(model, title, told, place)
 
 
 def _value(field: FieldInfo) -> str:

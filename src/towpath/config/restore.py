@@ -73,8 +73,8 @@ class RestoredTopics(TopicsConfig):
 class LateConfig(Section):
     """How long a restore waits for a part of the archive that should be there."""
 
-    looks: Annotated[int, Field(ge=1, le=_MOST_LOOKS, strict=True)] = Field(
-        16, description="How often a missing object is looked for again."
+    looks: Annotated[Count, Field(ge=1, le=_MOST_LOOKS, strict=True)] = Field(
+        Count(16), description="How often a missing object is looked for again."
     )
     timeout: Annotated[Duration, between("1ms", "30d")] = Field(
         Duration.parse("1d"),

@@ -1,6 +1,7 @@
-"""The JSON schema of the file, for editors, made from its fields.
+"""The JSON schema of each kind of file, for editors, made from its fields.
 
-`python -m towpath.config.schema > docs/link.schema.json` writes it anew.
+`python -m towpath.config.schema > docs/link.schema.json` writes it anew, and with the argument
+`archive` that of an archive.
 """
 
 from __future__ import annotations
@@ -9,22 +10,25 @@ import json
 import sys
 from typing import Any
 
-from towpath.config.link import LinkConfig
+from towpath.config.kinds import MODELS, FileKind
 
 _VARIABLE = {"type": "string", "pattern": r"\$\{[^{}]*\}"}
 """A variable may stand wherever the file has a text."""
 
 
-def schema() -> dict[str, Any]:
-    """Return the schema (JSON Schema 2020-12). A file that it accepts may still have problems."""
-    made = _adapted(LinkConfig.model_json_schema(mode="validation"))
+def schema(kind: FileKind = FileKind.LINK) -> dict[str, Any]:
+    """Return the schema of a kind of file (JSON Schema 2020-12).
+
+    A file that it accepts may still have problems.
+    """
+    made = _adapted(MODELS[kind].model_json_schema(mode="validation"))
     assert isinstance(made, dict)  # noqa: S101, a mapping stays one
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **made}
 
 
-def text() -> str:
-    """Return the schema as it stands in a file."""
-    return json.dumps(schema(), indent=2) + "\n"
+def text(kind: FileKind = FileKind.LINK) -> str:
+    """Return the schema of a kind of file, as it stands in a file."""
+    return json.dumps(schema(kind), indent=2) + "\n"
 
 
 def _adapted(part: Any) -> Any:
@@ -53,4 +57,4 @@ def _or_variable(made: dict[str, Any]) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    sys.stdout.write(text())
+    sys.stdout.write(text(*map(FileKind, sys.argv[1:2])))

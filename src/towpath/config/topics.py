@@ -136,15 +136,35 @@ class Listed(Protocol):
         """Whether the broker calls it internal."""
 
 
-class TopicsConfig(Section):
-    """Which topics are mirrored, under which names, and with which configs."""
+class TopicSelection(Section):
+    """Which topics are taken."""
 
     include: Annotated[tuple[Expression, ...], AfterValidator(not_empty)] = Field(
-        description="Python regular expressions; a topic whose whole name matches one is mirrored.",
+        description="Python regular expressions; a topic whose whole name matches one is taken.",
     )
     exclude: tuple[Expression, ...] = Field(
-        (), description="Regular expressions; a topic whose whole name matches one is not mirrored."
+        (), description="Regular expressions; a topic whose whole name matches one is not taken."
     )
+
+    def matches(self, topic: str, *, internal: bool = False) -> bool:
+        """Return whether a source topic is taken.
+
+        Args:
+            topic: Its name.
+            internal: Whether the broker calls it internal.
+        """
+        if internal or topic in INTERNAL_TOPICS:
+            return False
+        return fits(topic, self.include) and not fits(topic, self.exclude)
+
+    def takes(self, topic: Listed) -> bool:
+        """Return whether a topic that the source lists is taken."""
+        return self.matches(topic.name, internal=topic.internal)
+
+
+class TopicsConfig(TopicSelection):
+    """Which topics are mirrored, under which names, and with which configs."""
+
     rename: Annotated[str, AfterValidator(template)] = Field(
         _WHOLE,
         description="Name on the target; `{topic}` stands for the name on the source, `{1}` and"
@@ -169,21 +189,6 @@ class TopicsConfig(Section):
     def _groups(cls, rename: str, info: ValidationInfo) -> str:
         _renaming(rename, info.data.get("include", ())).check()
         return rename
-
-    def matches(self, topic: str, *, internal: bool = False) -> bool:
-        """Return whether a source topic is mirrored.
-
-        Args:
-            topic: Its name.
-            internal: Whether the broker calls it internal.
-        """
-        if internal or topic in INTERNAL_TOPICS:
-            return False
-        return fits(topic, self.include) and not fits(topic, self.exclude)
-
-    def mirrors(self, topic: Listed) -> bool:
-        """Return whether a topic that the source lists is mirrored."""
-        return self.matches(topic.name, internal=topic.internal)
 
     @property
     def keeps_names(self) -> bool:

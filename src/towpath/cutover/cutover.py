@@ -126,7 +126,7 @@ class _Parts:
 
     def _matching_now(self, source: Admin) -> frozenset[TopicName]:
         found = source.topics.describe()
-        return frozenset(n for n, info in found.items() if self._config.topics.mirrors(info))
+        return frozenset(n for n, info in found.items() if self._config.topics.takes(info))
 
     def drain(self) -> None:
         """Get the lease, and run until everything is copied."""

@@ -195,7 +195,7 @@ Infos = Mapping[TopicName, TopicInfo]
 def _shape(
     config: LinkConfig, listed: Infos, target: Callable[[Collection[TopicName]], Infos]
 ) -> Shape:
-    matching = [info for info in listed.values() if config.topics.mirrors(info)]
+    matching = [info for info in listed.values() if config.topics.takes(info)]
     names, _ = config.topics.target_names([info.name for info in matching if not info.error])
     return {
         (side, info.name): (info.id, len(info.partitions))

@@ -71,7 +71,7 @@ def _unopened(
     config: LinkConfig, books: LinkBooks, source: Admin, target: Admin
 ) -> Iterator[tuple[TopicPartition, ProducerId]]:
     """Yield target partitions, each with the first producer id that only this link writes under."""
-    topics = {n: i for n, i in source.topics.describe().items() if config.topics.mirrors(i)}
+    topics = {n: i for n, i in source.topics.describe().items() if config.topics.takes(i)}
     names, _ = config.topics.target_names([n for n, info in topics.items() if not info.error])
     there = target.topics.describe(names.values())
     cluster = source.cluster.id()

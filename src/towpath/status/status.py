@@ -180,7 +180,7 @@ def status(
         ClusterError: A cluster could not be reached.
     """
     told = source.topics.with_brokers()
-    topics = {n: info for n, info in told.topics.items() if config.topics.mirrors(info)}
+    topics = {n: info for n, info in told.topics.items() if config.topics.takes(info)}
     tps = [TopicPartition(name, p.partition) for name, i in topics.items() for p in i.partitions]
     leaders = {tp: leader for tp in tps if (leader := told.leader(tp)) is not None}
     ends = source.offsets.latest(tps, committed=True, patience=patience, leaders=leaders)

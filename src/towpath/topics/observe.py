@@ -60,7 +60,7 @@ def observe(
         names[topic.name]: topic.name for topic in topics if names[topic.name] in seen.target
     }
     missing, unreleased = on_mirrors(target, config.target, mirrors, held)
-    others = (info for info in seen_there.listed.values() if not config.topics.mirrors(info))
+    others = (info for info in seen_there.listed.values() if not config.topics.takes(info))
     return replace(
         seen,
         one_cluster=one_cluster,
@@ -79,7 +79,7 @@ def look_at_source(source: Admin, config: LinkConfig) -> SourceTopics:
         ClusterError: The source cannot be asked at all.
     """
     found = source.topics.describe()
-    matched = [info for info in found.values() if config.topics.mirrors(info)]
+    matched = [info for info in found.values() if config.topics.takes(info)]
     names, misnamed = config.topics.target_names([info.name for info in matched if not info.error])
     configs = source.configs.describe(names)
     return SourceTopics(
@@ -189,7 +189,7 @@ def _orphans(
     The list of all topics omits those that the login may not describe. Asked for by name, the
     source distinguishes them from topics that do not exist.
     """
-    mirrored = {info.name for info in found.values() if topics.mirrors(info)}
+    mirrored = {info.name for info in found.values() if topics.takes(info)}
     names, _ = topics.target_names(mirrored)
     left = _unclaimed(there, frozenset(names.values()), ours)
     answers, gone = _asked_by_name(source, {name for name in left.values() if name not in found})

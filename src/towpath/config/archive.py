@@ -1,0 +1,88 @@
+"""The whole file of an archive: topics of a source, kept in a store, and brought back."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field
+
+from towpath.config.clusters import ClusterConfig
+from towpath.config.compaction import CompactionConfig
+from towpath.config.metrics import MetricsConfig
+from towpath.config.region import region_name
+from towpath.config.restore import RestoreConfig
+from towpath.config.segments import SegmentsConfig
+from towpath.config.shape import Section
+from towpath.config.store import StoreConfig
+from towpath.config.topics import TopicSelection
+from towpath.config.units import Duration, Size, between
+from towpath.model.nouns import ArchiveName, SegmentFormat
+
+_NAME = re.compile(r"[A-Za-z0-9._-]{1,100}")
+
+
+class ArchiveRunConfig(Section):
+    """Limits and intervals of the run of an archive; the defaults suit nearly everyone."""
+
+    discover: Annotated[Duration, between("100ms", "1h")] = Field(
+        Duration.parse("5s"),
+        description="How often to look for new records, topics and partitions.",
+    )
+    heartbeat: Annotated[Duration, between("1s", "1d")] = Field(
+        Duration.parse("1m"),
+        description="How often the commit log gets an entry while nothing is new, which tells"
+        " `nothing new` from `broken`.",
+    )
+    memory: Annotated[Size, between("8MiB", "4GiB")] = Field(
+        Size.parse("96MiB"), description="Memory for record bytes in one slice."
+    )
+
+
+def _archive_name(text: str) -> str:
+    if not _NAME.fullmatch(text):
+        raise ValueError("must be 1 to 100 letters, digits, '.', '_' or '-'")
+    return text
+
+
+class ArchiveConfig(Section):
+    """An archive: everything that its file says."""
+
+    kind: Literal["archive"] = Field(description="What the file describes: `archive`.")
+    archive: Annotated[ArchiveName, AfterValidator(_archive_name)] = Field(
+        description="Name of this archive in logs, metrics, and the ledger of a target; never"
+        " change it later."
+    )
+    source: ClusterConfig = Field(description="The cluster whose topics are archived.")
+    store: StoreConfig = Field(description="Where the archive is kept.")
+    region: Annotated[str, AfterValidator(region_name)] = Field(
+        description="Name of this place among those that archive into the same store; part of all"
+        " keys. One run writes a region; never change it later.",
+    )
+    topics: TopicSelection = Field(description="Which topics are archived.")
+    format: SegmentFormat = Field(
+        SegmentFormat.PARQUET,
+        description="How objects hold records: `parquet`, which anyone can query, or whole"
+        " `batches` as the source has them, which costs least.",
+    )
+    segments: SegmentsConfig = Field(
+        SegmentsConfig(), description="When a segment is complete, and which ones share an object."
+    )
+    group: Annotated[str, Field(min_length=1)] | None = Field(
+        None,
+        description="A consumer group of the source whose offsets are set to what is archived, for"
+        " tools that watch its lag; nobody may consume with it. Default: none is written.",
+    )
+    compaction: tuple[CompactionConfig, ...] = Field(
+        (),
+        description="Which segments become larger ones, and when: a list of rules, each applied by"
+        " itself.",
+    )
+    target: ClusterConfig | None = Field(None, description="The cluster that a restore writes to.")
+    restore: RestoreConfig = Field(
+        RestoreConfig(), description="What a restore writes, and what it waits for."
+    )
+    run: ArchiveRunConfig = Field(ArchiveRunConfig(), description="Limits and intervals of a run.")
+    metrics: MetricsConfig = Field(
+        MetricsConfig(), description="Metrics for Prometheus (docs/metrics.md)."
+    )

@@ -1,0 +1,97 @@
+"""The section `compaction` of an archive: which segments become larger ones, and when."""
+
+from __future__ import annotations
+
+from typing import Annotated
+from zoneinfo import ZoneInfo, available_timezones
+
+from pydantic import AfterValidator, Field, StrictBool, ValidationInfo, field_validator
+from pydantic.types import Strict
+
+from towpath.config.cron import Cron
+from towpath.config.naming import Expression, fits
+from towpath.config.problems import not_empty
+from towpath.config.shape import Section
+from towpath.config.topics import Count
+from towpath.config.units import Duration, Size, between
+
+_HIGHEST = 98
+
+
+def _zone(name: str) -> str:
+    if name not in available_timezones():
+        raise ValueError(f"{name[:40]!r} is not a time zone, such as UTC or Europe/Berlin")
+    return name
+
+
+class CompactionConfig(Section):
+    """One rule: which segments are merged into larger ones of the next level, and when."""
+
+    topics: Annotated[tuple[Expression, ...], AfterValidator(not_empty)] = Field(
+        (".*",), description="Regular expressions; the rule is for topics whose whole name matches."
+    )
+    min_level: Annotated[Count, Strict(), Field(ge=0, le=_HIGHEST)] = Field(
+        Count(0), description="The lowest level whose segments are merged; 0 is that of `run`."
+    )
+    max_level: Annotated[Count, Strict(), Field(ge=0, le=_HIGHEST)] = Field(
+        Count(0),
+        validate_default=True,
+        description="The highest such level. The result has the level after that of its inputs.",
+    )
+    min_age: Annotated[Duration, between("0s", "3650d")] = Field(
+        Duration.parse("1h"), description="Segments younger than this are left alone."
+    )
+    max_age: Annotated[Duration, between("1s", "3650d")] = Field(
+        Duration.parse("1d"),
+        validate_default=True,
+        description="Segments that are older are merged even if they are fewer than `min_count` and"
+        " smaller than `min_size`, so that quiet partitions are compacted, too.",
+    )
+    min_count: Annotated[Count, Strict(), Field(ge=2, le=1_000_000)] = Field(
+        Count(10), description="So many segments in a row are merged, however small they are."
+    )
+    max_count: Annotated[Count, Strict(), Field(ge=2, le=1_000_000)] = Field(
+        Count(10_000), validate_default=True, description="The most segments in one result."
+    )
+    min_size: Annotated[Size, between("1B", "1024GiB")] = Field(
+        Size.parse("1GiB"), description="So many bytes of objects are merged, however few they are."
+    )
+    max_size: Annotated[Size, between("1B", "1024GiB")] = Field(
+        Size.parse("4GiB"), validate_default=True, description="The most bytes of one result."
+    )
+    batch: Annotated[Count, Strict(), Field(ge=1, le=10_000_000)] = Field(
+        Count(10_000), description="Records that are decoded at a time, where they must be decoded."
+    )
+    delete: StrictBool = Field(
+        True,
+        description="Whether merged segments are deleted, once every registered reader has passed"
+        " them; otherwise their objects stay.",
+    )
+    schedule: Cron | None = Field(
+        None,
+        description="When the rule is applied, as in cron: `0 0 1 * * *` (seconds first; five"
+        " fields have no seconds) or `@daily`. Default: only by hand.",
+    )
+    zone: Annotated[str, AfterValidator(_zone)] = Field(
+        "UTC", description="Time zone of `schedule`, such as `Europe/Berlin`."
+    )
+    parallelism: Annotated[Count, Strict(), Field(ge=1, le=10_000)] | None = Field(
+        None, description="Partitions that are compacted at a time. Default: Spark's slots."
+    )
+
+    @field_validator("max_level", "max_age", "max_count", "max_size")
+    @classmethod
+    def _not_below(cls, value: float, info: ValidationInfo) -> float:
+        lowest = f"{info.field_name}".replace("max_", "min_")
+        if lowest in info.data and value < info.data[lowest]:
+            raise ValueError(f"{value} is less than {lowest}, {info.data[lowest]}")
+        return value
+
+    @property
+    def time_zone(self) -> ZoneInfo:
+        """The time zone of the schedule."""
+        return ZoneInfo(self.zone)
+
+    def concerns(self, topic: str) -> bool:
+        """Return whether the rule is for a topic."""
+        return fits(topic, self.topics)
