@@ -97,7 +97,7 @@ class SourceSide(Generic[R]):
         try:
             reader.take(frame, said.start, said.end, said.aborted)
         except CorruptBatchError as error:
-            self._damaged(reader, error.why)
+            self.damaged(reader, error.why)
         self._go(reader)
 
     def _answered(self, reader: R, said: Fetched) -> None:
@@ -115,7 +115,7 @@ class SourceSide(Generic[R]):
                 lost = cut(end, reader.expected)
                 self._look(reader, said, lambda: lost)
             case SourceTrouble.DAMAGED:
-                self._damaged(reader, code(said.error).name)
+                self.damaged(reader, code(said.error).name)
             case SourceTrouble.RANGE:
                 self._look(reader, said, partial(self._range, said.tp, reader.expected))
             case SourceTrouble.GONE:
@@ -123,7 +123,7 @@ class SourceSide(Generic[R]):
             case SourceTrouble.NONE:
                 pass
 
-    def _damaged(self, reader: R, why: str) -> None:
+    def damaged(self, reader: R, why: str) -> None:
         """Fetch the damaged batch at `expected` again, several times, then stop."""
         damaged = damage(reader.source, reader.expected, why)
         looks = reader.look(reader.expected)

@@ -204,7 +204,9 @@ class BatchesSegmentWriter:
         """Bytes of memory in use."""
         return self._collector.held + sum(map(len, self._stretch.waiting))
 
-    def take(self, buffer: Buffer, start: int, end: int, aborted: Aborted = ()) -> None:
+    def take(
+        self, buffer: Buffer, start: int, end: int, aborted: Aborted = (), until: int = NO_END
+    ) -> None:
         """Take in fetched batches; the buffer may be used again after the call.
 
         Args:
@@ -212,11 +214,13 @@ class BatchesSegmentWriter:
             start: Position of the first batch. It may have records before `expected`.
             end: Position after the last byte.
             aborted: Producer id and first offset of each aborted transaction among them.
+            until: Batches that begin at this offset or behind it are left out, for another segment
+                or another call with the same bytes.
 
         Raises:
             CorruptBatchError: A batch is damaged; those before it were taken in.
         """
-        for batches in collect(self._collector, buffer, start, end, aborted, self._left_out):
+        for batches in collect(self._collector, buffer, start, end, aborted, self._left_out, until):
             self._write(batches)
             self._collector.clear()
 

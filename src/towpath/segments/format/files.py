@@ -18,7 +18,7 @@ from towpath.segments.format.sink import Sink
 from towpath.segments.format.wanted import ALL, Wanted
 from towpath.segments.model import GapKind
 from towpath.wire.aborted import Aborted
-from towpath.wire.batch import Buffer
+from towpath.wire.batch import NO_END, Buffer
 from towpath.wire.codec import NONE
 
 
@@ -47,7 +47,9 @@ class SegmentWriter(Protocol):
     def held(self) -> int:
         """Bytes of memory in use."""
 
-    def take(self, buffer: Buffer, start: int, end: int, aborted: Aborted = ()) -> None:
+    def take(
+        self, buffer: Buffer, start: int, end: int, aborted: Aborted = (), until: int = NO_END
+    ) -> None:
         """Take in fetched batches; the buffer may be used again after the call.
 
         Args:
@@ -55,6 +57,8 @@ class SegmentWriter(Protocol):
             start: Position of the first batch. It may have records before `expected`.
             end: Position after the last byte.
             aborted: Producer id and first offset of each aborted transaction among them.
+            until: Batches that begin at this offset or behind it are left out, for another segment
+                or another call with the same bytes.
 
         Raises:
             CorruptBatchError: A batch is damaged; those before it were taken in.

@@ -9,7 +9,7 @@ import numpy as np
 
 from towpath.model.errors import CorruptBatchError
 from towpath.wire.aborted import Aborted
-from towpath.wire.batch import BASE, LAST, MAGIC, Buffer, Table, scan
+from towpath.wire.batch import BASE, LAST, MAGIC, NO_END, Buffer, Table, scan
 from towpath.wire.collector import Collector, open_some
 from towpath.wire.legacy import modernise
 from towpath.wire.sifting import sift
@@ -38,6 +38,7 @@ def collect(
     end: int,
     aborted: Aborted = (),
     left_out: Collection[int] = (),
+    until: int = NO_END,
 ) -> Iterator[CollectedBatches]:
     """Collect the batches between two positions, some at a time.
 
@@ -50,6 +51,7 @@ def collect(
         end: Position after the last byte of this partition.
         aborted: Producer id and first offset of each aborted transaction among them.
         left_out: Producer ids whose records are filtered out.
+        until: Batches that begin at this offset or behind it are left out.
 
     Yields:
         The batches that were just collected.
@@ -67,8 +69,9 @@ def collect(
         table, damaged = scan(buffer, start, start + error.at), error
     kinds = sift(table, aborted, left_out)
     collector.begin()
-    yield from _collect(collector, buffer, table, kinds)
-    if damaged:
+    wanted = table[:, BASE] < until
+    yield from _collect(collector, buffer, table[wanted], kinds[wanted])
+    if damaged and wanted.all():
         raise damaged
 
 

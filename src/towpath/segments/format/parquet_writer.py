@@ -195,7 +195,9 @@ class ParquetSegmentWriter:
         """Bytes of memory that wait for the next row group."""
         return self._collector.held
 
-    def take(self, buffer: Buffer, start: int, end: int, aborted: Aborted = ()) -> None:
+    def take(
+        self, buffer: Buffer, start: int, end: int, aborted: Aborted = (), until: int = NO_END
+    ) -> None:
         """Take in fetched batches; the buffer may be used again after the call.
 
         Args:
@@ -203,11 +205,13 @@ class ParquetSegmentWriter:
             start: Position of the first batch. It may have records before `expected`.
             end: Position after the last byte.
             aborted: Producer id and first offset of each aborted transaction among them.
+            until: Batches that begin at this offset or behind it are left out, for another segment
+                or another call with the same bytes.
 
         Raises:
             CorruptBatchError: A batch is damaged; those before it were taken in.
         """
-        for _ in collect(self._collector, buffer, start, end, aborted, self._left_out):
+        for _ in collect(self._collector, buffer, start, end, aborted, self._left_out, until):
             if self._due and not self._whole:
                 self.flush()
 

@@ -1,0 +1,1 @@
+"""Archiving: what is read next, and what a slice makes of it."""

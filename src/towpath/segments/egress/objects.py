@@ -1,0 +1,95 @@
+"""Objects on their way into the store.
+
+The key of a segment has its last offset, which is known when the segment is complete. So an object
+is kept until then, compressed, in memory or in a file of the machine if it is large. It is written
+to its final key while the next one is made.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
+from tempfile import SpooledTemporaryFile
+from typing import IO
+
+from towpath.model.errors import ObjectExistsError, TowpathError
+from towpath.store import Store, StoredObject
+
+_IN_MEMORY = 64 << 20
+_PIECE = 4 << 20
+_WAITING = 2
+"""Objects that may wait to be written."""
+_ATTEMPTS = 4
+
+
+class Spool:
+    """The bytes of an object that is not complete."""
+
+    def __init__(self) -> None:
+        self._file: IO[bytes] = SpooledTemporaryFile(  # noqa: SIM115  # closed by `close`
+            _IN_MEMORY, prefix="towpath-segment-"
+        )
+
+    def write(self, data: bytes | memoryview, /) -> int:
+        """Append bytes."""
+        return self._file.write(data)
+
+    def copy(self, write: Callable[[bytes], object]) -> None:
+        """Hand all bytes to `write`, from the first one on."""
+        self._file.seek(0)
+        while piece := self._file.read(_PIECE):
+            write(piece)
+
+    def close(self) -> None:
+        """Free the memory, or delete the file."""
+        self._file.close()
+
+
+class Uploads:
+    """Writes objects to the store in a thread of its own.
+
+    Args:
+        store: The store.
+        storage_class: The storage class of the objects; empty for the bucket's default.
+    """
+
+    def __init__(self, store: Store, storage_class: str) -> None:
+        self._store, self.storage_class = store, storage_class
+        self._pool = ThreadPoolExecutor(1, thread_name_prefix="towpath-upload")
+        self._waiting: deque[Future[StoredObject]] = deque()
+
+    def put(self, spool: Spool, key: Callable[[str], str]) -> Future[StoredObject]:
+        """Write an object soon; wait first if too many others wait.
+
+        Args:
+            spool: Its bytes. It is closed once they are written, or cannot be.
+            key: Returns its key. If there is such an object already, of a writer that died before
+                its commit, it is asked again with letters that make it another one.
+        """
+        while len(self._waiting) >= _WAITING:
+            with suppress(TowpathError):  # told by whoever asks for the object
+                self._waiting.popleft().result()
+        future = self._pool.submit(self._written, spool, key)
+        self._waiting.append(future)
+        return future
+
+    def close(self) -> None:
+        """Wait for what is being written; nothing else is written any more."""
+        self._pool.shutdown(cancel_futures=True)
+
+    def _written(self, spool: Spool, key: Callable[[str], str]) -> StoredObject:
+        try:
+            for attempt in range(_ATTEMPTS):
+                with suppress(ObjectExistsError):
+                    return self._write(spool, key(secrets.token_hex(4) if attempt else ""))
+            return self._write(spool, key(secrets.token_hex(8)))
+        finally:
+            spool.close()
+
+    def _write(self, spool: Spool, key: str) -> StoredObject:
+        with self._store.writer(key, self.storage_class) as out:
+            spool.copy(out.write)
+            return out.close()

@@ -1,0 +1,240 @@
+"""One range of a partition on its way from the source's leader into a segment. Pure.
+
+What is fetched waits here, in the order of the source, until it is written. So the next answer is
+under way while this one is decoded.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from towpath.cluster.data.buffers import Frame
+from towpath.model.errors import CorruptBatchError
+from towpath.model.nouns import Side, SourceOffset, TopicId, TopicPartition
+from towpath.model.reasons import Reason
+from towpath.segments.egress.plan import PlannedRange
+from towpath.segments.model import GapKind
+from towpath.wire import batch as wire
+from towpath.wire.legacy import modernise
+
+_MAGIC_AT = 16
+
+
+@dataclass(slots=True)
+class FetchedPart:
+    """Fetched batches that wait to be written.
+
+    Attributes:
+        frame: The buffer that holds them, to be released.
+        start: Position of the first batch.
+        end: Position after the last one.
+        table: The batches, as `batch.scan` found them.
+        aborted: Producer id and first offset of each aborted transaction among them.
+    """
+
+    frame: Frame
+    start: int
+    end: int
+    table: wire.Table
+    aborted: tuple[tuple[int, int], ...]
+
+    @property
+    def size(self) -> int:
+        """Size in bytes."""
+        return self.end - self.start
+
+
+@dataclass(frozen=True, slots=True)
+class Hole:
+    """Offsets up to `end` that hold no record, and why."""
+
+    end: SourceOffset
+    kind: GapKind
+
+
+class RangeReader:
+    """A `SourceReader` of a planned range.
+
+    Attributes:
+        work: The range.
+        items: What was fetched and is not written yet, in order.
+        trouble: What keeps the range from moving now, `None` if nothing does.
+        stopped: Nothing more is fetched, and what waits is dropped.
+        busy: As for any owner of jobs.
+        openings: As for any owner of jobs.
+        failures: Errors in a row.
+    """
+
+    def __init__(self, work: PlannedRange) -> None:
+        self.work = work
+        self.items: deque[FetchedPart | Hole] = deque()
+        self.trouble: Reason | None = None
+        self.stopped = self.busy = False
+        self.openings = self.failures = 0
+        self._source = TopicPartition(work.topic, work.id.partition)
+        self._expected, self._epoch = work.start, -1
+        self._held = 0
+        self._ended = False
+        self._side: Side | None = None
+        self._looked = (-1, 0)
+        self._moved = time.monotonic()
+
+    @property
+    def source(self) -> TopicPartition:
+        """The partition."""
+        return self._source
+
+    @property
+    def source_id(self) -> TopicId:
+        """Id of the topic to read."""
+        return self.work.id.topic_id
+
+    @property
+    def expected(self) -> SourceOffset:
+        """The next offset to fetch."""
+        return self._expected
+
+    @property
+    def fetch_epoch(self) -> int:
+        """Leader epoch of the last batch that was fetched, -1 if unknown."""
+        return self._epoch
+
+    @property
+    def held(self) -> int:
+        """Bytes of what waits to be written."""
+        return self._held
+
+    @property
+    def pending(self) -> bool:
+        """Whether anything waits to be written."""
+        return bool(self.items)
+
+    @property
+    def has_end(self) -> bool:
+        """A range always has an end."""
+        return True
+
+    @property
+    def begins_later(self) -> bool:
+        """A range never begins later: what is missing at its start is a gap."""
+        return False
+
+    @property
+    def fetched(self) -> bool:
+        """Whether there is nothing more to fetch."""
+        return self._ended or self.stopped or self._expected >= self.work.end
+
+    @property
+    def idle(self) -> float:
+        """Seconds since something was fetched."""
+        return time.monotonic() - self._moved
+
+    def take(self, frame: Frame, start: int, end: int, aborted: Sequence[tuple[int, int]]) -> None:
+        """Keep the batches in [start, end) of a frame until they are written.
+
+        Raises:
+            CorruptBatchError: The batch at `expected` is damaged; those before it were kept.
+        """
+        if start == end or self.fetched:
+            return
+        if end - start > _MAGIC_AT and frame.buffer[start + _MAGIC_AT] < wire.MAGIC:
+            data = modernise(frame.view[start:end])
+            newer = frame.instead(data)
+            self._keep(newer, 0, len(data), aborted)
+            newer.release()
+        else:
+            self._keep(frame, start, end, aborted)
+
+    def _keep(self, frame: Frame, start: int, end: int, aborted: Sequence[tuple[int, int]]) -> None:
+        damaged: CorruptBatchError | None = None
+        try:
+            table = wire.scan(frame.buffer, start, end)
+        except CorruptBatchError as error:
+            table, damaged = wire.scan(frame.buffer, start, start + error.at), error
+        new = table[:, wire.LAST] >= self._expected if len(table) else np.zeros(0, np.bool_)
+        if new.any():
+            # All of them, also old ones: whether a transaction was aborted shows from the first on.
+            last = table[-1].tolist()
+            stop = last[wire.POSITION] + last[wire.LENGTH]
+            part = FetchedPart(frame.hold(), start, stop, table, tuple(aborted))
+            self.items.append(part)
+            self._held += part.size
+            self._expected, self._epoch = SourceOffset(last[wire.LAST] + 1), last[wire.LEADER_EPOCH]
+            self._moved = time.monotonic()
+            self.failures, self.trouble, self._side = 0, None, None
+        if damaged is not None:
+            raise damaged
+
+    def next(self) -> FetchedPart | Hole:
+        """Return the next item; it is not held here any more. There must be one."""
+        item = self.items.popleft()
+        if isinstance(item, FetchedPart):
+            self._held -= item.size
+        return item
+
+    def stand_back(self, offset: SourceOffset) -> None:
+        """Fetch again from an offset, as what follows there is damaged."""
+        self._drop()
+        self._expected, self._epoch = offset, -1
+
+    def look(self, offset: SourceOffset) -> int:
+        """Count how often in a row the batch fetched at `offset` was damaged."""
+        last, times = self._looked
+        self._looked = (offset, times + 1 if offset == last else 1)
+        return self._looked[1]
+
+    def hinder(self, side: Side, why: Reason) -> None:
+        """Record what keeps the range from moving until `side` works again."""
+        self._side, self.trouble = side, why
+
+    def relieve(self, side: Side) -> None:
+        """Clear the trouble of a side that works again."""
+        if side is self._side:
+            self._side, self.trouble = None, None
+
+    def jump(self, source: SourceOffset, why: Reason) -> None:
+        """Go on at another offset. What lies between is gone at the source.
+
+        A log that was cut below what was read has nothing more for this range.
+        """
+        if source < self._expected:
+            self.end(why)
+            return
+        end = min(source, self.work.end)
+        self.items.append(Hole(end, GapKind.RETENTION))
+        self._expected, self._epoch, self._moved = end, -1, time.monotonic()
+
+    def empty(self) -> None:
+        """Note that the log holds nothing from `expected` up to the end of the range."""
+        self.items.append(Hole(self.work.end, GapKind.COMPACTED))
+        self._expected = self.work.end
+
+    def end(self, why: Reason) -> None:
+        """Fetch nothing more. What was fetched is still written."""
+        self._ended, self.trouble = True, why
+
+    def leave(self) -> None:
+        """Leave the rest of the range for another cycle, without any trouble."""
+        self._ended = True
+        self._drop()
+
+    def stop(self, why: Reason) -> None:
+        """Stop at once. What was fetched is dropped."""
+        self.stopped, self.trouble = True, why
+        self._drop()
+
+    @property
+    def is_short(self) -> bool:
+        """Whether the range ended before its end."""
+        return self.stopped or (self._ended and self._expected < self.work.end)
+
+    def _drop(self) -> None:
+        while self.items:
+            item = self.next()
+            if isinstance(item, FetchedPart):
+                item.frame.release()

@@ -1,0 +1,309 @@
+"""Segments of ranges: when one is complete, and which object it goes into."""
+
+from __future__ import annotations
+
+from concurrent.futures import Future
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from towpath.config.segments import SegmentLimits
+from towpath.model.errors import TowpathError
+from towpath.model.nouns import SegmentFormat, SourceOffset, TopicName
+from towpath.model.reasons import Reason
+from towpath.segments.egress.objects import Spool, Uploads
+from towpath.segments.egress.plan import PlannedRange
+from towpath.segments.egress.reader import FetchedPart, Hole
+from towpath.segments.format.files import SegmentWriter, write_object
+from towpath.segments.format.footer import SegmentFooter, SegmentHead
+from towpath.segments.keys import segment_key, shared_key
+from towpath.segments.model import STREAMING, GapKind, Segment, SegmentPlace
+from towpath.store import StoredObject
+from towpath.wire import batch as wire
+
+_MOST_WHOLE = 8 << 20
+"""Bytes of a segment that is kept in memory until it is complete, as its object is shared."""
+_STEP = 8 << 20
+"""Bytes that are opened at a time, as far as the compression ratio so far tells."""
+
+
+class SegmentObject:
+    """An object that is being made, of one segment or of several ones.
+
+    Args:
+        kind: Its format.
+
+    Attributes:
+        file: Its content.
+    """
+
+    def __init__(self, kind: SegmentFormat) -> None:
+        self._spool: Spool | None = None
+        self.file = write_object(kind, self._begin)
+
+    def _begin(self) -> Spool:
+        self._spool = Spool()
+        return self._spool
+
+    def close(self) -> Spool | None:
+        """Complete the object; return its bytes, `None` if it has no record."""
+        if self.file.close():
+            return self._spool
+        if self._spool is not None:
+            self._spool.close()
+        return None
+
+    def drop(self) -> None:
+        """Forget the object."""
+        self.file.abort()
+        if self._spool is not None:
+            self._spool.close()
+
+
+@dataclass(slots=True)
+class Made:
+    """A segment that is complete, and the object that it is in, which may still be on its way."""
+
+    footer: SegmentFooter
+    object: Future[StoredObject] | None = None
+
+    def segment(self, kind: SegmentFormat, storage_class: str) -> Segment:
+        """Return the segment once its object is in the store.
+
+        Args:
+            kind: The format of the object.
+            storage_class: Its storage class.
+
+        Raises:
+            StoreError: The object could not be written.
+        """
+        if not self.footer.parts or self.object is None:
+            return self.footer.segment(kind, None)
+        found = self.object.result()
+        place = SegmentPlace(
+            key=found.key,
+            size=found.size,
+            first_row_group=self.footer.first_row_group,
+            row_groups=len(self.footer.parts) if kind is SegmentFormat.PARQUET else 0,
+            storage_class=storage_class,
+        )
+        return self.footer.segment(kind, place)
+
+
+@dataclass(frozen=True, slots=True)
+class WritingTerms:
+    """How objects are written.
+
+    Attributes:
+        region: The region of their keys.
+        spread: Whether keys begin with a hash.
+        format: How they hold records.
+    """
+
+    region: str
+    spread: bool
+    format: SegmentFormat = SegmentFormat.PARQUET
+
+    def key(self, footer: SegmentFooter, attempt: str) -> str:
+        """Return the key of the object of one segment."""
+        head = footer.head
+        return segment_key(
+            self.region,
+            head.topic,
+            head.partition,
+            head.level,
+            head.start,
+            footer.end,
+            suffix=self.format,
+            attempt=attempt,
+            spread=self.spread,
+        )
+
+    def shared(self, topic: TopicName) -> str:
+        """Return a new key for an object of several segments."""
+        return shared_key(self.region, topic, STREAMING, spread=self.spread)
+
+
+class SharedObject:
+    """The object that small segments of a topic share; it is written when all are complete.
+
+    Attributes:
+        made: Its segments.
+        open: Number of ranges that may still add a segment.
+    """
+
+    def __init__(self, topic: TopicName, terms: WritingTerms) -> None:
+        self._topic, self._terms = topic, terms
+        self.object = SegmentObject(terms.format)
+        self.made: list[Made] = []
+        self.open = 0
+
+    def upload(self, uploads: Uploads) -> None:
+        """Write the object; its only segment gets a key of its own."""
+        spool = self.object.close()
+        if spool is None:
+            return
+        full = [each for each in self.made if each.footer.parts]
+        if len(full) == 1:
+            future = uploads.put(spool, partial(self._terms.key, full[0].footer))
+        else:
+            future = uploads.put(spool, lambda _: self._terms.shared(self._topic))
+        for each in full:
+            each.object = future
+
+
+class RangeWriting:
+    """Writes the segments of one range, in order.
+
+    Args:
+        work: The range.
+        limits: When a segment is complete.
+        uploads: Writes objects.
+        terms: How keys are made.
+        shared: The object that its segments go into, `None` for objects of their own.
+
+    Attributes:
+        made: The segments that are complete.
+    """
+
+    def __init__(
+        self,
+        work: PlannedRange,
+        limits: SegmentLimits,
+        uploads: Uploads,
+        terms: WritingTerms,
+        shared: SharedObject | None = None,
+    ) -> None:
+        self._work, self._limits, self._uploads = work, limits, uploads
+        self._terms, self._shared = terms, shared
+        self.made: list[Made] = []
+        self._object: SegmentObject | None = None
+        self._writer: SegmentWriter | None = None
+        self._next = work.start
+        self._taken = 0
+        """Bytes of batches in the present segment, as the source holds them."""
+
+    @property
+    def next(self) -> SourceOffset:
+        """The next offset to write."""
+        return self._writer.expected if self._writer is not None else self._next
+
+    @property
+    def held(self) -> int:
+        """Bytes of records in memory."""
+        return self._writer.held if self._writer is not None else 0
+
+    def write(self, item: FetchedPart | Hole) -> None:
+        """Write what was fetched.
+
+        Raises:
+            CorruptBatchError: The batch at `next` is damaged; those before it were written.
+        """
+        if isinstance(item, Hole):
+            self._open().pass_over(item.end, item.kind)
+            return
+        last = int(item.table[-1, wire.LAST]) + 1
+        while self.next < min(last, self._work.end):
+            writer, before = self._open(), self.next
+            writer.take(
+                item.frame.buffer, item.start, item.end, item.aborted, until=self._until(item)
+            )
+            if self.next == before:  # the next batch begins behind the range
+                writer.pass_over(self._work.end, GapKind.COMPACTED)
+            self._note(item.table, before)
+            if self._is_full:
+                self._cut(writer.expected)
+
+    def flush(self) -> None:
+        """Free memory, as the range does not move."""
+        if self._writer is not None and self._shared is None:
+            self._writer.flush()
+
+    def finish(self, *, whole: bool) -> None:
+        """End the last segment.
+
+        Args:
+            whole: Whether nothing is left of the range; otherwise it ends behind what was written.
+        """
+        self._cut(self._work.end if whole else self.next)
+        if self._shared is not None:
+            self._shared.open -= 1
+            if not self._shared.open:
+                self._shared.upload(self._uploads)
+
+    def drop(self) -> None:
+        """Forget the segment that is not complete."""
+        if self._object is not None:
+            self._object.drop()
+
+    def result(self) -> tuple[tuple[Segment, ...], Reason | None]:
+        """Return the segments, once they are in the store, up to the first one that is not."""
+        found: list[Segment] = []
+        for made in self.made:
+            try:
+                found.append(made.segment(self._terms.format, self._uploads.storage_class))
+            except TowpathError as error:
+                return tuple(found), error.reason
+        return tuple(found), None
+
+    def _open(self) -> SegmentWriter:
+        if self._writer is None:
+            if self._shared is None:
+                self._object = SegmentObject(self._terms.format)
+            target = self._shared.object if self._shared is not None else self._object
+            assert target is not None  # noqa: S101  # made above
+            head = SegmentHead(
+                cluster=self._work.id.cluster,
+                topic_id=self._work.id.topic_id,
+                topic=self._work.topic,
+                partition=self._work.id.partition,
+                start=self._next,
+            )
+            self._writer = target.file.segment(
+                head, end=self._work.end, whole=self._shared is not None
+            )
+        return self._writer
+
+    @property
+    def _is_full(self) -> bool:
+        writer, limits = self._writer, self._limits
+        if writer is None:
+            return False
+        is_large = self._shared is not None and writer.held >= _MOST_WHOLE
+        return is_large or writer.raw_bytes >= limits.bytes or writer.records >= limits.messages
+
+    def _until(self, part: FetchedPart) -> SourceOffset:
+        """Return the offset behind the batch that probably completes the segment.
+
+        How large opened batches are shows from those before them, so the first one comes alone.
+        """
+        writer, limits = self._open(), self._limits
+        rows = part.table[part.table[:, wire.LAST] >= writer.expected]
+        ratio = max(1.0, writer.raw_bytes / self._taken) if self._taken else float(_STEP)
+        room = min(_STEP, limits.bytes - writer.raw_bytes)
+        is_reached = np.cumsum(rows[:, wire.LENGTH]) * ratio >= room
+        is_reached |= np.cumsum(rows[:, wire.COUNT]) >= limits.messages - writer.records
+        at = int(is_reached.argmax()) if is_reached.any() else len(rows) - 1
+        return SourceOffset(int(rows[at, wire.LAST]) + 1)
+
+    def _note(self, table: wire.Table, before: SourceOffset) -> None:
+        done = (table[:, wire.LAST] >= before) & (table[:, wire.LAST] < self.next)
+        self._taken += int(table[done, wire.LENGTH].sum())
+
+    def _cut(self, end: SourceOffset) -> None:
+        """Complete the present segment, so that it ends at an offset."""
+        if end <= self._next:
+            return
+        writer = self._open()
+        footer = writer.close(end, GapKind.COMPACTED)
+        made = Made(footer)
+        self.made.append(made)
+        if self._shared is not None:
+            self._shared.made.append(made)
+        elif self._object is not None:
+            spool = self._object.close()
+            if spool is not None:
+                made.object = self._uploads.put(spool, partial(self._terms.key, footer))
+        self._writer = self._object = None
+        self._next, self._taken = end, 0
