@@ -34,7 +34,7 @@ class Collector:
         self._columns = ColumnArrays()
         self._buffers: list[pa.Buffer] = []
         self._gaps: list[Table] = []
-        self._records = 0
+        self._drained = Digest()
         self._fold = np.zeros(2, np.uint64)
         self._state = np.zeros(collecting.STATE, np.int64)
         self._state[collecting.NEXT], self._state[collecting.END] = start, end
@@ -86,8 +86,13 @@ class Collector:
     @property
     def digest(self) -> Digest:
         """Digest of all records so far, with their timestamps."""
+        return self._drained.then(self.waiting_digest)
+
+    @property
+    def waiting_digest(self) -> Digest:
+        """Digest of the records that wait for `drain`."""
         unordered, ordered = self._fold.tolist()
-        return Digest(self._records + self.rows, unordered, ordered)
+        return Digest(self.rows, unordered, ordered)
 
     @property
     def gaps(self) -> Table:
@@ -148,7 +153,8 @@ class Collector:
             let_go: Whether they are still in use, so that their arrays must not be used again.
         """
         state = self._state
-        self._records += self.rows
+        self._drained = self.digest
+        self._fold[:] = 0
         state[collecting.ROWS] = state[collecting.HEADERS] = 0
         state[collecting.NULLS :] = 0
         self._set_bounds()

@@ -78,13 +78,35 @@ class BatchesObjectReader:
             CorruptSegmentError: The object is damaged.
         """
         names = list(ARCHIVED.names if columns is None else columns)
-        for part in footer.parts:
+        for index, part in enumerate(footer.parts):
             if wanted.meets(part):
-                for rows in self._part_rows(footer, part):
+                for rows in self.part(footer, index):
                     mask = wanted.mask(rows)
                     kept = rows if mask.all() else rows.filter(pa.array(mask))
                     if len(kept):
                         yield kept.select(names)
+
+    def part(self, footer: SegmentFooter, index: int) -> Iterator[pa.RecordBatch]:
+        """Yield the records of one part of the segment.
+
+        Raises:
+            CorruptSegmentError: The object is damaged.
+        """
+        part = footer.parts[index]
+        collector = Collector(part.first, part.last + 1)
+        buffer: Buffer = np.frombuffer(self.bytes_of(part), np.uint8)
+        try:
+            for _ in collect(collector, buffer, 0, len(buffer), part.aborted):
+                if collector.waiting >= _AT_ONCE:
+                    yield self._drained(collector, footer)
+        except CorruptBatchError as error:
+            raise self._damaged(part, error.why) from error
+        if collector.rows:
+            yield self._drained(collector, footer)
+        if collector.digest.records != part.records:
+            raise self._damaged(
+                part, f"{collector.digest.records} records instead of {part.records}"
+            )
 
     def batches(
         self, footer: SegmentFooter, wanted: Wanted = ALL, codec: int = 0
@@ -102,9 +124,20 @@ class BatchesObjectReader:
         del codec
         for part in footer.parts:
             if wanted.meets(part):
-                data = self._bytes(part)
+                data = self.bytes_of(part)
                 with_offsets = self._scanned(part, np.frombuffer(data, np.uint8))
                 yield PackedBatches(data, SourceOffset(with_offsets), part.aborted)
+
+    def bytes_of(self, part: SegmentPart) -> bytearray:
+        """Return the bytes of a part.
+
+        Raises:
+            CorruptSegmentError: They are not those that were written.
+        """
+        data = bytearray(self._read(part.at, part.size))
+        if len(data) != part.size or xxhash.xxh3_64_intdigest(data) != part.hash:
+            raise self._damaged(part, "they have changed")
+        return data
 
     def check(self, footer: SegmentFooter) -> None:
         """Read the bytes of the segment's batches, and compare their hashes.
@@ -113,27 +146,11 @@ class BatchesObjectReader:
             CorruptSegmentError: They are not those that were written.
         """
         for part in footer.parts:
-            self._bytes(part)
+            self.bytes_of(part)
 
     def close(self) -> None:
         """Close the file."""
         self._source.close()
-
-    def _part_rows(self, footer: SegmentFooter, part: SegmentPart) -> Iterator[pa.RecordBatch]:
-        collector = Collector(max(part.first, footer.head.start), footer.end)
-        buffer: Buffer = np.frombuffer(self._bytes(part), np.uint8)
-        try:
-            for _ in collect(collector, buffer, 0, len(buffer), part.aborted):
-                if collector.waiting >= _AT_ONCE:
-                    yield self._drained(collector, footer)
-        except CorruptBatchError as error:
-            raise self._damaged(part, error.why) from error
-        if collector.rows:
-            yield self._drained(collector, footer)
-        if collector.digest.records != part.records:
-            raise self._damaged(
-                part, f"{collector.digest.records} records instead of {part.records}"
-            )
 
     def _drained(self, collector: Collector, footer: SegmentFooter) -> pa.RecordBatch:
         rows = archived(collector.drain(), footer.head.partition).cast(ARCHIVED)
@@ -146,13 +163,6 @@ class BatchesObjectReader:
             return int(scan(buffer, 0, len(buffer))[-1, LAST]) + 1
         except CorruptBatchError as error:
             raise self._damaged(part, error.why) from error
-
-    def _bytes(self, part: SegmentPart) -> bytearray:
-        """Return the bytes of a part, which are those that were written."""
-        data = bytearray(self._read(part.at, part.size))
-        if len(data) != part.size or xxhash.xxh3_64_intdigest(data) != part.hash:
-            raise self._damaged(part, "they have changed")
-        return data
 
     def _footer(self) -> SegmentFooter:
         size = self._source.seek(0, 2)

@@ -17,6 +17,7 @@ import numpy as np
 
 from towpath import __version__
 from towpath.model.clock import now_ms
+from towpath.model.digest import Digest
 from towpath.model.nouns import SourceOffset
 from towpath.segments.format.footer import VERSION, SegmentFooter, SegmentHead, SegmentPart
 from towpath.segments.format.gaps import Gaps, number_of
@@ -107,7 +108,7 @@ class _Stretch:
 
     at: int = 0
     size: int = 0
-    records: int = 0
+    digest: Digest = field(default_factory=Digest)
     bounds: tuple[int, int] = (NO_END, -1)
     times: tuple[int, int] | None = None
     waiting: list[bytes] = field(default_factory=list)
@@ -118,7 +119,7 @@ class _Stretch:
         """Add the records that were collected just now."""
         if collector.bounds is None:
             return
-        self.records += collector.rows
+        self.digest = self.digest.then(collector.waiting_digest)
         self.bounds = (min(self.bounds[0], collector.bounds[0]), collector.bounds[1])
         if collector.times:
             low, high = self.times or collector.times
@@ -142,7 +143,7 @@ class _Stretch:
         return SegmentPart(
             first=SourceOffset(self.bounds[0]),
             last=SourceOffset(self.bounds[1]),
-            records=self.records,
+            digest=self.digest,
             size=self.size,
             hash=hashed,
             at=self.at,
@@ -239,7 +240,7 @@ class BatchesSegmentWriter:
             kind: Why no offset from `expected` to the end holds a record.
         """
         self.pass_over(end, kind)
-        if self._stretch.records:
+        if self._stretch.digest.records:
             self._end_part()
         collector = self._collector
         footer = SegmentFooter(
@@ -256,14 +257,18 @@ class BatchesSegmentWriter:
 
     def _write(self, batches: CollectedBatches) -> None:
         stretch = self._stretch
-        if stretch.size >= self._target.part_bytes and stretch.records and self._collector.rows:
+        if (
+            stretch.size >= self._target.part_bytes
+            and stretch.digest.records
+            and self._collector.rows
+        ):
             self._end_part()
             stretch = self._stretch
         stretch.note(self._collector)
         stretch.note_aborted(batches)
         for data in _kept(batches):
             stretch.size += len(data)
-            if stretch.records or stretch.size > _MOST_WAITING:
+            if stretch.digest.records or stretch.size > _MOST_WAITING:
                 self._send(data)
             else:
                 stretch.waiting.append(bytes(data))

@@ -140,6 +140,13 @@ class SegmentObjectReader(Protocol):
             CorruptSegmentError: The object is damaged.
         """
 
+    def part(self, footer: SegmentFooter, index: int) -> Iterator[pa.RecordBatch]:
+        """Yield the records of one part of a segment.
+
+        Raises:
+            CorruptSegmentError: The object is damaged.
+        """
+
     def batches(
         self, footer: SegmentFooter, wanted: Wanted = ALL, codec: int = NONE
     ) -> Iterator[PackedBatches]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
+from functools import reduce
 from typing import Any
 
 from towpath.model.digest import Digest
@@ -49,7 +50,7 @@ class SegmentPart:
     Attributes:
         first: Offset of its first record.
         last: Offset of its last record.
-        records: Number of its records.
+        digest: Digest of its records, with their timestamps.
         size: Its bytes in the object.
         hash: xxh3 of 64 bits of these bytes, which tells whether the object is damaged.
         at: Position of its first byte in the object.
@@ -61,13 +62,18 @@ class SegmentPart:
 
     first: SourceOffset
     last: SourceOffset
-    records: int
+    digest: Digest
     size: int
     hash: int
     at: int
     min_time: int | None
     max_time: int | None
     aborted: Aborted = ()
+
+    @property
+    def records(self) -> int:
+        """Number of its records."""
+        return self.digest.records
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,8 +141,7 @@ class SegmentFooter:
             **asdict(self.head),
             "end": self.end,
             "raw_bytes": self.raw_bytes,
-            # JSON numbers beyond 2^53 lose digits in many programs.
-            "digest": [self.digest.records, *(str(n) for n in _sums(self.digest))],
+            "digest": _digest_told(self.digest),
             "gaps": self.gaps.packed(),
             "parts": [_numbers(part) for part in self.parts],
             "first_row_group": self.first_row_group,
@@ -151,13 +156,12 @@ class SegmentFooter:
             ValueError: A field is missing, or has an impossible value.
         """
         try:
-            records, unordered, ordered = told["digest"]
             head = {name: told[name] for name in SegmentHead.__slots__}
             made = cls(
                 head=SegmentHead(**head),
                 end=SourceOffset(int(told["end"])),
                 raw_bytes=int(told["raw_bytes"]),
-                digest=Digest(records, int(unordered), int(ordered)),
+                digest=_digest(told["digest"]),
                 gaps=Gaps.unpacked(told["gaps"]),
                 parts=tuple(_part(numbers) for numbers in told["parts"]),
                 first_row_group=int(told["first_row_group"]),
@@ -166,6 +170,8 @@ class SegmentFooter:
         except (KeyError, TypeError) as error:
             raise ValueError("a field of it is missing, or of another kind") from error
         nowhere = SegmentPlace(key="", size=0) if made.parts else None
+        if reduce(Digest.then, (part.digest for part in made.parts), Digest()) != made.digest:
+            raise ValueError("the digests of its parts do not add up")
         if problem := made.segment(SegmentFormat.PARQUET, nowhere).problem:
             raise ValueError(problem)
         return made
@@ -185,15 +191,21 @@ def read_footers(text: str) -> tuple[SegmentFooter, ...]:
     return tuple(SegmentFooter.read(each) for each in json.loads(text))
 
 
-def _sums(digest: Digest) -> tuple[int, int]:
-    return digest.unordered, digest.ordered
+def _digest_told(digest: Digest) -> list[Any]:
+    # JSON numbers beyond 2^53 lose digits in many programs.
+    return [digest.records, str(digest.unordered), str(digest.ordered)]
+
+
+def _digest(told: list[Any]) -> Digest:
+    records, unordered, ordered = told
+    return Digest(int(records), int(unordered), int(ordered))
 
 
 def _numbers(part: SegmentPart) -> list[Any]:
     return [
         part.first,
         part.last,
-        part.records,
+        _digest_told(part.digest),
         part.size,
         str(part.hash),
         part.at,
@@ -204,11 +216,11 @@ def _numbers(part: SegmentPart) -> list[Any]:
 
 
 def _part(numbers: list[Any]) -> SegmentPart:
-    first, last, records, size, hashed, at, low, high, *rest = numbers
+    first, last, digest, size, hashed, at, low, high, *rest = numbers
     return SegmentPart(
         first=first,
         last=last,
-        records=records,
+        digest=_digest(digest),
         size=size,
         hash=int(hashed),
         at=at,

@@ -87,6 +87,22 @@ class ParquetObjectReader:
             if wanted.meets(part):
                 yield from self._row_group(footer.first_row_group + index, part, wanted, names)
 
+    def part(self, footer: SegmentFooter, index: int) -> Iterator[pa.RecordBatch]:
+        """Yield the records of one row group of a segment.
+
+        Raises:
+            CorruptSegmentError: The object is damaged.
+        """
+        return self.row_group(footer.first_row_group + index, footer.parts[index])
+
+    def row_group(self, number: int, part: SegmentPart) -> Iterator[pa.RecordBatch]:
+        """Yield the records of a row group, of which a part says what it holds.
+
+        Raises:
+            CorruptSegmentError: The object is damaged.
+        """
+        return self._row_group(number, part, ALL, ARCHIVED.names)
+
     def batches(
         self, footer: SegmentFooter, wanted: Wanted = ALL, codec: int = NONE
     ) -> Iterator[PackedBatches]:

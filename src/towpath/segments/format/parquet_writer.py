@@ -80,15 +80,21 @@ class ParquetObject:
         size: Bytes written so far.
     """
 
-    def __init__(self, begin: Callable[[], Sink], options: ParquetOptions | None = None) -> None:
+    def __init__(
+        self,
+        begin: Callable[[], Sink],
+        options: ParquetOptions | None = None,
+        schema: pa.Schema = WRITTEN,
+    ) -> None:
         """Prepare to write.
 
         Args:
             begin: Opens the object; the caller closes it.
             options: How it is written.
+            schema: `WRITTEN`, or `ARCHIVED` for rows that were read.
         """
         self.options = options or ParquetOptions()
-        self._begin = begin
+        self._begin, self._schema = begin, schema
         self._sink: HashedSink | None = None
         self._writer: Any = None
         self._footers: list[SegmentFooter] = []
@@ -104,13 +110,13 @@ class ParquetObject:
         """Number of row groups written so far."""
         return self._row_groups
 
-    def put(self, rows: pa.RecordBatch) -> tuple[int, int, int]:
+    def put(self, rows: pa.Table) -> tuple[int, int, int]:
         """Write a row group. Returns the position, the size and the hash of its bytes."""
         if self._sink is None:
             self._sink = HashedSink(self._begin())
-            self._writer = _writer(self._sink, self.options)
+            self._writer = _writer(self._sink, self._schema, self.options)
         at = self._sink.mark()
-        self._writer.write_table(pa.Table.from_batches([rows]), len(rows))
+        self._writer.write_table(rows, len(rows))
         self._row_groups += 1
         return at, self._sink.size - at, self._sink.hash
 
@@ -227,12 +233,13 @@ class ParquetSegmentWriter:
             return
         if not self._parts:
             self._first_row_group = self._target.row_groups
-        at, size, hashed = self._target.put(archived(collector.drain(), self.head.partition))
+        rows = archived(collector.drain(), self.head.partition)
+        at, size, hashed = self._target.put(pa.Table.from_batches([rows]))
         self._parts.append(
             SegmentPart(
                 first=SourceOffset(bounds[0]),
                 last=SourceOffset(bounds[1]),
-                records=collector.rows,
+                digest=collector.waiting_digest,
                 size=size,
                 hash=hashed,
                 at=at,
@@ -282,10 +289,10 @@ def footer_values(footers: Collection[SegmentFooter]) -> dict[str, str]:
     }
 
 
-def _writer(sink: HashedSink, options: ParquetOptions) -> Any:
+def _writer(sink: HashedSink, schema: pa.Schema, options: ParquetOptions) -> Any:
     return pq.ParquetWriter(
         sink,
-        WRITTEN,
+        schema,
         compression=options.codec,
         compression_level=options.level,
         use_dictionary=_PLAIN,
