@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import io
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tests.support.logs import Log
-from tests.support.segments import TINY, written
+from tests.support.segments import TINY, written, written_whole
 from towpath.model.errors import ObjectMissingError
 from towpath.model.nouns import SegmentFormat, SourceOffset
 from towpath.segments.format.footer import SegmentFooter
@@ -47,21 +48,35 @@ class MemoryArchive:
         self.opened.append(key)
         return io.BytesIO(self.objects[key])
 
-    def put(self, data: bytes, footer: SegmentFooter, name: str = "") -> Segment:
+    def put(
+        self,
+        data: bytes,
+        footer: SegmentFooter,
+        name: str = "",
+        kind: SegmentFormat = SegmentFormat.PARQUET,
+    ) -> Segment:
         """Add the object of one segment; return the segment."""
         key = f"{footer.head.start}-{footer.end}{name}"
         place = None
         if footer.parts:
             self.objects[key] = data
             place = SegmentPlace(key=key, size=len(data))
-        return footer.segment(SegmentFormat.PARQUET, place)
+        return footer.segment(kind, place)
 
-    def archive(self, log: Log, cuts: Sequence[int], end: int) -> list[Segment]:
-        """Archive a log in segments that begin at these offsets."""
-        made = [
-            self.put(*written(log, first, stop, TINY))
-            for first, stop in zip(cuts, [*cuts[1:], end], strict=True)
-        ]
+    def archive(
+        self,
+        log: Log,
+        cuts: Sequence[int],
+        end: int,
+        kinds: Sequence[SegmentFormat] = (SegmentFormat.PARQUET,),
+    ) -> list[Segment]:
+        """Archive a log in segments that begin at these offsets, in formats by turns."""
+        made = []
+        stops = zip(cuts, [*cuts[1:], end], itertools.cycle(kinds), strict=False)
+        for first, stop, kind in stops:
+            whole = kind is SegmentFormat.BATCHES
+            data = written_whole(log, first, stop) if whole else written(log, first, stop, TINY)
+            made.append(self.put(*data, kind=kind))
         self.known += made
         return made
 

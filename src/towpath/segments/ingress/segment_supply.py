@@ -21,18 +21,18 @@ from towpath.model.errors import (
     ObjectColdError,
     ObjectMissingError,
 )
-from towpath.model.nouns import SourceOffset
+from towpath.model.nouns import SegmentFormat, SourceOffset
 from towpath.model.reasons import Reason, ReasonCode
+from towpath.segments.format.files import SegmentObjectReader, read_object
 from towpath.segments.format.footer import SegmentFooter
 from towpath.segments.format.gaps import Gaps
-from towpath.segments.format.parquet_reader import ParquetObjectReader
 from towpath.segments.format.schema import OFFSET
 from towpath.segments.format.wanted import Wanted
 from towpath.segments.ingress.encoding import NO_VOIDS, encoded, nothing
 from towpath.segments.ingress.supply import Chunk, Chunks, WithheldError
 from towpath.segments.model import GapKind, PartitionId, Segment, SegmentPlace
 from towpath.wire import sifting
-from towpath.wire.batch import Table
+from towpath.wire.batch import BASE, LAST, LENGTH, POSITION, Table, scan
 
 _ROW_GROUP, _DECODED = 64 << 20, 16 << 20
 """Most bytes of a row group, and bytes of the rows and batches that are made of it at once."""
@@ -157,18 +157,57 @@ class SegmentSupply:
         if segment.place is None:
             yield _gaps_alone(segment, first, end)
             return
-        reader = self._ahead.take(segment.place.key)
+        reader = self._ahead.take(segment.format, segment.place.key)
         footer = _footer(reader, segment, segment.place)
         voids = _voids(footer.gaps.between(first, end))
+        read = self._whole if segment.format is SegmentFormat.BATCHES else self._packed
         at = first
-        for rows in reader.rows(footer, Wanted(first, end)):
+        for chunk in read(reader, footer, Wanted(first, end), voids):
+            at = chunk.end
+            yield chunk
+        yield _trailing(voids[voids[:, 1] > at], at, end)
+
+    def _packed(
+        self, reader: SegmentObjectReader, footer: SegmentFooter, wanted: Wanted, voids: Table
+    ) -> Chunks:
+        """Yield batches that are made of rows."""
+        for rows in reader.rows(footer, wanted):
             last = rows.column(OFFSET)[-1].as_py()
             known = voids[voids[:, 0] < last]
             voids = voids[len(known) :]
             data = encoded(rows, self._codec, self._batch_bytes, known)
             at = SourceOffset(last + 1)
             yield Chunk(data, at, told=at)
-        yield _trailing(voids, at, end)
+
+    def _whole(
+        self, reader: SegmentObjectReader, footer: SegmentFooter, wanted: Wanted, voids: Table
+    ) -> Chunks:
+        """Yield batches as they were fetched; what is behind the end is left out."""
+        at = wanted.first
+        for part in reader.batches(footer, wanted):
+            table = scan(np.frombuffer(part.data, np.uint8), 0, len(part.data))
+            base = int(table[0, BASE])
+            if base > at:  # the object does not have what lies between, as it holds no record
+                yield _trailing(_clipped(voids, at, base), SourceOffset(at), SourceOffset(base))
+            inside = int((table[:, LAST] < wanted.end).sum())
+            if inside:
+                cut = int(table[inside - 1, POSITION] + table[inside - 1, LENGTH])
+                at = max(at, int(table[inside - 1, LAST]) + 1)  # those before are passed over
+                yield Chunk(part.data[:cut], SourceOffset(at), SourceOffset(at), part.aborted)
+            if inside < len(table):
+                begun = Wanted(max(at, int(table[inside, BASE])), wanted.end)
+                yield from self._packed(reader, footer, begun, _clipped(voids, *_both(begun)))
+                return
+
+
+def _both(wanted: Wanted) -> tuple[int, int]:
+    return wanted.first, wanted.end
+
+
+def _clipped(voids: Table, first: int, end: int) -> Table:
+    """Return the parts of voids within [first, end)."""
+    some = voids[(voids[:, 1] > first) & (voids[:, 0] < end)].copy()
+    return np.clip(some, first, end)
 
 
 class _Ahead:
@@ -176,17 +215,17 @@ class _Ahead:
 
     def __init__(self, archive: SegmentArchive, threads: ThreadPoolExecutor) -> None:
         self._archive, self._threads = archive, threads
-        self._opening: dict[str, Future[ParquetObjectReader]] = {}
-        self._reader: ParquetObjectReader | None = None
+        self._opening: dict[str, Future[SegmentObjectReader]] = {}
+        self._reader: SegmentObjectReader | None = None
 
     def open(self, segment: Segment | None) -> None:
         """Begin to open the object of a segment."""
         if segment is not None and segment.place is not None:
             key = segment.place.key
             if key not in self._opening:
-                self._opening[key] = self._threads.submit(self._open, key)
+                self._opening[key] = self._threads.submit(self._open, segment.format, key)
 
-    def take(self, key: str) -> ParquetObjectReader:
+    def take(self, kind: SegmentFormat, key: str) -> SegmentObjectReader:
         """Return the reader of an object; the one before is closed.
 
         Raises:
@@ -194,7 +233,7 @@ class _Ahead:
             CorruptSegmentError: It is damaged.
         """
         opening = self._opening.pop(key, None)
-        made = opening.result() if opening is not None else self._open(key)
+        made = opening.result() if opening is not None else self._open(kind, key)
         self._close_reader()
         self._reader = made
         return made
@@ -211,16 +250,16 @@ class _Ahead:
         if reader is not None:
             reader.close()
 
-    def _open(self, key: str) -> ParquetObjectReader:
-        return ParquetObjectReader(self._archive.open(key), key)
+    def _open(self, kind: SegmentFormat, key: str) -> SegmentObjectReader:
+        return read_object(kind, self._archive.open(key), key)
 
 
-def _closed(opening: Future[ParquetObjectReader]) -> None:
+def _closed(opening: Future[SegmentObjectReader]) -> None:
     if not opening.cancelled() and opening.exception() is None:
         opening.result().close()
 
 
-def _footer(reader: ParquetObjectReader, segment: Segment, place: SegmentPlace) -> SegmentFooter:
+def _footer(reader: SegmentObjectReader, segment: Segment, place: SegmentPlace) -> SegmentFooter:
     """Return the footer of a segment.
 
     Raises:
