@@ -6,18 +6,19 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import replace
+from importlib import import_module
+from pathlib import Path
 
 import pytest
 
+import towpath
 from tests.support.commands import blocks
 from tests.support.queries import rules
 from tests.support.standings import ROW
 from towpath.cli.main import main
 from towpath.cli.show.output import console
 from towpath.cli.show.status import picture
-from towpath.cluster.connect import connection, login
 from towpath.dev.errors import DevError
-from towpath.engine import session
 from towpath.ledger.entries import Gap
 from towpath.model.errors import ConfigError, StoppedError, TowpathError
 from towpath.model.nouns import LinkName, ProducerId, SourceOffset
@@ -28,7 +29,14 @@ from towpath.status.status import State
 HEADINGS = ["What it means", "What is safe", "What to look at", "What to do"]
 OF_COMMANDS = {"FAULT", "DIFFERENT"}
 """Codes of commands that are neither reasons nor errors."""
-_LOADED = connection, login, session  # the modules that define errors of their own
+SOURCE = Path(towpath.__file__).parent
+
+
+def load_errors() -> None:
+    """Import each module that defines errors, so that their classes are known."""
+    for file in sorted(SOURCE.rglob("*.py")):
+        if re.search(r"^class \w+Error\(", file.read_text(), re.MULTILINE):
+            import_module(".".join(("towpath", *file.relative_to(SOURCE).with_suffix("").parts)))
 
 
 def below(cls: type[TowpathError]) -> Iterator[type[TowpathError]]:
@@ -39,6 +47,7 @@ def below(cls: type[TowpathError]) -> Iterator[type[TowpathError]]:
 
 def codes() -> set[str]:
     """All that is shown to people, but for what says all in its sentence."""
+    load_errors()
     whole = ConfigError, DevError, StoppedError
     told = [e for e in below(TowpathError) if not issubclass(e, whole)]
     named = {e.code for e in told if e.__module__.startswith("towpath.")}

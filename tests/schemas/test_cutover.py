@@ -10,6 +10,7 @@ import pytest
 from tests.support.brokers import SharedCluster
 from tests.support.here import MASTER, Here
 from tests.support.kafka import Record, create_topic, produce
+from tests.support.links import Link, registries
 from tests.support.registry import LocalRegistry, record
 from tests.support.registry_proxy import Body, Changed, RegistryProxy
 
@@ -36,13 +37,7 @@ def test_a_cutover_ends_only_with_all_schemas(
         return (422, {"error_code": 42201, "message": "no"}) if refused else body
 
     proxy = RegistryProxy(theirs.url, refuse)
-    file = tmp_path / "link.yaml"
-    file.write_text(
-        f"source: {{bootstrap: '{source.bootstrap}'}}\n"
-        f"target: {{bootstrap: '{target.bootstrap}'}}\n"
-        f"link: {name}\ntopics: {{include: ['{name}']}}\n"
-        f"schemas: {{source: {{url: '{ours.url}'}}, target: {{url: '{proxy.url}'}}}}\n"
-    )
+    file = Link(tmp_path, source, target, name, schemas=registries(ours.url, proxy.url)).file
     rehearsed = here("cutover", str(file), "--dry-run", "--quiet", "0", *MASTER)
     assert theirs.schemas() == {}, rehearsed.said
     refused = here.on_spark("cutover", str(file), "--quiet", "0")

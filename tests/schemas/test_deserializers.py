@@ -10,6 +10,7 @@ import pytest
 from tests.support.brokers import SharedCluster
 from tests.support.here import Here
 from tests.support.kafka import create_topic
+from tests.support.links import Link, registries
 from tests.support.registry import LocalRegistry, record
 from tests.support.serialized import FORMATS, read, write
 
@@ -36,13 +37,7 @@ def test_each_migrated_record_is_read_on_the_target(
     for each in FORMATS:
         create_topic(source.bootstrap, f"{name}-{each}", 3)
     written = write(source.bootstrap, ours.url, name, COUNT)
-    file = tmp_path / "link.yaml"
-    file.write_text(
-        f"source: {{bootstrap: '{source.bootstrap}'}}\n"
-        f"target: {{bootstrap: '{target.bootstrap}'}}\n"
-        f"link: {name}\ntopics: {{include: ['{name}-.*']}}\nrecords: {{start: earliest}}\n"
-        f"schemas: {{source: {{url: '{ours.url}'}}, target: {{url: '{theirs.url}'}}}}\n"
-    )
+    file = Link(tmp_path, source, target, name, schemas=registries(ours.url, theirs.url)).file
     done = here.run(str(file), "--until-caught-up")
     assert done.code == 0, done.said
     assert ours.schemas().items() <= theirs.schemas().items()

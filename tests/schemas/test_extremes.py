@@ -11,7 +11,7 @@ import pytest
 
 from tests.support.registry import LocalRegistry, record, refers
 from tests.support.registry_proxy import Body, Changed, RegistryProxy
-from tests.support.schema_worlds import Bringing
+from tests.support.schema_worlds import Bringing, between
 from towpath.plan.subject import SubjectContext
 from towpath.registry.forms import path_of
 from towpath.schemas.absent import NoSchemas
@@ -20,10 +20,6 @@ from towpath.schemas.observed import ObservedSchemas
 pytestmark = pytest.mark.soak
 NewRegistry = Callable[..., LocalRegistry]
 NewProxy = Callable[..., RegistryProxy]
-
-
-def between(source: str, target: str, **more: Any) -> Bringing:
-    return Bringing({"source": {"url": source}, "target": {"url": target}, **more})
 
 
 def settled(link: Bringing) -> None:

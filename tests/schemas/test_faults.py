@@ -9,15 +9,11 @@ import pytest
 
 from tests.support.registry import LocalRegistry, record, refers
 from tests.support.registry_proxy import Body, Changed, RegistryProxy
-from tests.support.schema_worlds import Bringing
+from tests.support.schema_worlds import between
 
 pytestmark = pytest.mark.soak
 NewRegistry = Callable[..., LocalRegistry]
 NewProxy = Callable[..., RegistryProxy]
-
-
-def between(source: str, target: str, **more: Any) -> Bringing:
-    return Bringing({"source": {"url": source}, "target": {"url": target}, **more})
 
 
 def importing(registry: LocalRegistry, *made: tuple[str, int, int, Any]) -> None:

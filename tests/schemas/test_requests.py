@@ -8,16 +8,12 @@ import pytest
 
 from tests.support.registry import LocalRegistry, record
 from tests.support.registry_proxy import Body, Changed, RegistryProxy
-from tests.support.schema_worlds import Bringing
+from tests.support.schema_worlds import Bringing, between
 from towpath.model.schemas import SubjectName
 
 pytestmark = pytest.mark.soak
 NewRegistry = Callable[..., LocalRegistry]
 NewProxy = Callable[..., RegistryProxy]
-
-
-def between(source: str, target: str) -> Bringing:
-    return Bringing({"source": {"url": source}, "target": {"url": target}})
 
 
 def test_unchanged_subjects_cost_one_request_at_most(new_registry: NewRegistry) -> None:

@@ -12,6 +12,7 @@ import pytest
 
 from tests.support.brokers import SharedCluster
 from tests.support.here import Here
+from tests.support.links import Link, registries
 from tests.support.program import Program
 from tests.support.registry import LocalRegistry, record, refers
 from tests.support.registry_proxy import Body, Changed, RegistryProxy
@@ -43,14 +44,7 @@ def test_a_registry_moves_whole_and_with_its_ids(
     ours.register("money", '"string"')  # breaks what holds from now on
     ours.ask("PUT", "/config/money", {"compatibility": "FULL"})
     name = new_name("schemas")
-    file = tmp_path / "link.yaml"
-    file.write_text(
-        f"source: {{bootstrap: '{source.bootstrap}'}}\n"
-        f"target: {{bootstrap: '{target.bootstrap}'}}\n"
-        f"link: {name}\n"
-        f"topics: {{include: ['{name}.*']}}\n"
-        f"schemas: {{source: {{url: '{ours.url}'}}, target: {{url: '{theirs.url}'}}}}\n"
-    )
+    file = Link(tmp_path, source, target, name, schemas=registries(ours.url, theirs.url)).file
     assert {
         row["verdict"]
         for row in here("schemas", "verify", str(file), "-o", "json").json["versions"]
@@ -102,14 +96,7 @@ def test_a_process_that_is_killed_while_a_subject_is_in_import_leaves_nothing_be
 
     proxy = RegistryProxy(theirs.url, hang)
     name = new_name("killed")
-    file = tmp_path / "link.yaml"
-    file.write_text(
-        f"source: {{bootstrap: '{source.bootstrap}'}}\n"
-        f"target: {{bootstrap: '{target.bootstrap}'}}\n"
-        f"link: {name}\n"
-        f"topics: {{include: ['{name}.*']}}\n"
-        f"schemas: {{source: {{url: '{ours.url}'}}, target: {{url: '{proxy.url}'}}}}\n"
-    )
+    file = Link(tmp_path, source, target, name, schemas=registries(ours.url, proxy.url)).file
     for stop_at in (2, 3):  # of "a" the second version, then one of another subject
         at["number"] = 0
         program = Program(tmp_path, "schemas", "sync", str(file), name=f"sync-{stop_at}")
@@ -170,14 +157,8 @@ def test_a_sync_that_is_killed_again_and_again_restores_what_it_changed(
 
     proxy = RegistryProxy(theirs.url, hang)
     name = new_name("again")
-    file = tmp_path / "link.yaml"
-    file.write_text(
-        f"source: {{bootstrap: '{source.bootstrap}'}}\n"
-        f"target: {{bootstrap: '{target.bootstrap}'}}\n"
-        f"link: {name}\n"
-        f"topics: {{include: ['{name}.*']}}\n"
-        f"schemas: {{source: {{url: '{ours.url}'}}, target: {{url: '{proxy.url}'}}, ids: {ids}}}\n"
-    )
+    between = registries(ours.url, proxy.url, ids=ids)
+    file = Link(tmp_path, source, target, name, schemas=between).file
     kills = 0
     while kills < 12:
         asked.clear()

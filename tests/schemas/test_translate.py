@@ -12,8 +12,8 @@ import pytest
 
 from tests.support.brokers import SharedCluster
 from tests.support.here import Here
-from tests.support.inside import RunInside
 from tests.support.kafka import Record, consume, create_topic, produce, wait_until
+from tests.support.links import Link, registries
 from tests.support.program import Program
 from tests.support.registry import LocalRegistry, record
 from tests.support.registry_proxy import Body, Changed, RegistryProxy
@@ -45,23 +45,18 @@ def test_ids_in_records_become_those_of_the_target(
     for each in (*(f"{name}-{format_}" for format_ in FORMATS), late, raw, strict):
         create_topic(source.bootstrap, each, 1)
     written = write(source.bootstrap, ours.url, name, COUNT)
-    file = tmp_path / "link.yaml"
     changes = [
         {"topics": [raw], "ids": {"wait": "1s"}},
         {"topics": [strict], "ids": {"strict": True, "wait": "1s"}},
     ]
-    file.write_text(
-        f"source: {{bootstrap: '{source.bootstrap}'}}\n"
-        f"target: {{bootstrap: '{target.bootstrap}'}}\n"
-        f"link: {name}\ntopics: {{include: ['{name}-.*']}}\nrecords: {{start: earliest}}\n"
-        f"schemas: {{source: {{url: '{ours.url}'}}, target: {{url: '{theirs.url}'}},"
-        f" ids: translate, interval: 1h}}\nchanges: {json.dumps(changes)}\n"
-    )
+    between = registries(ours.url, theirs.url, ids="translate", interval="1h")
+    link = Link(tmp_path, source, target, name, schemas=between, changes=json.dumps(changes))
+    file = link.file
 
     def there(topic: str) -> list[bytes | None]:
         return [each.value for each in consume(target.bootstrap, topic, [0])]
 
-    run = RunInside(file)
+    run = link.run_inside()
     try:
         produce(source.bootstrap, late, [Record(b"k", named(LATE)), Record(b"k", b"\1later")])
         produce(source.bootstrap, raw, [Record(b"k", named(NO_ID))])
@@ -122,14 +117,8 @@ def test_a_run_that_is_killed_between_registering_and_the_map_registers_nothing_
         return body
 
     proxy = RegistryProxy(theirs.url, register_then_hang)
-    file = tmp_path / "link.yaml"
-    file.write_text(
-        f"source: {{bootstrap: '{source.bootstrap}'}}\n"
-        f"target: {{bootstrap: '{target.bootstrap}'}}\n"
-        f"link: {name}\ntopics: {{include: ['{name}-.*']}}\nrecords: {{start: earliest}}\n"
-        f"schemas: {{source: {{url: '{ours.url}'}}, target: {{url: '{proxy.url}'}},"
-        " ids: translate}\n"
-    )
+    between = registries(ours.url, proxy.url, ids="translate")
+    file = Link(tmp_path, source, target, name, schemas=between).file
     program = Program(tmp_path, "run", str(file), name="killed")
     assert registered.wait(120), program.said
     program.kill9()

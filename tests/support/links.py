@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -80,6 +81,10 @@ class Link:
     run: str = "{discover: 500ms}"
     groups: str = ""
     """Its section `groups`, if it has one."""
+    schemas: str = ""
+    """Its section `schemas`, if it has one; `registries` makes it."""
+    changes: str = ""
+    """Its section `changes`, if it has one."""
     listen: str = ""
     """Where it serves its metrics, if anywhere."""
     timeout: str = "30s"
@@ -97,6 +102,8 @@ class Link:
             f"records: {self.records}\n"
             f"run: {self.run}\n"
             + (f"groups: {self.groups}\n" if self.groups else "")
+            + (f"schemas: {self.schemas}\n" if self.schemas else "")
+            + (f"changes: {self.changes}\n" if self.changes else "")
             + (f"metrics: {{listen: '{self.listen}'}}\n" if self.listen else "")
         )
         return file
@@ -135,6 +142,11 @@ class Link:
         )
         assert target == source
         return len(target)
+
+
+def registries(source: str, target: str, **more: Any) -> str:
+    """Return the section `schemas` of a link between two addresses, with further keys."""
+    return json.dumps({"source": {"url": source}, "target": {"url": target}, **more})
 
 
 @contextmanager

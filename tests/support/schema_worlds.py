@@ -8,6 +8,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any
 
+from tests.support.registry import LocalRegistry, record, refers
 from towpath.config import SchemasConfig
 from towpath.ledger.books import LinkBooks
 from towpath.ledger.entries import Journal, Phase
@@ -140,3 +141,18 @@ class Bringing:
                 error=str(error or ""),
             )
         )  # fmt: skip
+
+
+def between(source: str, target: str, **more: Any) -> Bringing:
+    """Bring schemas from one address to another one."""
+    return Bringing({"source": {"url": source}, "target": {"url": target}, **more})
+
+
+def fill(registry: LocalRegistry) -> None:
+    """Register subjects that refer to each other, with a history."""
+    registry.register("address", record("Address", "zip"))
+    registry.register("address", record("Address", "zip", "city"))
+    of = refers(("Address", "address", 2))
+    registry.register("person", record("Person", of={"home": "Address"}), references=of)
+    of = refers(("Person", "person", 1))
+    registry.register("order", record("Order", of={"by": "Person"}), references=of)

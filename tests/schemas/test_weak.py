@@ -1,0 +1,219 @@
+"""Registries that ignore, keep, list or take less than others, and such as refuse."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+from tests.support.registry import LocalRegistry, record
+from tests.support.registry_proxy import Body, Changed, RegistryProxy
+from tests.support.schema_worlds import Bringing, between, fill
+from towpath.model.errors import SchemaHeldBackError, SchemaNotKeptError
+
+pytestmark = pytest.mark.soak
+NewRegistry = Callable[..., LocalRegistry]
+NewProxy = Callable[..., RegistryProxy]
+
+
+def test_a_registry_that_ignores_ids_is_recognised_by_the_first_schema(
+    new_registry: NewRegistry, new_proxy: NewProxy
+) -> None:
+    ours, theirs = new_registry(), new_registry()
+    ours.ask("PUT", "/mode", {"mode": "IMPORT"})
+    for number in range(20):
+        text = record(f"S{number}", "x")
+        ours.register(f"s{number:02}", text, id=1000 + number, version=1)
+    theirs.register("first", record("First", "x"))
+
+    def ignore(method: str, path: str, body: Body) -> Changed:
+        if method == "PUT" and path.startswith("/mode"):
+            return 200, body
+        if method == "POST" and body is not None:
+            return {key: value for key, value in body.items() if key not in {"id", "version"}}
+        return body
+
+    weak = new_proxy(theirs.url, ignore)
+    with between(ours.url, weak.url) as link:
+        link.sync()
+        assert len(link.failed) == 20
+        error = link.failed["s00"]
+        assert isinstance(error, SchemaNotKeptError)
+        assert error.whole
+        assert "which should have id 1000, and has id 2" in str(error)
+        assert len(theirs.schemas()) == 2  # ours is the first one alone
+        # The journal knows it, so that no other process tries again.
+        found = link.look()
+        assert found.steps == ()
+        assert "does not keep ids" in found.problems[0].text
+
+
+def test_a_registry_that_keeps_nothing_is_recognised(
+    new_registry: NewRegistry, new_proxy: NewProxy
+) -> None:
+    ours, theirs = new_registry(), new_registry()
+    fill(ours)
+
+    def swallow(method: str, path: str, body: Body) -> Changed:
+        if method == "POST" and path.endswith("/versions") and body is not None:
+            return 200, {"id": body.get("id", 4711)}
+        return body
+
+    with between(ours.url, new_proxy(theirs.url, swallow).url) as link:
+        link.sync()
+        assert set(link.failed) == {"address", "person", "order"}
+        assert "and has nothing" in str(link.failed["address"])
+    assert theirs.schemas() == {}
+    proxy = new_proxy(theirs.url, swallow)
+    ours.register("alone", record("Alone", "x"))
+    with between(ours.url, proxy.url, ids="translate") as link:
+        link.sync()
+        assert set(link.failed) == {"address", "alone", "person", "order"}
+        assert "a schema of address" in str(link.failed["alone"])  # it was not even sent
+    assert theirs.schemas() == {}
+
+
+def test_a_target_that_takes_contexts_for_names_is_recognised(
+    new_registry: NewRegistry, new_proxy: NewProxy
+) -> None:
+    ours, theirs = new_registry(), new_registry()
+    for name in "ab":
+        ours.register(f":.eu:{name}", record(name, "x"))
+        ours.register(name, record(name, "x"))
+
+    def literal(_method: str, path: str, body: Body) -> Changed:
+        return (200, ["."]) if path == "/contexts" else body
+
+    with between(ours.url, new_proxy(theirs.url, literal).url) as link:
+        link.sync()
+        assert set(link.failed) >= {":.eu:a", ":.eu:b"}
+        told = str(link.failed[":.eu:a"])
+        assert "which should have the context .eu, and has a subject of the default" in told
+
+
+def test_registries_without_a_list_of_all_schemas(
+    new_registry: NewRegistry, new_proxy: NewProxy
+) -> None:
+    ours, theirs = new_registry(), new_registry()
+    fill(ours)
+
+    def old(_method: str, path: str, body: Body) -> Changed:
+        return (404, {"error_code": 404}) if path.startswith("/schemas?") else body
+
+    with between(new_proxy(ours.url, old).url, new_proxy(theirs.url, old).url) as link:
+        link.sync()
+        assert (link.failed, link.look().steps) == ({}, ())
+        assert theirs.schemas() == ours.schemas()
+        # A subject that was made again under the same number is noticed.
+        ours.ask("DELETE", "/subjects/order")
+        ours.ask("DELETE", "/subjects/order?permanent=true")
+        ours.register("order", record("Order", "x"))
+        (problem,) = link.look().problems
+        assert "the subject was made again" in problem.text
+
+
+@pytest.mark.parametrize("most", [7, 1000])
+def test_lists_come_in_pages_of_any_size(
+    new_registry: NewRegistry, new_proxy: NewProxy, most: int
+) -> None:
+    ours, theirs = new_registry(), new_registry()
+    for number in range(30):
+        ours.register(f"s{number}", record(f"S{number}", "x"))
+
+    def paged(_method: str, path: str, body: Body) -> Changed:
+        if not path.startswith("/schemas?"):
+            return body
+        asked = {name: int(text[0]) for name, text in parse_qs(urlsplit(path).query).items()}
+        first = asked["offset"] if most < 1000 else 0  # the other one has no pages
+        return 200, ours.ask("GET", "/schemas")[first : first + min(most, asked["limit"])]
+
+    with between(new_proxy(ours.url, paged).url, theirs.url) as link:
+        link.sync()
+    assert theirs.schemas() == ours.schemas()
+
+
+def test_a_serverless_registry_gets_what_it_can_hold(
+    new_registry: NewRegistry, new_proxy: NewProxy
+) -> None:
+    ours, theirs = new_registry(), new_registry()
+    metadata = {"properties": {"owner": "shop"}, "tags": {"A.x": ["PII"]}}
+    ours.register("a", record("A", "x"), metadata=metadata)
+    ours.ask("PUT", "/config/a", {"compatibility": "FULL", "compatibilityGroup": "major"})
+
+    def narrow(method: str, path: str, body: Body) -> Changed:
+        held = {"schema", "schemaType", "references", "id", "version", "compatibility", "mode"}
+        too_much = method != "GET" and body is not None and body.keys() - held
+        if path.startswith("/contexts"):
+            return 404, {"error_code": 404}
+        return (422, {"error_code": 422, "message": "unknown field"}) if too_much else body
+
+    weak = new_proxy(theirs.url, narrow).url
+    with Bringing(
+        {"source": {"url": ours.url}, "target": {"url": weak, "kind": "serverless"}}
+    ) as link:
+        notes = [str(note) for note in link.sync().notes]
+        why = "as a registry of the kind serverless cannot hold that"
+        assert notes == [
+            f"a: version 1: metadata and tags stay at the source, {why}",
+            f"a: compatibility group of the subject stay at the source, {why}",
+        ]
+        assert (link.failed, link.look().steps) == ({}, ())
+    assert theirs.level("a") == "FULL"
+    assert theirs.version("a")["id"] == 1
+
+
+@pytest.mark.parametrize("ids", ["keep", "translate"])
+def test_each_registry_gets_the_mode_that_it_needs(
+    new_registry: NewRegistry, new_proxy: NewProxy, ids: str
+) -> None:
+    """As Redpanda since 25.3: ids are taken in IMPORT alone, and new ones given outside of it."""
+    ours, theirs = new_registry(), new_registry()
+    fill(ours)
+    theirs.ask("PUT", "/mode/person", {"mode": "READONLY"})
+    theirs.ask("PUT", "/mode/order", {"mode": "IMPORT"})
+    theirs.ask("PUT", "/mode", {"mode": "READONLY" if ids == "keep" else "IMPORT"})
+
+    def strict(method: str, path: str, body: Body) -> Changed:
+        if method == "POST" and path.endswith("/versions") and body is not None:
+            name = path.split("/")[2]
+            mode = theirs.mode(name) or theirs.ask("GET", "/mode")["mode"]
+            if (mode == "IMPORT") != ("id" in body):
+                return 422, {"error_code": 42205, "message": f"not in the mode {mode}"}
+        return body
+
+    with between(ours.url, new_proxy(theirs.url, strict).url, ids=ids) as link:
+        link.sync()
+        assert (link.failed, link.look().steps) == ({}, ())
+    assert [theirs.mode(name) for name in ("address", "person", "order")] == [
+        None,
+        "READONLY",
+        "IMPORT",
+    ]
+    assert {text for _, text in theirs.schemas().values()} == {
+        text for _, text in ours.schemas().values()
+    }
+
+
+def test_one_subject_that_fails_stops_only_what_refers_to_it(
+    new_registry: NewRegistry, new_proxy: NewProxy
+) -> None:
+    ours, theirs = new_registry(), new_registry()
+    fill(ours)
+    ours.register("alone", record("Alone", "x"))
+
+    def refuse(method: str, path: str, body: Body) -> Changed:
+        refused = method == "POST" and path == "/subjects/person/versions"
+        return (422, {"error_code": 42201, "message": "no"}) if refused else body
+
+    proxy = new_proxy(theirs.url, refuse)
+    with between(ours.url, proxy.url) as link:
+        link.sync()
+        assert set(link.failed) == {"person", "order"}
+        assert isinstance(link.failed["order"], SchemaHeldBackError)
+        assert set(theirs.schemas()) == {("address", 1), ("address", 2), ("alone", 1)}
+        assert theirs.mode("person") is None
+        proxy.change = lambda _method, _path, body: body
+        link.sync()
+        assert link.failed == {}
+    assert theirs.schemas() == ours.schemas()
