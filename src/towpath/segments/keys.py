@@ -69,7 +69,12 @@ def entry_key(region: str, version: int) -> str:
 
 def checkpoint_key(region: str, version: int) -> str:
     """Return the key of the state as of a version of the commit log."""
-    return f"{log_prefix(region)}checkpoints/{version:020d}.parquet"
+    return f"{checkpoint_prefix(region)}{version:020d}.parquet"
+
+
+def checkpoint_prefix(region: str) -> str:
+    """Return what the keys of all states begin with."""
+    return f"{log_prefix(region)}checkpoints/"
 
 
 def log_prefix(region: str) -> str:

@@ -32,6 +32,7 @@ T = TypeVar("T")
 BACK_OFF = BackOff(0.1, 5.0, jitter=0.25)
 _THREADS = 16
 _DELETED_AT_ONCE = 1000
+_PIECE = 8 << 20
 _NEAR = 256 << 10
 """Ranges that are no further apart are read together, in bytes."""
 
@@ -142,6 +143,21 @@ class Store:
             StoreError: The store could not do it.
         """
         return self.repeated(lambda: self.backend.get(key, first, end, tag))
+
+    def get_whole(self, key: str) -> bytes:
+        """Return the bytes of a large object; its pieces are read at once.
+
+        Raises:
+            ObjectMissingError: There is no such object.
+            ObjectChangedError: The object was replaced meanwhile.
+            StoreError: The store could not do it.
+        """
+        found, first = self.read(key, 0, _PIECE) if self.head(key).size else (None, b"")
+        if found is None or found.size <= _PIECE:
+            return first
+        rest = range(_PIECE, found.size, _PIECE)
+        pieces = self.threads.map(lambda at: self.read(key, at, at + _PIECE, found.tag)[1], rest)
+        return b"".join([first, *pieces])
 
     def get_ranges(self, key: str, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
         """Return the bytes of several ranges [first, end) of an object, which are read at once.

@@ -18,6 +18,12 @@
     │   ├── NewerLinkError             the link needs a newer Towpath
     │   ├── LinkBusyError              the link runs elsewhere
     │   └── LinkHeldError              another process changes the target for the link
+    ├── CommitLogError              4  the commit log of an archive cannot be used
+    │   ├── NoArchiveError             there is no archive
+    │   ├── BrokenLogError             an entry is missing, or contradicts others
+    │   ├── NewerArchiveError          it was written by a newer Towpath
+    │   └── WriterReplacedError        another process does this work now
+    ├── CommitRefusedError          1  a commit would contradict the archive
     ├── StoreError                  4  an object store could not be used
     │   ├── ObjectMissingError         there is no such object
     │   ├── ObjectExistsError          there is one, and only a new one may be written
@@ -57,6 +63,14 @@ from towpath.model.errors.base import (
     TowpathError,
 )
 from towpath.model.errors.cluster import ClusterError, RefusedError, UnreachableError
+from towpath.model.errors.commit_log import (
+    BrokenLogError,
+    CommitLogError,
+    CommitRefusedError,
+    NewerArchiveError,
+    NoArchiveError,
+    WriterReplacedError,
+)
 from towpath.model.errors.ledger import (
     LedgerError,
     LinkBusyError,
@@ -100,7 +114,10 @@ from towpath.model.errors.store import (
 )
 
 __all__ = [
+    "BrokenLogError",
     "ClusterError",
+    "CommitLogError",
+    "CommitRefusedError",
     "ConfigError",
     "ConfigProblem",
     "CorruptBatchError",
@@ -110,9 +127,11 @@ __all__ = [
     "LedgerError",
     "LinkBusyError",
     "LinkHeldError",
+    "NewerArchiveError",
     "NewerLedgerError",
     "NewerLinkError",
     "NewerSegmentError",
+    "NoArchiveError",
     "NotIdenticalError",
     "ObjectChangedError",
     "ObjectColdError",
@@ -141,4 +160,5 @@ __all__ = [
     "UnknownIdsError",
     "UnreachableError",
     "WorkersError",
+    "WriterReplacedError",
 ]

@@ -1,0 +1,31 @@
+"""The commit log: which segments an archive holds, as of every version.
+
+`commit_log` reads and writes it. `entries` are its objects, `coding` their format, `rules` what may
+follow what, `state` what they make together (`columns` has its segments), `checkpoints` states that
+were written down.
+"""
+
+from towpath.segments.log.commit_log import CommitLog, Committed
+from towpath.segments.log.entries import (
+    Capture,
+    Draft,
+    EntryKind,
+    LogEntry,
+    LogWriter,
+    SeenPartition,
+)
+from towpath.segments.log.state import ArchivedTo, ArchiveState, Captured
+
+__all__ = [
+    "ArchiveState",
+    "ArchivedTo",
+    "Capture",
+    "Captured",
+    "CommitLog",
+    "Committed",
+    "Draft",
+    "EntryKind",
+    "LogEntry",
+    "LogWriter",
+    "SeenPartition",
+]

@@ -1,0 +1,319 @@
+"""The commit log of one region of an archive: the only truth about what the archive holds.
+
+Entries are objects with ascending numbers, each written only if there is none with its number. So
+of several writers one makes a version, and the others read what it did, and judge their own draft
+again. Whoever follows the log asks for the next number until there is none: no list is needed, and
+nothing has to be told to anybody.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from threading import RLock
+
+from towpath.model.clock import now_ms
+from towpath.model.errors import (
+    BrokenLogError,
+    NoArchiveError,
+    ObjectExistsError,
+    ObjectMissingError,
+    StoreError,
+    WriterReplacedError,
+)
+from towpath.segments.keys import entry_key, log_prefix
+from towpath.segments.log.checkpoints import LogCheckpoints
+from towpath.segments.log.coding import decode, encode, hashed
+from towpath.segments.log.entries import Draft, LogEntry
+from towpath.segments.log.rules import Judged, judge, problem_of
+from towpath.segments.log.state import ArchiveState
+from towpath.segments.model import Segment
+from towpath.store import Store
+
+CHECKPOINT_EACH = 100
+"""Versions between two checkpoints; more where a checkpoint is large."""
+_SEGMENTS_FOR_A_VERSION = 5_000
+_READ_AHEAD = 16
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Committed:
+    """What became of a draft.
+
+    Attributes:
+        version: The version that holds it; `None` if nothing of it was left to commit.
+        added: The segments that the archive has now, also those that an earlier attempt added.
+        dropped: The segments that another writer had made redundant. Nobody needs their objects;
+            they are found later as objects that are in no entry.
+    """
+
+    version: int | None
+    added: tuple[Segment, ...]
+    dropped: tuple[Segment, ...]
+
+
+class CommitLog:
+    """A commit log that was read up to some version. Threads may share it.
+
+    Args:
+        store: The store.
+        region: The region of the archive.
+        state: The state that was read.
+        notes: What was wrong with checkpoints that were passed over.
+
+    Attributes:
+        store: The store.
+        region: The region of the archive.
+        notes: What was wrong with checkpoints that were passed over, as sentences.
+    """
+
+    def __init__(
+        self, store: Store, region: str, state: ArchiveState, notes: Sequence[str] = ()
+    ) -> None:
+        self.store, self.region, self.notes = store, region, tuple(notes)
+        self._state, self._checkpoint = state, state.version
+        self._lock = RLock()
+        self._unsure = False
+
+    @classmethod
+    def open(cls, store: Store, region: str) -> CommitLog:
+        """Read a log that must have an entry, up to its end.
+
+        Raises:
+            NoArchiveError: It has none.
+            BrokenLogError: An entry is missing, or contradicts those before it.
+            NewerArchiveError: An entry was written in a newer format.
+            StoreError: The store could not be read.
+        """
+        log = cls._read(store, region)
+        if not log.state.version:
+            raise NoArchiveError(log.where)
+        return log
+
+    @classmethod
+    def open_or_begin(cls, store: Store, region: str) -> CommitLog:
+        """Read a log to write to, which has no entry if there is no archive.
+
+        Raises:
+            BrokenLogError: An entry is missing, or contradicts those before it.
+            NewerArchiveError: An entry was written in a newer format.
+            StoreRefusedError: The store does not keep two writers apart.
+            StoreError: The store could not be read or written.
+        """
+        log = cls._read(store, region)
+        store.require_conditions()
+        return log
+
+    @classmethod
+    def _read(cls, store: Store, region: str) -> CommitLog:
+        checkpoints = LogCheckpoints(store, region)
+        log = cls(store, region, checkpoints.newest(), checkpoints.notes)
+        log.follow()
+        log._require_no_later()
+        return log
+
+    @property
+    def where(self) -> str:
+        """The log as a URL."""
+        return f"{self.store.config.url}/{log_prefix(self.region)}"
+
+    @property
+    def state(self) -> ArchiveState:
+        """The state as of the last version that was read or written."""
+        return self._state
+
+    def follow(self) -> tuple[LogEntry, ...]:
+        """Read the entries that were added since, and return them.
+
+        Raises:
+            BrokenLogError: An entry contradicts those before it.
+            NewerArchiveError: An entry was written in a newer format.
+            StoreError: The store could not be read.
+        """
+        found: list[LogEntry] = []
+        with self._lock:
+            at_once = 1
+            while some := self._next(at_once):
+                found += [entry for entry, _ in some]
+                at_once = _READ_AHEAD  # it is behind
+            self._unsure = False
+        return tuple(found)
+
+    def append(self, draft: Draft) -> Committed:
+        """Commit a draft as the next version.
+
+        What another writer made redundant meanwhile is dropped. If an error of the store leaves it
+        open whether the version was written, the next call finds out.
+
+        Raises:
+            WriterReplacedError: Another process does this work now.
+            CommitRefusedError: The draft contradicts the archive, or itself.
+            BrokenLogError: An entry contradicts those before it.
+            StoreError: The store could not be written.
+        """
+        with self._lock:
+            raced = bool(self.follow()) if self._unsure else False
+            while True:
+                self._require_not_replaced(draft)
+                judged = judge(self._state, draft, raced=raced)
+                if judged.says_nothing:
+                    return Committed(version=None, added=judged.known, dropped=judged.dropped)
+                if self._written(judged):
+                    self._keep_checkpoint()
+                    return Committed(
+                        version=self._state.version,
+                        added=(*judged.known, *judged.draft.add),
+                        dropped=judged.dropped,
+                    )
+                self.follow()
+                raced = True
+
+    def as_of(self, version: int) -> ArchiveState:
+        """Return the state as of an older version.
+
+        Raises:
+            BrokenLogError: There is no such version, or an entry is missing.
+            StoreError: The store could not be read.
+        """
+        if not 0 < version <= self._state.version:
+            why = f"there is no version {version}; the newest one is {self._state.version}"
+            raise BrokenLogError(self.where, why)
+        past = CommitLog(
+            self.store, self.region, LogCheckpoints(self.store, self.region).newest(version)
+        )
+        while past.state.version < version:
+            left = version - past.state.version
+            if not past._next(min(left, _READ_AHEAD)):
+                raise past._missing(past.state.version + 1)
+        return past.state
+
+    def version_at(self, time: int) -> int:
+        """Return the last version that was written up to a time, in ms; 0 if there is none.
+
+        Raises:
+            BrokenLogError: An entry is missing.
+            StoreError: The store could not be read.
+        """
+        low, high = 0, self._state.version
+        if time >= self._state.time:
+            return high
+        while high - low > 1:
+            middle = (low + high) // 2
+            if self.entry(middle).time <= time:
+                low = middle
+            else:
+                high = middle
+        return low
+
+    def entry(self, version: int) -> LogEntry:
+        """Return an entry that was written before.
+
+        Raises:
+            BrokenLogError: It is missing.
+            StoreError: The store could not be read.
+        """
+        found = self._get(version)
+        if found is None:
+            raise self._missing(version)
+        return found[0]
+
+    def checkpoint(self) -> None:
+        """Write the state, so that the log is opened faster.
+
+        Raises:
+            StoreError: The store could not be written.
+        """
+        with self._lock:
+            self._state = LogCheckpoints(self.store, self.region).write(self._state)
+            self._checkpoint = self._state.version
+
+    def _keep_checkpoint(self) -> None:
+        state = self._state
+        each = max(CHECKPOINT_EACH, len(state.base) // _SEGMENTS_FOR_A_VERSION)
+        if state.version - self._checkpoint >= each:
+            try:
+                self.checkpoint()
+            except StoreError as error:
+                # The entry is committed; the next one tries again.
+                self.notes = (f"no checkpoint was written: {error}",)
+
+    def _written(self, judged: Judged) -> bool:
+        """Write the next entry; return whether there was none."""
+        state, draft = self._state, judged.draft
+        entry = LogEntry(
+            version=state.version + 1,
+            time=max(now_ms(), state.time),
+            writer=draft.writer,
+            before=state.tip,
+            kind=draft.kind,
+            add=draft.add,
+            remove=draft.remove,
+            partitions=draft.partitions,
+            captures=draft.captures,
+            swept=draft.swept,
+        )
+        data = encode(entry)
+        self._unsure = True
+        try:
+            self.store.put_new(entry_key(self.region, entry.version), data)
+        except ObjectExistsError:
+            return False
+        self._unsure = False
+        self._state = state.after([(entry, hashed(data))])
+        return True
+
+    def _next(self, most: int) -> list[tuple[LogEntry, str]]:
+        """Take in up to so many entries that follow, and return them."""
+        first = self._state.version + 1
+        versions = range(first, first + most)
+        read = self.store.threads.map(self._get, versions) if most > 1 else map(self._get, versions)
+        found: list[tuple[LogEntry, str]] = []
+        for each in read:
+            if each is None:
+                break  # later ones that were found were written meanwhile
+            found.append(each)
+        for each in found:
+            if problem := problem_of(self._state, each[0]):
+                key = entry_key(self.region, self._state.version + 1)
+                raise BrokenLogError(f"{self.store.config.url}/{key}", f"{problem}; {_ADVICE}")
+            self._state = self._state.after([each])
+        return found
+
+    def _get(self, version: int) -> tuple[LogEntry, str] | None:
+        key = entry_key(self.region, version)
+        try:
+            data = self.store.get(key)
+        except ObjectMissingError:
+            return None
+        return decode(data, f"{self.store.config.url}/{key}"), hashed(data)
+
+    def _require_no_later(self) -> None:
+        """Check that the log ends where it ends: a list of the keys behind it finds nothing.
+
+        Raises:
+            BrokenLogError: An entry is missing, and later ones are there.
+        """
+        last = entry_key(self.region, self._state.version)
+        prefix = log_prefix(self.region)
+        for each in self.store.list(prefix, after=last):
+            if each.key.removeprefix(prefix).removesuffix(".json").isdigit():
+                self.follow()  # it may have been written just now
+                if entry_key(self.region, self._state.version) < each.key:
+                    raise self._missing(self._state.version + 1)
+            return
+
+    def _missing(self, version: int) -> BrokenLogError:
+        key = entry_key(self.region, version)
+        why = "this entry is missing, and later ones are there"
+        return BrokenLogError(f"{self.store.config.url}/{key}", f"{why}; {_ADVICE}")
+
+    def _require_not_replaced(self, draft: Draft) -> None:
+        last = self._state.writers.get(draft.writer.work)
+        if last is not None and last.epoch > draft.writer.epoch:
+            raise WriterReplacedError(self.where, draft.writer.work, last.host)
+
+
+_ADVICE = (
+    "somebody, or a rule of the bucket, changed or deleted entries; bring them back from another"
+    " region or a version of the bucket. Nothing is written until then"
+)

@@ -1,0 +1,166 @@
+"""The format of entries and checkpoints, which later versions must read.
+
+`python -m tests.segments.log.test_coding` writes the golden files anew, for a new format only.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.support.archives import (
+    COMPACTOR,
+    archiving,
+    compacting,
+    partition_id,
+    seen,
+    segment,
+    whole,
+)
+from towpath.config import StoreConfig
+from towpath.model.errors import BrokenLogError, NewerArchiveError
+from towpath.model.nouns import SourceOffset
+from towpath.segments.keys import checkpoint_key, entry_key
+from towpath.segments.log.checkpoints import LogCheckpoints
+from towpath.segments.log.coding import decode, encode, hashed
+from towpath.segments.log.commit_log import CommitLog
+from towpath.segments.log.entries import Capture, Draft, EntryKind, LogEntry
+from towpath.segments.log.state import ArchiveState
+from towpath.segments.model import GapKind
+from towpath.store import Store
+
+GOLDEN = Path(__file__).parent / "golden"
+ONE = (segment(0, 10, gaps=[3]), segment(10, 20, gaps=range(10, 20), kind=GapKind.RETENTION))
+CAPTURES = (
+    Capture(kind="topic", name="orders", value={"configs": {"retention.ms": "1"}, "partitions": 2}),
+    Capture(kind="group", name="gone", value=None),
+)
+DRAFTS = (
+    archiving(*ONE, partitions=(seen(0, 25), seen(5, 5, 1)), captures=CAPTURES),
+    compacting(
+        *ONE,
+        into=[
+            replace(
+                whole(0, 20),
+                gaps=ONE[0].gaps.then(ONE[1].gaps),
+                digest=ONE[0].digest,
+                first=SourceOffset(0),
+                last=SourceOffset(9),
+            )
+        ],
+    ),
+    Draft(writer=COMPACTOR, kind=EntryKind.SWEEP, swept=("eu/orders/0/0/0-10",)),
+    archiving(),
+)
+
+
+def entries() -> list[LogEntry]:
+    made: list[LogEntry] = []
+    before = ""
+    for version, draft in enumerate(DRAFTS, start=1):
+        ends = {partition_id(): 20, partition_id(1): 5}
+        partitions = tuple(
+            replace(each, archived_to=SourceOffset(ends[each.partition_id]))
+            for each in draft.partitions
+        )
+        entry = LogEntry(
+            version=version, time=1_700_000_000_000 + version, writer=draft.writer, before=before,
+            kind=draft.kind, add=draft.add, remove=draft.remove, partitions=partitions,
+            captures=draft.captures, swept=draft.swept,
+        )  # fmt: skip
+        before = hashed(encode(entry))
+        made.append(entry)
+    return made
+
+
+def golden(name: str) -> bytes:
+    return (GOLDEN / name).read_bytes()
+
+
+def store(folder: Path) -> Store:
+    return Store(StoreConfig.model_validate({"url": (folder / "store").as_uri()}))
+
+
+def state() -> ArchiveState:
+    return ArchiveState().after([(each, hashed(encode(each))) for each in entries()])
+
+
+@pytest.mark.parametrize("entry", entries(), ids=lambda entry: f"{entry.version}-{entry.kind}")
+def test_entries_are_written_and_read_as_ever(entry: LogEntry) -> None:
+    written = golden(f"{entry.version}-{entry.kind}.json")
+    assert json.loads(encode(entry)) == json.loads(written)
+    assert decode(written, "here") == entry
+    assert decode(encode(entry), "here") == entry
+
+
+def test_a_log_of_the_first_format_is_read_as_ever(tmp_path: Path) -> None:
+    with store(tmp_path) as place:
+        for entry in entries():
+            data = golden(f"{entry.version}-{entry.kind}.json")
+            place.put_new(entry_key("eu", entry.version), data)
+        log = CommitLog.open(place, "eu")
+        assert log.state.version == 4
+        (compacted,) = log.state.segments(partition_id())
+        assert (compacted.level, compacted.start, compacted.end) == (1, 0, 20)
+        assert log.state.partitions[partition_id(1)].archived_to == 5
+        assert list(log.state.captures) == [("topic", "orders")]
+
+
+def test_a_checkpoint_of_the_first_format_is_read_as_ever(tmp_path: Path) -> None:
+    with store(tmp_path) as place:
+        place.put_new(checkpoint_key("eu", 4), golden("4.parquet"))
+        found = LogCheckpoints(place, "eu").newest()
+        expected = state()
+        assert list(found.table()) == list(expected.table())
+        for name in ("version", "time", "partitions", "captures", "writers", "removed"):
+            assert getattr(found, name) == getattr(expected, name), name
+
+
+def test_a_reader_passes_over_what_it_does_not_know() -> None:
+    told = json.loads(encode(entries()[0]))
+    told["add"][0]["later"] = told["writer"]["later"] = told["later"] = {"a": 1}
+    assert decode(json.dumps(told).encode(), "here") == entries()[0]
+
+
+def test_a_newer_format_is_refused_with_what_to_do() -> None:
+    told = json.loads(encode(entries()[0])) | {"v": 2}
+    told["writer"]["towpath"] = "7.1"
+    with pytest.raises(NewerArchiveError) as caught:
+        decode(json.dumps(told).encode(), "s3://b/eu/_log/1.json")
+    assert str(caught.value) == (
+        "s3://b/eu/_log/1.json: an entry was written in format 2, this program knows up to 1; use"
+        " Towpath 7.1 or newer"
+    )
+
+
+@pytest.mark.parametrize(
+    "data", [b"", b"{", b"[]", b"1", b"{}", b'{"v":1}', b'{"v":"x"}', b"\xff",
+             b'{"v":1,"version":1,"time":1,"writer":[]}']
+)  # fmt: skip
+def test_what_is_no_entry_is_said(data: bytes) -> None:
+    with pytest.raises(BrokenLogError) as caught:
+        decode(data, "s3://b/eu/_log/1.json")
+    assert "s3://b/eu/_log/1.json: it is no entry of a commit log (" in str(caught.value)
+    assert "bring the object back that was here" in str(caught.value)
+
+
+def test_numbers_beyond_53_bits_are_texts() -> None:
+    """Else jq, JavaScript and others would change them."""
+    told = json.loads(encode(entries()[0]))
+    records, unordered, ordered = told["add"][0]["digest"]
+    assert (type(records), type(unordered), type(ordered)) == (int, str, str)
+
+
+def _write() -> None:
+    for entry in entries():
+        (GOLDEN / f"{entry.version}-{entry.kind}.json").write_bytes(encode(entry))
+    with store(GOLDEN) as place:
+        LogCheckpoints(place, "eu").write(state())
+        (GOLDEN / "4.parquet").write_bytes(place.get(checkpoint_key("eu", 4)))
+
+
+if __name__ == "__main__":
+    _write()
