@@ -1,0 +1,130 @@
+"""What an archive keeps besides records, as values: how topics were made, where groups stood.
+
+The commit log holds them as captures; a restore reads them as of the version that it restores.
+Topics have their ids as names there, so the description of a topic that is gone, or was made again,
+stays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from pydantic import TypeAdapter, ValidationError
+
+from towpath.model.errors import BrokenLogError
+from towpath.model.groups import ClientGroup
+from towpath.model.nouns import ClusterId, TopicId, TopicName
+from towpath.segments.log.entries import Capture
+from towpath.segments.log.state import ArchiveState
+
+TOPIC, GROUP = "topic", "group"
+"""Kinds of captures."""
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicCapture:
+    """A topic as it was described when it was archived.
+
+    Attributes:
+        cluster: The cluster.
+        id: The topic id.
+        name: The name.
+        partitions: Number of partitions.
+        replication_factor: The largest number of replicas of a partition.
+        own: Configs set on the topic itself.
+        configs: All configs in effect; empty if the login could not see them.
+    """
+
+    cluster: ClusterId
+    id: TopicId
+    name: TopicName
+    partitions: int
+    replication_factor: int
+    own: Mapping[str, str] = field(default_factory=dict)
+    configs: Mapping[str, str] = field(default_factory=dict)
+
+    def capture(self) -> Capture:
+        """Return it as the commit log has it."""
+        value = _TOPIC.dump_python(self, mode="json")
+        return Capture(kind=TOPIC, name=self.id, value=value)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CapturedOffset:
+    """Where a group stood in a partition.
+
+    Attributes:
+        topic_id: The topic id.
+        topic: The name of the topic.
+        partition: The partition.
+        offset: The offset of the next record to read.
+        metadata: The text that the group committed with it.
+    """
+
+    topic_id: TopicId
+    topic: TopicName
+    partition: int
+    offset: int
+    metadata: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupCapture:
+    """Where a consumer group stood.
+
+    Attributes:
+        cluster: The cluster.
+        group: The group.
+        offsets: Its committed offsets.
+    """
+
+    cluster: ClusterId
+    group: ClientGroup
+    offsets: tuple[CapturedOffset, ...] = ()
+
+    def capture(self) -> Capture:
+        """Return it as the commit log has it."""
+        value = _GROUP.dump_python(self, mode="json")
+        return Capture(kind=GROUP, name=self.group.name, value=value)
+
+
+_TOPIC, _GROUP = TypeAdapter(TopicCapture), TypeAdapter(GroupCapture)
+
+
+def captured_topics(state: ArchiveState, where: str) -> dict[TopicId, TopicCapture]:
+    """Return the topics that were described up to a version, by topic id.
+
+    Args:
+        state: The archive as of the version.
+        where: The log, for messages.
+
+    Raises:
+        BrokenLogError: A capture is no topic.
+    """
+    return {each.id: each for each in _captured(_TOPIC, TOPIC, state, where)}
+
+
+def captured_groups(state: ArchiveState, where: str) -> dict[str, GroupCapture]:
+    """Return where groups stood as of a version, by their names.
+
+    Args:
+        state: The archive as of the version.
+        where: The log, for messages.
+
+    Raises:
+        BrokenLogError: A capture is no group.
+    """
+    return {each.group.name: each for each in _captured(_GROUP, GROUP, state, where)}
+
+
+def _captured(adapter: TypeAdapter[T], kind: str, state: ArchiveState, where: str) -> Iterator[T]:
+    for (this, name), each in state.captures.items():
+        if this == kind:
+            try:
+                yield adapter.validate_python(each.value)
+            except ValidationError as error:
+                why = f"the {kind} {name} in version {each.version} cannot be read: {error.title}"
+                raise BrokenLogError(where, why) from None
