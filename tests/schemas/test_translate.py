@@ -85,6 +85,54 @@ def test_ids_in_records_become_those_of_the_target(
     assert again.code == 0, again.said
 
 
+def test_a_registry_that_never_answers_holds_up_nothing_else(
+    source: SharedCluster,
+    target: SharedCluster,
+    new_registry: Callable[..., LocalRegistry],
+    new_name: Callable[[str], str],
+    tmp_path: Path,
+) -> None:
+    ours, theirs = new_registry(), new_registry()
+    name = new_name("silent")
+    first, late, more = (f"{name}-{each}" for each in ("first", "late", "more"))
+    for topic in (first, late):
+        create_topic(source.bootstrap, topic, 1)
+    number = ours.register(f"{first}-value", record("First", "x"))
+    produce(source.bootstrap, first, [Record(b"k", named(number))])
+    silent, over = threading.Event(), threading.Event()
+
+    def answer(_method: str, _path: str, body: Body) -> Changed:
+        if silent.is_set():
+            over.wait()
+        return body
+
+    proxies = [RegistryProxy(each.url, answer) for each in (ours, theirs)]
+    sides = {
+        side: {"url": proxy.url, "timeout": "5m"}
+        for side, proxy in zip(("source", "target"), proxies, strict=True)
+    }
+    schemas = json.dumps({**sides, "ids": "translate", "interval": "1s"})
+    link = Link(tmp_path, source, target, name, schemas=schemas)
+    run = link.run_inside()
+    try:
+        link.wait_for(run, first, seconds=120)
+        silent.set()
+        produce(source.bootstrap, late, [Record(b"k", named(LATE))])
+        wait_until(lambda: any(proxy.waiting for proxy in proxies), "a request hangs")
+        # The main loop finds new topics, and shows how far copying came.
+        create_topic(source.bootstrap, more, 1)
+        produce(source.bootstrap, more, [Record(b"k", b"\1 no id")] * 3)
+        link.wait_for(run, more)
+        wait_until(lambda: any(row.topic == more for row in run.progress.rows), "it is shown")
+        began = time.monotonic()
+        run.stop()
+        assert time.monotonic() - began < 30, "no request is waited for"
+    finally:
+        over.set()
+        for proxy in proxies:
+            proxy.stop()
+
+
 @pytest.mark.soak
 @pytest.mark.spark(own=True)
 def test_a_run_that_is_killed_between_registering_and_the_map_registers_nothing_twice(

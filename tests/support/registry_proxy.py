@@ -24,6 +24,9 @@ class RegistryProxy:
     Args:
         url: The registry.
         change: Gets method, path and body of each request.
+
+    Attributes:
+        waiting: How many requests `change` has not let go.
     """
 
     def __init__(
@@ -31,6 +34,7 @@ class RegistryProxy:
     ) -> None:
         self.asked = Counter[str]()
         self.change = change
+        self.waiting = 0
 
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
@@ -39,7 +43,9 @@ class RegistryProxy:
                 size = int(handler.headers.get("Content-Length", 0))
                 body = json.loads(handler.rfile.read(size)) if size else None
                 self.asked[handler.command] += 1
+                self.waiting += 1
                 made = self.change(handler.command, handler.path, body)
+                self.waiting -= 1
                 status, said = (
                     made
                     if isinstance(made, tuple)

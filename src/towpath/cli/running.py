@@ -24,7 +24,7 @@ def finish(
 ) -> int:
     """Show and write the result of a run, and return the exit code."""
     data = _report(link, wishes, progress, stopped=stopped)
-    lines = [_sentence(progress, data), *progress.topics.left_out]
+    lines = [_sentence(progress, data), *progress.left_out]
     lines += [f"trouble: {progress.trouble}"] if progress.trouble else []
     lines += [*progress.files, *_notes(progress)]
     screen = console()
@@ -37,12 +37,12 @@ def finish(
 def _report(link: str, wishes: Wishes, progress: RunProgress, *, stopped: bool) -> dict[str, Any]:
     copied = [progress.copied(row) for row in progress.rows]
     behind = [row for row in progress.rows if not progress.caught_up(row)]
-    untold = {row for row in behind if row.topic not in progress.topics.topics}
+    untold = {row for row in behind if row.topic not in progress.left_out_names}
     still = [row for row in progress.rows if row.stands_still]
     missing = [
         row for row in progress.rows if row.left_out or (wishes.until_caught_up and row in untold)
     ]
-    told = [*progress.topics.left_out, *(row.why for row in missing)]
+    told = [*progress.left_out, *(row.why for row in missing)]
     return {
         "link": link,
         "seconds": round(time.monotonic() - progress.began, 1),
@@ -56,7 +56,7 @@ def _report(link: str, wishes: Wishes, progress: RunProgress, *, stopped: bool) 
         "left_out": told,
         "trouble": progress.trouble,
         "notes": [
-            *(str(note) for note in progress.topics.notes),
+            *(str(note) for note in progress.notes),
             *progress.files,
             *_notes(progress),
         ],

@@ -140,7 +140,7 @@ class _Parts:
         behind = [_why(row) for row in progress.rows if row.error or not progress.caught_up(row)]
         trouble = [progress.trouble] if progress.trouble else []
         left = [] if self._stop.is_set() else behind
-        self.report.trouble += [*progress.topics.left_out, *left, *trouble]
+        self.report.trouble += [*progress.left_out, *left, *trouble]
 
     def sync(self) -> None:
         """Apply all other steps, and release configs that were held back."""

@@ -172,6 +172,11 @@ class Ledger:
         for entry in self._of_groups.read(place, wanted=lambda key: key[:2] == wanted):
             books.take(entry)
 
+    @property
+    def schemas_apart(self) -> bool:
+        """Whether entries about schemas have a partition of their own, as in newer ledgers."""
+        return self._at(SCHEMAS) == SCHEMAS
+
     def read_schemas(self, books: LinkBooks) -> None:
         """Read what was added about the schemas of a link since the last call of this object.
 
@@ -179,7 +184,7 @@ class Ledger:
             NewerLedgerError: A newer version wrote about this link.
             LedgerError: A record is no entry.
         """
-        if self._at(SCHEMAS) == SCHEMAS:  # else they are among the facts, which are read anyway
+        if self.schemas_apart:  # else they are among the facts, which are read anyway
             for entry in self.read(SCHEMAS, wanted=lambda key: key.link == books.link):
                 books.take(entry)
 

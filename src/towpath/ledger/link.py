@@ -107,6 +107,18 @@ class OpenLink(OpenTarget):
         return Known(self.books.copy(), self.ledger.facts_end)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SchemasLink(OpenLink):
+    """An open link for work on schemas alone: it reads no facts about partitions."""
+
+    def read(self) -> None:
+        """Read what was added about schemas since the last call."""
+        if self.ledger.schemas_apart:
+            self.ledger.read_schemas(self.books)
+        else:
+            OpenTarget.read(self)
+
+
 @contextmanager
 def open_events(config: LinkConfig) -> Iterator[EventLog]:
     """Open the events of a link alone, and write what is left of them at the end."""
@@ -139,8 +151,21 @@ def open_target(name: LinkName, where: ClusterConfig) -> Iterator[OpenTarget]:
 @contextmanager
 def open_link(config: LinkConfig) -> Iterator[OpenLink]:
     """Open a link. Connections are made on first use and closed at the end."""
+    with _opened(config, OpenLink) as link:
+        yield link
+
+
+@contextmanager
+def open_schemas(config: LinkConfig) -> Iterator[OpenLink]:
+    """Open a link for work on schemas alone, with connections and books of its own."""
+    with _opened(config, SchemasLink) as link:
+        yield link
+
+
+@contextmanager
+def _opened(config: LinkConfig, kind: type[OpenLink]) -> Iterator[OpenLink]:
     with Admin(config.source, Side.SOURCE) as source, open_target(config.link, config.target) as to:
-        yield OpenLink(
+        yield kind(
             config=config,
             source=source,
             **{each.name: getattr(to, each.name) for each in fields(to)},

@@ -12,7 +12,6 @@ from towpath.mirror.rounds import Look
 from towpath.model.deadline import Deadline
 from towpath.model.errors import LinkHeldError
 from towpath.plan.build import Planned
-from towpath.plan.subjects import AnySubject
 from towpath.status.status import PartitionStatus, State
 from towpath.topics.subject import TOPICS
 
@@ -82,19 +81,6 @@ class Discovery:
         finally:
             took = time.monotonic() - began
             self._next = began + max(self._link.config.run.discover, _SPARING * took)
-
-    def bring(self, subject: AnySubject) -> None:
-        """Apply what the file asks for about one subject now, beside its times.
-
-        Raises:
-            ClusterError: A cluster could not be reached, or the journal could not be written.
-        """
-        reconciled = self._reconciled
-        try:
-            self._took(self._reconciler.only(subject, self._progress.rows))
-        except LinkHeldError as error:
-            self._progress.held = str(error)
-        self._reconciled = reconciled  # the other subjects were not looked at
 
     def fresh_look(self) -> Look | None:
         """Return the last look at topics once, if it is recent; `None` asks for another one."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from uuid import UUID
 
 from towpath.config import SchemaIds, given_ids
@@ -11,9 +11,8 @@ from towpath.ledger.books.ids import IdBooks, SchemaName
 from towpath.ledger.entries import DecidedIds, RefusedIds
 from towpath.ledger.link import OpenLink
 from towpath.metrics.meter import Meter
-from towpath.mirror.discovery import Discovery
 from towpath.mirror.ids import Changes, IdAnswers, registered
-from towpath.mirror.progress import RunProgress
+from towpath.mirror.reconcile import Reconciled
 from towpath.model.changes import IdChange, SubjectStrategy
 from towpath.model.errors import ClusterError
 from towpath.model.nouns import TopicName
@@ -36,21 +35,25 @@ class IdDesk:
     Args:
         link: The link.
         client: The client of its schemas.
-        discovery: Looks at the registries, and registers what is missing.
-        progress: Shows what is waited for.
-        meter: Counts it.
+        bring: Looks at the registries, and registers what is missing.
+        made: Returns what came of that the last time.
+        meter: Counts what is waited for.
+
+    Attributes:
+        sentences: What is waited for, and which entries of the file come too late.
     """
 
     def __init__(
         self,
         link: OpenLink,
         client: object,
-        discovery: Discovery,
-        progress: RunProgress,
+        bring: Callable[[], None],
+        made: Callable[[], Reconciled],
         meter: Meter,
     ) -> None:
-        self._link, self._client, self._discovery = link, client, discovery
-        self._progress, self._meter = progress, meter
+        self._link, self._client, self._meter = link, client, meter
+        self._bring, self._made = bring, made
+        self.sentences: tuple[str, ...] = ()
         schemas = link.config.schemas
         self._registries = schemas is not None and schemas.ids is SchemaIds.TRANSLATE
         self._given = given_ids(link.config.changes)
@@ -84,7 +87,7 @@ class IdDesk:
         if self._answers.look_is_due(time.monotonic()):
             began = time.monotonic()
             if self._registries:
-                self._discovery.bring(SUBJECT)
+                self._bring()
             self._answers.looked(began, time.monotonic())
             self._record()
             self._append(self._answers.guids(self._guid))
@@ -112,7 +115,7 @@ class IdDesk:
         return self._link.config.change_of(topic).ids
 
     def _part(self) -> SubjectPart[SchemaStep, ObservedSchemas] | None:
-        found = self._progress.topics.found
+        found = self._made().found
         return found.of(SUBJECT) if found is not None else None
 
     def _record(self) -> None:
@@ -139,7 +142,7 @@ class IdDesk:
     ) -> Iterator[tuple[str, str]]:
         for problem in part.found.problems:
             yield problem.about, problem.text
-        for about, error in self._progress.topics.outcome.failed.items():
+        for about, error in self._made().outcome.failed.items():
             yield about, str(error)
 
     def _tell(self) -> None:
@@ -149,7 +152,7 @@ class IdDesk:
         ]
         more = len(sentences) - _SHOWN
         rest = [f"{more} other schema ids"] if more > 0 else []
-        self._progress.ids = (*sentences[:_SHOWN], *rest)
+        self.sentences = (*sentences[:_SHOWN], *rest)
         self._meter.ids(self._answers.waiting, self._link.books.ids.passed)
 
 

@@ -9,6 +9,7 @@ from enum import StrEnum
 
 from towpath.cluster.connect.answering import Silence
 from towpath.mirror.reconcile import Reconciled
+from towpath.model.findings import Note
 from towpath.model.nouns import TopicName
 from towpath.model.rates import NO_LIMIT, RateLimits
 from towpath.status.status import PartitionStatus, State
@@ -54,6 +55,9 @@ class RunProgress:
     ends: Mapping[tuple[TopicName, int], int | None] = field(default_factory=dict)
     """Where each partition ended at the source when the run began; `None` where that is unknown."""
     topics: Reconciled = field(default_factory=Reconciled)
+    """What was applied of all subjects but schemas."""
+    schemas: Reconciled = field(default_factory=Reconciled)
+    """What was applied of schemas."""
     slots: int = 0
     """How many slices run at the same time, once Spark runs."""
     trouble: str = ""
@@ -76,9 +80,24 @@ class RunProgress:
     groups: tuple[str, ...] = ()
     """A sentence about each group of consumers, or broker, that the last sync could not look at."""
     ids: tuple[str, ...] = ()
-    """A sentence about each id of a schema that partitions wait for."""
+    """A sentence about each id of a schema that partitions wait for, and why nobody answers."""
     takeover: str = ""
     """The dead process that the lease was taken over from, "" where there was none."""
+
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """Sentences about what is not mirrored, or not as far as the file asks for."""
+        return (*self.topics.left_out, *self.schemas.left_out)
+
+    @property
+    def left_out_names(self) -> frozenset[str]:
+        """Names of what is not mirrored, or only in part."""
+        return self.topics.topics | self.schemas.topics
+
+    @property
+    def notes(self) -> tuple[Note, ...]:
+        """What may be unexpected about what was applied."""
+        return (*self.topics.notes, *self.schemas.notes)
 
     def start(self) -> None:
         """Take the latest rows for where the run begins."""

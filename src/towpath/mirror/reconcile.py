@@ -62,7 +62,7 @@ class Reconciler:
     Args:
         link: The link.
         clients: The clients of its subjects.
-        meter: Counts the steps, and what is left out.
+        meter: Counts the steps.
         stop: Set to stop early, after the current batch of steps.
         hold: Raises if another process changes the target now.
     """
@@ -152,7 +152,6 @@ class Reconciler:
         self._looked = now
         failed = {applied.blamed(step): error for step, error in applied.failed}
         problems = (*now.problems, *checked.problems)
-        tell_left_out(problems, len(failed), self._meter)
         tell_schemas(now, self._meter)
         return Reconciled(Outcome(tuple(done), failed), found.notes, problems, now)
 
@@ -165,9 +164,17 @@ def reconcile(
     hold: Callable[[], None] = lambda: None,
 ) -> Reconciled:
     """Apply the file to the target once; see `Reconciler.all`."""
+    meter = meter or Meter()
     with SUBJECTS.open(link) as clients:
-        made = Reconciler(link, clients, meter or Meter(), stop or threading.Event(), hold)
-        return made.all(rows)
+        made = Reconciler(link, clients, meter, stop or threading.Event(), hold).all(rows)
+    count_left_out(meter, made)
+    return made
+
+
+def count_left_out(meter: Meter, *made: Reconciled) -> None:
+    """Let a meter know how many things are left out now, by cause."""
+    problems = (problem for each in made for problem in each.problems)
+    tell_left_out(problems, sum(len(each.outcome.failed) for each in made), meter)
 
 
 Shape = dict[tuple[Side, TopicName], tuple[TopicId, int]]

@@ -20,7 +20,6 @@ from towpath.metrics.meter import Meter
 from towpath.mirror.dealer import Dealer
 from towpath.mirror.discovery import Discovery
 from towpath.mirror.happenings import told_run
-from towpath.mirror.id_desk import IdDesk
 from towpath.mirror.outlook import Outlook
 from towpath.mirror.pacing import Pacing
 from towpath.mirror.pausing import Pausing
@@ -28,9 +27,10 @@ from towpath.mirror.plan import planned
 from towpath.mirror.planner import Planner
 from towpath.mirror.progress import RunPhase, RunProgress, Wishes
 from towpath.mirror.pulse import Pulse
-from towpath.mirror.reconcile import Reconciler
+from towpath.mirror.reconcile import Reconciler, count_left_out
 from towpath.mirror.relay import Relay
-from towpath.mirror.subjects import SUBJECTS
+from towpath.mirror.schema_loop import SchemaLoop
+from towpath.mirror.subjects import BESIDE_SCHEMAS, SUBJECTS
 from towpath.mirror.telling import telling, telling_groups
 from towpath.mirror.tidying import Tidying
 from towpath.mirror.waiting import Waiting
@@ -43,7 +43,6 @@ from towpath.plan.lease import Lease
 from towpath.plan.model import refuse
 from towpath.records.permit import TAKEOVER
 from towpath.records.session import LinkSession
-from towpath.schemas.subject import SUBJECT as SCHEMAS
 
 _LOOK = 1.0
 _DRAIN = 30.0
@@ -113,10 +112,10 @@ class _Mirror:
         self._outlook = Outlook(link, meter, self.progress, ends=wishes.until_caught_up)
         self._pacing = Pacing(link, self._session)
         self._dealer = Dealer(link, self._session, self._pacing)
-        reconciler = Reconciler(link, self._clients, meter, stop, self._hold)
+        self._schemas = SchemaLoop(link.config, self._clients, meter, self._hold)
+        clients = self._clients.only(BESIDE_SCHEMAS)
+        reconciler = Reconciler(link, clients, meter, stop, self._hold)
         self._discovery = Discovery(link, reconciler, self._dealer, self.progress)
-        schemas = self._clients.of(SCHEMAS)
-        self._ids = IdDesk(link, schemas, self._discovery, self.progress, meter)
         self._planner = Planner(
             link,
             self._session,
@@ -172,8 +171,9 @@ class _Mirror:
         tidying = Tidying(self._config, self._link.target)
         tidying.start()
         self._stack.callback(tidying.close)
-        self._discovery.first(plan)
-        self._ids.begin()
+        self._discovery.first(plan.only(BESIDE_SCHEMAS))
+        self._schemas.begin(plan, self._stack)
+        self._tell_left_out()
         if self._config.groups is not None:
             self._meter.groups_begin()
             self._groups.start()
@@ -208,6 +208,8 @@ class _Mirror:
         self._show(self.progress)  # a short run may have shown nothing so far
         if self._wishes.until_caught_up and not self._stop.is_set():
             self._discovery.last()
+            self._schemas.finish(self._stop)
+            self._tell_left_out()
             self._groups.finish()
 
     def _begin(self, spark: Any, slots: Slots, number: int, follows: int) -> Rounds:
@@ -260,7 +262,6 @@ class _Mirror:
         if relay.number > number:
             self._dealer.left(number, settled=self._session.settled.left(number))
         self._outlook.look_when_due()
-        self._ids.look()
         self._pacing.look(self._dealer.tables)
         if relay.hands_over:
             # Whoever pauses a topic need not wait until the next round has taken over.
@@ -317,10 +318,16 @@ class _Mirror:
         self._meter.throttled({Side.SOURCE: source, Side.TARGET: target})
         self._meter.events_lost(self._link.events.lost)
         self._tell_limits()
+        self._tell_left_out()
         self.progress.files = troubles()
         self.progress.groups = self._groups.troubles
         self.progress.events = self._link.events.trouble
         self._show(self.progress)
+
+    def _tell_left_out(self) -> None:
+        progress = self.progress
+        progress.schemas, progress.ids = self._schemas.made, self._schemas.sentences
+        count_left_out(self._meter, progress.topics, progress.schemas)
 
     def _tell_limits(self) -> None:
         progress, limits = self.progress, self._pacing.limits

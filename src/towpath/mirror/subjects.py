@@ -9,3 +9,5 @@ from towpath.topics.subject import TOPICS
 
 SUBJECTS = Subjects((TOPICS, ACCESS, SCHEMAS))
 """In the order of observation: access depends on which topics are mirrored."""
+BESIDE_SCHEMAS = (TOPICS, ACCESS)
+"""Those that a run keeps up in its main loop; `mirror/schema_loop.py` is for the others."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from towpath.cluster.admin import Admin
@@ -19,7 +19,7 @@ from towpath.plan.differences import Differences, differences
 from towpath.plan.kinds import Step
 from towpath.plan.model import ClusterFacts, Plan
 from towpath.plan.subject import CheckedSteps
-from towpath.plan.subjects import SubjectClients
+from towpath.plan.subjects import AnySubject, SubjectClients
 
 _ON_LEDGER = (Right.READ, Right.WRITE)
 Findings = Iterable[Note | Problem]
@@ -53,6 +53,17 @@ class Planned:
     plan: Plan
     found: Differences | None = None
     checked: CheckedSteps[Step] | None = None
+
+    def only(self, subjects: Collection[AnySubject]) -> Planned:
+        """Return what was planned for these subjects. All see what the target said of steps."""
+        if self.found is None or self.checked is None:
+            return self
+        names = {name for each in subjects for name in each.names}
+        steps = tuple(step for step in self.checked.steps if step.subject in names)
+        refused = tuple(each for each in self.checked.refused if each[0].subject in names)
+        later = tuple(each for each in self.checked.later if each[0].subject in names)
+        checked = replace(self.checked, steps=steps, refused=refused, later=later)
+        return replace(self, found=self.found.only(subjects), checked=checked)
 
 
 def build(link: OpenLink, clients: SubjectClients, beside: LinkContext) -> Planned:

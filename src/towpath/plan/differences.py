@@ -34,6 +34,10 @@ class Differences:
         """Return the difference of one subject."""
         return next(part for part in self.parts if part.subject is subject)
 
+    def only(self, subjects: Collection[AnySubject]) -> Differences:
+        """Return the differences of these subjects alone."""
+        return replace(self, parts=tuple(each for each in self.parts if each.subject in subjects))
+
     @property
     def steps(self) -> tuple[Step, ...]:
         """All steps, subject by subject."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
@@ -57,7 +57,7 @@ class Subjects:
 
 
 class SubjectClients:
-    """The clients of all subjects, for one link."""
+    """The clients of some subjects, for one link."""
 
     def __init__(
         self, subjects: Subjects, clients: Mapping[AnySubject, SubjectClient[Any, Any]]
@@ -67,6 +67,11 @@ class SubjectClients:
     def of(self, subject: Subject[S, Seen]) -> SubjectClient[S, Seen]:
         """Return the client of a subject."""
         return self._clients[subject]
+
+    def only(self, subjects: Collection[AnySubject]) -> SubjectClients:
+        """Return the clients of these subjects alone."""
+        kept = [each for each in self.subjects if each in subjects]
+        return SubjectClients(Subjects(kept), {each: self._clients[each] for each in kept})
 
     def check(self, steps: Iterable[Step]) -> CheckedSteps[Step]:
         """Let the target check steps; return them in the order in which they are done.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Executor, Future
 from typing import TypeVar
 
 from towpath.model.errors import ClusterError
@@ -17,7 +17,7 @@ _AHEAD = 256
 
 
 def answers(
-    pool: ThreadPoolExecutor, things: Iterable[K], ask: Callable[[K], T]
+    pool: Executor, things: Iterable[K], ask: Callable[[K], T]
 ) -> Iterator[tuple[K, T | ClusterError]]:
     """Yield each thing, in order, with the answer about it, or with the error if there is none.
 

@@ -66,11 +66,16 @@ class RegistryHttp:
         self._slots = BoundedSemaphore(at_once)
         self._best = 0
         self.away = Away(2 * at_once)
-        self._counted = count(1)
+        self._counted, self._stopped = count(1), Event()
         self.requests = 0
+
+    def stop(self) -> None:
+        """Send no further request, from any thread."""
+        self._stopped.set()
 
     def close(self) -> None:
         """Close all connections."""
+        self.stop()
         self._http.close()
 
     def call(
@@ -98,6 +103,8 @@ class RegistryHttp:
             raise self._unreachable(what, why)
         deadline = Deadline.after(self._config.timeout)
         for attempt in count(1):
+            if self._stopped.is_set():
+                raise self._unreachable(what, "it is asked no more, as the work was stopped")
             at = self._best
             try:
                 with self._slots:
@@ -120,7 +127,7 @@ class RegistryHttp:
             if deadline.left() <= pause:
                 self.away.silent(why)
                 raise self._unreachable(what, why)
-            Event().wait(pause)
+            self._stopped.wait(pause)
         raise AssertionError
 
     def if_any(self, what: str, path: str, query: Mapping[str, str] | None = None) -> Any:

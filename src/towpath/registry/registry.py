@@ -67,6 +67,12 @@ class Registry:
         own = self._apicurio
         return self._http.requests + (own.http.requests if own is not None else 0)
 
+    def stop(self) -> None:
+        """Send no further request; calls that wait for an answer fail at the end of their time."""
+        self._http.stop()
+        if self._apicurio is not None:
+            self._apicurio.http.stop()
+
     def close(self) -> None:
         """Close all connections."""
         self._http.close()

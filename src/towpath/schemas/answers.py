@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Executor, Future
 
 from towpath.model.errors import ClusterError, UnreachableError
 from towpath.model.nouns import Side
@@ -23,7 +23,7 @@ _DEEPEST = 64
 class _Asked:
     """Asks one registry. Once it is out of reach, it is not asked again."""
 
-    def __init__(self, registry: Registry, pool: ThreadPoolExecutor) -> None:
+    def __init__(self, registry: Registry, pool: Executor) -> None:
         self._registry, self._pool = registry, pool
         self._ids: dict[Asking, Future[Schema | None]] = {}
         self._versions: dict[SchemaVersion, Schema | None] = {}
@@ -74,7 +74,7 @@ class SchemaAnswers:
         pool: Asks several things at once.
     """
 
-    def __init__(self, source: Registry, target: Registry, pool: ThreadPoolExecutor) -> None:
+    def __init__(self, source: Registry, target: Registry, pool: Executor) -> None:
         self._registries = {Side.SOURCE: source, Side.TARGET: target}
         self._asked = {side: _Asked(each, pool) for side, each in self._registries.items()}
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor
 from dataclasses import replace
 from hashlib import blake2b
 from typing import Generic, TypeVar
@@ -49,7 +49,7 @@ class Asked(Generic[K, T]):
     def __init__(
         self,
         registry: Registry,
-        pool: ThreadPoolExecutor,
+        pool: Executor,
         things: Iterable[K],
         ask: Callable[[K], T],
     ) -> None:
@@ -75,7 +75,7 @@ class RegistryLook:
         unread: Subjects for which the last look could not read what is set, and why.
     """
 
-    def __init__(self, registry: Registry, pool: ThreadPoolExecutor) -> None:
+    def __init__(self, registry: Registry, pool: Executor) -> None:
         self._registry, self._pool = registry, pool
         self._seen: dict[bool, dict[SubjectName, dict[int, SeenVersion]]] = {}
         self._bodies: dict[bytes, str] = {}

@@ -6,7 +6,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor
 from contextlib import contextmanager
 from dataclasses import replace
 
@@ -62,7 +62,7 @@ class Registrar:
     """
 
     def __init__(
-        self, config: SchemasConfig, source: Registry, target: Registry, pool: ThreadPoolExecutor
+        self, config: SchemasConfig, source: Registry, target: Registry, pool: Executor
     ) -> None:
         self._source, self._target, self._pool = source, target, pool
         self._settings = target.settings

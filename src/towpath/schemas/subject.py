@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import assert_never
@@ -32,6 +32,7 @@ from towpath.plan.subject import (
     Failed,
     SubjectContext,
 )
+from towpath.registry.pool import AskingPool
 from towpath.registry.registry import Registry
 from towpath.schemas.absent import NoSchemas
 from towpath.schemas.configs import told
@@ -104,13 +105,22 @@ class SchemasClient(NoSchemas):
         books: LinkBooks,
         source: Registry,
         target: Registry,
-        pool: ThreadPoolExecutor,
+        pool: Executor,
     ) -> None:
         self._config, self._books = config, books
         self._source, self._target, self._pool = source, target, pool
         self._looks = RegistryLook(source, pool), RegistryLook(target, pool)
         self._registrar = Registrar(config, source, target, pool)
         self._before, self._turn = Past(), 0
+
+    def follow(self, books: LinkBooks) -> None:
+        """Go by other books of the same link from now on: those of the thread that now asks."""
+        self._books, self._before = books, Past()
+
+    def stop(self) -> None:
+        """Let no further request be sent, and wait for none; any thread may call it."""
+        self._source.stop()
+        self._target.stop()
 
     def observe(self) -> ObservedSchemas:
         """See `SubjectClient`; that a registry does not answer is part of what is seen."""
@@ -235,7 +245,7 @@ class Schemas:
             yield NoSchemas(link.books)
             return
         with ExitStack() as stack:
-            pool = stack.enter_context(ThreadPoolExecutor(config.max_requests, "towpath-schemas"))
+            pool = stack.enter_context(AskingPool(config.max_requests))
             source = Registry(config.source, Side.SOURCE, config.max_requests)
             stack.callback(source.close)
             target = Registry(config.target, Side.TARGET, config.max_requests)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor
 from dataclasses import dataclass
 
 from towpath.model.errors import ClusterError
@@ -60,7 +60,7 @@ def listed(seen: ObservedSchemas, found: SchemaDifference) -> Iterator[ComparedV
 
 
 def verified(
-    seen: ObservedSchemas, found: SchemaDifference, target: Registry, pool: ThreadPoolExecutor
+    seen: ObservedSchemas, found: SchemaDifference, target: Registry, pool: Executor
 ) -> Iterator[ComparedVersion]:
     """Yield the same after asking the target for every id, as clients do."""
     rows = list(listed(seen, found))

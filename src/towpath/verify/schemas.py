@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -16,6 +15,7 @@ from towpath.ledger.ledger import Ledger
 from towpath.model.errors import ClusterError, ConfigError, ConfigProblem
 from towpath.model.nouns import Side, TopicName
 from towpath.model.schemas import DEFAULT_CONTEXT, Schema, SubjectName, qualified
+from towpath.registry.pool import AskingPool
 from towpath.registry.registry import Registry
 from towpath.schemas.answers import RecordId, SchemaAnswers
 from towpath.verify.origins import IdOrigin, IdOrigins
@@ -213,7 +213,7 @@ def proving(config: LinkConfig) -> Iterator[Prover]:
         text = "is required for --schemas: the registries of both sides (docs/schemas.md)"
         raise ConfigError((ConfigProblem("schemas", text),))
     with ExitStack() as stack:
-        pool = stack.enter_context(ThreadPoolExecutor(schemas.max_requests, "towpath-schemas"))
+        pool = stack.enter_context(AskingPool(schemas.max_requests))
         source = Registry(schemas.source, Side.SOURCE, schemas.max_requests)
         stack.callback(source.close)
         target = Registry(schemas.target, Side.TARGET, schemas.max_requests)

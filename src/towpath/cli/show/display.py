@@ -157,7 +157,7 @@ class _Log:
             self._phase = progress.phase
             self._say("run.phase", phase=str(progress.phase))
         self._changed("run.trouble", (progress.trouble,) if progress.trouble else ())
-        self._changed("topics.left_out", progress.topics.left_out)
+        self._changed("topics.left_out", progress.left_out)
         self._changed("secrets.unusable", progress.files)
         self._changed("schemas.ids_awaited", progress.ids)
         if progress.limited != self._limited:
@@ -185,7 +185,7 @@ class _Log:
         self._say(
             "run.progress",
             seconds=seconds, records=records, bytes=size, lag=lag, stopped=stopped,
-            partitions=len(progress.rows), left_out=len(progress.topics.topics),
+            partitions=len(progress.rows), left_out=len(progress.left_out_names),
         )  # fmt: skip
 
     def _changed(self, what: str, sentences: Sequence[str]) -> None:

@@ -102,7 +102,7 @@ def _alerts(progress: RunProgress, lines: TopicLines) -> list[Text]:
     for each in alerts:
         each.stylize("bold red" if each.plain.startswith("✗") else "bold yellow")
     told = [
-        *_named("left out", progress.topics.left_out),
+        *_named("left out", progress.left_out),
         *_named(State.STOPPED, _in_state(lines, State.STOPPED)),
         *_named(State.NO_LEADER, _in_state(lines, State.NO_LEADER)),
         *progress.paused,
