@@ -72,6 +72,11 @@ def checkpoint_key(region: str, version: int) -> str:
     return f"{checkpoint_prefix(region)}{version:020d}.parquet"
 
 
+def readers_prefix(region: str) -> str:
+    """Return what the keys of all signs of readers begin with."""
+    return f"{log_prefix(region)}readers/"
+
+
 def checkpoint_prefix(region: str) -> str:
     """Return what the keys of all states begin with."""
     return f"{log_prefix(region)}checkpoints/"

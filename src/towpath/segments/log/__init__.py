@@ -2,9 +2,11 @@
 
 `commit_log` reads and writes it. `entries` are its objects, `coding` their format, `rules` what may
 follow what, `state` what they make together (`columns` has its segments), `checkpoints` states that
-were written down.
+were written down. `archive` is what readers of records see, also of the past, and `readers` keeps
+objects for them.
 """
 
+from towpath.segments.log.archive import Archive
 from towpath.segments.log.commit_log import CommitLog, Committed
 from towpath.segments.log.entries import (
     Capture,
@@ -14,9 +16,13 @@ from towpath.segments.log.entries import (
     LogWriter,
     SeenPartition,
 )
+from towpath.segments.log.readers import ArchiveReader, ArchiveReading, living_readers, sweep
 from towpath.segments.log.state import ArchivedTo, ArchiveState, Captured
 
 __all__ = [
+    "Archive",
+    "ArchiveReader",
+    "ArchiveReading",
     "ArchiveState",
     "ArchivedTo",
     "Capture",
@@ -28,4 +34,6 @@ __all__ = [
     "LogEntry",
     "LogWriter",
     "SeenPartition",
+    "living_readers",
+    "sweep",
 ]
