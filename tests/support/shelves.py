@@ -35,7 +35,7 @@ class MemoryArchive:
         self, partition: PartitionId, first: SourceOffset, end: SourceOffset
     ) -> Sequence[Segment]:
         found = [each for each in self.known if each.partition_id == partition]
-        return [each for each in found if each.end > first and each.start < end]
+        return [each for each in found if each.end > first and each.start < end][:2]
 
     def refresh(self) -> bool:
         added, self.added = self.added, None

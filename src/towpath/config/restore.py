@@ -11,6 +11,7 @@ from towpath.config.changes import Codec
 from towpath.config.link import MOST_FILL, OffsetsPolicy
 from towpath.config.naming import Expression
 from towpath.config.problems import not_empty
+from towpath.config.region import region_name
 from towpath.config.shape import Section
 from towpath.config.topics import (
     ConfigRules,
@@ -89,7 +90,13 @@ class RestoreConfig(Section):
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]{1,80}$")] | None = Field(
         None,
         description="Name of the restore in the target's ledger, by which it goes on where it"
-        " stood; by default `restore.` and the region. Two restores at a time need two names.",
+        " stood; by default `restore.` and the name of the archive. Two restores at a time need two"
+        " names.",
+    )
+    region: Annotated[str, AfterValidator(region_name)] | None = Field(
+        None,
+        description="The region whose archive is restored; by default that of this file. All"
+        " regions of a store can be restored.",
     )
     topics: RestoredTopics = Field(
         RestoredTopics(), description="Which topics come back, and under which names."

@@ -20,9 +20,9 @@ from towpath.mirror.dealer import Dealer
 from towpath.mirror.discovery import Discovery
 from towpath.mirror.ends import Ends
 from towpath.mirror.pacing import Pacing
-from towpath.mirror.rounds import SUMMARY, WORK, RoundPlan, plan_round
+from towpath.mirror.rounds import WORK, RoundPlan, plan_round
 from towpath.records.session import LinkSession
-from towpath.records.work import CopySlice
+from towpath.records.work import TOLD, CopySlice
 from towpath.status.status import PartitionStatus
 
 
@@ -79,7 +79,7 @@ class Planner:
         # Reading the facts about thousands of partitions again would take seconds.
         self._known = self._link.known()
         plan = partial(self._plan, slots, follows)
-        return Rounds(spark, Job(plan, WORK, SUMMARY, number, once=True), ended)
+        return Rounds(spark, Job(plan, WORK, TOLD, number, once=True), ended)
 
     def terms(self, slots: Slots) -> RoundPlan:
         """Return what all rounds of the run share, for as many slices as Spark can run now."""

@@ -32,13 +32,6 @@ from towpath.topics.other_writers import without_taken
 
 WORK = "towpath.mirror.slices:run_slice"
 """The function that runs a slice; only Python workers import it."""
-SUMMARY = (
-    "topic string, partition int, error string, under_way boolean,"
-    " throttled_source double, throttled_target double"
-)
-"""Columns of the rows that the function yields. There is a row for each partition that could not be
-opened, which has no entry in the ledger, and for each one with unanswered records. A row without a
-topic holds the seconds for which brokers throttled the slice."""
 _NONE: Mapping[TopicPartition, Assignment] = MappingProxyType({})
 _LATE = 60.0
 """Seconds after the end of its round at which a slice ends that was not told to."""

@@ -186,3 +186,14 @@ class Summary:
     def error(self) -> str:
         """What keeps the partition from moving, as a sentence; "" if nothing does."""
         return str(self.trouble) if self.trouble is not None else ""
+
+
+TOLD = (
+    "topic string, partition int, error string, under_way boolean,"
+    " throttled_source double, throttled_target double"
+)
+"""Columns of the rows that a slice tells Spark, as DDL.
+
+There is a row for each partition that could not be opened, which has no entry in the ledger, and
+for each one with unanswered records. A row without a topic holds the seconds for which brokers
+throttled the slice."""

@@ -23,13 +23,13 @@ from towpath.ledger.link import OpenLink, open_link
 from towpath.ledger.topic import find
 from towpath.ledger.wishes import require_copied
 from towpath.mirror import COPYING
-from towpath.mirror.rounds import SUMMARY, RoundPlan, plan_round
+from towpath.mirror.rounds import RoundPlan, plan_round
 from towpath.mirror.slices import run_slice
 from towpath.model.errors import StepOutdatedError, StoppedError
 from towpath.model.nouns import SourceOffset, TopicName, TopicPartition
 from towpath.plan.lease import Lease
 from towpath.records.session import LinkSession
-from towpath.records.work import CopySlice
+from towpath.records.work import TOLD, CopySlice
 from towpath.repair.plan import RepairPlan, new_incarnation
 from towpath.repair.planner import plan_repair
 from towpath.status.status import PartitionStatus, status
@@ -171,7 +171,7 @@ class _Repair:
         slices = plan_round(RoundPlan(config, self._run_id, parallelism, once=True), 1)
         work = [part for one in slices if (part := _only(one, ends)).assignments]
         try:
-            run_slices(spark, work, run_slice, SUMMARY, asked.on_done, asked.stop)
+            run_slices(spark, work, run_slice, TOLD, asked.on_done, asked.stop)
         except RuntimeError as error:
             self._require_going("not everything was copied again; repair or run again to go on")
             raise of_spark(error) from error

@@ -15,12 +15,12 @@ from tests.support.logs import Log, logs, read_plainly
 from tests.support.shelves import MemoryArchive
 from towpath.model.nouns import SegmentFormat, SourceOffset
 from towpath.model.reasons import ReasonCode
-from towpath.segments.ingress.segment_supply import ArchivedRange, SegmentSupply
+from towpath.segments.ingress.segment_supply import SegmentSupply
 from towpath.segments.ingress.supply import Chunk, WithheldError
+from towpath.segments.ingress.work import ArchivedRange
 from towpath.segments.model import GapKind
 from towpath.wire import batch as wire
 from towpath.wire.aborted import AbortedTransactions
-from towpath.wire.codec import LZ4
 from towpath.wire.plain import Record
 from towpath.wire.records import decode
 
@@ -63,9 +63,12 @@ def supply(
     archive: MemoryArchive, threads: ThreadPoolExecutor, end: int, start: int = 0
 ) -> SegmentSupply:
     wanted = ArchivedRange(
-        partition=archive.known[0].partition_id, start=SourceOffset(start), end=SourceOffset(end)
+        partition=archive.known[0].partition_id,
+        start=SourceOffset(start),
+        end=SourceOffset(end),
+        batch_bytes=200,
     )
-    return SegmentSupply(archive, wanted, LZ4, 200, threads)
+    return SegmentSupply(archive, wanted, threads)
 
 
 @given(logs(), st.data())

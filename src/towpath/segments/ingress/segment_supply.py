@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Protocol
 
@@ -30,10 +29,13 @@ from towpath.segments.format.schema import OFFSET
 from towpath.segments.format.wanted import Wanted
 from towpath.segments.ingress.encoding import NO_VOIDS, encoded, nothing
 from towpath.segments.ingress.supply import Chunk, Chunks, WithheldError
+from towpath.segments.ingress.work import ArchivedRange
 from towpath.segments.model import GapKind, PartitionId, Segment, SegmentPlace
 from towpath.wire import sifting
 from towpath.wire.batch import BASE, LAST, LENGTH, POSITION, Table, scan
 
+AT_ONCE = 500
+"""Segments to look up at once: each becomes an object of Python."""
 _ROW_GROUP, _DECODED = 64 << 20, 16 << 20
 """Most bytes of a row group, and bytes of the rows and batches that are made of it at once."""
 _AS_IN_A_LOG = (sifting.MARKER, sifting.ABORTED)
@@ -46,7 +48,7 @@ class SegmentArchive(Protocol):
     def segments(
         self, partition: PartitionId, first: SourceOffset, end: SourceOffset
     ) -> Sequence[Segment]:
-        """Return the segments that cover [first, end), as far as is known, in order."""
+        """Return the first `AT_ONCE` or so of the segments that have offsets in [first, end)."""
         ...
 
     def refresh(self) -> bool:
@@ -62,36 +64,19 @@ class SegmentArchive(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ArchivedRange:
-    """What is restored of one partition: offsets [start, end)."""
-
-    partition: PartitionId
-    start: SourceOffset
-    end: SourceOffset
-
-
 class SegmentSupply:
     """See `Supply`.
 
     Args:
         archive: The archive.
         wanted: What is read.
-        codec: Codec of the batches that are made of rows.
-        batch_bytes: Raw bytes of such a batch at most.
         threads: Open objects ahead.
     """
 
     def __init__(
-        self,
-        archive: SegmentArchive,
-        wanted: ArchivedRange,
-        codec: int,
-        batch_bytes: int,
-        threads: ThreadPoolExecutor,
+        self, archive: SegmentArchive, wanted: ArchivedRange, threads: ThreadPoolExecutor
     ) -> None:
         self._archive, self._wanted = archive, wanted
-        self._codec, self._batch_bytes = codec, batch_bytes
         self._ahead = _Ahead(archive, threads)
 
     @property
@@ -116,9 +101,11 @@ class SegmentSupply:
             yield Chunk(nothing(end - 1, end), end)
 
     def _pass(self, first: SourceOffset) -> Chunks:
-        """Yield chunks until all is read, or a compaction has replaced an object."""
+        """Yield the chunks of the next segments, until a compaction has replaced an object."""
         at = first
         segments = self._archive.segments(self._wanted.partition, first, self._wanted.end)
+        if not segments:
+            raise _uncovered(first, self._wanted.end)
         for segment, following in pairwise([*segments, None]):
             assert segment is not None  # noqa: S101  # only the last one is
             if segment.start > at:
@@ -139,8 +126,6 @@ class SegmentSupply:
             except CorruptSegmentError as error:
                 damaged = Reason.of(ReasonCode.ARCHIVE_DAMAGED, key=error.name, why=error.why)
                 raise self._withheld(segment, at, damaged) from error
-        if at < self._wanted.end:
-            raise _uncovered(at, self._wanted.end)
 
     def _withheld(self, segment: Segment, at: SourceOffset, why: Reason) -> WithheldError:
         return WithheldError(at, min(segment.end, self._wanted.end), why)
@@ -175,7 +160,7 @@ class SegmentSupply:
             last = rows.column(OFFSET)[-1].as_py()
             known = voids[voids[:, 0] < last]
             voids = voids[len(known) :]
-            data = encoded(rows, self._codec, self._batch_bytes, known)
+            data = encoded(rows, self._wanted.codec, self._wanted.batch_bytes, known)
             at = SourceOffset(last + 1)
             yield Chunk(data, at, told=at)
 

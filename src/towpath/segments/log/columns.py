@@ -105,9 +105,16 @@ class SegmentTable:
         return chain.from_iterable(self.between(each.id) for each in self.partitions)
 
     def between(
-        self, partition: PartitionId, first: int = 0, end: int | None = None
+        self,
+        partition: PartitionId,
+        first: int = 0,
+        end: int | None = None,
+        most: int | None = None,
     ) -> list[Segment]:
-        """Return the segments of a partition that have offsets in [first, end), by start."""
+        """Return the segments of a partition that have offsets in [first, end), by start.
+
+        With `most`, only so many are returned.
+        """
         place = self._places.get(partition)
         if place is None:
             return []
@@ -115,6 +122,7 @@ class SegmentTable:
         # They do not overlap, so starts and ends are both ascending.
         at = low + int(np.searchsorted(self._ends[low:high], first, "right"))
         to = high if end is None else low + int(np.searchsorted(self._starts[low:high], end))
+        to = to if most is None else min(to, at + most)
         return self._segments(self.partitions[place], at, to)
 
     def changed(

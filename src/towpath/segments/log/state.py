@@ -82,13 +82,22 @@ class ArchiveState:
     changes: Mapping[PartitionId, TableChange] = field(default_factory=dict)
 
     def segments(
-        self, partition: PartitionId, first: int = 0, end: int | None = None
+        self,
+        partition: PartitionId,
+        first: int = 0,
+        end: int | None = None,
+        most: int | None = None,
     ) -> list[Segment]:
-        """Return the segments of a partition that have offsets in [first, end), by start."""
-        found = self.base.between(partition, first, end)
+        """Return the segments of a partition that have offsets in [first, end), by start.
+
+        With `most`, about so many are returned, without a hole between them.
+        """
+        found = self.base.between(partition, first, end, most)
         change = self.changes.get(partition)
         if change is None:
             return found
+        if found and len(found) == most:
+            end = found[-1].end
         kept = [each for each in found if each.id not in change.removed]
         inside = [
             each for each in change.added if each.end > first and (end is None or each.start < end)

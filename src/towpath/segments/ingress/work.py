@@ -1,0 +1,52 @@
+"""The work of a restore slice, as frozen values that pickle."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from towpath.config import StoreConfig
+from towpath.model.nouns import SourceOffset, TopicPartition
+from towpath.records.work import Slice
+from towpath.segments.ingress.late import LatePolicy
+from towpath.segments.model import PartitionId
+from towpath.wire.codec import LZ4
+
+RESTORE = "restore"
+"""The kind of work of a restore: mirrors and restores do not refuse each other."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArchivedRange:
+    """What is restored of one partition: offsets [start, end).
+
+    Attributes:
+        partition: The archived partition.
+        start: The first offset.
+        end: The offset behind the last one.
+        codec: Codec of batches that are made of rows.
+        batch_bytes: Uncompressed bytes of such a batch at most.
+    """
+
+    partition: PartitionId
+    start: SourceOffset
+    end: SourceOffset
+    codec: int = LZ4
+    batch_bytes: int = 512 << 10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RestoreSlice(Slice):
+    """Partitions to restore.
+
+    Attributes:
+        store: Where the archive is.
+        region: The region whose archive it is.
+        ranges: What is restored of each partition, by its archived name.
+        late: What is done about missing parts.
+    """
+
+    store: StoreConfig
+    region: str
+    ranges: Mapping[TopicPartition, ArchivedRange] = field(default_factory=dict)
+    late: LatePolicy = LatePolicy()  # noqa: RUF009  # it is frozen
