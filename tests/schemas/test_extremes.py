@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -12,22 +10,11 @@ import pytest
 from tests.support.registry import LocalRegistry, record, refers
 from tests.support.registry_proxy import Body, Changed, RegistryProxy
 from tests.support.schema_worlds import Bringing, between
-from towpath.plan.subject import SubjectContext
 from towpath.registry.forms import path_of
-from towpath.schemas.absent import NoSchemas
-from towpath.schemas.observed import ObservedSchemas
 
 pytestmark = pytest.mark.soak
 NewRegistry = Callable[..., LocalRegistry]
 NewProxy = Callable[..., RegistryProxy]
-
-
-def settled(link: Bringing) -> None:
-    """Bring all over; assert that nothing is left then."""
-    link.sync()
-    assert link.failed == {}
-    found = link.look()
-    assert (found.steps, found.problems) == ((), ())
 
 
 NAMES = ("100%", "%2F", "a b", "a?b#c", "größe-Ω-💶", "a::b", ":a", "..a", "a.", "a\\b", "a\"b'c")
@@ -45,7 +32,7 @@ def test_any_name_of_a_subject(new_registry: NewRegistry, name: str, ids: str) -
     of = refers(("A", name, 2))
     ours.register("b", record("B", of={"home": "A"}), references=of)
     with between(ours.url, theirs.url, ids=ids) as link:
-        settled(link)
+        link.settle()
         rows = link.client.compared(ask=True).rows
         assert [row.verdict for row in rows] == ["equal"] * 3
     assert theirs.schemas() == ours.schemas()
@@ -60,7 +47,7 @@ def test_contexts_that_swap_their_names(new_registry: NewRegistry, ids: str) -> 
         of = refers(("S", "s", 1))
         ours.register(f":.{each}:t", record("T", each, of={"s": "S"}), references=of)
     with between(ours.url, theirs.url, ids=ids, contexts={"a": "b", "b": "a", ".": "."}) as link:
-        settled(link)
+        link.settle()
     for here, there in ("ab", "ba"):
         for name in "st":
             mine = ours.ask("GET", f"/contexts/.{here}/subjects/{name}/versions/1")
@@ -81,7 +68,7 @@ def test_what_refers_to_a_normalized_schema_under_another_number_is_found_again(
     ours.register("order", order, schemaType="PROTOBUF", references=of)
     for _ in range(2):  # the second one is a process that remembers nothing
         with between(ours.url, theirs.url, ids="translate", normalize=True) as link:
-            settled(link)
+            link.settle()
     assert theirs.ask("GET", "/subjects/money/versions") == [1, 2]
     assert theirs.ask("GET", "/subjects/order/versions") == [1]
 
@@ -115,46 +102,10 @@ def test_copies_in_one_registry_are_not_copied_again(new_registry: NewRegistry) 
     ours.register("a", record("A", "x"))
     for _ in range(2):
         with between(ours.url, ours.url, rename="copy-{subject}") as link:
-            settled(link)
+            link.settle()
             (note,) = link.look().notes
             assert "copies are not copied again: 1 subject, such as copy-a" in note.text
     assert {name for name, _ in ours.schemas()} == {"a", "copy-a"}
-
-
-@pytest.mark.parametrize("mode", [None, "READONLY"])
-@pytest.mark.parametrize("after", ["keep", "translate", "left out"])
-@pytest.mark.parametrize("before", ["keep", "translate"])
-def test_what_a_crash_left_is_restored_whatever_the_next_file_says(
-    new_registry: NewRegistry, new_proxy: NewProxy, before: str, after: str, mode: str | None
-) -> None:
-    ours, theirs = new_registry(), new_registry()
-    for fields in (("x",), ("x", "y"), ("x", "y", "z")):
-        ours.register("a", record("A", *fields))
-    theirs.ask("PUT", "/config/a", {"compatibility": "FULL"})
-    if mode is not None:
-        theirs.ask("PUT", "/mode/a", {"mode": mode})
-    if before == "translate":
-        theirs.ask("PUT", "/mode", {"mode": "IMPORT"})
-    sent = 0
-
-    def die(method: str, path: str, body: Body) -> Changed:
-        """After the first version, nothing more arrives of what the process does."""
-        nonlocal sent
-        if method == "GET":
-            return body
-        sent += method == "POST" and path.endswith("/versions")
-        return (403, {"message": "dead"}) if sent > 1 else body
-
-    proxy = new_proxy(theirs.url, die)
-    with between(ours.url, proxy.url, ids=before) as link:
-        link.sync()
-        assert set(link.failed) == {"a"}
-    assert (theirs.mode("a"), theirs.level("a")) in {("IMPORT", "FULL"), ("READWRITE", "NONE")}
-    more = {"exclude": ["a"]} if after == "left out" else {"ids": after}
-    sides = {"source": {"url": ours.url}, "target": {"url": theirs.url}}
-    with Bringing({**sides, **more}, link.books) as again:
-        settled(again)
-    assert (theirs.mode("a"), theirs.level("a")) == (mode, "FULL")
 
 
 def test_a_reference_that_cannot_be_read_stops_no_other(
@@ -194,106 +145,6 @@ def test_the_latest_version_is_one_that_is_not_deleted(
         ours.register("a", record("A", *fields))
     ours.ask("DELETE", "/subjects/a/versions/3")
     with between(ours.url, theirs.url, versions="latest", **more) as link:
-        settled(link)
+        link.settle()
     assert set(theirs.schemas()) == {("a", live)}
     assert set(theirs.ask("GET", "/subjects/a/versions?deleted=true")) == {live, *deleted}
-
-
-@pytest.mark.parametrize("mode", ["READWRITE", "READONLY"])
-@pytest.mark.parametrize("ids", ["keep", "translate"])
-def test_two_links_that_bring_the_same_subjects_over_at_once_agree_in_the_end(
-    new_registry: NewRegistry, ids: str, mode: str
-) -> None:
-    ours, theirs = new_registry(), new_registry()
-    names = [f"s{number:02}" for number in range(15)]
-    for name in names:
-        for fields in (("x",), ("x", "y"), ("x", "y", "z")):
-            ours.register(name, record(name, *fields))
-        ours.ask("PUT", f"/config/{name}", {"compatibility": "FULL"})
-    theirs.ask("PUT", "/mode", {"mode": mode})
-    start = threading.Barrier(2)
-
-    def bring(_: int) -> tuple[object, ...]:
-        with between(ours.url, theirs.url, ids=ids) as link:
-            start.wait(30)
-            for _ in range(8):
-                if not link.sync().steps:
-                    break
-            found = link.look()
-            return found.steps, found.problems
-
-    with ThreadPoolExecutor(2) as pool:
-        assert [*pool.map(bring, range(2))] == [((), ()), ((), ())]
-    texts = [{at: text for at, (_, text) in each.schemas().items()} for each in (ours, theirs)]
-    assert texts[0] == texts[1]
-    assert {(theirs.mode(name), theirs.level(name)) for name in names} == {(None, "FULL")}
-
-
-@pytest.mark.parametrize("within", [None, "READONLY"])
-@pytest.mark.parametrize("own", [None, "READONLY"])
-def test_a_target_that_is_readonly_gets_configs_and_stays_so(
-    new_registry: NewRegistry, new_proxy: NewProxy, own: str | None, within: str | None
-) -> None:
-    ours, theirs = new_registry(), new_registry()
-    ours.register("a", record("A", "x"))
-    with between(ours.url, theirs.url) as link:
-        settled(link)
-    ours.ask("PUT", "/config/a", {"compatibility": "FULL"})
-    for name, mode in (("/mode/a", own), ("/mode", within)):
-        if mode is not None:
-            theirs.ask("PUT", name, {"mode": mode})
-    died = False
-
-    def die(method: str, path: str, body: Body) -> Changed:
-        """Nothing more arrives once configs were to be set."""
-        nonlocal died
-        died |= method == "PUT" and path.startswith("/config")
-        return (403, {"message": "dead"}) if died and method != "GET" else body
-
-    with Bringing({**link.config, "target": {"url": new_proxy(theirs.url, die).url}}) as dying:
-        dying.sync()
-        assert set(dying.failed) == {"a"}
-    assert theirs.mode("a") == (None if own is within is None else "READWRITE")
-    with Bringing(link.config, dying.books) as again:
-        settled(again)
-    assert (theirs.mode("a"), theirs.level("a")) == (own, "FULL")
-
-
-@pytest.mark.parametrize("what", ["/mode/a", "/config/a"])
-def test_a_registry_that_cannot_take_back_what_was_set_is_named(
-    new_registry: NewRegistry, new_proxy: NewProxy, what: str
-) -> None:
-    ours, theirs = new_registry(), new_registry()
-    for fields in (("x",), ("x", "y")):
-        ours.register("a", record("A", *fields))
-
-    def old(method: str, path: str, body: Body) -> Changed:
-        lacks = method == "DELETE" and path == what
-        return (404, {"error_code": 404, "message": "HTTP 404 Not Found"}) if lacks else body
-
-    ids = "keep" if what == "/mode/a" else "translate"
-    with between(ours.url, new_proxy(theirs.url, old).url, ids=ids) as link:
-        link.sync()
-        assert f"remove the {what.split('/')[1]} of a: HTTP 404 Not Found" in str(link.failed["a"])
-        assert link.look().steps, "the next look tries it again"
-
-
-def test_what_was_interrupted_elsewhere_is_told(
-    new_registry: NewRegistry, new_proxy: NewProxy
-) -> None:
-    ours, theirs, others = new_registry(), new_registry(), new_registry()
-    ours.register("a", record("A", "x"))
-
-    def die(method: str, _path: str, body: Body) -> Changed:
-        return (403, {"message": "dead"}) if method in {"POST", "DELETE"} else body
-
-    proxy = new_proxy(theirs.url, die)
-    with between(ours.url, proxy.url) as link:
-        link.sync()
-        assert theirs.mode("a") == "IMPORT"
-    with Bringing({**link.config, "target": {"url": others.url}}, link.books) as again:
-        (note,) = again.look().notes
-        told = f"its registration at {proxy.url} was interrupted, and the file names another"
-        assert note.text.startswith(told)
-    (note,) = NoSchemas(link.books).diff(ObservedSchemas(), SubjectContext()).notes
-    assert note.text.startswith("steps about 1 subject (a) were interrupted, and the file has no")

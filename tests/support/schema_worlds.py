@@ -131,6 +131,13 @@ class Bringing:
         self.failed = {step.about: error for step, error in failed}
         return found
 
+    def settle(self) -> None:
+        """Bring all over; assert that nothing is left then."""
+        self.sync()
+        assert self.failed == {}
+        found = self.look()
+        assert (found.steps, found.problems) == ((), ())
+
     def _note(self, step: SchemaStep, error: TowpathError | None) -> None:
         phase = Phase.FAILED if error else Phase.DONE
         subject, name, do, part = KINDS.key(step)

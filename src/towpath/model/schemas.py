@@ -148,6 +148,11 @@ class Schema:
         found = {METADATA: held.keys() - {TAGS}, TAGS: held.get(TAGS), RULES: self.rules}
         return frozenset(name for name, has in found.items() if has)
 
+    @property
+    def extras_digest(self) -> str:
+        """A digest of metadata and rules, "" if it has none."""
+        return _digest([self.metadata, self.rules]) if self.metadata or self.rules else ""
+
     def without(self, extras: Collection[str]) -> Schema:
         """Return this schema without some of its `metadata`, `tags` and `rules`."""
         held = json.loads(self.metadata or "{}")

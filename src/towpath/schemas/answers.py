@@ -27,6 +27,7 @@ class _Asked:
         self._registry, self._pool = registry, pool
         self._ids: dict[Asking, Future[Schema | None]] = {}
         self._versions: dict[SchemaVersion, Schema | None] = {}
+        self._digests: dict[SchemaVersion, str] = {}
         self._away: UnreachableError | None = None
 
     def ask(self, ids: Iterable[Asking]) -> None:
@@ -59,10 +60,14 @@ class _Asked:
         """Return a digest of a schema with all that it refers to, whatever its subjects are."""
         if schema is None or depth > _DEEPEST:
             return ""
-        parts = [
-            (each.name, self.whole(self._version(each.to), depth + 1)) for each in schema.references
-        ]
+        parts = [(each.name, self._whole(each.to, depth + 1)) for each in schema.references]
         return hashlib.sha256(json.dumps([schema.body, sorted(parts)]).encode()).hexdigest()
+
+    def _whole(self, at: SchemaVersion, depth: int) -> str:
+        # Once for each: many may refer to the same one, at each level.
+        if at not in self._digests:
+            self._digests[at] = self.whole(self._version(at), depth)
+        return self._digests[at]
 
 
 class SchemaAnswers:

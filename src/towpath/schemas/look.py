@@ -82,6 +82,7 @@ class RegistryLook:
         self._configs: dict[SubjectName, SubjectConfig] = {}
         self._changed: set[SubjectName] = set()
         self._same: dict[SchemaVersion, tuple[HeldVersion, _Pair]] = {}
+        self._apart: dict[SchemaVersion, tuple[frozenset[str], str]] = {}
         self._looks = 0
         self.unread: Mapping[SubjectName, ClusterError] = {}
 
@@ -126,7 +127,9 @@ class RegistryLook:
             asked = self._asked(names, lambda name: self._one(name, deleted=deleted))
             seen, failed = asked.known, asked.failed
         self._seen[deleted] = seen
-        self._changed |= {name for name in seen if seen[name] != before.get(name)}
+        changed = {name for name in seen if seen[name] != before.get(name)}
+        self._apart = {at: each for at, each in self._apart.items() if at.subject not in changed}
+        self._changed |= changed
         return seen, failed
 
     def whole(self, at: SchemaVersion) -> Schema | None:
@@ -194,6 +197,25 @@ class RegistryLook:
 
         asked = self._asked(places if unwanted else (), has)
         return {at: found for at, found in asked.known.items() if found}
+
+    def apart(
+        self, places: Iterable[SchemaVersion], left: frozenset[str]
+    ) -> dict[SchemaVersion, str]:
+        """Return digests of metadata and rules, without what is left at the source.
+
+        Raises:
+            ClusterError: The registry is away.
+        """
+
+        def digest(at: SchemaVersion) -> str:
+            schema = self.whole(at)
+            return "" if schema is None else schema.without(left).extras_digest
+
+        # A version never changes, but for a subject that is made again.
+        known = {at: held for at in places if (held := self._apart.get(at)) and held[0] == left}
+        asked = self._asked([at for at in places if at not in known], digest)
+        self._apart = known | {at: (left, found) for at, found in asked.known.items()}
+        return {at: found for at, (_, found) in self._apart.items()}
 
     def one(self, at: SchemaVersion) -> SeenVersion | ClusterError | None:
         """Return a version, also a soft-deleted one; `None` if it is not there.

@@ -18,8 +18,9 @@ from towpath.model.schemas import (
 from towpath.registry.listing import ONE
 from towpath.schemas.look import RegistryLook
 from towpath.schemas.normal import same
-from towpath.schemas.observed import ObservedSchemas, SeenVersion, Versions
-from towpath.schemas.parts import unwanted
+from towpath.schemas.observed import Apart, ObservedSchemas, SeenVersion, Versions
+from towpath.schemas.parts import stripped, unwanted
+from towpath.schemas.twins import twins
 
 
 def observe(
@@ -90,17 +91,20 @@ def observe_target(
             # Only what is lacking may be there as a deleted version.
             whole, more = target.versions(contexts, deleted=True, matching=short.__contains__)
             versions, failed = {**live, **whole}, {**failed, **more}
-        lacking = _lacking(seen, versions)
+        ours, theirs = twins(seen.source, versions, seen.wanted)
+        lacking = _unlike(config, seen, versions, ours)
         needed = {
             mirror
             for name, mirror in seen.wanted.items()
             if mirror in short or seen.source_configs.get(name, SubjectConfig()) != SubjectConfig()
         }
         lost = {name: failed[each] for name, each in seen.wanted.items() if each in failed}
+        apart = _apart(config, looks, ours, theirs)
         configs = target.configs(needed.union(begun, seen.alls.values()))
         return replace(
             seen,
             target=versions,
+            apart=apart,
             deleted=_without(versions, live),
             target_configs=configs,
             unread_there=target.unread,
@@ -156,6 +160,37 @@ def _lacking(seen: ObservedSchemas, there: Versions) -> list[SchemaVersion]:
         numbers = (n for n, each in seen.source[name].items() if each.body not in bodies)
         found += (SchemaVersion(name, number) for number in numbers)
     return found
+
+
+def _unlike(
+    config: SchemasConfig,
+    seen: ObservedSchemas,
+    there: Versions,
+    ours: Collection[SchemaVersion],
+) -> list[SchemaVersion]:
+    """Return the versions that the target may lack, as those whose text it has elsewhere."""
+    found = set(_lacking(seen, there))
+    if config.ids is SchemaIds.KEEP:
+        for name, mirror in seen.wanted.items():
+            numbers = seen.source[name].keys() - there.get(mirror, {}).keys()
+            found |= {SchemaVersion(name, number) for number in numbers}
+    else:
+        found |= set(ours)
+    return sorted(found)
+
+
+def _apart(
+    config: SchemasConfig,
+    looks: tuple[RegistryLook, RegistryLook],
+    ours: Collection[SchemaVersion],
+    theirs: Collection[SchemaVersion],
+) -> tuple[Apart, Apart]:
+    """Return the digests of metadata and rules of versions that differ in nothing else."""
+    if config.ids is SchemaIds.KEEP:
+        return {}, {}
+    source, target = looks
+    left = stripped(config, target.traits)
+    return source.apart(ours, left), target.apart(theirs, frozenset())
 
 
 def _short(config: SchemasConfig, seen: ObservedSchemas, live: Versions) -> set[SubjectName]:

@@ -42,6 +42,10 @@ Versions = Mapping[SubjectName, Mapping[int, SeenVersion]]
 """The versions of subjects, by number."""
 
 
+Apart = Mapping[SchemaVersion, str]
+"""Digests of metadata and rules, by version."""
+
+
 @dataclass(frozen=True, slots=True)
 class ObservedSchemas:
     """Both registries.
@@ -52,6 +56,8 @@ class ObservedSchemas:
         extras: The metadata and rules of versions that the target lacks, as far as the file does
             not keep them.
         same: Versions that are equal because the target says so, with their places there.
+        apart: The digests of metadata and rules of those versions, on both sides, that differ from
+            others of their subject in nothing else; only where the target gives the ids.
         target: All versions on the target, deleted ones only where a wanted one is lacking.
         deleted: Those of the target that are soft-deleted.
         wanted: The subjects that the file asks for, and those that they refer to, with their names
@@ -79,6 +85,7 @@ class ObservedSchemas:
     gone: frozenset[SchemaVersion] = frozenset()
     extras: Mapping[SchemaVersion, frozenset[str]] = field(default_factory=dict)
     same: Mapping[SchemaVersion, HeldVersion] = field(default_factory=dict)
+    apart: tuple[Apart, Apart] = ({}, {})
     wanted: Mapping[SubjectName, SubjectName] = field(default_factory=dict)
     source_configs: Mapping[SubjectName, SubjectConfig] = field(default_factory=dict)
     target_configs: Mapping[SubjectName, SubjectConfig] = field(default_factory=dict)

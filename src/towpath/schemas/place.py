@@ -79,8 +79,8 @@ class Placing:
             number
             for number, each in sorted(self._seen.source[name].items())
             if not self._is_broken(name, number, each)
-            and not self._is_refused(SchemaVersion(name, number))
             and self._lacks(SchemaVersion(name, number), each)
+            and not self._is_refused(SchemaVersion(name, number))
         ]
         return tuple(missing)
 
@@ -167,11 +167,17 @@ class Placing:
         mirror, each = self._seen.wanted[at.subject], self._seen.source[at.subject][at.version]
         refs = self._translated(each)
         for number, one in sorted(self._seen.target.get(mirror, {}).items()):
-            is_live = SchemaVersion(mirror, number) not in self._seen.deleted
-            if is_live and refs is not None and (one.body, one.references) == (each.body, refs):
-                self._found.places[at] = SchemaVersion(mirror, number)
+            place = SchemaVersion(mirror, number)
+            is_same = refs is not None and (one.body, one.references) == (each.body, refs)
+            if is_same and place not in self._seen.deleted and self._is_alike(at, place):
+                self._found.places[at] = place
                 return False
         return True
+
+    def _is_alike(self, at: SchemaVersion, place: SchemaVersion) -> bool:
+        """Whether metadata and rules are equal, as far as nothing else tells versions apart."""
+        ours, theirs = self._seen.apart
+        return at not in ours or ours[at] == theirs.get(place)
 
     def _translated(self, each: SeenVersion) -> tuple[SchemaReference, ...] | None:
         """Return references as they are on the target, `None` if one is not there yet."""

@@ -255,7 +255,7 @@ class Registrar:
 
     def _translated(self, at: SchemaVersion, schema: Schema) -> RegisteredSchema:
         number = self._target.register(at, schema, normalize=self._normalize)
-        held = self._target.find(at.subject, schema, normalize=self._normalize)
+        held = self._found(at.subject, schema)
         if held is None or held.id != number:
             found = "nothing" if held is None else f"id {held.id}"
             error = self._not_kept(f"a schema of {at.subject}", f"id {number}", found, whole=False)
@@ -282,6 +282,18 @@ class Registrar:
         whole = found.schema.without(stripped(self._config, self._target.traits))
         self._compare(place, whole.referring(self._referred(step, found.schema)), held.schema)
         return not step.keep or held.id == wanted.id
+
+    def _found(self, subject: SubjectName, schema: Schema) -> RegisteredSchema | None:
+        """Return the version that a schema was registered as; `None` if there is none."""
+        held = self._target.find(subject, schema, normalize=self._normalize)
+        if held is None or (held.schema.metadata, held.schema.rules) == (
+            schema.metadata,
+            schema.rules,
+        ):
+            return held
+        # Some registries look for the text alone, and find an older version with other rules.
+        last = self._target.latest(subject)
+        return last if last is not None and last.schema.body == held.schema.body else held
 
     def _not_kept(self, what: str, sent: str, found: str, *, whole: bool) -> SchemaNotKeptError:
         error = SchemaNotKeptError(what, sent, found, whole=whole)
