@@ -96,7 +96,7 @@ def test_the_text_of_such_a_page_is_told(
         registry(there.url).subjects()
     assert str(caught.value) == (
         "source: the schema registry: list subjects: the answer is not JSON:"
-        f" {PAGE.decode()} (200); look at `schemas.source.url`: it must be that of a schema"
+        " Sign in Sign in (200); look at `schemas.source.url`: it must be that of a schema"
         " registry"
     )
 

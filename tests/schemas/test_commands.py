@@ -86,6 +86,7 @@ def test_a_login_that_is_refused_is_named_without_its_password(
         assert ended.code == 3, ended.said
         assert "look at the login under `schemas.source`" in " ".join(ended.said.split())
         assert "hunter22" not in ended.said
+        assert "nothing to do" not in ended.said
         assert "Traceback" not in ended.said
 
 

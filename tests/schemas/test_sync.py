@@ -49,7 +49,10 @@ def test_a_registry_moves_whole_and_with_its_ids(
         row["verdict"]
         for row in here("schemas", "verify", str(file), "-o", "json").json["versions"]
     } == {"missing"}
-    assert here("schemas", "diff", str(file)).code == 3
+    shown = here("schemas", "diff", str(file))
+    assert shown.code == 3
+    assert "schemas: 3 to register; 0 problems" in shown.out
+    assert "topics" not in shown.out
     planned = here("plan", str(file), "--output", "json").json
     assert [step["do"] for step in planned["steps"]].count("RegisterSchemas") == 3
 

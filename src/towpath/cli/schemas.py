@@ -70,7 +70,7 @@ def diff(file: LinkFile, *, output: FormOption = Form.TEXT) -> int:
     """Show how the target's registry differs: exit 0 equal, 3 different."""
     del output  # `show` reads it from the arguments
     found = registries.planned(load(file))
-    show_plan(found)
+    show_plan(found, subjects=registries.ALONE)
     return found.exit_code or (NOT_ALL if found.steps else 0)
 
 
@@ -95,7 +95,9 @@ def sync(file: LinkFile, *, output: OutputOption = Output.TEXT) -> int:
         "not_reached": [as_data(step) for step in done.rest],
         "left_out": [str(problem) for problem in plan.problems],
     }
-    told = [*_problems(plan.problems), *done.left_out, steps if plan.steps else "nothing to do"]
+    if not plan.steps:
+        steps = "nothing could be done" if plan.problems else "nothing to do"
+    told = [*_problems(plan.problems), *done.left_out, steps]
     show(Group(*map(line, told)), data)
     return 0 if data["complete"] else NOT_ALL
 
@@ -107,7 +109,8 @@ def verify(file: LinkFile, *, output: OutputOption = Output.TEXT) -> int:
     found = registries.compared(load(file), ask=True)
     wrong = [row for row in found.rows if row.verdict != EQUAL]
     lines = [f"{row.at} (id {row.id}): {row.verdict}: {row.why}" for row in wrong]
-    lines += [] if wrong else _problems(found.problems)
+    named = {row.at.subject for row in wrong}
+    lines += _problems(each for each in found.problems if each.about not in named)
     equal = len(found.rows) - len(wrong)
     lines.append(f"{equal} of {counted(len(found.rows), 'version')} {EQUAL}")
     show(Group(*map(line, lines)), _data(found.rows, found.problems, found.requests))

@@ -16,7 +16,8 @@ from towpath.plan.model import Plan
 from towpath.plan.subjects import Subjects
 from towpath.schemas.subject import SUBJECT, CompareReport, SchemasClient
 
-_ALONE = Subjects((SUBJECT,))
+ALONE = Subjects((SUBJECT,))
+"""Nothing but schemas."""
 
 
 def planned(config: LinkConfig) -> Plan:
@@ -26,13 +27,13 @@ def planned(config: LinkConfig) -> Plan:
         ConfigError: The file names no registries.
     """
     _require(config)
-    with open_link(config) as link, _ALONE.open(link) as clients:
+    with open_link(config) as link, ALONE.open(link) as clients:
         return build(link, clients, LinkContext(lambda _: (), lambda *_: ())).plan
 
 
 def sync(plan: Plan, config: LinkConfig, on_step: Told, stop: threading.Event) -> Applied:
     """Do the steps of such a plan; see `towpath.plan.apply.apply`."""
-    return apply(ApplyRequest(config, plan), _ALONE, on_step, stop)
+    return apply(ApplyRequest(config, plan), ALONE, on_step, stop)
 
 
 def compared(config: LinkConfig, *, ask: bool) -> CompareReport:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -14,6 +15,8 @@ from towpath.model.foreign import printed
 
 _SAID = 300
 """Characters of an answer that an error repeats."""
+_TAGS = re.compile(r"<(script|style)\b.*?</\1\s*>|<[!/A-Za-z][^>]*>", re.DOTALL | re.IGNORECASE)
+"""What makes a page of a proxy hard to read as a text."""
 _LONGEST_WAIT = 60.0
 AGAIN = frozenset({408, 425, 429, 500, 502, 503, 504})
 """The HTTP status of answers after which the same is asked again."""
@@ -82,7 +85,7 @@ class Answer:
         return self._text(text, schema) or self.reason or "no reason given"
 
     def _text(self, text: str = "", schema: str = "") -> str:
-        text = text or self.body.decode(errors="replace")
+        text = text or _TAGS.sub(" ", self.body.decode(errors="replace"))
         for form in (schema, json.dumps(schema)[1:-1]) if schema else ():
             text = text.replace(form, "(the schema)")
         return printed(" ".join(text.split()))[:_SAID]

@@ -22,35 +22,38 @@ from towpath.plan.explain import (
     summary,
 )
 from towpath.plan.model import Plan
+from towpath.plan.subjects import Subjects
 
 _UNSAVED = (
     "nothing was saved, as this plan could not be applied; mend its problems, then plan again"
 )
 
 
-def show_plan(plan: Plan, *, saved: bool | None = None) -> None:
+def show_plan(plan: Plan, *, saved: bool | None = None, subjects: Subjects = SUBJECTS) -> None:
     """Print a plan in the wanted form.
 
     Args:
         plan: The plan.
+        subjects: What it is about.
         saved: Whether the plan was written to a file; `None` if the user did not ask for that.
     """
     data = plan.as_data() if saved is None else {**plan.as_data(), "saved": saved}
     if saved is False:
-        show(Parts(picture(plan), line(_UNSAVED)), data, f"{as_markdown(plan)}\n{_UNSAVED}.\n")
+        markdown = f"{as_markdown(plan, subjects)}\n{_UNSAVED}.\n"
+        show(Parts(picture(plan, subjects), line(_UNSAVED)), data, markdown)
     else:
-        show(picture(plan), data, as_markdown(plan))
+        show(picture(plan, subjects), data, as_markdown(plan, subjects))
 
 
-def picture(plan: Plan) -> RenderableType:
+def picture(plan: Plan, subjects: Subjects = SUBJECTS) -> RenderableType:
     """Return a plan for people."""
     parts: list[RenderableType] = [*map(line, clusters(plan)), ""]
-    for group in groups(plan, SUBJECTS):
+    for group in groups(plan, subjects):
         parts += [line(group.title), _grid(group), ""]
     if told := copying(plan):
         parts += [*map(line, told), ""]
     parts += map(line, remarks(plan))
-    return Parts(*parts, line(summary(plan, SUBJECTS)))
+    return Parts(*parts, line(summary(plan, subjects)))
 
 
 def _grid(group: Group) -> Grid:
@@ -59,23 +62,23 @@ def _grid(group: Group) -> Grid:
     return Grid(group.headers, group.rows, right=group.right, whole=["step"], below=last)
 
 
-def as_markdown(plan: Plan) -> str:
+def as_markdown(plan: Plan, subjects: Subjects = SUBJECTS) -> str:
     """Return the whole plan: clusters, a table per subject, every note and every problem."""
-    return "\n".join(_lines(plan)) + "\n"
+    return "\n".join(_lines(plan, subjects)) + "\n"
 
 
-def _lines(plan: Plan) -> Iterator[str]:
+def _lines(plan: Plan, subjects: Subjects) -> Iterator[str]:
     yield f"# Plan of link {_plain(plan.link)}"
     yield from (
         "",
         *(f"- {_plain(line)}" for line in clusters(plan)[1:]),
         "",
-        summary(plan, SUBJECTS) + ".",
+        summary(plan, subjects) + ".",
     )
     if told := copying(plan):
         yield from ("", *(f"- {_plain(text)}" for text in told))
     biggest = largest(plan)
-    for group in (*groups(plan, SUBJECTS), *([biggest] if biggest else [])):
+    for group in (*groups(plan, subjects), *([biggest] if biggest else [])):
         yield from ("", f"## {group.title[:1].upper()}{group.title[1:]}", "")
         yield from _table(group.headers, group.rows)
     if plan.notes:
