@@ -118,6 +118,12 @@ def test_a_mode_that_an_interrupted_step_has_set_is_restored() -> None:
     assert compared(both, both, {"a": BEGUN}, other).steps == []
 
 
+def test_a_subject_that_is_readonly_on_the_target_is_named_before_it_is_opened() -> None:
+    now = {"target_configs": {A: SubjectConfig("READONLY")}}
+    (note,) = compared({A: {1: one(1)}, B: {1: one(2)}}, {}, seen=now).notes
+    assert str(note).startswith("a: it is READONLY on the target, but for the time in which")
+
+
 def test_nothing_more_is_written_to_a_registry_that_ignores_ids() -> None:
     source = {A: {1: one(1)}, B: {1: one(2)}}
     found = compared(source, {A: {1: one(4711, "1")}}, {"a": BEGUN})

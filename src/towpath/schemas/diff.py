@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from towpath.config import SchemaIds, SchemasConfig
 from towpath.model.amounts import counted
 from towpath.model.findings import Cause
-from towpath.model.schemas import SchemaVersion, SubjectName
+from towpath.model.schemas import READONLY, SchemaVersion, SubjectName
 from towpath.schemas.configs import Configs
 from towpath.schemas.difference import SchemaDifference, Skip
 from towpath.schemas.observed import ObservedSchemas
@@ -19,7 +19,6 @@ from towpath.schemas.steps import (
     SCHEMAS,
     MarkDeleted,
     RegisterSchemas,
-    SchemaStep,
     WantedVersion,
 )
 
@@ -143,7 +142,7 @@ class _Diff:
                     )
         return ""
 
-    def _registered(self) -> list[SchemaStep]:
+    def _registered(self) -> list[RegisterSchemas]:
         """Return steps for what the target lacks."""
         seen, found = self._seen, self._found
         todo = {
@@ -153,9 +152,12 @@ class _Diff:
         }
         self._drop_dependants(todo)
         parts, left = waves(todo, seen.source, MOST_VERSIONS)
-        steps: list[SchemaStep] = []
+        steps: list[RegisterSchemas] = []
         for number, wave in enumerate(parts):
             steps += [self._step(name, now, number) for name, now in wave.items()]
+        for mirror in sorted({step.about for step in steps if step.mode == READONLY}):
+            text = "it is READONLY on the target, but for the time in which schemas are registered"
+            found.note(mirror, text)
         found.stuck |= left.keys()
         circle = cycle(left, seen.source)
         for name, numbers in left.items():
@@ -212,11 +214,10 @@ class _Diff:
             registry=self._config.target.url[0],
         )
 
-    def _marked(self, steps: Iterable[SchemaStep]) -> Iterator[MarkDeleted]:
+    def _marked(self, steps: Iterable[RegisterSchemas]) -> Iterator[MarkDeleted]:
         """Yield steps that soft-delete what is so at the source, what refers to others first."""
         seen, keep = self._seen, self._keep
-        new = [step for step in steps if isinstance(step, RegisterSchemas)]
-        for step in sorted(new, key=lambda step: -step.wave):
+        for step in sorted(steps, key=lambda step: -step.wave):
             numbers = tuple(each.version for each in step.versions if each.deleted)
             if numbers and keep:
                 yield MarkDeleted(step.name, numbers, step.wave)
