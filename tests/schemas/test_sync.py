@@ -51,7 +51,7 @@ def test_a_registry_moves_whole_and_with_its_ids(
     } == {"missing"}
     shown = here("schemas", "diff", str(file))
     assert shown.code == 3
-    assert "schemas: 3 to register; 0 problems" in shown.out
+    assert "schemas: 3 to register, 1 to set; 0 problems" in shown.out
     assert "topics" not in shown.out
     planned = here("plan", str(file), "--output", "json").json
     assert [step["do"] for step in planned["steps"]].count("RegisterSchemas") == 3
