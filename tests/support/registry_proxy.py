@@ -24,13 +24,17 @@ class RegistryProxy:
     Args:
         url: The registry.
         change: Gets method, path and body of each request.
+        allows: Tells by its header `Authorization` whether a request is answered.
 
     Attributes:
         waiting: How many requests `change` has not let go.
     """
 
     def __init__(
-        self, url: str, change: Callable[[str, str, Body], Changed] = lambda _m, _p, body: body
+        self,
+        url: str,
+        change: Callable[[str, str, Body], Changed] = lambda _m, _p, body: body,
+        allows: Callable[[str], bool] = lambda _: True,
     ) -> None:
         self.asked = Counter[str]()
         self.change = change
@@ -44,7 +48,9 @@ class RegistryProxy:
                 body = json.loads(handler.rfile.read(size)) if size else None
                 self.asked[handler.command] += 1
                 self.waiting += 1
-                made = self.change(handler.command, handler.path, body)
+                made: Changed = 401, {"error_code": 40101, "message": "Unauthorized"}
+                if allows(handler.headers.get("Authorization", "")):
+                    made = self.change(handler.command, handler.path, body)
                 self.waiting -= 1
                 status, said = (
                     made
