@@ -203,6 +203,26 @@ def test_records_are_left_out_of_transactions(
 
 
 @pytest.mark.broker
+def test_batches_that_go_to_the_quarantine_as_a_whole_keep_no_mapped_partition_waiting(
+    mirror: Mirror,
+) -> None:
+    mirror.records = {"offsets": "mapped"}
+    create(mirror, "stop")
+    mirror.sections = (
+        f"changes:\n- topics: ['{mirror.topic}']\n  ids: {{framing: to-glue, key: none,"
+        f" malformed: quarantine, glue: {{{UUID(int=1)}: 7}}}}\n"
+    )
+    cut = Record(None, b"\0\0", (("h", b"x" * 5000),))  # else batches are joined
+    send_apart(mirror, numbered(5, dict.fromkeys((0, 1, 3, 4), cut)))
+    begin(mirror)
+    receipt = mirror.books().receipt
+    assert receipt is not None
+    assert (receipt.source_end, receipt.error) == (5, "")
+    assert [value for _, value in copied(mirror)] == [b"2"]
+    assert [each.key.offset for each in held(mirror)] == [0, 1, 3, 4]
+
+
+@pytest.mark.broker
 def test_records_with_bad_ids_go_to_the_quarantine(mirror: Mirror, here: Here) -> None:
     """As each copier sees that in their bytes, no decision is needed."""
     create(mirror, "stop")

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from threading import Event
+from unittest.mock import Mock
 
 import pytest
 
@@ -17,9 +19,10 @@ from tests.support.reasons import told
 from towpath.cluster.data.buffers import Frame
 from towpath.dev.broker import LocalCluster
 from towpath.model.errors import ClusterError, UnreachableError
-from towpath.model.nouns import TargetOffset
-from towpath.records.items import Wait
+from towpath.model.nouns import Mode, SourceOffset, TargetOffset
+from towpath.records.items import Fill, Wait
 from towpath.records.jobs import Jobs
+from towpath.records.landing.landing import Landing
 from towpath.records.landing.waits import Waits
 from towpath.records.lane.lane import Lane
 from towpath.wire.aborted import Aborted
@@ -113,6 +116,23 @@ def test_a_run_with_an_end_does_not_wait_for_ever() -> None:
         ends.reactor.ring()
     assert (ends.lane.stopped, ends.lane.progress.trouble) == (True, WHY)
     ends.waits.close()
+
+
+@pytest.mark.parametrize("before", [0, 1])
+def test_it_is_asked_for_where_only_offsets_without_records_lie_before_it(before: int) -> None:
+    """No answer of the target comes behind which it would be asked for."""
+    waiting = lane()
+    waiting.resume(replace(standing(), mode=Mode.MAPPED))
+    waiting.level = False
+    at = SourceOffset(before)
+    for item in [Fill(SourceOffset(0), at)] * before:
+        waiting.queue.put(item)
+    waiting.queue.put(Wait(WHY, lambda: True))
+    reactor, landing = StandInReactor(), Mock()
+    landing._waits = Waits(Jobs(reactor), go=Mock(), stop=Mock())  # type: ignore[arg-type]  # a stand-in
+    Landing._go_on(landing, waiting)
+    assert (len(reactor.jobs), waiting.progress.position.source) == (1, at)
+    landing._waits.close()
 
 
 @pytest.mark.broker

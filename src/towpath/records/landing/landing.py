@@ -212,12 +212,16 @@ class Landing:
             return  # `turn` continues as soon as it is
         elif lane.outdated:
             self._open_again(lane)
-        elif lane.queue.due_wait is not None:
+        else:
+            self._go_on(lane)
+
+    def _go_on(self, lane: Lane) -> None:
+        lane.pass_over()  # else a wait or a fill behind it would not be due before more data comes
+        if lane.queue.due_wait is not None:
             self._waits.go(lane)
         elif lane.writer is not None:
             self._transactor.go(lane)
         elif lane.queue.waiting:
-            lane.pass_over()  # else a fill behind it would not be due before more data comes
             self._fills.go(lane, self.producers.of(lane).mark(lane))
 
     def _feed_or_not(self, lane: Lane) -> None:
