@@ -2,7 +2,7 @@
 
 Nothing of a record is lost: null and empty stay different, headers keep their order, duplicates and
 null values, and a time stays what it is down to its type. Times are microseconds, as Iceberg's
-tables have no milliseconds; the few that do not fit are kept in a column of their own.
+tables have no milliseconds; times outside of the years 1 to 9999 are in a column of their own.
 """
 
 from __future__ import annotations
@@ -21,28 +21,29 @@ SCHEMA_ID, TIMESTAMP_RAW = "schema_id", "timestamp_raw"
 HEADER_KEY, HEADER_VALUE = "headers.list.element.key", "headers.list.element.value"
 
 _MICROS = 1000
-_MOST = (2**63 - 1) // _MICROS
-"""The latest time in ms that fits in microseconds; the earliest one is as far before 1970."""
+_EARLIEST, _LATEST = -62_135_596_800_000, 253_402_300_799_999
+"""The first and the last time in ms of the years 1 to 9999. Other programs fail at other years:
+Python has no dates there, so that pyiceberg could not even register a file."""
 _NO_TIME = -1
 
 
 def _schema(binary: pa.DataType) -> pa.Schema:
     header = pa.struct(
-        [_field("key", binary, 5, nullable=False), _field("value", binary, 6, nullable=True)]
+        [_field("key", binary, 12, nullable=False), _field("value", binary, 13, nullable=True)]
     )
-    headers = pa.list_(_field("element", header, 4, nullable=False))
+    headers = pa.list_(_field("element", header, 11, nullable=False))
     return pa.schema(
         [
             _field(KEY, binary, 1, nullable=True),
             _field(VALUE, binary, 2, nullable=True),
             _field(HEADERS, headers, 3, nullable=False),
-            _field(OFFSET, pa.int64(), 7, nullable=False),
-            _field(TIMESTAMP, pa.timestamp("us", "UTC"), 8, nullable=True),
-            _field(TIMESTAMP_TYPE, pa.int32(), 9, nullable=False),
-            _field(PARTITION, pa.int32(), 10, nullable=False),
-            _field(LEADER_EPOCH, pa.int32(), 11, nullable=True),
-            _field(SCHEMA_ID, pa.int32(), 12, nullable=True),
-            _field(TIMESTAMP_RAW, pa.int64(), 13, nullable=True),
+            _field(OFFSET, pa.int64(), 4, nullable=False),
+            _field(TIMESTAMP, pa.timestamp("us", "UTC"), 5, nullable=True),
+            _field(TIMESTAMP_TYPE, pa.int32(), 6, nullable=False),
+            _field(PARTITION, pa.int32(), 7, nullable=False),
+            _field(LEADER_EPOCH, pa.int32(), 8, nullable=True),
+            _field(SCHEMA_ID, pa.int32(), 9, nullable=True),
+            _field(TIMESTAMP_RAW, pa.int64(), 10, nullable=True),
         ]
     )
 
@@ -52,11 +53,12 @@ def _field(name: str, kind: pa.DataType, number: int, *, nullable: bool) -> pa.F
 
 
 ARCHIVED = _schema(pa.binary())
-"""Archived records, with the field ids of Iceberg tables.
+"""Archived records, with field ids as catalogs of Iceberg give them to a new table of these
+columns: first to the columns, then to what is inside of them.
 
-The time is null where a record has none (-1), and where it does not fit; then `timestamp_raw` has
-it, in ms. The timestamp type is 0 for CreateTime, 1 for LogAppendTime. The schema id is that of the
-value, if the value begins as Confluent's serializers frame it."""
+The time is null where a record has none (-1), and outside of the years 1 to 9999; then
+`timestamp_raw` has it, in ms. The timestamp type is 0 for CreateTime, 1 for LogAppendTime. The
+schema id is that of the value, if the value begins as Confluent's serializers frame it."""
 
 WRITTEN = _schema(pa.binary_view())
 """The same, with views of the bytes; Parquet files written from either are the same."""
@@ -78,7 +80,7 @@ def archived(collected: pa.RecordBatch, partition: int) -> pa.RecordBatch:
 
 def to_micros(times: Table) -> tuple[pa.Array, pa.Array]:
     """Return the columns `timestamp` and `timestamp_raw` of times in ms."""
-    far: Mask = (times > _MOST) | (times < -_MOST)
+    far: Mask = (times > _LATEST) | (times < _EARLIEST)
     absent = far | (times == _NO_TIME)
     micros = pa.array(times * _MICROS, mask=absent) if absent.any() else pa.array(times * _MICROS)
     raw = pa.array(times, mask=~far) if far.any() else pa.nulls(len(times), pa.int64())
