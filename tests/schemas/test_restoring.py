@@ -154,3 +154,27 @@ def test_what_was_interrupted_elsewhere_is_told(
         assert note.text.startswith(told)
     (note,) = NoSchemas(link.books).diff(ObservedSchemas(), SubjectContext()).notes
     assert note.text.startswith("steps about 1 subject (a) were interrupted, and the file has no")
+
+
+@pytest.mark.parametrize("ids", ["keep", "translate"])
+def test_what_is_stopped_restores_what_it_has_changed(
+    new_registry: NewRegistry, new_proxy: NewProxy, ids: str
+) -> None:
+    ours, theirs = new_registry(), new_registry()
+    for name in ("a", "b"):
+        for fields in (("x",), ("x", "y"), ("x", "y", "z")):
+            ours.register(name, record(name, *fields))
+    theirs.ask("PUT", "/mode/a", {"mode": "READONLY"})
+
+    def stop(method: str, path: str, body: Body) -> Changed:
+        if method == "POST" and path.endswith("/versions"):
+            link.client.stop()
+        return body
+
+    with between(ours.url, new_proxy(theirs.url, stop).url, ids=ids) as link:
+        link.sync()
+        assert set(link.failed) == {"a", "b"}
+        assert "it is asked no more, as the work was stopped" in str(link.failed["a"])
+    assert [theirs.mode(name) for name in ("a", "b")] == ["READONLY", None]
+    assert [theirs.level(name) for name in ("a", "b")] == [None, None]
+    assert set(theirs.schemas()) == {("a", 1)}

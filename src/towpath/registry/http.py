@@ -6,7 +6,7 @@ import ssl
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from itertools import count
-from threading import BoundedSemaphore, Event
+from threading import BoundedSemaphore, Event, local
 from typing import Any
 
 from towpath.cluster.connect.security import ssl_context
@@ -66,12 +66,21 @@ class RegistryHttp:
         self._slots = BoundedSemaphore(at_once)
         self._best = 0
         self.away = Away(2 * at_once)
-        self._counted, self._stopped = count(1), Event()
+        self._counted, self._stopped, self._restoring = count(1), Event(), local()
         self.requests = 0
 
     def stop(self) -> None:
-        """Send no further request, from any thread."""
+        """Send no further request, from any thread, but those that restore something."""
         self._stopped.set()
+
+    @contextmanager
+    def restoring(self) -> Iterator[None]:
+        """Let the requests of this thread through also after `stop`, as they restore something."""
+        self._restoring.is_on = True
+        try:
+            yield
+        finally:
+            self._restoring.is_on = False
 
     def close(self) -> None:
         """Close all connections."""
@@ -103,7 +112,7 @@ class RegistryHttp:
             raise self._unreachable(what, why)
         deadline = Deadline.after(self._config.timeout)
         for attempt in count(1):
-            if self._stopped.is_set():
+            if self._stopped.is_set() and not getattr(self._restoring, "is_on", False):
                 raise self._unreachable(what, "it is asked no more, as the work was stopped")
             at = self._best
             try:

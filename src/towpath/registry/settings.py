@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import replace
 
 from towpath.model.errors import RegistryRefusedError
@@ -30,6 +31,10 @@ class RegistrySettings:
 
     def __init__(self, http: RegistryHttp, traits: Callable[[], Traits]) -> None:
         self._http, self._traits = http, traits
+
+    def restoring(self) -> AbstractContextManager[None]:
+        """Let what this thread sets through also after the registry was told to stop."""
+        return self._http.restoring()
 
     def config(self, subject: SubjectName) -> SubjectConfig:
         """Return what is set for a subject alone.

@@ -156,7 +156,8 @@ class Registrar:
             self._settings.set_mode(subject, READWRITE)
             yield
         finally:
-            self._settings.set_mode(subject, own)
+            with self._settings.restoring():
+                self._settings.set_mode(subject, own)
 
     def _require_held(self, subject: SubjectName, wanted: SubjectConfig) -> None:
         held = self._settings.compatibility(subject)
@@ -205,10 +206,11 @@ class Registrar:
                 self._settings.set_config(subject, loose, before)
             yield
         finally:
-            if loosens:
-                self._settings.set_config(subject, before, loose)
-            if moves or own != step.mode:
-                self._settings.set_mode(subject, step.mode)
+            with self._settings.restoring():
+                if loosens:
+                    self._settings.set_config(subject, before, loose)
+                if moves or own != step.mode:
+                    self._settings.set_mode(subject, step.mode)
 
     def _mode_within(self, context: str) -> str | None:
         with self._lock:
