@@ -180,6 +180,8 @@ def test_segments_are_pruned_from_the_begin_on(state: ArchiveState) -> None:
     assert "is not pruned from its begin on" in refusal(
         state, replace(prune, remove=(ids[0], ids[2]))
     )
+    late = judge(done, replace(prune, remove=ids[:2]), raced=True)
+    assert late.says_nothing
     empty = after(done, replace(prune, remove=ids[2:]))
     assert (empty.segments(partition_id()), empty.partitions[partition_id()].begin) == ([], 30)
     after(empty, archiving(segment(30, 40)))

@@ -30,17 +30,19 @@ class Judged:
         known: Added segments that the archive has, or had before they were compacted: an earlier
             attempt wrote them.
         dropped: Added segments that are redundant, as another writer was faster.
+        asked: Whether the draft as a whole wanted to add, remove or sweep anything.
     """
 
     draft: Draft
+    asked: bool
     known: tuple[Segment, ...] = ()
     dropped: tuple[Segment, ...] = ()
 
     @property
     def says_nothing(self) -> bool:
         """Whether no entry is needed, as all that the draft says is known or redundant."""
-        told = self.draft.add or self.draft.remove or self.draft.captures or self.draft.swept
-        return not told and bool(self.known or self.dropped)
+        draft = self.draft
+        return self.asked and not (draft.add or draft.remove or draft.captures or draft.swept)
 
 
 def judge(state: ArchiveState, draft: Draft, *, raced: bool = False) -> Judged:
@@ -114,7 +116,7 @@ def _archived(state: ArchiveState, draft: Draft, *, raced: bool) -> Judged:
             raise CommitRefusedError(f"segment {each.id}: its partition is archived up to {at}")
     seen = tuple(_as_of(each, ends.get(each.partition_id)) for each in draft.partitions)
     kept = replace(draft, add=tuple(add), partitions=seen)
-    return Judged(draft=kept, known=tuple(known), dropped=tuple(dropped))
+    return Judged(draft=kept, asked=bool(draft.add), known=tuple(known), dropped=tuple(dropped))
 
 
 def _ends(state: ArchiveState, draft: Draft) -> dict[PartitionId, SourceOffset]:
@@ -145,13 +147,9 @@ def _swept(state: ArchiveState, draft: Draft) -> Judged:
     used = [key for key in draft.swept if key in state.removed and key not in unused]
     if used:
         raise CommitRefusedError(f"object {used[0]} was swept, and a segment has it")
-    return Judged(
-        draft=replace(
-            draft,
-            swept=tuple(key for key in draft.swept if key in unused),
-            partitions=_present(state, draft),
-        )
-    )
+    swept = tuple(key for key in draft.swept if key in unused)
+    kept = replace(draft, swept=swept, partitions=_present(state, draft))
+    return Judged(draft=kept, asked=bool(draft.swept))
 
 
 def _replaced(state: ArchiveState, draft: Draft, *, raced: bool) -> Judged:
@@ -181,7 +179,8 @@ def _replaced(state: ArchiveState, draft: Draft, *, raced: bool) -> Judged:
                 f"{len(gone) - len(found)} segments of {partition} are not there"
             )
     kept = replace(draft, add=tuple(add), remove=tuple(remove), partitions=_present(state, draft))
-    return Judged(draft=kept, known=tuple(known), dropped=tuple(dropped))
+    asked = bool(draft.add or draft.remove)
+    return Judged(draft=kept, asked=asked, known=tuple(known), dropped=tuple(dropped))
 
 
 def _is_behind(state: ArchiveState, gone: Sequence[SegmentId]) -> bool:
