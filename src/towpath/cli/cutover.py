@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -33,8 +34,10 @@ from towpath.model.amounts import count, counted, size, span
 
 if TYPE_CHECKING:
     from towpath.cutover.report import CutoverReport
+    from towpath.wire.naming import IdSample
 
 NOT_DONE = 3
+_SEEDS = 1 << 32
 _MOST_POSITIONS = 60
 """Most positions of groups that are shown one by one."""
 
@@ -62,6 +65,22 @@ def cutover(
             help="Bring no groups of consumers over; they begin anew on the target.",
         ),
     ] = False,
+    without_schemas: Annotated[
+        bool,
+        typer.Option(
+            "--without-schemas",
+            help="Do not ask the registries for the schema ids in the records; without a section"
+            " `schemas`, they are never asked.",
+        ),
+    ] = False,
+    one_in: Annotated[
+        int,
+        typer.Option(
+            min=1,
+            metavar="N",
+            help="Look for schema ids in one in N records only, chosen at random.",
+        ),
+    ] = 1,
     report: ReportOption = None,
     master: MasterOption = None,
     packages_archive: PackagesOption = None,
@@ -90,19 +109,36 @@ def cutover(
         from towpath.cutover.cutover import cutover as cut_over  # noqa: PLC0415
         from towpath.cutover.report import CutoverRequest  # noqa: PLC0415
         from towpath.verify.verify import Scope  # noqa: PLC0415
+        from towpath.wire.naming import IdSample  # noqa: PLC0415
 
-        scope = Scope(master=master, parallelism=parallelism, packages=packages)
+        ids = None
+        if config.schemas is not None and not without_schemas:
+            ids = IdSample(one_in, random.SystemRandom().randrange(_SEEDS) if one_in > 1 else 0)
+        scope = Scope(master=master, parallelism=parallelism, packages=packages, ids=ids)
         cut = CutoverRequest(dry_run, quiet, scope, without_groups)
         found = cut_over(config, cut, spark, stop, display.show)
     data = _report(config, found, dry_run=dry_run)
+    schemas, data["schemas"] = _schemas(found, ids)
     lines = [*data["notes"], *map(str, found.writing), *found.trouble]
     lines.append(f"took: {_parts(found.seconds)}")
     lines += _rehearsed(found, data) if dry_run else [_sentence(found, data)]
-    show(Group(*_groups(config, found), *map(line, lines)), data)
+    show(Group(*_groups(config, found), *schemas, *map(line, lines)), data)
     write_report(report, data)
     if found.failure is not None:
         return found.failure.exit_code
     return 0 if found.complete else NOT_DONE
+
+
+def _schemas(
+    found: CutoverReport, ids: IdSample | None
+) -> tuple[list[RenderableType], dict[str, Any] | None]:
+    """Return what the registries answered for the schema ids in records, for people and as data."""
+    if found.proof is None or ids is None:
+        return [], None
+    # This import takes two seconds.
+    from towpath.cli.show.schema_proof import as_data, picture  # noqa: PLC0415
+
+    return [*picture(found.proof, ids)], as_data(found.proof, ids)
 
 
 def _groups(config: LinkConfig, found: CutoverReport) -> list[RenderableType]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from dataclasses import replace
 
 from towpath.cluster.admin import Admin
@@ -14,6 +14,7 @@ from towpath.cutover.cuts import cuts
 from towpath.cutover.estimate import RehearsalTimes
 from towpath.cutover.groups import unmoved
 from towpath.cutover.order import Order, named, told
+from towpath.cutover.proof import unproven
 from towpath.cutover.report import CutoverReport, CutoverRequest
 from towpath.cutover.writers import SourceSnapshot, look, moved
 from towpath.engine.starting import Starting
@@ -35,10 +36,13 @@ from towpath.model.reasons import ReasonCode
 from towpath.plan.lease import Lease
 from towpath.plan.model import refuse
 from towpath.records.session import LinkSession
+from towpath.schemas.steps import SCHEMAS
 from towpath.status.status import PartitionStatus, status
 from towpath.status.totals import bytes_behind
 from towpath.staying.observe import look as look_at_staying
-from towpath.verify.verdict import PartitionVerdict, Verdict
+from towpath.verify.schemas import proving
+from towpath.verify.stoppable import until
+from towpath.verify.verdict import Verdict
 from towpath.verify.verify import verify
 
 _ACKNOWLEDGE = "to cut over all the same, add --without-groups"
@@ -156,15 +160,26 @@ class _Parts:
         self.report.trouble += self.report.synced.left_out
 
     def verify(self) -> None:
-        """Compare all records."""
+        """Compare all records, and ask both registries for the schema ids in them."""
         self._spark.result()
-        self.report.verdicts = self._compare()
+        self._compare()
         self.report.trouble += self._emptied()
 
-    def _compare(self) -> tuple[PartitionVerdict, ...]:
-        """Compare all topics that the file asks for with their mirror topics."""
-        found = verify(self._config, self._cut.scope, lambda _done, _of: None, self._stop)
-        return tuple(row for row in found if self._config.topics.matches(row.topic))
+    def _compare(self, *, proves: bool = True) -> None:
+        """Compare all topics that the file asks for with their mirror topics.
+
+        Args:
+            proves: Ask both registries for the schema ids, if the user wants that.
+        """
+        asks = proves and self._cut.scope.ids is not None
+        with proving(self._config) if asks else nullcontext() as prover:
+            found = verify(self._config, self._cut.scope, lambda _done, _of: None, self._stop)
+            rows = tuple(row for row in found if self._config.topics.matches(row.topic))
+            self.report.verdicts = rows
+            if prover is not None:
+                text = "not every schema id was looked at"
+                self.report.proof = until(self._stop, text, lambda: prover.prove(rows))
+                self.report.trouble += unproven(self.report.proof)
 
     def _emptied(self) -> list[str]:
         """Return texts about mirror partitions that lost all records that the source still has."""
@@ -240,7 +255,8 @@ class _Parts:
             began = time.monotonic()
             self._spark.result()
             started = time.monotonic()
-            report.verdicts = self._compare()
+            # Schemas that are still to be brought over are no trouble.
+            self._compare(proves=all(step.subject != SCHEMAS for step in report.plan.steps))
         except LedgerError as error:
             report.trouble.append(str(error))
             return

@@ -14,6 +14,7 @@ from towpath.model.findings import Note
 from towpath.model.nouns import TopicName
 from towpath.plan.model import Plan
 from towpath.staying.staying import Staying
+from towpath.verify.schema_proof import SchemaProof
 from towpath.verify.verdict import PartitionVerdict
 from towpath.verify.verify import Scope
 
@@ -26,7 +27,8 @@ class CutoverRequest:
         dry_run: Change nothing: find producers that write, compare what is copied, and estimate
             the rest.
         quiet: Seconds for which no producer must have written.
-        scope: What is compared, and on which Spark.
+        scope: What is compared, and on which Spark. If it has `ids`, the target's registry must
+            answer equally for the schema ids in the records.
         without_groups: Bring no groups over; the user knows that they begin anew on the target.
     """
 
@@ -53,6 +55,8 @@ class CutoverReport:
         trouble: Why the cutover is not complete, or would not be.
         failure: The error that ended the cutover, if one did.
         staying: What clients use at the source that does not move.
+        proof: What both registries answered for the schema ids in the records; `None` if they were
+            not asked.
         groups: Where the groups of consumers stand on the target, or would stand; `None` if they
             were not looked at.
     """
@@ -69,6 +73,7 @@ class CutoverReport:
     trouble: list[str] = field(default_factory=list)
     failure: TowpathError | None = None
     staying: Staying = field(default_factory=Staying)
+    proof: SchemaProof | None = None
     groups: SyncReport | None = None
 
     @property
