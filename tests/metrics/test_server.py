@@ -18,9 +18,12 @@ from tests.support.kafka import wait_until
 from tests.support.metrics import ABOUT, STAND, full, served
 from tests.support.scrape import Scrape
 from towpath.dev import ports
+from towpath.metrics.collector import MeterCollector
 from towpath.metrics.meter import Meter
 from towpath.metrics.server import STALLED, MetricsServer
 from towpath.model.errors import ConfigError
+
+METER = Meter()
 
 
 @pytest.fixture(autouse=True)
@@ -98,7 +101,7 @@ def test_a_taken_port() -> None:
     with served(Meter()) as address:
         port = int(address.rpartition(":")[2])
         with pytest.raises(ConfigError) as refused:
-            MetricsServer(("127.0.0.1", port), Meter(), ABOUT)
+            MetricsServer(("127.0.0.1", port), METER, MeterCollector(METER, ABOUT))
     [problem] = refused.value.problems
     assert problem.path == "metrics.listen"
     assert problem.text == (
@@ -116,7 +119,7 @@ def test_a_taken_port() -> None:
 )
 def test_an_address_of_others(host: str, why: str) -> None:
     with pytest.raises(ConfigError, match=re.escape(why)):
-        MetricsServer((host, 9404), Meter(), ABOUT)
+        MetricsServer((host, 9404), METER, MeterCollector(METER, ABOUT))
 
 
 @pytest.mark.parametrize(
@@ -134,13 +137,13 @@ def test_other_reasons(monkeypatch: pytest.MonkeyPatch, number: int, why: str) -
 
     monkeypatch.setattr(socket.socket, "bind", refuse)
     with pytest.raises(ConfigError, match=re.escape(why)):
-        MetricsServer(("127.0.0.1", 80), Meter(), ABOUT)
+        MetricsServer(("127.0.0.1", 80), METER, MeterCollector(METER, ABOUT))
 
 
 def test_an_ipv6_address() -> None:
     (port,) = ports.reserve(1)
     try:
-        server = MetricsServer(("::1", port), Meter(), ABOUT)
+        server = MetricsServer(("::1", port), METER, MeterCollector(METER, ABOUT))
     except ConfigError:
         pytest.skip("this machine has no IPv6")
     with server:

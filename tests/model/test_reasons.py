@@ -57,6 +57,11 @@ TEXTS = {
     Reason.of(ReasonCode.SOURCE_TOPIC_RECREATED): (
         "the topic was deleted and created again at the source"
     ),
+    Reason.of(ReasonCode.ARCHIVED_BEYOND, end=5, archived=9): (
+        "it is archived up to offset 9, and the source log ends at offset 5 (unclean leader"
+        " election): the archive keeps what was there before, and what is written now is archived"
+        " only behind it"
+    ),
     Reason.of(ReasonCode.GAP, first=10, last=14, why=RETENTION): (
         "offsets 10 to 14 were not copied: retention at the source removed them before they were"
         " copied; set `records.on_gap: record` to go on behind them"

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from tests.support.scrape import Scrape
 from towpath.dev import ports
-from towpath.metrics.collector import About
+from towpath.metrics.collector import About, MeterCollector
 from towpath.metrics.groups import GroupCounts
 from towpath.metrics.meter import Meter, Tried
 from towpath.metrics.server import MetricsServer
@@ -74,7 +74,7 @@ def full() -> Meter:
 def served(meter: Meter, about: About = ABOUT) -> Iterator[str]:
     """Serve a meter; give its address."""
     (port,) = ports.reserve(1)
-    with MetricsServer(("127.0.0.1", port), meter, about):
+    with MetricsServer(("127.0.0.1", port), meter, MeterCollector(meter, about)):
         yield f"127.0.0.1:{port}"
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from towpath.cluster.metadata import PartitionInfo, TopicInfo
 from towpath.model.nouns import TopicId, TopicName
-from towpath.topics.observe import _topic
+from towpath.topics.observe import described
 
 
 def test_the_best_replicated_partition_tells_the_replication_factor() -> None:
@@ -14,5 +14,5 @@ def test_the_best_replicated_partition_tells_the_replication_factor() -> None:
         PartitionInfo(1, 2, (2, 3, 1)),
         PartitionInfo(2, -1, ()),
     )
-    found = _topic(TopicInfo(TopicName("a"), TopicId("id"), False, partitions), {})
+    found = described(TopicInfo(TopicName("a"), TopicId("id"), False, partitions), {})
     assert (found.partitions, found.replication_factor) == (3, 3)

@@ -48,6 +48,9 @@ _COMMANDS = """\
 | `quarantine replay` | all that is meant was replayed | a record was left, or there was none |
 | `repair` | all that was lost is there again | something is left |
 | `restart` | all topics of the request are copied anew | a topic is left as it is |
+| `archive run` | stopped or caught up, and nothing is left out | something is left out |
+| `archive status` | nothing is in trouble | a partition is in trouble, or has lost records |
+| `archive show` | the object says what the commit log says | it says something else |
 | `checkpoints` | each group stands at its checkpoints | a group was left, or its answer was lost |
 | `import` | the files, or the positions, are written | something has no equal, or was left |
 | `cutover` | the clients can be moved | leave the clients where they are |

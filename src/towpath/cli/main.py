@@ -42,6 +42,7 @@ COMMANDS = {
     "quarantine": "Show and replay records that were set aside.",
     "repair": "Copy again the records that the target lost.",
     "restart": "Copy source topics that were deleted and created again.",
+    "archive": "Keep topics in a store, from where they can be brought back.",
     "cutover": "End a migration: copy the rest, sync all else, and prove equality.",
     "checkpoints": "Apply the checkpoints of MirrorMaker 2 to consumer groups.",
     "import": "Make files of ours from those of other tools.",

@@ -33,6 +33,7 @@ def _no_plan(file: Path) -> Path:
 LinkFile = Annotated[
     Path, typer.Argument(metavar="FILE", help="The YAML file of the link.", callback=_no_plan)
 ]
+ArchiveFile = Annotated[Path, typer.Argument(metavar="FILE", help="The YAML file of the archive.")]
 MasterOption = Annotated[
     str | None, typer.Option(help="Spark master; by default all cores of this machine.")
 ]

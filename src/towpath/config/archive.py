@@ -10,6 +10,8 @@ from pydantic import AfterValidator, Field
 from towpath.config.clusters import ClusterConfig
 from towpath.config.compaction import CompactionConfig
 from towpath.config.metrics import MetricsConfig
+from towpath.config.naming import Expression, fits
+from towpath.config.problems import not_empty
 from towpath.config.region import region_name
 from towpath.config.restore import RestoreConfig
 from towpath.config.segments import SegmentsConfig
@@ -20,6 +22,26 @@ from towpath.config.units import Duration, Size, between
 from towpath.model.nouns import ArchiveName, SegmentFormat
 
 _NAME = re.compile(r"[A-Za-z0-9._-]{1,100}")
+
+
+class ArchivedGroups(Section):
+    """The consumer groups whose positions are archived with the records."""
+
+    include: Annotated[tuple[Expression, ...], AfterValidator(not_empty)] = Field(
+        (".*",),
+        description="Regular expressions; the positions of a group whose whole name matches one"
+        " are archived, as far as they are in archived topics.",
+    )
+    exclude: tuple[Expression, ...] = Field(
+        (), description="Regular expressions; a group whose whole name matches one is left out."
+    )
+    every: Annotated[Duration, between("1s", "1d")] = Field(
+        Duration.parse("5m"), description="How often positions are looked at."
+    )
+
+    def takes(self, group: str) -> bool:
+        """Return whether the positions of a group are archived."""
+        return fits(group, self.include) and not fits(group, self.exclude)
 
 
 class ArchiveRunConfig(Section):
@@ -73,6 +95,11 @@ class ArchiveConfig(Section):
         description="A consumer group of the source whose offsets are set to what is archived, for"
         " tools that watch its lag; nobody may consume with it. Default: none is written.",
     )
+    groups: ArchivedGroups = Field(
+        ArchivedGroups(),
+        description="Consumer groups whose positions are archived, so that they can be brought back"
+        " with the records.",
+    )
     compaction: tuple[CompactionConfig, ...] = Field(
         (),
         description="Which segments become larger ones, and when: a list of rules, each applied by"
@@ -86,3 +113,8 @@ class ArchiveConfig(Section):
     metrics: MetricsConfig = Field(
         MetricsConfig(), description="Metrics for Prometheus (docs/metrics.md)."
     )
+
+    @property
+    def holds_credentials(self) -> bool:
+        """Whether slices carry credentials that others could log in with."""
+        return self.source.holds_credentials or self.store.holds_credentials

@@ -7,9 +7,9 @@ import socket
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Self
+from typing import Protocol, Self
 
-from towpath.ledger.entries import LinkLease, Session
+from towpath.ledger.entries import Session
 from towpath.model.amounts import span
 from towpath.model.clock import now_ms, readable
 
@@ -81,7 +81,19 @@ def this_host() -> str:
     return socket.gethostname()
 
 
-def is_gone(sign: Session | LinkLease) -> bool:
+class Sign(Protocol):
+    """A sign of life of a process."""
+
+    @property
+    def host(self) -> str:
+        """The host name."""
+
+    @property
+    def pid(self) -> int:
+        """The process id."""
+
+
+def is_gone(sign: Sign) -> bool:
     """Whether the process was on this machine and has ended; of others nobody can tell."""
     if sign.host != this_host():
         return False

@@ -67,26 +67,26 @@ class MeterCollector(Collector):
         now = self._meter.read()
         yield from _theirs(now)
         yield from _schemas(now)
-        yield _family(names.INFO, [((self._about.version, self._about.link), 1)])
+        yield family(names.INFO, [((self._about.version, self._about.link), 1)])
         yield from _partitions(now, self._about)
         yield from _rounds(now)
         yield from _steps(now, self._about)
         yield from _waits(now)
-        yield _family(names.EVENTS_LOST, [((), now.events_lost)])
-        yield _family(names.SCHEMA_IDS_AWAITED, _if_known(now.ids_awaited))
+        yield family(names.EVENTS_LOST, [((), now.events_lost)])
+        yield family(names.SCHEMA_IDS_AWAITED, _if_known(now.ids_awaited))
         passed = (((reason,), number) for reason, number in now.ids_passed.items())
-        yield _family(names.SCHEMA_IDS_UNTRANSLATED, passed)
+        yield family(names.SCHEMA_IDS_UNTRANSLATED, passed)
         yield from _groups(now)
         yield from _registries(now.schemas)
-        yield _family(names.TROUBLE, [((), now.trouble)])
-        yield _family(names.LAST_LOOK, _if_known(now.looked_at, 1000))
+        yield family(names.TROUBLE, [((), now.trouble)])
+        yield family(names.LAST_LOOK, _if_known(now.looked_at, 1000))
 
 
 def _theirs(now: Reading) -> Iterator[Family]:
     """Yield Redpanda's metrics of topics, but for the lag."""
     errors = sum(n for (*step, _), n in now.failed.items() if tuple(step) in {CREATE, GROW})
-    yield _family(names.TOPICS_CREATED, [((), now.created)])
-    yield _family(names.TOPIC_CREATE_ERRORS, [((), errors)])
+    yield family(names.TOPICS_CREATED, [((), now.created)])
+    yield family(names.TOPIC_CREATE_ERRORS, [((), errors)])
     spent = (now.created, round(now.created_seconds * 1e9))
     yield _summary(names.TOPIC_CREATE_LATENCY, [((), spent)])
 
@@ -110,8 +110,8 @@ def _schemas(now: Reading) -> Iterator[Family]:
         ),
     ):
         failed = sum(n for (*step, _), n in now.failed.items() if tuple(step) == wanted)
-        yield _family(count, [((), made[0])])
-        yield _family(errors, [((), failed)])
+        yield family(count, [((), made[0])])
+        yield family(errors, [((), failed)])
         yield _summary(latency, [((), (made[0], round(made[1] * 1e9)))])
 
 
@@ -120,45 +120,45 @@ def _groups(now: Reading) -> Iterator[Family]:
     known = now.groups
     counts = {(name,): each for name, each in known.counts.items()} if known else {}
     for metric, read in _COUNTED.items():
-        yield _family(metric, ((key, read(each)) for key, each in counts.items()))
+        yield family(metric, ((key, read(each)) for key, each in counts.items()))
     for metric, spent in _TIMED.items():
         yield _summary(metric, ((key, spent(each)) for key, each in counts.items()))
-    yield _family(names.GROUPS_AGE, [((), known.age)] if known else [])
+    yield family(names.GROUPS_AGE, [((), known.age)] if known else [])
     outcomes = known.outcomes if known else {}
-    yield _family(names.GROUP_POSITIONS, (((each,), n) for each, n in outcomes.items()))
+    yield family(names.GROUP_POSITIONS, (((each,), n) for each, n in outcomes.items()))
 
 
 def _registries(known: SchemasReading | None) -> Iterator[Family]:
     """Yield our own metrics of schemas."""
-    yield _family(names.SCHEMAS_AGE, [((), known.age)] if known else [])
+    yield family(names.SCHEMAS_AGE, [((), known.age)] if known else [])
     for metric, what in (
         (names.SCHEMA_VERSIONS, "versions"),
         (names.SCHEMAS_SKIPPED, "skipped"),
         (names.REGISTRY_REQUESTS, "requests"),
     ):
-        yield _family(metric, known.of(what).items() if known else [])
+        yield family(metric, known.of(what).items() if known else [])
 
 
 def _partitions(now: Reading, about: About) -> Iterator[Family]:
     detail = chosen(about.detail, now.stands)
     found = sums(detail, now.stands, now.copied)
-    yield _family(names.DETAIL, [((detail,), 1)])
-    yield _family(names.RECORDS_COPIED, ((key, each.records) for key, each in found.items()))
-    yield _family(names.BYTES_COPIED, ((key, each.bytes) for key, each in found.items()))
+    yield family(names.DETAIL, [((detail,), 1)])
+    yield family(names.RECORDS_COPIED, ((key, each.records) for key, each in found.items()))
+    yield family(names.BYTES_COPIED, ((key, each.bytes) for key, each in found.items()))
     for metric in (names.LAG_RECORDS, names.REDPANDA_LAG):
-        yield _family(metric, _known((key, each.lag_records) for key, each in found.items()))
-    yield _family(names.LAG_SECONDS, _known((key, each.lag_seconds) for key, each in found.items()))
-    yield _family(names.GAPS, ((key, each.gaps) for key, each in found.items()))
-    yield _family(names.GAP_OFFSETS, ((key, each.gap_offsets) for key, each in found.items()))
+        yield family(metric, _known((key, each.lag_records) for key, each in found.items()))
+    yield family(names.LAG_SECONDS, _known((key, each.lag_seconds) for key, each in found.items()))
+    yield family(names.GAPS, ((key, each.gaps) for key, each in found.items()))
+    yield family(names.GAP_OFFSETS, ((key, each.gap_offsets) for key, each in found.items()))
     for metric, read in _BY_TOPIC.items():
         numbers = by_topic(detail, ((each.topic, read(each)) for each in now.stands))
-        yield _family(metric, numbers.items())
-    yield _family(names.PARTITION_STATE, _states(found))
+        yield family(metric, numbers.items())
+    yield family(names.PARTITION_STATE, _states(found))
     together = Counter(stand.state for stand in now.stands)
-    yield _family(names.PARTITIONS, (((state,), together[state]) for state in about.states))
-    yield _family(names.MAPPED_PARTITIONS, [((), sum(stand.mapped for stand in now.stands))])
+    yield family(names.PARTITIONS, (((state,), together[state]) for state in about.states))
+    yield family(names.MAPPED_PARTITIONS, [((), sum(stand.mapped for stand in now.stands))])
     unknown = sum(stand.lag_records is None for stand in now.stands)
-    yield _family(names.UNKNOWN_LAG, [((), unknown)])
+    yield family(names.UNKNOWN_LAG, [((), unknown)])
 
 
 def _states(found: Mapping[tuple[str, str], Sum]) -> Samples:
@@ -168,27 +168,27 @@ def _states(found: Mapping[tuple[str, str], Sum]) -> Samples:
 
 
 def _rounds(now: Reading) -> Iterator[Family]:
-    yield _family(names.ROUNDS, [((), now.rounds)])
-    yield _family(names.SLOTS, _if_known(now.slots))
-    yield _family(names.ROUND_SECONDS, _if_known(now.round_seconds))
-    yield _family(names.ROUNDS_FAILED, (((why,), n) for why, n in now.failed_rounds.items()))
+    yield family(names.ROUNDS, [((), now.rounds)])
+    yield family(names.SLOTS, _if_known(now.slots))
+    yield family(names.ROUND_SECONDS, _if_known(now.round_seconds))
+    yield family(names.ROUNDS_FAILED, (((why,), n) for why, n in now.failed_rounds.items()))
 
 
 def _steps(now: Reading, about: About) -> Iterator[Family]:
-    yield _family(names.STEPS_DONE, now.done.items())
-    yield _family(names.STEPS_FAILED, now.failed.items())
+    yield family(names.STEPS_DONE, now.done.items())
+    yield family(names.STEPS_FAILED, now.failed.items())
     left_out = {**dict.fromkeys(about.causes, 0), **now.left_out}
-    yield _family(names.LEFT_OUT, (((cause,), n) for cause, n in left_out.items()))
+    yield family(names.LEFT_OUT, (((cause,), n) for cause, n in left_out.items()))
 
 
 def _waits(now: Reading) -> Iterator[Family]:
-    yield _family(names.THROTTLED, (((side,), now.throttled.get(side, 0.0)) for side in Side))
+    yield family(names.THROTTLED, (((side,), now.throttled.get(side, 0.0)) for side in Side))
     limits = {"": now.limits.link} if now.limits.link is not None else {}
     few = len(now.limits.topics) <= LIMIT
     limits |= {str(name): rate for name, rate in now.limits.topics.items()} if few else {}
-    yield _family(names.MAX_RATE, (((topic,), rate) for topic, rate in limits.items()))
+    yield family(names.MAX_RATE, (((topic,), rate) for topic, rate in limits.items()))
     waits = {topic: seconds for topic, seconds in now.limit_waits.items() if few or not topic}
-    yield _family(names.MAX_RATE_WAITS, (((topic,), seconds) for topic, seconds in waits.items()))
+    yield family(names.MAX_RATE_WAITS, (((topic,), seconds) for topic, seconds in waits.items()))
 
 
 def _known(samples: Iterable[tuple[tuple[str, ...], float | None]]) -> Samples:
@@ -201,17 +201,18 @@ def _if_known(value: float | None, divisor: int = 1) -> Samples:
 
 def _summary(metric: Metric, samples: Iterable[tuple[tuple[str, ...], tuple[int, int]]]) -> Family:
     """Return the family of a summary, given number and sum."""
-    family = Family(metric.name, metric.meaning, metric.kind)
+    made = Family(metric.name, metric.meaning, metric.kind)
     for values, (number, total) in samples:
         labels = dict(zip(metric.labels, values, strict=True))
-        family.add_sample(f"{metric.name}_count", labels, number)
-        family.add_sample(f"{metric.name}_sum", labels, total)
-    return family
+        made.add_sample(f"{metric.name}_count", labels, number)
+        made.add_sample(f"{metric.name}_sum", labels, total)
+    return made
 
 
-def _family(metric: Metric, samples: Samples) -> Family:
+def family(metric: Metric, samples: Samples) -> Family:
+    """Return the family of a metric with its samples, each labels and a value."""
     ending = _ENDINGS.get(metric.kind, "")
-    family = Family(metric.name.removesuffix(ending), metric.meaning, metric.kind)
+    made = Family(metric.name.removesuffix(ending), metric.meaning, metric.kind)
     for values, value in samples:
-        family.add_sample(metric.name, dict(zip(metric.labels, values, strict=True)), value)
-    return family
+        made.add_sample(metric.name, dict(zip(metric.labels, values, strict=True)), value)
+    return made

@@ -156,6 +156,11 @@ class Meter:
         """Seconds since the main loop last went round, or since the start."""
         return time.monotonic() - self._turned
 
+    @property
+    def ready(self) -> bool:
+        """Whether both clusters were looked at."""
+        return self._reading.looked_at is not None
+
     def looked(self, stands: Iterable[Stand]) -> None:
         """Take in where every partition stands now."""
         found = tuple(stands)

@@ -37,154 +37,155 @@ class Metric:
         return (self.name,)
 
 
-def _counter(name: str, unit: str, meaning: str, labels: tuple[str, ...] = ()) -> Metric:
+def counter(name: str, unit: str, meaning: str, labels: tuple[str, ...] = ()) -> Metric:
+    """Return a metric that never becomes less while a run goes on."""
     return Metric(name, Kind.COUNTER, unit, labels, meaning)
 
 
-def _gauge(name: str, unit: str, meaning: str, labels: tuple[str, ...] = ()) -> Metric:
+def gauge(name: str, unit: str, meaning: str, labels: tuple[str, ...] = ()) -> Metric:
+    """Return a metric that goes up and down."""
     return Metric(name, Kind.GAUGE, unit, labels, meaning)
 
 
-def _summary(name: str, unit: str, meaning: str, labels: tuple[str, ...] = ()) -> Metric:
+def summary(name: str, unit: str, meaning: str, labels: tuple[str, ...] = ()) -> Metric:
+    """Return a metric of a number and a sum."""
     return Metric(name, Kind.SUMMARY, unit, labels, meaning)
 
 
 _PLACE = ("topic", "partition")
 
-TOPICS_CREATED = _counter(
+TOPICS_CREATED = counter(
     "redpanda_migrator_topics_created_total",
     "topics",
     "Topics created on the target; without those that were there already.",
 )
-TOPIC_CREATE_ERRORS = _counter(
+TOPIC_CREATE_ERRORS = counter(
     "redpanda_migrator_topic_create_errors_total",
     "steps",
     "Steps that should create a topic or let it grow, and failed.",
 )
-TOPIC_CREATE_LATENCY = _summary(
+TOPIC_CREATE_LATENCY = summary(
     "redpanda_migrator_topic_create_latency_ns",
     "nanoseconds",
     "How long requests took that created topics, for each topic its share: the time of its request"
     " divided by the topics in it.",
 )
-SCHEMAS_CREATED = _counter(
+SCHEMAS_CREATED = counter(
     "redpanda_migrator_sr_schemas_created_total",
     "schemas",
     "Versions of subjects that were registered on the target; without those that were there.",
 )
-SCHEMA_CREATE_ERRORS = _counter(
+SCHEMA_CREATE_ERRORS = counter(
     "redpanda_migrator_sr_schema_create_errors_total",
     "steps",
     "Steps that should register versions of a subject, and failed.",
 )
-SCHEMA_CREATE_LATENCY = _summary(
+SCHEMA_CREATE_LATENCY = summary(
     "redpanda_migrator_sr_schema_create_latency_ns",
     "nanoseconds",
     "How long registrations took, for each version its share of its step.",
 )
-COMPATIBILITY_UPDATES = _counter(
+COMPATIBILITY_UPDATES = counter(
     "redpanda_migrator_sr_compatibility_updates_total",
     "updates",
     "Subjects of the target that got the compatibility, the mode or the normalization of the"
     " source.",
 )
-COMPATIBILITY_UPDATE_ERRORS = _counter(
+COMPATIBILITY_UPDATE_ERRORS = counter(
     "redpanda_migrator_sr_compatibility_update_errors_total",
     "steps",
     "Steps that should set these, and failed.",
 )
-COMPATIBILITY_UPDATE_LATENCY = _summary(
+COMPATIBILITY_UPDATE_LATENCY = summary(
     "redpanda_migrator_sr_compatibility_update_latency_ns",
     "nanoseconds",
     "How long steps took that set these.",
 )
-REDPANDA_LAG = _gauge(
-    "redpanda_lag", "records", "The same as `towpath_lag_records`.", labels=_PLACE
-)
+REDPANDA_LAG = gauge("redpanda_lag", "records", "The same as `towpath_lag_records`.", labels=_PLACE)
 
 _GROUP = ("group",)
-OFFSETS_TRANSLATED = _counter(
+OFFSETS_TRANSLATED = counter(
     "redpanda_migrator_cg_offsets_translated_total",
     "positions",
     "Positions of the group that were translated to be written on the target. With more than 1,000"
     " groups the label is empty, and the value is their sum; so it is in all metrics of groups.",
     labels=_GROUP,
 )
-TRANSLATION_ERRORS = _counter(
+TRANSLATION_ERRORS = counter(
     "redpanda_migrator_cg_offset_translation_errors_total",
     "positions",
     "Positions in mirrored topics that could not be translated, at each sync again.",
     labels=_GROUP,
 )
-TRANSLATION_LATENCY = _summary(
+TRANSLATION_LATENCY = summary(
     "redpanda_migrator_cg_offset_translation_latency_ns",
     "nanoseconds",
     "How long the translation of the group's positions took in each sync.",
     labels=_GROUP,
 )
-OFFSETS_COMMITTED = _counter(
+OFFSETS_COMMITTED = counter(
     "redpanda_migrator_cg_offsets_committed_total",
     "positions",
     "Positions of the group that were written on the target and read back.",
     labels=_GROUP,
 )
-COMMIT_ERRORS = _counter(
+COMMIT_ERRORS = counter(
     "redpanda_migrator_cg_offset_commit_errors_total",
     "positions",
     "Positions of the group whose write was refused, or not answered.",
     labels=_GROUP,
 )
-COMMIT_LATENCY = _summary(
+COMMIT_LATENCY = summary(
     "redpanda_migrator_cg_offset_commit_latency_ns",
     "nanoseconds",
     "How long writing the group's positions and reading them back took: its share of the sync.",
     labels=_GROUP,
 )
 
-INFO = _gauge(
+INFO = gauge(
     "towpath_info", "1", "Which Towpath mirrors which link; always 1.", labels=("version", "link")
 )
-DETAIL = _gauge(
+DETAIL = gauge(
     "towpath_detail_info",
     "1",
     "Whether each `partition`, each `topic` or the `link` has series of its own; always 1.",
     labels=("detail",),
 )
-RECORDS_COPIED = _counter(
+RECORDS_COPIED = counter(
     "towpath_records_copied_total",
     "records",
     "Records that this run copied, as far as the ledger tells.",
     labels=_PLACE,
 )
-BYTES_COPIED = _counter(
+BYTES_COPIED = counter(
     "towpath_bytes_copied_total",
     "bytes",
     "Bytes of record batches, compressed as they are, that this run copied.",
     labels=_PLACE,
 )
-LAG_RECORDS = _gauge(
+LAG_RECORDS = gauge(
     "towpath_lag_records",
     "records",
     "Source offsets that are not copied yet; no series where the source does not tell its end.",
     labels=_PLACE,
 )
-LAG_SECONDS = _gauge(
+LAG_SECONDS = gauge(
     "towpath_lag_seconds",
     "seconds",
     "Age of the last copied record while there is lag, else 0, the largest of several partitions;"
     " no series where it is not known.",
     labels=_PLACE,
 )
-GAPS = _gauge(
+GAPS = gauge(
     "towpath_gaps",
     "gaps",
     "Gaps that the ledger holds: ranges of source offsets that were lost before they were copied.",
     labels=_PLACE,
 )
-GAP_OFFSETS = _gauge(
+GAP_OFFSETS = gauge(
     "towpath_gap_offsets", "offsets", "Source offsets in those gaps.", labels=_PLACE
 )
-QUARANTINED_RECORDS = _gauge(
+QUARANTINED_RECORDS = gauge(
     "towpath_quarantined_records",
     "records",
     "Records of the topic that were put into quarantine, by the kind of the reason, since the"
@@ -192,26 +193,26 @@ QUARANTINED_RECORDS = _gauge(
     " have no series of their own.",
     labels=("topic", "reason"),
 )
-SKIPPED_RECORDS = _gauge(
+SKIPPED_RECORDS = gauge(
     "towpath_skipped_records",
     "records",
     "Likewise: records that were left out without a copy (`undeliverable: skip`).",
     labels=("topic", "reason"),
 )
-DROPPED_RECORDS = _gauge(
+DROPPED_RECORDS = gauge(
     "towpath_dropped_records",
     "records",
     "Likewise: records that a rule under `changes.drop` left out, by the name of the rule.",
     labels=("topic", "rule"),
 )
-REWRITTEN_PARTS = _gauge(
+REWRITTEN_PARTS = gauge(
     "towpath_rewritten_parts",
     "parts",
     "Likewise: what changes have written anew in records: `ids` of schemas, `headers` that were"
     " added or replaced, and values of headers that were `redacted`.",
     labels=("topic", "what"),
 )
-UNCHANGED_IDS = _gauge(
+UNCHANGED_IDS = gauge(
     "towpath_unchanged_ids",
     "ids",
     "Likewise: ids of schemas that passed unchanged although they should have become others, once"
@@ -219,54 +220,54 @@ UNCHANGED_IDS = _gauge(
     " reason for which the target has none (docs/schemas.md).",
     labels=("topic", "reason"),
 )
-PARTITION_STATE = _gauge(
+PARTITION_STATE = gauge(
     "towpath_partition_state",
     "partitions",
     "1 with the state that the partition is in, as `towpath status` shows it; of a topic or link:"
     " how many partitions are in that state. No series with 0.",
     labels=(*_PLACE, "state"),
 )
-PARTITIONS = _gauge(
+PARTITIONS = gauge(
     "towpath_partitions", "partitions", "Partitions of the link in each state.", labels=("state",)
 )
-MAPPED_PARTITIONS = _gauge(
+MAPPED_PARTITIONS = gauge(
     "towpath_mapped_partitions",
     "partitions",
     "Partitions whose records have other offsets on the target.",
 )
-UNKNOWN_LAG = _gauge(
+UNKNOWN_LAG = gauge(
     "towpath_unknown_lag_partitions",
     "partitions",
     "Partitions whose end the source does not tell now; they are missing in the lags.",
 )
-ROUNDS = _counter("towpath_rounds_total", "rounds", "Rounds that ended.")
-SLOTS = _gauge(
+ROUNDS = counter("towpath_rounds_total", "rounds", "Rounds that ended.")
+SLOTS = gauge(
     "towpath_slots",
     "slices",
     "How many slices Spark runs at the same time; it follows executors that join or vanish.",
 )
-ROUND_SECONDS = _gauge(
+ROUND_SECONDS = gauge(
     "towpath_round_seconds", "seconds", "How long the last round took that ended; no series before."
 )
-ROUNDS_FAILED = _counter(
+ROUNDS_FAILED = counter(
     "towpath_rounds_failed_total",
     "rounds",
     "Rounds that failed and were begun again, by the error's stable code.",
     labels=("reason",),
 )
-STEPS_DONE = _counter(
+STEPS_DONE = counter(
     "towpath_steps_done_total",
     "steps",
     "Steps done on the target, by the words of `towpath plan`, such as `topics`, `CreateTopic`.",
     labels=("subject", "do"),
 )
-STEPS_FAILED = _counter(
+STEPS_FAILED = counter(
     "towpath_steps_failed_total",
     "steps",
     "Steps that failed, by the error's stable code; they are tried again.",
     labels=("subject", "do", "reason"),
 )
-LEFT_OUT = _gauge(
+LEFT_OUT = gauge(
     "towpath_left_out",
     "things",
     "Topics, ACLs and so on that are not mirrored, or not as far as they should be: for lack of"
@@ -274,88 +275,88 @@ LEFT_OUT = _gauge(
     " another `subject` (a config or a user, say), or a failed `step`.",
     labels=("cause",),
 )
-THROTTLED = _counter(
+THROTTLED = counter(
     "towpath_throttled_seconds_total",
     "seconds",
     "How long brokers of the `source` and the `target` asked this run to wait, because of quotas;"
     " what they asked slices is added when their round ends.",
     labels=("side",),
 )
-MAX_RATE = _gauge(
+MAX_RATE = gauge(
     "towpath_max_rate_bytes_per_second",
     "bytes per second",
     "The limits that hold (`run.max_rate`, `towpath rate`): that of the link without `topic`, and"
     " those of topics while they are at most 1,000. No series where there is no limit.",
     labels=("topic",),
 )
-MAX_RATE_WAITS = _counter(
+MAX_RATE_WAITS = counter(
     "towpath_max_rate_wait_seconds_total",
     "seconds",
     "How long slices waited for these limits, the seconds of all slices added up.",
     labels=("topic",),
 )
-EVENTS_LOST = _counter(
+EVENTS_LOST = counter(
     "towpath_events_lost_total",
     "events",
     "Events of this run that are missing in the topic `__towpath_events`.",
 )
-SCHEMA_IDS_AWAITED = _gauge(
+SCHEMA_IDS_AWAITED = gauge(
     "towpath_schema_ids_awaited",
     "ids",
     "Ids of schemas that records name and whose id on the target is not known yet; the partitions"
     " wait. No series without `schemas.ids: translate`.",
 )
-SCHEMA_IDS_UNTRANSLATED = _gauge(
+SCHEMA_IDS_UNTRANSLATED = gauge(
     "towpath_schema_ids_untranslated",
     "ids",
     "Ids in records for which it was decided that they have no id on the target, by the code of"
     " the reason (`towpath explain`).",
     labels=("reason",),
 )
-GROUPS_AGE = _gauge(
+GROUPS_AGE = gauge(
     "towpath_groups_sync_age_seconds",
     "seconds",
     "How long ago the last sync of groups ended in which all were looked at and no answer was lost;"
     " before the first one, since the run began. No series where the file has no `groups`.",
 )
-GROUP_POSITIONS = _gauge(
+GROUP_POSITIONS = gauge(
     "towpath_group_positions",
     "positions",
     "Positions of groups by what the last sync came to (docs/groups.md).",
     labels=("outcome",),
 )
-SCHEMAS_AGE = _gauge(
+SCHEMAS_AGE = gauge(
     "towpath_schemas_look_age_seconds",
     "seconds",
     "How long ago both schema registries were looked at; before the first such look, since the run"
     " began. No series where the file has no `schemas`.",
 )
-SCHEMA_VERSIONS = _gauge(
+SCHEMA_VERSIONS = gauge(
     "towpath_schema_versions",
     "versions",
     "Versions of the subjects that the file asks for, by whether the target has them: `there` or"
     " `missing`.",
     labels=("state",),
 )
-SCHEMAS_SKIPPED = _gauge(
+SCHEMAS_SKIPPED = gauge(
     "towpath_schemas_skipped",
     "things",
     "Subjects, versions and settings of subjects that are left out, by the reason"
     " (docs/schemas.md); `towpath schemas diff` names them.",
     labels=("reason",),
 )
-REGISTRY_REQUESTS = _counter(
+REGISTRY_REQUESTS = counter(
     "towpath_registry_requests_total",
     "requests",
     "Requests to the schema registries, by `side`, those that were repeated included.",
     labels=("side",),
 )
-TROUBLE = _gauge(
+TROUBLE = gauge(
     "towpath_trouble",
     "1",
     "1 while the run as a whole is in trouble, such as with a cluster that is away; else 0.",
 )
-LAST_LOOK = _gauge(
+LAST_LOOK = gauge(
     "towpath_last_look_timestamp_seconds",
     "seconds since 1970",
     "When both clusters and the ledger were last looked at; all partitions are told as of then.",

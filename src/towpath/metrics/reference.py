@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 
-from towpath.metrics.names import ALL
+from towpath.metrics import archive_names
+from towpath.metrics.names import ALL, Metric
 from towpath.metrics.server import STALLED
 from towpath.metrics.stand import LIMIT
 
@@ -64,19 +66,32 @@ of the runbook (annotation `runbook`): `towpath explain TowpathGap` prints it.
 
 ## All metrics
 
+"""
+_TABLE = """\
 | name | kind | unit | labels | meaning |
 |---|---|---|---|---|
+"""
+_ARCHIVE = """
+## Metrics of an archive
+
+`towpath archive run` serves these in the same way. Those that begin with `egress_` are what
+kafka-replicator calls the same facts: its names have region, topic and partition in them, and dots.
+
 """
 
 
 def markdown() -> str:
     """Return the page."""
+    return _INTRODUCTION + _table(ALL) + _ARCHIVE + _table(archive_names.ALL)
+
+
+def _table(metrics: Iterable[Metric]) -> str:
     rows = (
         f"| `{m.name}` | {m.kind} | {m.unit} | {', '.join(f'`{each}`' for each in m.labels)} |"
         f" {m.meaning} |\n"
-        for m in ALL
+        for m in metrics
     )
-    return _INTRODUCTION + "".join(rows)
+    return _TABLE + "".join(rows)
 
 
 if __name__ == "__main__":

@@ -14,12 +14,11 @@ from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler
 from socketserver import ThreadingTCPServer
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4, CollectorRegistry, generate_latest
+from prometheus_client.registry import Collector
 
-from towpath.metrics.collector import About, MeterCollector
-from towpath.metrics.meter import Meter
 from towpath.model.errors import ConfigError, ConfigProblem
 
 KEY = "metrics.listen"
@@ -39,16 +38,33 @@ _WHY = {
 }
 
 
+class Measured(Protocol):
+    """A run whose counts are served."""
+
+    @property
+    def idle(self) -> float:
+        """Seconds since its main loop last went round, or since the start."""
+
+    @property
+    def ready(self) -> bool:
+        """Whether it has looked at all that it works with."""
+
+
 class MetricsServer:
     """Listens from construction on; answers between enter and exit, and leaves no thread behind.
+
+    Args:
+        address: Host and port to listen on.
+        meter: Tells whether the run is alive.
+        collector: Reads the counts for each scrape.
 
     Raises:
         ConfigError: The address cannot be listened on.
     """
 
-    def __init__(self, address: tuple[str, int], meter: Meter, about: About) -> None:
+    def __init__(self, address: tuple[str, int], meter: Measured, collector: Collector) -> None:
         registry = CollectorRegistry()
-        registry.register(MeterCollector(meter, about))
+        registry.register(collector)
         try:
             self._server = _Server(address, meter, registry)
         except OSError as error:
@@ -78,7 +94,9 @@ class _Server(ThreadingTCPServer):
     allow_reuse_address = True
     daemon_threads = False
 
-    def __init__(self, address: tuple[str, int], meter: Meter, registry: CollectorRegistry) -> None:
+    def __init__(
+        self, address: tuple[str, int], meter: Measured, registry: CollectorRegistry
+    ) -> None:
         self.meter, self.registry = meter, registry
         self._open: set[Any] = set()
         family, _, _, _, there = socket.getaddrinfo(*address, type=socket.SOCK_STREAM)[0]
@@ -118,7 +136,7 @@ class _Handler(BaseHTTPRequestHandler):
             case "/live":
                 text = f"stalled: nothing was done for {self.server.meter.idle:.0f} s\n".encode()
                 self._answer(text, status=HTTPStatus.SERVICE_UNAVAILABLE)
-            case "/ready" if self.server.meter.read().looked_at is not None:
+            case "/ready" if self.server.meter.ready:
                 self._answer(b"ready\n")
             case "/ready":
                 text = b"not ready: the clusters were not looked at yet\n"

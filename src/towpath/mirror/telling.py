@@ -39,12 +39,12 @@ def telling(config: LinkConfig) -> Iterator[Meter]:
         yield meter
         return
     # Importing prometheus-client takes a tenth of a second, and not every run needs it.
-    from towpath.metrics.collector import About  # noqa: PLC0415
+    from towpath.metrics.collector import About, MeterCollector  # noqa: PLC0415
     from towpath.metrics.server import MetricsServer  # noqa: PLC0415
 
     causes = (*Cause, _FAILED_STEP)
     about = About(__version__, config.link, config.metrics.detail, tuple(State), causes)
-    with MetricsServer(config.metrics.address, meter, about):
+    with MetricsServer(config.metrics.address, meter, MeterCollector(meter, about)):
         yield meter
 
 

@@ -39,6 +39,7 @@ class ReasonCode(StrEnum):
     SOURCE_CUT = "SOURCE_CUT"
     SOURCE_TOPIC_DELETED = "SOURCE_TOPIC_DELETED"
     SOURCE_TOPIC_RECREATED = "SOURCE_TOPIC_RECREATED"
+    ARCHIVED_BEYOND = "ARCHIVED_BEYOND"
 
     # Why a partition does not move
     GAP = "GAP"
@@ -269,6 +270,11 @@ SENTENCES: Mapping[ReasonCode, Callable[..., str]] = MappingProxyType(
         ReasonCode.SOURCE_TOPIC_DELETED: lambda: "the topic is no more at the source",
         ReasonCode.SOURCE_TOPIC_RECREATED: lambda: (
             "the topic was deleted and created again at the source"
+        ),
+        ReasonCode.ARCHIVED_BEYOND: lambda end, archived: (
+            f"it is archived up to offset {archived}, and the source log ends at offset {end}"
+            " (unclean leader election): the archive keeps what was there before, and what is"
+            " written now is archived only behind it"
         ),
         ReasonCode.GAP: lambda first, last, why: (
             (f"offsets {first} to {last} were not copied: " if last >= first else "")

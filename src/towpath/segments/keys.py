@@ -3,6 +3,7 @@
     [spread/]region/topic/partition/level/<start>-<last>.parquet   the object of one segment
     [spread/]region/_shared/topic/level/<hash>-<uuid>.parquet      an object of several segments
     region/_log/<version>.json                                     an entry of the commit log
+    region/_log/leases/<work>.json                                 who does a kind of work now
 
 Offsets and versions have 20 digits. The last offset in a key is inclusive, everywhere else ranges
 are half-open. The spread, if there is one, is four hex digits: stores that limit requests by prefix
@@ -80,6 +81,11 @@ def readers_prefix(region: str) -> str:
 def checkpoint_prefix(region: str) -> str:
     """Return what the keys of all states begin with."""
     return f"{log_prefix(region)}checkpoints/"
+
+
+def lease_key(region: str, work: str) -> str:
+    """Return the key of the lease for a kind of work."""
+    return f"{log_prefix(region)}leases/{work}.json"
 
 
 def log_prefix(region: str) -> str:

@@ -84,7 +84,7 @@ def look_at_source(source: Admin, config: LinkConfig) -> SourceTopics:
     configs = source.configs.describe(names)
     return SourceTopics(
         listed=found,
-        topics=tuple(_topic(found[name], configs[name]) for name in sorted(configs)),
+        topics=tuple(described(found[name], configs[name]) for name in sorted(configs)),
         names=names,
         cluster=source.cluster.id(),
         problems=(
@@ -137,7 +137,9 @@ def look_at_target(
         source=topics,
         names={topic.name: names[topic.name] for topic in topics},
         target={
-            name: _topic(found[name], configs.get(name, {})) for name in found if name not in hidden
+            name: described(found[name], configs.get(name, {}))
+            for name in found
+            if name not in hidden
         },
         brokers=replicas_possible(target, fresh, _most_replicas(topics, rules)),
         known=known,
@@ -203,7 +205,7 @@ def _orphans(
         elif info is not None and info.error:
             notes.append(Note(name, f"{info.error}; until then its mirror topic {mirror} stays"))
         elif name in found or name in gone:
-            orphans.append(Orphan(name, _topic(there[mirror], {}), gone=info is None))
+            orphans.append(Orphan(name, described(there[mirror], {}), gone=info is None))
     return tuple(orphans), notes
 
 
@@ -238,7 +240,8 @@ def _held(mirror: Topic, ours: OwnedTopics) -> tuple[str, ...]:
     return tuple(sorted(held))
 
 
-def _topic(info: TopicInfo, entries: Mapping[str, ConfigEntry]) -> Topic:
+def described(info: TopicInfo, entries: Mapping[str, ConfigEntry]) -> Topic:
+    """Return a topic with its configs."""
     return Topic(
         info.name,
         info.id,

@@ -55,6 +55,7 @@ Every constructor hands all of its positional arguments to `Exception`, else an 
 be unpickled.
 """
 
+from towpath.model.errors.archive import ArchiveHeldError
 from towpath.model.errors.base import (
     ConfigError,
     ConfigProblem,
@@ -114,6 +115,7 @@ from towpath.model.errors.store import (
 )
 
 __all__ = [
+    "ArchiveHeldError",
     "BrokenLogError",
     "ClusterError",
     "CommitLogError",

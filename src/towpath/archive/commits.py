@@ -1,0 +1,176 @@
+"""Commits what slices have written: one entry of the log for all that is ready."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+
+from towpath import __version__
+from towpath.archive.lease import HeldArchive
+from towpath.archive.standing import PartitionStanding
+from towpath.archive.standings import Standings
+from towpath.ledger.alive import this_host
+from towpath.segments.log import Capture, CommitLog, Committed, Draft, LogWriter, SeenPartition
+from towpath.segments.model import PartitionId, Segment
+
+WORK = "run"
+"""The kind of work of a run, in leases and in the commit log."""
+_MOST = 20_000
+"""Segments of one entry, so that no entry is too large to be read at once."""
+
+
+@dataclass(slots=True)
+class CommitCounts:
+    """What a run has committed.
+
+    Attributes:
+        entries: Entries of the log.
+        segments: Segments that were added.
+        redundant: Segments that another writer had made redundant.
+    """
+
+    entries: int = 0
+    segments: int = 0
+    redundant: int = 0
+
+
+class Commits:
+    """Writes the commit log of an archive for its run.
+
+    Args:
+        log: The log.
+        lease: The right to write.
+        standings: Told what was committed.
+
+    Attributes:
+        counts: What was committed so far.
+        last: When the last entry was written, by the monotonic clock.
+    """
+
+    def __init__(self, log: CommitLog, lease: HeldArchive, standings: Standings) -> None:
+        self._log, self._lease, self._standings = log, lease, standings
+        self.counts = CommitCounts()
+        self.last = time.monotonic()
+
+    @property
+    def version(self) -> int:
+        """The newest version of the archive."""
+        return self._log.state.version
+
+    @property
+    def time(self) -> int:
+        """When the newest version was written, in ms."""
+        return self._log.state.time
+
+    def commit(
+        self, captures: Sequence[Capture] = (), seen: Collection[PartitionId] = ()
+    ) -> list[Segment]:
+        """Commit all segments that follow what is archived. Returns those that are added.
+
+        Args:
+            captures: What has changed besides records.
+            seen: Partitions that were never committed, or whose ends are told anew.
+
+        Raises:
+            ArchiveHeldError: Another process holds the lease.
+            CommitLogError: The log cannot be used.
+            StoreError: The store could not be written; the next call tries again.
+        """
+        self._lease.require()
+        ready = {each.id: each.ready() for each in self._standings if each.ahead}
+        added = list[Segment]()
+        for some in _portions(ready):
+            told = {*some, *seen}
+            added += self._append(
+                Draft(
+                    writer=self._writer,
+                    add=tuple(each for segments in some.values() for each in segments),
+                    partitions=self._seen(told),
+                    captures=tuple(captures),
+                )
+            )
+            captures, seen = (), ()
+        if captures or seen:
+            self._append(
+                Draft(writer=self._writer, partitions=self._seen(seen), captures=tuple(captures))
+            )
+        return added
+
+    def beat(self) -> None:
+        """Write an entry that tells where partitions end that are not archived up to there.
+
+        Raises:
+            ArchiveHeldError: Another process holds the lease.
+            CommitLogError: The log cannot be used.
+            StoreError: The store could not be written.
+        """
+        self._lease.require()
+        state = self._log.state
+        moved = [
+            each.id
+            for each in self._standings.present
+            if each.id in state.partitions
+            and each.ends.stable_end != state.partitions[each.id].stable_end
+        ]
+        self._append(Draft(writer=self._writer, partitions=self._seen(moved)))
+
+    @property
+    def _writer(self) -> LogWriter:
+        lease = self._lease
+        return LogWriter(
+            owner=lease.owner,
+            host=this_host(),
+            work=WORK,
+            epoch=lease.epoch,
+            towpath=__version__,
+        )
+
+    def _append(self, draft: Draft) -> tuple[Segment, ...]:
+        made = self._log.append(draft)
+        self._took(made)
+        return made.added
+
+    def _took(self, made: Committed) -> None:
+        self.last = time.monotonic()
+        self.counts.entries += made.version is not None
+        self.counts.segments += len(made.added)
+        self.counts.redundant += len(made.dropped)
+        for each in made.added:
+            self._standings[each.partition_id].committed([each])
+        for each in made.dropped:
+            self._standings[each.partition_id].redundant += each.records
+        self._standings.follow(self._log.state)
+
+    def _seen(self, partitions: Iterable[PartitionId]) -> tuple[SeenPartition, ...]:
+        return tuple(map(_seen, (self._standings[each] for each in sorted(partitions))))
+
+
+def _seen(standing: PartitionStanding) -> SeenPartition:
+    return SeenPartition(
+        cluster=standing.id.cluster,
+        topic_id=standing.id.topic_id,
+        topic=standing.topic,
+        partition=standing.id.partition,
+        log_start=standing.ends.log_start,
+        stable_end=standing.ends.stable_end,
+        begin=standing.archived_to,
+    )
+
+
+def _portions(
+    ready: dict[PartitionId, list[Segment]],
+) -> Iterable[dict[PartitionId, list[Segment]]]:
+    """Yield the segments of some partitions each, not too many together."""
+    held: dict[PartitionId, list[Segment]] = {}
+    count = 0
+    for partition, segments in ready.items():
+        if not segments:
+            continue
+        if held and count + len(segments) > _MOST:
+            yield held
+            held, count = {}, 0
+        held[partition] = segments
+        count += len(segments)
+    if held:
+        yield held

@@ -1,0 +1,331 @@
+"""`towpath archive run`: cycles on Spark, and a commit of what they wrote, until stopped."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from typing import Any
+
+from towpath.archive.capturing import GroupCaptures, TopicCaptures
+from towpath.archive.commits import WORK, Commits
+from towpath.archive.lease import HeldArchive
+from towpath.archive.look import SourceLook, SourceLooks
+from towpath.archive.positions import ArchivePositions
+from towpath.archive.progress import ArchivePhase, ArchiveProgress, ArchiveWishes, rows_of
+from towpath.archive.scheduling import Scheduler
+from towpath.archive.standing import PartitionStanding
+from towpath.archive.standings import Standings
+from towpath.archive.telling import reading, telling_archive
+from towpath.cluster.admin import Admin
+from towpath.cluster.connect.control import healable
+from towpath.config import ArchiveConfig
+from towpath.engine.slots import Slots, following
+from towpath.engine.starting import Starting
+from towpath.metrics import log as logging
+from towpath.metrics.archive import ArchiveMeter
+from towpath.model.backoff import BackOff
+from towpath.model.clock import now_ms, readable
+from towpath.model.deadline import Deadline
+from towpath.model.errors import ClusterError, StoreAwayError, StoreError, TowpathError
+from towpath.model.nouns import Side, SourceOffset
+from towpath.segments.log import Capture, CommitLog
+from towpath.segments.model import PartitionId
+from towpath.store import Store
+
+ARCHIVING = ("towpath.segments.egress.slice",)
+"""Modules that Python workers import before the first archiving slice comes."""
+_DRAIN = 30.0
+"""Seconds for which a run that is stopped waits for its slices."""
+_GIVEN_UP = 4
+"""Failures in a row after which a run that ends leaves a partition behind."""
+_AGAIN = BackOff(first=1.0, longest=15.0)
+
+
+def run(
+    config: ArchiveConfig,
+    wishes: ArchiveWishes,
+    spark: Starting,
+    stop: threading.Event,
+    show: Callable[[ArchiveProgress], None],
+) -> ArchiveProgress:
+    """Archive until `stop` is set, or until all is archived that the source has at the start.
+
+    Args:
+        config: The archive.
+        wishes: How to run.
+        spark: The Spark session, which is still starting.
+        stop: Set to stop the run at a safe point.
+        show: Shows the progress.
+
+    Raises:
+        ArchiveHeldError: Another run of the archive is alive.
+        ClusterError: The source refused access, or could not be reached when the run began and
+            `wishes` do not ask to wait for it.
+        CommitLogError: The commit log cannot be used.
+        StoreError: The store could not be used when the run began.
+        SparkStartError: Spark did not start.
+        SparkUnencryptedError: Credentials would leave this machine unencrypted.
+    """
+    with ExitStack() as stack:
+        meter = stack.enter_context(telling_archive(config))
+        source = stack.enter_context(Admin(config.source, Side.SOURCE))
+        store = stack.enter_context(Store(config.store))
+        spark.require_allowed()
+        made = _Run(config, wishes, source, store, stop, show, meter)
+        stack.callback(made.close)
+        if made.prepare(stack):
+            made.enter(ArchivePhase.STARTING)
+            made.go(spark.result())
+        return made.progress
+
+
+class _Run:
+    """The state of a run."""
+
+    def __init__(
+        self,
+        config: ArchiveConfig,
+        wishes: ArchiveWishes,
+        source: Admin,
+        store: Store,
+        stop: threading.Event,
+        show: Callable[[ArchiveProgress], None],
+        meter: ArchiveMeter,
+    ) -> None:
+        self._meter = meter
+        self._config, self._wishes, self._source, self._store = config, wishes, source, store
+        self._stop, self._show = stop, show
+        self.progress = ArchiveProgress()
+        self._looks = SourceLooks(source, config.topics)
+        self._positions = ArchivePositions(source, config.group)
+        self._news = threading.Event()
+        self._look: SourceLook | None = None
+        self._next_look = self._next_commit = 0.0
+        self._failures = 0
+        self._goal: dict[PartitionId, SourceOffset] = {}
+        self._changed: list[Capture] = []
+        self._new: set[PartitionId] = set()
+        self._closing: list[Callable[[], None]] = []
+
+    def close(self) -> None:
+        """Cancel what goes on."""
+        for each in reversed(self._closing):
+            each()
+
+    def enter(self, phase: ArchivePhase) -> None:
+        """Show what the run does now."""
+        self.progress.phase = phase
+        self._show(self.progress)
+
+    # The beginning
+
+    def prepare(self, stack: ExitStack) -> bool:
+        """Open the log, take the lease and look at the source. Returns whether to go on."""
+        self._show(self.progress)
+        log = self._tried(lambda: CommitLog.open_or_begin(self._store, self._config.region))
+        if log is None:
+            return False
+        lease = HeldArchive(
+            self._store, self._config.archive, self._config.region, WORK, WORK, self._stop
+        )
+        stack.enter_context(lease)
+        log.follow()  # the run before this one may have committed until now
+        self._log, self._lease = log, lease
+        self._standings = Standings(log.state)
+        self._commits = Commits(log, lease, self._standings)
+        config = self._config
+        self._topics = TopicCaptures(self._source, log.state, log.where)
+        self._groups = GroupCaptures(self._source, config.groups, config.group, log.state)
+        self.progress.notes = self._notes()
+        if self._tried(self._look_now) is None:
+            return False
+        self._goal = {each.id: each.ends.stable_end for each in self._standings.present}
+        return not self._stop.is_set()
+
+    def _notes(self) -> tuple[str, ...]:
+        replaced = self._lease.replaced
+        taken = (
+            f"the lease was taken over from another process ({replaced.command}, {replaced.where}),"
+            " which ended without giving it back"
+            if replaced is not None
+            else ""
+        )
+        return tuple(text for text in (taken, *self._log.notes) if text)
+
+    def _tried(self, work: Callable[[], Any]) -> Any:
+        """Return what `work` returns; `None` if the user stops before the source answers."""
+        failures, since = 0, readable(now_ms())
+        while not self._stop.is_set():
+            try:
+                found = work()
+            except (ClusterError, StoreAwayError) as error:
+                is_healable = isinstance(error, StoreAwayError) or healable(error)
+                if not (self._wishes.wait and is_healable):
+                    raise
+                failures += 1
+                self.progress.trouble = f"waiting for an answer since {since}: {error}"
+                self._show(self.progress)
+                self._stop.wait(_AGAIN.after(failures))
+            else:
+                self.progress.trouble = ""
+                return True if found is None else found
+        return None
+
+    # The loop
+
+    def go(self, spark: Any) -> None:
+        """Run cycles until the run ends."""
+        slots = following(spark, self._wishes.parallelism)
+        all_due = self._wishes.until_caught_up
+        self._scheduler = Scheduler(
+            self._config, self._standings, spark, self._news, self._say, all_due=all_due
+        )
+        self._closing.append(self._scheduler.cycles.close)
+        self.enter(ArchivePhase.ARCHIVING)
+        while not self._stop.is_set() and not self._is_done():
+            self._turn(slots)
+            self._news.wait(self._pause())
+            self._news.clear()
+        self._drain()
+
+    def _turn(self, slots: Slots) -> None:
+        self._lease.require()
+        slots.look()
+        self.progress.slots = slots.number
+        if self._scheduler.take():
+            self._next_commit = min(self._next_commit, time.monotonic())
+        try:
+            if time.monotonic() >= self._next_look:
+                self._look_now()
+            self._scheduler.begin(slots.number)
+            self._commit_when_due()
+        except (ClusterError, StoreError) as error:
+            self._in_trouble(error)
+        else:
+            self._out_of_trouble()
+        self._tell()
+
+    def _pause(self) -> float:
+        left = max(0.0, self._next_look - time.monotonic())
+        return min(1.0, left) if not self._stop.is_set() else 0.0
+
+    def _in_trouble(self, error: TowpathError) -> None:
+        self._failures += 1
+        self._next_look = self._next_commit = time.monotonic() + _AGAIN.after(self._failures)
+        if self.progress.trouble != str(error):
+            self._say("run.trouble", {"why": str(error), "code": error.code}, "", True)
+        self.progress.trouble = str(error)
+
+    def _out_of_trouble(self) -> None:
+        if self.progress.trouble:
+            self._say("run.trouble_over", {})
+        self._failures, self.progress.trouble = 0, ""
+
+    def _look_now(self) -> None:
+        """Look at the source.
+
+        Raises:
+            ClusterError: It could not be reached.
+        """
+        look = self._look = self._looks.look()
+        self._next_look = time.monotonic() + self._config.run.discover
+        self._new |= {each.id for each in self._standings.saw(look)}
+        for gap in self._standings.lost_with_topics(look):
+            self._standings[gap.partition_id].took([gap])
+        self._changed += [*self._topics.changed(look), *self._groups.changed(look)]
+
+    def _is_done(self) -> bool:
+        """Whether a run that ends has archived all that was there, or as much as can be had."""
+        if not self._wishes.until_caught_up or self._scheduler.cycles.running or self._look is None:
+            return False
+        left = [each for each in self._left() if each.failures < _GIVEN_UP]
+        return not left and not any(each.ready() for each in self._standings)
+
+    def _left(self) -> list[PartitionStanding]:
+        standings = (self._standings[each] for each in self._goal)
+        return [
+            each
+            for each in standings
+            if each.archived_to < self._goal[each.id] and not each.gone and not each.cut_by
+        ]
+
+    # Commits
+
+    def _commit_when_due(self) -> None:
+        now = time.monotonic()
+        if now < self._next_commit:
+            return
+        if self._has_news:
+            self._commit()
+        elif now - self._commits.last >= self._config.run.heartbeat and not self._failures:
+            self._commits.beat()
+
+    @property
+    def _has_news(self) -> bool:
+        """Whether there is anything to commit."""
+        ready = any(each.ahead and each.ready() for each in self._standings)
+        return bool(ready or self._changed or self._new)
+
+    def _commit(self) -> None:
+        added = self._commits.commit(self._changed, self._new)
+        self._changed, self._new = [], set()
+        self._positions.commit({each.partition_id for each in added}, self._standings)
+        self._say("archive.committed", {"version": self._commits.version, "segments": len(added),
+                  "records": sum(each.records for each in added)})  # fmt: skip
+
+    # The end
+
+    def _drain(self) -> None:
+        """Wait until slices have ended, and commit what they wrote."""
+        self.enter(ArchivePhase.DRAINING)
+        until = Deadline.after(_DRAIN)
+        while self._scheduler.cycles.running and not until.over:
+            self._news.wait(min(1.0, until.left()))
+            self._news.clear()
+            self._scheduler.take()
+            self._tell()
+        self._scheduler.take()
+        try:
+            if self._has_news:
+                self._commit()
+        except (ClusterError, StoreError) as error:
+            self._in_trouble(error)
+        if self._wishes.until_caught_up and not self._stop.is_set():
+            self.progress.incomplete = tuple(
+                f"{each.topic}-{each.id.partition}: archived up to offset {each.archived_to} of"
+                f" {self._goal[each.id]}"
+                for each in self._left()
+                if each.trouble is None
+            )
+        self._tell()
+
+    def _tell(self) -> None:
+        progress, running = self.progress, self._scheduler.cycles.running
+        progress.cycles = self._scheduler.ended
+        progress.slices = sum(each.slices for each in running), sum(each.done for each in running)
+        progress.version = self._commits.version
+        progress.rows = rows_of(self._standings, self._standings)
+        hidden = {**self._standings.hidden, **self._topics.failed}
+        progress.hidden = tuple(f"{name}: {error}" for name, error in sorted(hidden.items()))
+        progress.beside = self._beside()
+        self._meter.tell(reading(progress, self._standings, self._commits, self._scheduler))
+        self._meter.turned()
+        self._show(progress)
+
+    def _beside(self) -> tuple[str, ...]:
+        """Return what keeps from being archived, or told, what goes beside records."""
+        groups, positions = self._groups.trouble, self._positions.trouble
+        told = (
+            f"positions of groups are not archived: {groups}" if groups else "",
+            f"group {self._config.group} is not at what is archived: {positions}"
+            if positions
+            else "",
+        )
+        return tuple(text for text in told if text)
+
+    def _say(
+        self, what: str, facts: dict[str, Any], about: str = "", trouble: bool = False
+    ) -> None:
+        logging.event(what, self._config.archive, about, facts, trouble=trouble)

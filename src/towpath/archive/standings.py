@@ -1,0 +1,145 @@
+"""All partitions of an archive that a run knows: those of its log, and those of the source."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+
+from towpath.archive.look import PartitionEnds, SourceLook
+from towpath.archive.standing import PartitionStanding
+from towpath.archive.sums import sums_of
+from towpath.model.clock import now_ms
+from towpath.model.digest import Digest
+from towpath.model.errors import ClusterError
+from towpath.model.nouns import SourceOffset, TopicName
+from towpath.records.trouble import DELETED, RECREATED
+from towpath.segments.log import ArchivedTo, ArchiveState
+from towpath.segments.model import GapCounts, GapKind, OffsetGap, PartitionId, Segment
+
+
+class Standings:
+    """Where each partition stands.
+
+    Args:
+        state: The archive as it is when the run begins.
+
+    Attributes:
+        looked: When the source was looked at last, by the monotonic clock.
+        failed: Why partitions could not be looked at.
+        hidden: Why topics could not be looked at, by name.
+    """
+
+    def __init__(self, state: ArchiveState) -> None:
+        self._all = {each: _known(each, known) for each, known in state.partitions.items()}
+        for partition, sums in sums_of(state).items():
+            self._all[partition].gaps = sums.gaps
+        self.looked = time.monotonic()
+        self.failed: Mapping[PartitionId, ClusterError] = {}
+        self.hidden: Mapping[TopicName, ClusterError] = {}
+        self._present: set[PartitionId] = set()
+        self._first = True
+
+    def __iter__(self) -> Iterator[PartitionStanding]:
+        return iter(self._all.values())
+
+    def __getitem__(self, partition: PartitionId) -> PartitionStanding:
+        return self._all[partition]
+
+    def __len__(self) -> int:
+        return len(self._all)
+
+    @property
+    def present(self) -> list[PartitionStanding]:
+        """The partitions that the source has, and that the file asks for."""
+        return [self._all[each] for each in self._all if each in self._present]
+
+    def saw(self, look: SourceLook) -> list[PartitionStanding]:
+        """Take in a look.
+
+        Returns:
+            Partitions that were not known before. They are archived from where their logs begin.
+        """
+        before, self.looked = self.looked, time.monotonic()
+        self.failed, self.hidden = look.failed, look.hidden
+        new = list[PartitionStanding]()
+        for partition, ends in look.ends.items():
+            standing = self._all.get(partition)
+            if standing is None:
+                topic = look.topics[partition.topic_id].name
+                standing = PartitionStanding(partition, topic, ends.log_start, ends)
+                standing.overdue = self._first
+                self._all[partition] = standing
+                new.append(standing)
+            standing.saw(ends, before)
+        self._missing(look)
+        self._first = False
+        return new
+
+    def follow(self, state: ArchiveState) -> None:
+        """Take in up to where partitions are archived, also by others."""
+        for partition, known in state.partitions.items():
+            standing = self._all.get(partition)
+            if standing is None:
+                self._all[partition] = _known(partition, known)
+            else:
+                standing.reached(known.archived_to)
+
+    def lost_with_topics(self, look: SourceLook) -> list[Segment]:
+        """Return the gaps of topics that were deleted before all of them was archived.
+
+        Only of topics whose names belong to others now: nobody can say of a topic which is not in
+        the list whether it comes back.
+        """
+        names = {info.name: topic_id for topic_id, info in look.topics.items()}
+        return [
+            gap_segment(each.id, each.topic, lost)
+            for each in self._all.values()
+            if names.get(each.topic, each.id.topic_id) != each.id.topic_id
+            and not each.busy
+            and (lost := _rest(each)) is not None
+        ]
+
+    def _missing(self, look: SourceLook) -> None:
+        known = {*look.ends, *look.failed}
+        self._present = known & {*self._all}
+        names = {info.name: topic_id for topic_id, info in look.topics.items()}
+        for partition, standing in self._all.items():
+            if partition in known or standing.topic in look.hidden:
+                continue
+            standing.gone, standing.since = True, None
+            standing.trouble = RECREATED if standing.topic in names else DELETED
+
+
+def gap_segment(partition: PartitionId, topic: TopicName, gap: OffsetGap) -> Segment:
+    """Return the segment of offsets without a record, which needs no object."""
+    return Segment(
+        cluster=partition.cluster,
+        topic_id=partition.topic_id,
+        topic=topic,
+        partition=partition.partition,
+        start=gap.first,
+        end=gap.end,
+        raw_bytes=0,
+        first=None,
+        last=None,
+        min_time=None,
+        max_time=None,
+        digest=Digest(),
+        gaps=GapCounts.of([gap]),
+        place=None,
+        created=now_ms(),
+    )
+
+
+def _known(partition: PartitionId, known: ArchivedTo) -> PartitionStanding:
+    ends = PartitionEnds(known.log_start, known.stable_end)
+    standing = PartitionStanding(partition, known.topic, known.archived_to, ends)
+    # What is not archived may be as old as the last look of the run before.
+    standing.since = time.monotonic() - max(0, now_ms() - known.seen) / 1000
+    return standing
+
+
+def _rest(standing: PartitionStanding) -> OffsetGap | None:
+    first = standing.archived_to
+    end = min([standing.ends.stable_end, *(start for start, _ in standing.spans)])
+    return OffsetGap(first, SourceOffset(end), GapKind.RETENTION) if end > first else None

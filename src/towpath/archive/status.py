@@ -1,0 +1,298 @@
+"""`towpath archive status`, `ls` and `show`: what the commit log and the source tell."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from towpath.archive.commits import WORK
+from towpath.archive.lease import ArchiveLease, read_lease
+from towpath.archive.look import PartitionEnds, SourceLook, SourceLooks
+from towpath.archive.progress import ArchiveRowState
+from towpath.archive.sums import PartitionSums, sums_of
+from towpath.cluster.admin import Admin
+from towpath.config import ArchiveConfig
+from towpath.ledger.alive import is_gone
+from towpath.model.clock import now_ms
+from towpath.model.errors import ClusterError, ConfigError, ConfigProblem
+from towpath.model.nouns import Side, SourceOffset, TopicName
+from towpath.segments.format.files import read_object
+from towpath.segments.format.footer import SegmentFooter
+from towpath.segments.log import ArchivedTo, ArchiveState, CommitLog
+from towpath.segments.model import GapCounts, PartitionId, Segment
+from towpath.store import Store
+
+_SILENT = 60_000
+"""Milliseconds without a sign of life after which a run on another machine seems to be dead."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArchivedPartition:
+    """A partition of an archive as it stands.
+
+    Attributes:
+        id: Its identity.
+        topic: The name of its topic.
+        state: How it stands.
+        begin: Where the archive of it begins.
+        archived_to: The offset up to which it is archived.
+        ends: Where its log begins and ends at the source; as of the last entry of the commit log
+            if the source was not asked.
+        exposed: Seconds for which its oldest offset that is not archived may have waited.
+        segments: Number of segments; `records` and `raw_bytes` of all of them.
+        gaps: Offsets without a record, by kind.
+        why: Why its state is trouble, "" if it is not.
+    """
+
+    id: PartitionId
+    topic: TopicName
+    state: ArchiveRowState
+    begin: SourceOffset
+    archived_to: SourceOffset
+    ends: PartitionEnds
+    exposed: float
+    segments: int = 0
+    records: int = 0
+    raw_bytes: int = 0
+    gaps: GapCounts = field(default_factory=GapCounts)
+    why: str = ""
+
+    @property
+    def lag(self) -> int:
+        """Number of offsets at the source that are not archived."""
+        return max(0, self.ends.stable_end - self.archived_to)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArchiveStatus:
+    """An archive as it stands.
+
+    Attributes:
+        where: Its commit log, as a URL.
+        version: Its newest version, written at `time`, in ms.
+        partitions: Its partitions, and those of the source that it lacks.
+        objects: Number of objects with segments; `size` of all of them, in bytes.
+        lease: The last sign of life of its run, `None` if there was none.
+        source: Why the source could not be asked, "" if it was.
+        notes: What a person should know besides.
+    """
+
+    where: str
+    version: int
+    time: int
+    partitions: tuple[ArchivedPartition, ...]
+    objects: int
+    size: int
+    lease: ArchiveLease | None
+    source: str = ""
+    notes: tuple[str, ...] = ()
+
+    @property
+    def runs(self) -> bool:
+        """Whether its run seems to be alive."""
+        lease = self.lease
+        if lease is None or lease.over or is_gone(lease):
+            return False
+        return now_ms() - lease.beat < _SILENT
+
+    @property
+    def exposed(self) -> float:
+        """Seconds of records that a disaster at the source would take now (RPO)."""
+        return max((each.exposed for each in self.partitions), default=0.0)
+
+    @property
+    def troubled(self) -> tuple[ArchivedPartition, ...]:
+        """The partitions that are in trouble, or that lost records before they were archived."""
+        return tuple(
+            each
+            for each in self.partitions
+            if each.state is ArchiveRowState.TROUBLE or each.gaps.retention or each.gaps.lost
+        )
+
+
+def look(config: ArchiveConfig, *, ask_source: bool = True) -> ArchiveStatus:
+    """Return how an archive stands.
+
+    Args:
+        config: The archive.
+        ask_source: Whether to ask the source where its partitions end now.
+
+    Raises:
+        CommitLogError: The commit log cannot be used, or there is no archive.
+        StoreError: The store cannot be read.
+    """
+    with ExitStack() as stack:
+        store = stack.enter_context(Store(config.store))
+        log = CommitLog.open(store, config.region)
+        lease, _ = read_lease(store, config.region, WORK)
+        seen, why = None, ""
+        if ask_source:
+            seen, why = _asked(config)
+        keys, sizes = _objects(log.state)
+        return ArchiveStatus(
+            where=log.where,
+            version=log.state.version,
+            time=log.state.time,
+            partitions=tuple(_partitions(log.state, seen)),
+            objects=keys,
+            size=sizes,
+            lease=lease,
+            source=why,
+            notes=log.notes,
+        )
+
+
+def _asked(config: ArchiveConfig) -> tuple[SourceLook | None, str]:
+    try:
+        with Admin(config.source, Side.SOURCE) as source:
+            return SourceLooks(source, config.topics).look(), ""
+    except ClusterError as error:
+        return None, str(error)
+
+
+def _objects(state: ArchiveState) -> tuple[int, int]:
+    """Return the number and the size of all objects that have segments."""
+    rows = state.table().rows.select(["key", "size"]).drop_null()
+    found = rows.group_by("key").aggregate([("size", "max")])
+    return len(found), int(np.asarray(found["size_max"]).sum())
+
+
+def _partitions(state: ArchiveState, seen: SourceLook | None) -> Iterable[ArchivedPartition]:
+    sums = sums_of(state)
+    for partition, known in sorted(state.partitions.items(), key=lambda item: item[1].topic):
+        yield _partition(partition, known, sums.get(partition, PartitionSums()), seen)
+    if seen is not None:
+        for partition, ends in sorted(seen.ends.items()):
+            if partition not in state.partitions:
+                yield ArchivedPartition(
+                    id=partition,
+                    topic=seen.topics[partition.topic_id].name,
+                    state=ArchiveRowState.WAITING,
+                    begin=ends.log_start,
+                    archived_to=ends.log_start,
+                    ends=ends,
+                    exposed=0.0,
+                )
+
+
+def _partition(
+    partition: PartitionId, known: ArchivedTo, sums: PartitionSums, seen: SourceLook | None
+) -> ArchivedPartition:
+    ends, why = PartitionEnds(known.log_start, known.stable_end), ""
+    state = None
+    if seen is not None:
+        ends = seen.ends.get(partition, ends)
+        if partition in seen.failed:
+            why = str(seen.failed[partition])
+        elif known.topic in seen.hidden:
+            why = str(seen.hidden[known.topic])
+        elif partition not in seen.ends:
+            state = ArchiveRowState.GONE
+        elif ends.stable_end < known.archived_to:
+            why = f"the source log ends at offset {ends.stable_end}, before what is archived"
+    lag = ends.stable_end - known.archived_to
+    is_behind = lag > 0 and state is not ArchiveRowState.GONE
+    state = state or (ArchiveRowState.WAITING if lag > 0 else ArchiveRowState.CAUGHT_UP)
+    return ArchivedPartition(
+        id=partition,
+        topic=known.topic,
+        state=ArchiveRowState.TROUBLE if why else state,
+        begin=known.begin,
+        archived_to=known.archived_to,
+        ends=ends,
+        exposed=max(0, now_ms() - known.seen) / 1000 if is_behind else 0.0,
+        segments=sums.segments,
+        records=sums.records,
+        raw_bytes=sums.raw_bytes,
+        gaps=sums.gap_counts,
+        why=why,
+    )
+
+
+# One segment
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SegmentLook:
+    """A segment with what its object says of it.
+
+    Attributes:
+        segment: The segment as the commit log has it.
+        footer: What the object says, `None` for a segment that needs none.
+        others: How many other segments share the object.
+        equal: Whether the object says what the commit log says.
+    """
+
+    segment: Segment
+    footer: SegmentFooter | None
+    others: int
+    equal: bool
+
+
+def listed(
+    config: ArchiveConfig, topic: str | None, partition: int | None
+) -> list[tuple[TopicName, Segment]]:
+    """Return the segments of an archive, of one topic or one partition if these are named.
+
+    Raises:
+        CommitLogError: The commit log cannot be used, or there is no archive.
+        StoreError: The store cannot be read.
+    """
+    with Store(config.store) as store:
+        state = CommitLog.open(store, config.region).state
+        wanted = (
+            each
+            for each, known in sorted(state.partitions.items(), key=lambda item: item[1].topic)
+            if topic in {None, known.topic} and partition in {None, each.partition}
+        )
+        return [(segment.topic, segment) for each in wanted for segment in state.segments(each)]
+
+
+def show_object(config: ArchiveConfig, key: str) -> list[SegmentLook]:
+    """Return the segments of an object, with what it says of itself.
+
+    Args:
+        config: The archive.
+        key: The key of the object, or the end of it.
+
+    Raises:
+        ConfigError: No segment has such an object.
+        CommitLogError: The commit log cannot be used, or there is no archive.
+        CorruptSegmentError: The object is damaged.
+        StoreError: The store cannot be read.
+    """
+    with Store(config.store) as store:
+        state = CommitLog.open(store, config.region).state
+        segments = [
+            segment
+            for segment in state.table()
+            if segment.place is not None and segment.place.key.endswith(key)
+        ]
+        keys = {segment.place.key for segment in segments if segment.place is not None}
+        if len(keys) != 1:
+            text = f"{len(keys)} objects of the archive have keys that end like this"
+            raise ConfigError((ConfigProblem("SEGMENT", f"{text}; name one of `archive ls`"),))
+        return _looks(store, keys.pop(), segments)
+
+
+def _looks(store: Store, key: str, segments: list[Segment]) -> list[SegmentLook]:
+    kind = segments[0].format
+    file = read_object(kind, store.reader(key), key)
+    try:
+        found = {footer.first_row_group: footer for footer in file.footers}
+        return [_segment_look(each, found, len(segments) - 1) for each in segments]
+    finally:
+        file.close()
+
+
+def _segment_look(
+    segment: Segment, footers: Mapping[int, SegmentFooter], others: int
+) -> SegmentLook:
+    place = segment.place
+    footer = footers.get(place.first_row_group) if place is not None else None
+    said: Any = footer.segment(segment.format, place) if footer is not None else None
+    return SegmentLook(segment=segment, footer=footer, others=others, equal=said == segment)

@@ -1,0 +1,154 @@
+"""`towpath archive`: topics of a cluster, kept in a store."""
+
+from __future__ import annotations
+
+import time
+from typing import Annotated
+
+import typer
+
+from towpath.cli.options import (
+    ArchiveFile,
+    LogFormatOption,
+    LogLevelOption,
+    MasterOption,
+    PackagesOption,
+    ReportOption,
+    SlicesOption,
+    checked_packages,
+    logs_wanted,
+    require_master,
+    require_writable,
+    write_report,
+)
+from towpath.cli.show.output import Output, OutputOption, console, show
+from towpath.cli.signals import stopping
+from towpath.config import load_archive
+
+archive = typer.Typer(
+    help="Keep topics in a store, from where they can be brought back.", no_args_is_help=True
+)
+
+LEFT_OUT = 3
+"""Exit code where something is left out, in trouble, or lost."""
+
+
+@archive.command("run")
+def run(
+    file: ArchiveFile,
+    *,
+    until_caught_up: Annotated[
+        bool, typer.Option(help="End at the offsets that the source has now.")
+    ] = False,
+    no_wait: Annotated[
+        bool,
+        typer.Option(
+            "--no-wait", help="End with exit code 4 if the source does not answer at the start."
+        ),
+    ] = False,
+    report: ReportOption = None,
+    master: MasterOption = None,
+    packages_archive: PackagesOption = None,
+    parallelism: SlicesOption = None,
+    log_level: LogLevelOption = None,
+    log_format: LogFormatOption = None,
+    output: OutputOption = Output.TEXT,
+) -> int:
+    """Archive until stopped by Ctrl-C or SIGTERM (twice: at once), or until caught up."""
+    del output  # `show` reads it from the arguments
+    require_writable(report)
+    require_master(master)
+    packages = checked_packages(master, packages_archive)
+    config = load_archive(file)
+    began = time.monotonic()
+    with stopping() as stop:
+        from towpath.cli.show.archiving import ArchiveDisplay  # noqa: PLC0415  # as below
+
+        with ArchiveDisplay(config.archive, logs_wanted(log_level, log_format), stop) as display:
+            from towpath.engine.starting import Starting  # noqa: PLC0415  # as below
+
+            spark = Starting(
+                master,
+                f"towpath archive {config.archive}",
+                parallelism,
+                credentials=config.holds_credentials,
+                works=("towpath.segments.egress.slice",),
+                rounds=2,
+                packages=packages,
+            )
+            # These imports take a second, during which Spark's JVM starts.
+            from towpath.archive.progress import ArchiveWishes  # noqa: PLC0415
+            from towpath.archive.run import run as work  # noqa: PLC0415
+
+            wishes = ArchiveWishes(until_caught_up, parallelism, wait=not no_wait)
+            progress = work(config, wishes, spark, stop, display.show)
+        from towpath.cli.show.archive_run import run_data, run_result  # noqa: PLC0415
+
+        data = run_data(config.archive, progress, time.monotonic() - began, stopped=stop.is_set())
+        show(run_result(progress, data), data)
+        write_report(report, data)
+        return 0 if data["complete"] else LEFT_OUT
+
+
+@archive.command("status")
+def status(
+    file: ArchiveFile,
+    *,
+    source: Annotated[
+        bool, typer.Option(help="Whether to ask the source where its partitions end now.")
+    ] = True,
+    output: OutputOption = Output.TEXT,
+) -> int:
+    """Show how far each partition is archived, from the commit log and the source."""
+    del output  # `show` reads it from the arguments
+    from towpath.archive.status import look  # noqa: PLC0415  # help waits for none of it
+    from towpath.cli.show.archive import status_data, status_picture  # noqa: PLC0415
+
+    found = look(load_archive(file), ask_source=source)
+    screen = console()
+    most = max(20, screen.height) if screen.is_terminal else None
+    show(status_picture(found, most), status_data(found))
+    if found.source:
+        return 4
+    return LEFT_OUT if found.troubled else 0
+
+
+@archive.command("ls")
+def ls(
+    file: ArchiveFile,
+    topic: Annotated[
+        str | None, typer.Argument(metavar="[TOPIC]", help="One topic.", show_default=False)
+    ] = None,
+    partition: Annotated[
+        int | None, typer.Argument(metavar="[PARTITION]", help="One partition of it.", min=0)
+    ] = None,
+    *,
+    output: OutputOption = Output.TEXT,
+) -> None:
+    """List the segments of an archive, with their objects."""
+    del output  # `show` reads it from the arguments
+    from towpath.archive.status import listed  # noqa: PLC0415  # help waits for none of it
+    from towpath.cli.show.archive import segment_data, segments_picture  # noqa: PLC0415
+
+    found = [segment for _, segment in listed(load_archive(file), topic, partition)]
+    show(segments_picture(found), {"segments": [segment_data(each) for each in found]})
+
+
+@archive.command("show")
+def show_one(
+    file: ArchiveFile,
+    segment: Annotated[
+        str, typer.Argument(metavar="SEGMENT", help="Key of an object, or the end of it.")
+    ],
+    *,
+    output: OutputOption = Output.TEXT,
+) -> int:
+    """Show the segments of an object: their parts and gaps, as the object itself tells them."""
+    del output  # `show` reads it from the arguments
+    from towpath.archive.status import show_object  # noqa: PLC0415  # help waits for none of it
+    from towpath.cli.show.archive import look_picture, segment_data  # noqa: PLC0415
+
+    found = show_object(load_archive(file), segment)
+    data = [segment_data(each.segment) | {"object_says_the_same": each.equal} for each in found]
+    show(look_picture(found), {"segments": data})
+    return 0 if all(each.equal for each in found) else LEFT_OUT

@@ -1,0 +1,196 @@
+"""An archive and its segments as they are shown. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from towpath.archive.status import ArchivedPartition, ArchiveStatus, SegmentLook
+from towpath.cli.show.archive_run import WORST, archive_sign
+from towpath.cli.show.grid import Grid
+from towpath.cli.show.output import line
+from towpath.model.amounts import count, counted, size, span
+from towpath.model.clock import now_ms, readable
+from towpath.segments.model import GapCounts, GapKind, Segment
+
+_STATUS = ("topic", "partition", "archived to", "lag", "exposed", "segments", "records", "bytes",
+           "gaps", "why")  # fmt: skip
+_SEGMENTS = (
+    "topic", "partition", "level", "offsets", "records", "bytes", "gaps", "times", "object",
+)  # fmt: skip
+
+
+def status_picture(found: ArchiveStatus, most: int | None = None) -> RenderableType:
+    """Return how an archive stands, for people.
+
+    Args:
+        found: How it stands.
+        most: Most partitions to show; by default all.
+    """
+    rows = sorted(
+        found.partitions, key=lambda each: (WORST[each.state], -each.lag, each.topic, each.id)
+    )
+    shown = rows[:most]
+    table = Grid(
+        _STATUS,
+        map(_status_row, shown),
+        right=("partition", "archived to", "lag", "exposed", "segments", "records", "bytes"),
+        spare=("segments", "exposed"),
+        below=("why",),
+    )
+    more = [line(f"… and {len(rows) - len(shown)} more")] if len(rows) > len(shown) else []
+    return Group(*map(line, _head(found)), "", table, *more)
+
+
+def _head(found: ArchiveStatus) -> list[str]:
+    records = sum(each.records for each in found.partitions)
+    raw = sum(each.raw_bytes for each in found.partitions)
+    lines = [
+        f"{found.where}: version {found.version}, written {readable(found.time)}"
+        f" ({span((now_ms() - found.time) / 1000)} ago)",
+        f"{counted(len(found.partitions), 'partition')}, {count(records)} records,"
+        f" {size(raw)} in {counted(found.objects, 'object')} of {size(found.size)};"
+        f" lag {count(sum(each.lag for each in found.partitions))},"
+        f" exposed {span(found.exposed)}",
+    ]
+    lease = found.lease
+    if lease is not None and found.runs:
+        lines.append(f"run: alive {lease.where}")
+    elif lease is not None:
+        ended = "ended" if lease.over else "gives no sign of life since"
+        lines.append(f"run: none is alive; the last one, {lease.where}, {ended}"
+                     f" {readable(lease.beat)}")  # fmt: skip
+    if found.source:
+        lines.append(f"source not asked: {found.source}; ends are those of the commit log")
+    return [*lines, *found.notes]
+
+
+def _status_row(each: ArchivedPartition) -> tuple[Text | str, ...]:
+    return (
+        Text.assemble(archive_sign(each.state), "\u00a0", each.topic),
+        str(each.id.partition),
+        count(each.archived_to),
+        count(each.lag),
+        span(each.exposed) if each.exposed else "-",
+        count(each.segments),
+        count(each.records),
+        size(each.raw_bytes),
+        gaps_text(each.gaps),
+        each.why,
+    )
+
+
+def gaps_text(gaps: GapCounts) -> str:
+    """Return how many offsets have no record, by kind: `3 marker, 5 aborted`."""
+    return ", ".join(f"{count(gaps.get(kind))} {kind}" for kind in GapKind if gaps.get(kind))
+
+
+def status_data(found: ArchiveStatus) -> dict[str, Any]:
+    """Return how an archive stands, for programs."""
+    return {
+        "log": found.where,
+        "version": found.version,
+        "time": found.time,
+        "alive": found.runs,
+        "source_trouble": found.source,
+        "objects": found.objects,
+        "size": found.size,
+        "exposed_seconds": round(found.exposed, 1),
+        "notes": list(found.notes),
+        "partitions": [
+            {
+                "cluster": each.id.cluster,
+                "topic": each.topic,
+                "topic_id": each.id.topic_id,
+                "partition": each.id.partition,
+                "state": str(each.state),
+                "begin": each.begin,
+                "archived_to": each.archived_to,
+                "log_start": each.ends.log_start,
+                "stable_end": each.ends.stable_end,
+                "lag": each.lag,
+                "exposed_seconds": round(each.exposed, 1),
+                "segments": each.segments,
+                "records": each.records,
+                "bytes": each.raw_bytes,
+                "gaps": asdict(each.gaps),
+                "why": each.why,
+            }
+            for each in found.partitions
+        ],
+    }
+
+
+# Segments
+
+
+def segments_picture(found: Sequence[Segment]) -> RenderableType:
+    """Return segments for people."""
+    if not found:
+        return line("no segment")
+    return Grid(
+        _SEGMENTS,
+        map(_segment_row, found),
+        right=("partition", "level", "records", "bytes"),
+        spare=("times", "gaps"),
+        below=("object",),
+    )
+
+
+def _segment_row(each: Segment) -> tuple[str, ...]:
+    times = ""
+    if each.min_time is not None and each.max_time is not None:
+        times = f"{readable(each.min_time)} to {readable(each.max_time)}"
+    return (
+        each.topic,
+        str(each.partition),
+        str(each.level),
+        f"{each.start} to {each.end - 1}",
+        count(each.records),
+        size(each.raw_bytes),
+        gaps_text(each.gaps),
+        times,
+        each.place.key if each.place is not None else "-",
+    )
+
+
+def segment_data(each: Segment) -> dict[str, Any]:
+    """Return a segment for programs."""
+    data = asdict(each)
+    digest = each.digest
+    data["digest"] = {
+        "records": digest.records,
+        "unordered": f"{digest.unordered:016x}",
+        "ordered": f"{digest.ordered:016x}",
+    }
+    data["format"] = str(each.format)
+    return data
+
+
+def look_picture(found: Sequence[SegmentLook]) -> RenderableType:
+    """Return the segments of an object with what it says of them, for people."""
+    lines: list[RenderableType] = [segments_picture([each.segment for each in found])]
+    for each in found:
+        lines.append("")
+        lines.append(line(f"digest {each.segment.digest.ordered:016x}; the object says"
+                          f" {'the same' if each.equal else 'something else'}"))  # fmt: skip
+        if each.footer is None:
+            continue
+        lines += [
+            line(
+                f"  part {part.first} to {part.last}: {count(part.records)} records,"
+                f" {size(part.size)} at byte {count(part.at)}"
+            )
+            for part in each.footer.parts
+        ]
+        lines += [line(f"  gap {gap.first} to {gap.end - 1}: {gap.kind}")
+                  for gap in [*each.footer.gaps][:_GAPS]]  # fmt: skip
+    return Group(*lines)
+
+
+_GAPS = 20
+"""Most gaps of a segment that are shown."""

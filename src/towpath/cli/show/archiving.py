@@ -1,0 +1,104 @@
+"""What the run of an archive shows while it goes on: a picture on a terminal, otherwise a log."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import time
+from typing import TYPE_CHECKING
+
+from rich.console import Console, RenderableType
+from rich.live import Live
+from rich.text import Text
+
+from towpath.metrics import log
+from towpath.model.amounts import span
+
+if TYPE_CHECKING:
+    from towpath.archive.progress import ArchiveProgress
+    from towpath.cli.show.archive_run import ArchivePace
+
+_A_SECOND = 2
+_LINE_EVERY = 300.0
+_STOPPING = "stopping; Ctrl-C again ends at once"
+
+
+class ArchiveDisplay:
+    """Shows the progress of a run on stderr.
+
+    Args:
+        archive: The name of the archive.
+        logs: How to log; `None` shows a picture if there is a terminal.
+        stop: Is set when the user asks to stop.
+    """
+
+    def __init__(self, archive: str, logs: log.LogWanted | None, stop: threading.Event) -> None:
+        self._archive, self._logs, self._stop = archive, logs, stop
+        self._began = time.monotonic()
+        self._progress: ArchiveProgress | None = None
+        self._pace: ArchivePace | None = None
+        self._live: Live | None = None
+        self._said, self._phase, self._told = time.monotonic(), "", frozenset[str]()
+
+    def __enter__(self) -> ArchiveDisplay:
+        if self._logs is None and sys.stderr.isatty():
+            # `sys.stderr` is another one while Spark starts, and closed afterwards.
+            self._file = os.fdopen(os.dup(sys.stderr.fileno()), "w", encoding="utf-8")
+            self._console = Console(file=self._file, highlight=False, markup=False)
+            self._live = Live(
+                console=self._console,
+                get_renderable=self._draw,
+                refresh_per_second=_A_SECOND,
+                redirect_stdout=False,
+                redirect_stderr=False,
+            )
+            self._live.start(refresh=True)
+        else:
+            log.begin(self._logs or log.LogWanted())
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._live is not None:
+            self._live.stop()
+            self._file.close()
+
+    def show(self, progress: ArchiveProgress) -> None:
+        """Show the present progress."""
+        if self._live is None:
+            self._log(progress)
+            return
+        from towpath.cli.show.archive_run import ArchivePace  # noqa: PLC0415  # it loads what archives need
+
+        self._pace = self._pace or ArchivePace()
+        self._pace.look(progress.rows, progress.lag)
+        self._progress = progress
+
+    def _draw(self) -> RenderableType:
+        age = time.monotonic() - self._began
+        if self._progress is None or self._pace is None:
+            return Text(f"{self._archive}  {span(age)}  starting")
+        from towpath.cli.show.archive_run import run_picture  # noqa: PLC0415  # as above
+
+        name = f"{_STOPPING}\n{self._archive}" if self._stop.is_set() else self._archive
+        return run_picture(name, self._progress, self._pace, age, self._console.height)
+
+    def _log(self, progress: ArchiveProgress) -> None:
+        if progress.phase != self._phase:
+            self._phase = progress.phase
+            log.event("run.phase", self._archive, "", {"phase": self._phase}, trouble=False)
+        told = frozenset(progress.left_out)
+        for text in sorted(told - self._told):
+            log.event("archive.left_out", self._archive, "", {"why": text}, trouble=True)
+        self._told = told
+        now = time.monotonic()
+        if now - self._said > _LINE_EVERY:
+            self._said = now
+            facts = {
+                "version": progress.version,
+                "records": sum(row.records for row in progress.rows),
+                "bytes": sum(row.bytes for row in progress.rows),
+                "lag": progress.lag,
+                "exposed_seconds": round(progress.exposed, 1),
+            }
+            log.event("run.progress", self._archive, "", facts, trouble=False)

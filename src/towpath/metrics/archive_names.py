@@ -1,0 +1,130 @@
+"""Every metric of the run of an archive. Those of a link's run are in `metrics/names.py`.
+
+The first four are what kafka-replicator calls the same facts: its `egress.R.T.P.messages.written`
+is `egress_messages_written_total` with the labels region, topic and partition here.
+"""
+
+from __future__ import annotations
+
+from towpath.metrics.names import Metric, counter, gauge
+
+_THEIRS = ("region", "topic", "partition")
+_PLACE = ("topic", "partition")
+
+MESSAGES_CONSUMED = counter(
+    "egress_messages_consumed_total",
+    "records",
+    "Records that were read from the source by this run.",
+    labels=_THEIRS,
+)
+MESSAGES_WRITTEN = counter(
+    "egress_messages_written_total",
+    "records",
+    "Those of them that are in the archive.",
+    labels=_THEIRS,
+)
+MESSAGES_REWINDED = counter(
+    "egress_messages_rewinded_total",
+    "records",
+    "Those of them that are not, as another writer was faster.",
+    labels=_THEIRS,
+)
+SEGMENTS_WRITTEN = counter(
+    "egress_segments_written_total",
+    "segments",
+    "Segments that this run has added to the archive.",
+    labels=_THEIRS,
+)
+ARCHIVE_INFO = gauge(
+    "towpath_archive_info",
+    "1",
+    "Always 1; the labels tell the version of Towpath, the archive and its region.",
+    labels=("version", "archive", "region"),
+)
+ARCHIVED_TO = gauge(
+    "towpath_archived_to",
+    "offsets",
+    "The offset up to which the partition is archived, exclusive.",
+    labels=_PLACE,
+)
+STABLE_END = gauge(
+    "towpath_archive_stable_end",
+    "offsets",
+    "The last stable offset of the partition at the source.",
+    labels=_PLACE,
+)
+ARCHIVE_LAG = gauge(
+    "towpath_archive_lag_offsets",
+    "offsets",
+    "How many offsets at the source are not archived.",
+    labels=_PLACE,
+)
+ARCHIVE_LAG_BYTES = gauge(
+    "towpath_archive_lag_bytes",
+    "bytes",
+    "How many bytes these may be, by what was archived before.",
+    labels=_PLACE,
+)
+EXPOSED = gauge(
+    "towpath_archive_rpo_seconds",
+    "seconds",
+    "For how long the oldest offset that is not archived may have waited: what a disaster at the"
+    " source would take now. Up to `segments.max_age` is as the file asks.",
+    labels=_PLACE,
+)
+ARCHIVE_GAPS = gauge(
+    "towpath_archive_gap_offsets",
+    "offsets",
+    "Offsets of the archive without a record, by kind. Only `retention` and `lost` mean that"
+    " records are missing.",
+    labels=(*_PLACE, "kind"),
+)
+ARCHIVE_PARTITIONS = gauge(
+    "towpath_archive_partitions", "partitions", "Partitions by state.", labels=("state",)
+)
+ARCHIVE_VERSION = gauge(
+    "towpath_archive_version", "versions", "The newest version of the commit log."
+)
+LAST_COMMIT = gauge(
+    "towpath_archive_last_commit_timestamp_seconds",
+    "seconds since 1970",
+    "When the commit log got its newest entry, a heartbeat if nothing else.",
+)
+CYCLES = counter("towpath_archive_cycles_total", "cycles", "Cycles that have ended.")
+CYCLES_FAILED = counter(
+    "towpath_archive_cycles_failed_total",
+    "cycles",
+    "Those of them that failed as a whole, by the code of the error.",
+    labels=("reason",),
+)
+ARCHIVE_THROTTLED = counter(
+    "towpath_archive_throttled_seconds_total",
+    "seconds",
+    "Seconds for which brokers of the source throttled the run.",
+)
+ARCHIVE_TROUBLE = gauge(
+    "towpath_archive_trouble",
+    "1",
+    "1 while the run as a whole is in trouble, such as with a store that is away; else 0.",
+)
+
+ALL: tuple[Metric, ...] = (
+    MESSAGES_CONSUMED,
+    MESSAGES_WRITTEN,
+    MESSAGES_REWINDED,
+    SEGMENTS_WRITTEN,
+    ARCHIVE_INFO,
+    ARCHIVED_TO,
+    STABLE_END,
+    ARCHIVE_LAG,
+    ARCHIVE_LAG_BYTES,
+    EXPOSED,
+    ARCHIVE_GAPS,
+    ARCHIVE_PARTITIONS,
+    ARCHIVE_VERSION,
+    LAST_COMMIT,
+    CYCLES,
+    CYCLES_FAILED,
+    ARCHIVE_THROTTLED,
+    ARCHIVE_TROUBLE,
+)
