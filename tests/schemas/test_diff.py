@@ -15,7 +15,7 @@ from towpath.model.schemas import (
     SubjectName,
 )
 from towpath.schemas.diff import diff
-from towpath.schemas.observed import ObservedSchemas
+from towpath.schemas.observed import ObservedSchemas, SeenVersion
 from towpath.schemas.steps import RegisterSchemas, RestoreSubject, SetSubjectConfig, WantedVersion
 
 A, B = SubjectName("a"), SubjectName("b")
@@ -49,6 +49,34 @@ def test_what_is_there_and_differs_is_named_and_left_alone() -> None:
         (problem,) = found.problems
         assert problem.about == "a"
         assert f"version 1 has {what} (a)" in problem.text
+
+
+def referring(text: str, type_: str, *references: tuple[str, int]) -> SeenVersion:
+    return one(7, Schema(text, type_).body, *references)
+
+
+@pytest.mark.parametrize(
+    ("other", "what"),
+    [
+        (referring('{"type":"long"}', "AVRO", ("a", 1)), "another schema"),
+        (referring('{"type":"int"}', "JSON", ("a", 1)), "another schema"),
+        (referring('{"type":"int"}', "AVRO"), "other references"),
+        (referring('{"type":"int"}', "AVRO", ("a", 2)), "other references"),
+        (referring('{"type":"int"}', "AVRO", ("b", 1)), "other references"),
+    ],
+)
+def test_schemas_of_another_text_type_or_reference_differ(other: SeenVersion, what: str) -> None:
+    held = {A: {1: one(1), 2: one(2)}, B: {1: one(3)}}
+    name = SubjectName("c")
+    ours = {**held, name: {1: referring('{"type":"int"}', "AVRO", ("a", 1))}}
+    blanks = {**held, name: {1: referring('{ "type" : "int" }', "AVRO", ("a", 1))}}
+    same = compared(ours, blanks)
+    assert (same.problems, same.steps) == ([], [])
+    found = compared(ours, {**held, name: {1: other}})
+    assert found.steps == []
+    (problem,) = found.problems
+    assert problem.about == "c"
+    assert f"version 1 has {what} on the target" in problem.text
 
 
 def test_an_id_that_another_schema_has_is_refused_before_anything_is_written() -> None:
@@ -99,6 +127,19 @@ def test_only_what_the_source_has_set_is_set_on_the_target() -> None:
     assert compared(both, both, seen=seen).steps == [
         SetSubjectConfig("b", None, "FULL", normalize=True, had="")
     ]
+
+
+def test_an_alias_stays_at_the_source_and_is_named() -> None:
+    of_a = SubjectConfig(compatibility="FULL", more='{"alias": "orders"}')
+    both = {A: {1: one(1)}}
+    found = compared(both, both, seen={"source_configs": {A: of_a}})
+    assert [step.compatibility for step in found.steps if isinstance(step, SetSubjectConfig)] == [
+        "FULL"
+    ]
+    (note,) = found.notes
+    assert str(note) == (
+        "a: its alias orders stays at the source; set it on the target after the cutover"
+    )
 
 
 BEGUN = RegisterSchemas("a", "a", (WantedVersion(1, SchemaId(1), "1"),), 0, (), 0, None, None, True)

@@ -60,6 +60,22 @@ def test_the_latest_versions_with_what_they_refer_to(new_registry: NewRegistry) 
     assert theirs.schemas().items() <= ours.schemas().items()
 
 
+@pytest.mark.parametrize("rename", ["{subject}", "eu.{subject}"])
+def test_references_follow_where_only_the_latest_gets_another_number(
+    new_registry: NewRegistry, rename: str
+) -> None:
+    ours, theirs = new_registry(), new_registry()
+    fill(ours)
+    with between(ours.url, theirs.url, versions="latest", ids="translate", rename=rename) as link:
+        link.sync()
+        assert (link.failed, link.look().steps, link.look().problems) == ({}, (), ())
+    address, person = (rename.replace("{subject}", name) for name in ("address", "person"))
+    # The second version at the source is the first one on the target.
+    assert ours.version("person")["references"] == refers(("Address", "address", 2))
+    assert theirs.version(person)["references"] == refers(("Address", address, 1))
+    assert theirs.version(address)["version"] == 1
+
+
 def test_a_schema_under_several_ids_keeps_all_of_them(new_registry: NewRegistry) -> None:
     ours, theirs = new_registry(), new_registry()
     ours.ask("PUT", "/mode", {"mode": "IMPORT"})

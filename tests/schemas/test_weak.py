@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from tests.support.registry import LocalRegistry, record
+from tests.support.registry import LocalRegistry, record, refers
 from tests.support.registry_proxy import Body, Changed, RegistryProxy
 from tests.support.schema_worlds import Bringing, between, fill
 from towpath.model.errors import SchemaHeldBackError, SchemaNotKeptError
@@ -217,3 +218,96 @@ def test_one_subject_that_fails_stops_only_what_refers_to_it(
         link.sync()
         assert link.failed == {}
     assert theirs.schemas() == ours.schemas()
+
+
+@pytest.mark.parametrize("more", [{}, {"include": ["order"]}])
+def test_import_is_set_once_for_each_subject_before_all_versions_and_taken_back_behind_them(
+    new_registry: NewRegistry, new_proxy: NewProxy, more: dict[str, Any]
+) -> None:
+    """Also for subjects that come along only because others refer to them."""
+    ours, theirs = new_registry(), new_registry()
+    fill(ours)
+    ours.register("address", record("Address", "zip", "city", "street"))
+    of = refers(("Address", "address", 3))
+    ours.register("shop", record("Shop", of={"at": "Address"}), references=of)
+    if not more:
+        theirs.ask("PUT", "/mode/shop", {"mode": "IMPORT"})
+    done: list[tuple[str, str]] = []
+
+    def watch(method: str, path: str, body: Body) -> Changed:
+        parts = path.partition("?")[0].split("/")
+        if method != "GET" and parts[1] in {"mode", "subjects"}:
+            done.append((parts[2], f"{method} {parts[1]}"))
+        return body
+
+    with between(ours.url, new_proxy(theirs.url, watch).url, **more) as link:
+        link.sync()
+        assert (link.failed, link.look().steps) == ({}, ())
+    of_subject = {name: [what for each, what in done if each == name] for name, _ in done}
+    posts = {"address": 3, "person": 1, "order": 1}
+    if not more:
+        assert of_subject.pop("shop") == ["POST subjects"], "it was in IMPORT already, and stays so"
+        assert theirs.mode("shop") == "IMPORT"
+    assert of_subject.keys() == posts.keys()
+    for name, number in posts.items():
+        assert of_subject[name] == ["PUT mode", *["POST subjects"] * number, "DELETE mode"], name
+        assert theirs.mode(name) is None
+
+
+def test_a_subject_with_versions_goes_into_import_by_force(
+    new_registry: NewRegistry, new_proxy: NewProxy
+) -> None:
+    ours, theirs = new_registry(), new_registry()
+    fill(ours)
+    with between(ours.url, theirs.url, include=["address"]) as link:
+        link.sync()
+    ours.register("address", record("Address", "zip", "city", "street"))
+
+    def careful(method: str, path: str, body: Body) -> Changed:
+        if method == "PUT" and path.startswith("/mode/address") and "force=true" not in path:
+            return 422, {"error_code": 42205, "message": "Cannot import: found existing subjects"}
+        return body
+
+    with between(ours.url, new_proxy(theirs.url, careful).url) as link:
+        link.sync()
+        assert (link.failed, link.look().steps) == ({}, ())
+    assert theirs.schemas() == ours.schemas()
+    assert theirs.mode("address") is None
+
+
+@pytest.mark.parametrize("ids", ["keep", "translate"])
+@pytest.mark.parametrize("again", [None, 422, 409])
+def test_a_registration_whose_answer_is_lost_is_done_all_the_same(
+    new_registry: NewRegistry, new_proxy: NewProxy, ids: str, again: int | None
+) -> None:
+    """Some registries refuse an id that they have taken just before, with the same schema."""
+    ours, theirs = new_registry(), new_registry()
+    fill(ours)
+    theirs.register("first", record("First", "x"))
+    ours.ask("PUT", "/mode?force=true", {"mode": "IMPORT"})
+    ours.register("late", record("Late", "x"), id=50, version=1)
+    ours.ask("PUT", "/mode?force=true", {"mode": "READWRITE"})
+    lost: set[str] = set()
+
+    def lose(method: str, path: str, body: Body) -> Changed:
+        if method != "POST" or not path.partition("?")[0].endswith("/versions") or body is None:
+            return body
+        if path not in lost:
+            lost.add(path)
+            theirs.answer(method, path, body)
+            return 503, {"message": "the answer is lost"}
+        return body if again is None else (again, {"error_code": again, "message": "taken"})
+
+    source = {"url": ours.url}
+    target = {"url": new_proxy(theirs.url, lose).url, "timeout": "3s"}
+    more = {"ids": ids, "include": ["late"]}
+    with Bringing({"source": source, "target": target, **more}) as link:
+        for _ in range(2):
+            link.sync()
+        assert link.failed == {}
+        found = link.look()
+        assert (found.steps, found.problems) == ((), ())
+    assert theirs.version("late")["schema"] == ours.version("late")["schema"]
+    assert theirs.ask("GET", "/subjects/late/versions") == [1]
+    assert (theirs.version("late")["id"] == 50) == (ids == "keep")
+    assert theirs.mode("late") is None

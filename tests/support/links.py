@@ -77,6 +77,7 @@ class Link:
     target: LocalCluster
     name: str
     programs: list[Running] = field(default_factory=list)
+    rename: str = "{topic}"
     records: str = "{start: earliest}"
     run: str = "{discover: 500ms}"
     groups: str = ""
@@ -98,7 +99,7 @@ class Link:
             f"source: {self._side(self.source)}\n"
             f"target: {self._side(self.target)}\n"
             f"link: {self.name}\n"
-            f"topics: {{include: ['{self.name}.*']}}\n"
+            f"topics: {{include: ['{self.name}.*'], rename: '{self.rename}'}}\n"
             f"records: {self.records}\n"
             f"run: {self.run}\n"
             + (f"groups: {self.groups}\n" if self.groups else "")

@@ -427,6 +427,26 @@ def test_headers_of_redpandas_migrator() -> None:
     ]
 
 
+@pytest.mark.parametrize("chain", [False, True])
+def test_records_go_round_a_ring_of_clusters_once(chain: bool) -> None:
+    """Each link drops what comes from its target; the first cluster, or all of them, is named."""
+    ring = ["a", "b", "c", "d"]
+    content = HeaderContent.CHAIN if chain else HeaderContent.REDPANDA_PROVENANCE
+    change = RecordChange(
+        drop=(DropRule(name="home", provenance="p"),),
+        headers=(AddedHeader(name="p", content=content),),
+    )
+    records = [*numbered([Record(None, b"%d" % n) for n in range(3)])]
+    for here, home in zip(ring, [*ring[1:], ring[0]], strict=True):
+        assert len(records) == 3, here
+        origin = replace(ORIGIN, source_cluster=ClusterId(here), target_cluster=ClusterId(home))
+        found = Changer(change=change, origin=origin).apply(opened_of([batch(tuple(records))]))
+        records = read(found.opened)
+        named = "a,b,c,d".partition(home)[0].strip(",") if chain else "a"
+        assert {record.headers for record in records} <= {((b"p", named.encode()),)}
+    assert records == [], "nothing comes home"
+
+
 def test_many_unknown_ids_are_named_a_few_at_a_time() -> None:
     some = [Record(None, b"\0" + number.to_bytes(4, "big")) for number in range(1, 500)]
     changer = Changer(change=RecordChange(ids=IdChange()), origin=ORIGIN)
