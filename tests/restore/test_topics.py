@@ -14,9 +14,12 @@ from towpath.ledger.link import OpenTarget, open_target
 from towpath.model.nouns import ClusterId, LinkName, SourceOffset, TopicId, TopicName
 from towpath.plan.subject import Difference, SubjectContext
 from towpath.restore.applying import apply, release
+from towpath.restore.holding import ANY
 from towpath.restore.model import RestorePart, RestoreScope, RestoreTopic
 from towpath.restore.topics import TopicRestorer
+from towpath.segments.model import PartitionId
 from towpath.topics.configs import TIMESTAMP_TYPE
+from towpath.topics.observe import look_at_target
 from towpath.topics.observed import Topic
 from towpath.topics.steps import CreateTopic, SetConfigs, TopicStep
 
@@ -32,7 +35,8 @@ OWN = {
 
 def scope(name: str, own: Mapping[str, str], partitions: int = 2) -> RestoreScope:
     topic = Topic(TopicName(name), TopicId("archived"), partitions, 1, own, own)
-    part = RestorePart(partition=0, start=SourceOffset(0), end=SourceOffset(1))
+    part_id = PartitionId(ClusterId("gone"), topic.id, 0)
+    part = RestorePart(id=part_id, start=SourceOffset(0), end=SourceOffset(1))
     made = RestoreTopic(topic=topic, cluster=ClusterId("gone"), target=topic.name, parts=(part,))
     return RestoreScope(region="eu", version=1, at=0, topics={topic.name: made})
 
@@ -140,3 +144,16 @@ def test_a_topic_with_records_is_left_alone(target: LocalCluster, new_name: NewN
         [problem] = found.problems
         assert problem.about == name
         assert "has records (partition 1, offsets 0 to 2); delete it there" in problem.text
+
+
+def test_a_cluster_without_any_topic_says_what_can_be_held_back(
+    target: LocalCluster, new_name: NewName
+) -> None:
+    """A new cluster, as after a disaster, shows no topic whose configs could be listed."""
+    name = TopicName(new_name("orders"))
+    wanted, rules = scope(name, {}), RestoreConfig().topics
+    topics = tuple(each.topic for each in wanted.topics.values())
+    with restorer(target, wanted) as one:
+        where = one.to.where
+        seen = look_at_target(one.to.target, {}, topics, {name: name}, rules, where, ANY)
+    assert seen.known == ANY.keys()

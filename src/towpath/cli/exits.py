@@ -16,6 +16,7 @@ from towpath.dev.errors import DevError
 from towpath.mm2.beginnings import MirrorMakerRunsError
 from towpath.model import errors
 from towpath.plan.model import TopicsTakenError
+from towpath.segments.ingress.supply import WithheldError
 
 _INTRODUCTION = """\
 # Exit codes
@@ -54,6 +55,9 @@ _COMMANDS = """\
 | `checkpoints` | each group stands at its checkpoints | a group was left, or its answer was lost |
 | `import` | the files, or the positions, are written | something has no equal, or was left |
 | `cutover` | the clients can be moved | leave the clients where they are |
+| `restore plan` | everything can be restored | something would be left out |
+| `restore run` | all is restored | it was stopped, or something is left out or lost |
+| `restore status` | all is restored | it is not, or something is lost |
 | `groups ls` | all groups are shown | some could not be looked at |
 | `groups status` | nothing is in trouble | a position cannot be brought over |
 | `groups translate` | every answer is exact | an answer is not, or a partition is not mirrored |
@@ -69,9 +73,9 @@ While the source cannot be asked, `status` shows what the ledger knows, and ends
 
 SIGINT (Ctrl-C), SIGTERM and SIGHUP end every command in good order.
 
-- `run`, `verify`, `repair`, `cutover` and the steps of `apply` end at a safe point, within seconds,
-  with the exit code of what was done until then (0 or 3). A second SIGINT or SIGTERM ends them at
-  once. Nothing is lost then either: the next command goes on from the ledger.
+- `run`, `restore run`, `verify`, `repair`, `cutover` and the steps of `apply` end at a safe point,
+  within seconds, with the exit code of what was done until then (0 or 3). A second SIGINT or
+  SIGTERM ends them at once. Nothing is lost then either: the next command goes on from the ledger.
 - Any other command ends at once. So does `apply` while it still makes its plan.
 - SIGHUP is never the second signal. After it, nothing more is written to a terminal.
 - `nohup towpath run link.yaml` ignores SIGHUP.
@@ -125,6 +129,7 @@ def kinds() -> dict[str, int]:
         UnresolvedError,
         TopicsTakenError,
         MirrorMakerRunsError,
+        WithheldError,
         DevError,
         *DevError.__subclasses__(),
     ]

@@ -44,6 +44,7 @@ COMMANDS = {
     "restart": "Copy source topics that were deleted and created again.",
     "archive": "Keep topics in a store, from where they can be brought back.",
     "cutover": "End a migration: copy the rest, sync all else, and prove equality.",
+    "restore": "Bring archived topics back into a cluster.",
     "checkpoints": "Apply the checkpoints of MirrorMaker 2 to consumer groups.",
     "import": "Make files of ours from those of other tools.",
     "pack": "Make an archive of Towpath for Spark workers without it.",
@@ -54,7 +55,7 @@ COMMANDS = {
 
 _MODULES = {"import": "importing"}
 """Modules of commands whose name Python has for itself."""
-_SLOW = {"run", "cutover", "verify"}
+_SLOW = {"run", "cutover", "verify", "restore"}
 """Commands that import for a second or more before they can show anything."""
 _COLLECT = 50_000, 20, 100
 """Python's default looks for cycles after every 700 new objects. A link of 20,000 partitions makes

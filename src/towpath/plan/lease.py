@@ -223,18 +223,20 @@ def last_lease(ledger: Ledger, link: LinkName) -> LinkLease | None:
     return last_signs(ledger, link)[1]
 
 
-def last_signs(ledger: Ledger, link: LinkName) -> tuple[Session | None, LinkLease | None]:
+def last_signs(
+    ledger: Ledger, link: LinkName, work: str = MIRROR
+) -> tuple[Session | None, LinkLease | None]:
     """Return the last signs of life of a run of a link, and of a holder of its lease.
 
-    Both are those that were added since the last call of this ledger.
+    Both are of one kind of work, and were added since the last call of this ledger.
 
     Raises:
         ClusterError: The ledger cannot be asked.
     """
     kinds = {Session.kind, LinkLease.kind}
     found = ledger.read(SESSIONS, wanted=lambda key: key.kind in kinds and key.link == link)
-    runs = [each for each in found if isinstance(each, Session) and each.work == MIRROR]
-    leases = [each for each in found if isinstance(each, LinkLease) and each.work == MIRROR]
+    runs = [each for each in found if isinstance(each, Session) and each.work == work]
+    leases = [each for each in found if isinstance(each, LinkLease) and each.work == work]
     return runs[-1] if runs else None, leases[-1] if leases else None
 
 

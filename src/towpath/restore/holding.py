@@ -29,6 +29,14 @@ _LEAST_BYTES, _GROWTH = 16 << 20, 4
 """A record may take more bytes than in the batch that a producer had compressed."""
 _REQUEST = 1 << 20
 """Bytes of a request beside its largest batch, far more than it takes."""
+ANY: Mapping[str, str] = {
+    POLICY: _DELETE,
+    TIMESTAMP_TYPE: _CREATE_TIME,
+    MOST_BYTES: str(_LEAST_BYTES),
+    **dict.fromkeys(RETENTIONS, UNLIMITED),
+    **dict.fromkeys(TIME_LIMITS, _ANY_TIME),
+}
+"""All configs that can be held back, to ask a target without any topic whether it knows them."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from towpath.model.findings import Note, Problem
 from towpath.model.nouns import ClusterId, SourceOffset, TopicName, TopicPartition
+from towpath.segments.model import PartitionId
 from towpath.topics.observed import Topic
 
 
@@ -15,17 +16,16 @@ class RestorePart:
     """One archived partition.
 
     Attributes:
-        partition: Its number.
+        id: Its identity in the archive.
         start: The first offset to restore.
         end: The offset behind the last one.
         records: Number of records.
         bytes: Bytes of keys, values and headers plus 16 for each record.
         oldest: The lowest timestamp, in ms; `None` where no record has one.
         newest: The highest timestamp, likewise.
-        expired: Number of records in segments that are older than the archived retention.
     """
 
-    partition: int
+    id: PartitionId
     start: SourceOffset
     end: SourceOffset
     records: int = 0
@@ -43,17 +43,19 @@ class RestoreTopic:
         cluster: The cluster that it was archived from.
         target: Its name on the target.
         parts: Its partitions.
+        described: Whether the archive has a description of it: configs, and number of partitions.
     """
 
     topic: Topic
     cluster: ClusterId
     target: TopicName
     parts: tuple[RestorePart, ...]
+    described: bool = True
 
     @property
-    def ends(self) -> dict[TopicPartition, SourceOffset]:
-        """Where each archived partition ends."""
-        return {TopicPartition(self.topic.name, each.partition): each.end for each in self.parts}
+    def by_partition(self) -> dict[TopicPartition, RestorePart]:
+        """What is archived of each partition."""
+        return {TopicPartition(self.topic.name, each.id.partition): each for each in self.parts}
 
     @property
     def records(self) -> int:

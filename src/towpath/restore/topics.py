@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from towpath.config import ConfigRules, RestoreConfig, RestoredRetention
+from towpath.config import ConfigRules, Replicas, RestoreConfig, RestoredRetention
 from towpath.ledger.link import OpenTarget
 from towpath.model.errors import StepOutdatedError
 from towpath.model.findings import Cause, Note, Problem
 from towpath.model.nouns import TopicId, TopicName, TopicPartition
 from towpath.model.outcome import Changed
 from towpath.plan.subject import CheckedSteps, Difference, SettledStep, SubjectContext
-from towpath.restore.holding import held
+from towpath.restore.holding import ANY, held
 from towpath.restore.model import RestoreScope, RestoreTopic
 from towpath.topics.apply import apply_all, present, settled
 from towpath.topics.configs import RETENTIONS, TIMESTAMP_TYPE, WantedConfigs, stamps_itself, wanted
@@ -73,7 +73,7 @@ class TopicRestorer:
         ours = ours_of(self.to.books, ids)
         archived = tuple(each.topic for each in self.scope.topics.values())
         names = {name: each.target for name, each in self.scope.topics.items()}
-        seen = look_at_target(target, there, archived, names, self.rules.topics, where)
+        seen = look_at_target(target, there, archived, names, self.rules.topics, where, ANY)
         existing = {names[each.name]: each.name for each in archived if names[each.name] in ids}
         waits = {
             name: tuple(waiting)
@@ -193,7 +193,10 @@ class TopicRestorer:
     def _create(
         self, topic: RestoreTopic, seen: ObservedTopics
     ) -> tuple[list[TopicStep], list[str]]:
-        given, notes = replicas(topic.topic, seen, self.rules.topics)
+        rules = self.rules.topics
+        if not topic.described and rules.replication_factor is Replicas.SOURCE:
+            rules = rules.model_copy(update={"replication_factor": Replicas.BROKER_DEFAULT})
+        given, notes = replicas(topic.topic, seen, rules)
         known = seen.default_replicas if given < 0 else given
         asked = self._wanted(topic, seen, known)
         back = held(asked.values, seen.defaults, seen)

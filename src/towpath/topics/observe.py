@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import replace
+from types import MappingProxyType
 
 from towpath.cluster.admin import Admin
 from towpath.cluster.metadata import ConfigEntry, TopicInfo, non_default
@@ -107,6 +108,7 @@ def look_at_target(
     names: Mapping[TopicName, TopicName],
     rules: TopicsConfig,
     where: ClusterConfig,
+    further: Mapping[str, str] = MappingProxyType({}),
 ) -> ObservedTopics:
     """Observe the topics on the target of some topics, and what it would do with new ones.
 
@@ -117,6 +119,7 @@ def look_at_target(
         names: The name of each of them on the target.
         rules: What the file says of them.
         where: The target's configuration.
+        further: Configs that new topics may get besides.
 
     Raises:
         ClusterError: The target cannot be asked at all.
@@ -127,7 +130,7 @@ def look_at_target(
     configs = target.configs.describe(found.keys() - hidden)
     others = sorted(n for n, info in everything.items() if not info.error and n not in found)
     told = configs or target.configs.describe(others[:_ENOUGH])
-    asked = _asked_for(topics, rules)
+    asked = {**_asked_for(topics, rules), **further}
     known = keys(told) or accepted(target, [names[topic.name] for topic in topics[:1]], asked)
     fresh = [mirror for topic in topics if (mirror := names[topic.name]) not in everything]
     given, notes = ask_defaults(target)

@@ -1,0 +1,145 @@
+"""`towpath restore`: bring archived topics back into a cluster."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from towpath.cli.options import (
+    ArchiveFile,
+    LogFormatOption,
+    LogLevelOption,
+    MasterOption,
+    PackagesOption,
+    ReportOption,
+    SlicesOption,
+    checked_packages,
+    logs_wanted,
+    require_master,
+    require_writable,
+    write_report,
+)
+from towpath.cli.show.output import Form, FormOption, Output, OutputOption, show
+from towpath.cli.signals import stopping
+from towpath.config import load_archive
+from towpath.config.times import parse_time
+from towpath.engine.starting import Starting
+from towpath.model.errors import ConfigError, ConfigProblem
+from towpath.model.foreign import foreign
+from towpath.restore import RESTORING
+from towpath.restore.scope import AsOf
+from towpath.restore.task import RestoreTask
+
+LEFT_OUT = 3
+restore = typer.Typer(
+    help="Bring archived topics back into a cluster.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+AtOption = Annotated[
+    str | None,
+    typer.Option(
+        "--at",
+        metavar="TIME",
+        help="Restore what was archived at this time, such as 2025-01-31T08:00:00Z.",
+    ),
+]
+VersionOption = Annotated[
+    int | None, typer.Option("--version", min=1, help="Restore this version of the archive.")
+]
+
+
+@restore.command()
+def plan(
+    file: ArchiveFile,
+    *,
+    at: AtOption = None,
+    version: VersionOption = None,
+    output: FormOption = Form.TEXT,
+) -> int:
+    """Show what would be restored, and everything that would stop it."""
+    del output  # `show` reads it from the arguments
+    task = _task(file, at, version)
+    from towpath.cli.show.restore import as_markdown, plan_picture  # noqa: PLC0415
+    from towpath.ledger.link import open_target  # noqa: PLC0415
+    from towpath.restore.plan import plan_restore  # noqa: PLC0415
+    from towpath.restore.scope import open_archive  # noqa: PLC0415
+    from towpath.store import Store  # noqa: PLC0415
+
+    with Store(task.store) as store, open_target(task.name, task.target) as to:
+        made = plan_restore(task, to, open_archive(store, task.region, task.as_of))
+    show(plan_picture(made), made.as_data(), as_markdown(made))
+    return made.plan.exit_code
+
+
+@restore.command()
+def run(
+    file: ArchiveFile,
+    *,
+    at: AtOption = None,
+    version: VersionOption = None,
+    report: ReportOption = None,
+    master: MasterOption = None,
+    packages_archive: PackagesOption = None,
+    parallelism: SlicesOption = None,
+    log_level: LogLevelOption = None,
+    log_format: LogFormatOption = None,
+    output: OutputOption = Output.TEXT,
+) -> int:
+    """Restore until all is there; started again, it goes on where it stood."""
+    del output  # `show` reads it from the arguments
+    require_writable(report)
+    require_master(master)
+    packages = checked_packages(master, packages_archive)
+    task = _task(file, at, version)
+    with stopping() as stop:
+        spark = Starting(
+            master,
+            f"towpath {task.name}",
+            parallelism,
+            credentials=task.holds_credentials,
+            works=RESTORING,
+            packages=packages,
+        )
+        # These imports take a second, during which Spark's JVM starts.
+        from towpath.cli.show import restore as shown  # noqa: PLC0415
+        from towpath.restore.run import run as bring_back  # noqa: PLC0415
+
+        with shown.RestoreDisplay(task.name, logs_wanted(log_level, log_format), stop) as display:
+            progress = bring_back(task, spark, stop, display.show, parallelism)
+        was_stopped = stop.is_set()
+    data = shown.report(progress, task.name, stop=was_stopped)
+    show(shown.result_picture(progress, stop=was_stopped), data)
+    write_report(report, data)
+    return 0 if progress.complete else LEFT_OUT
+
+
+@restore.command()
+def status(
+    file: ArchiveFile,
+    *,
+    at: AtOption = None,
+    version: VersionOption = None,
+    output: OutputOption = Output.TEXT,
+) -> int:
+    """Show how far a restore is, from the target's ledger."""
+    del output  # `show` reads it from the arguments
+    task = _task(file, at, version)
+    from towpath.cli.show.restore import status_picture  # noqa: PLC0415
+    from towpath.restore.status import look  # noqa: PLC0415
+
+    seen = look(task)
+    show(status_picture(seen), seen.as_data())
+    return 0 if seen.complete else LEFT_OUT
+
+
+def _task(file: ArchiveFile, at: str | None, version: int | None) -> RestoreTask:
+    if at is not None and version is not None:
+        raise ConfigError((ConfigProblem("--version", "is not used with --at; name one of them"),))
+    try:
+        time = None if at is None else parse_time(at)
+    except ValueError as error:
+        raise ConfigError((ConfigProblem("--at", foreign(error)),)) from None
+    return RestoreTask.of(load_archive(file), AsOf(version, time))

@@ -1,0 +1,242 @@
+"""A restore for people: its plan, how far it is, and what it shows while it goes on."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.live import Live
+from rich.text import Text
+
+from towpath.cli.show.grid import Grid
+from towpath.cli.show.output import console, line
+from towpath.metrics import log
+from towpath.model.amounts import count, counted, size, span
+from towpath.model.clock import readable
+from towpath.model.findings import beside
+from towpath.plan.explain import groups, remarks
+from towpath.restore.applying import SUBJECTS
+from towpath.restore.plan import RestorePlan
+from towpath.restore.progress import PartState, RestoreProgress, RestoreRow
+from towpath.restore.status import RestoreStatus
+from towpath.runbook import pointers
+
+_TOPICS = ("topic", "on the target", "partitions", "records", "bytes")
+_ROWS = ("partition", "state", "mode", "restored to", "end", "records", "why")
+_LINE_EVERY = 60.0
+_A_SECOND = 2
+_STOPPING = "stopping; Ctrl-C again ends at once"
+
+
+def plan_picture(plan: RestorePlan) -> RenderableType:
+    """Return a plan for people."""
+    scope, target = plan.scope, plan.plan.target
+    version = f"version {scope.version} of {readable(scope.at)}" if scope.version else "nothing"
+    where = f"{', '.join(target.bootstrap)}: cluster {target.id}" if target else "did not answer"
+    parts: list[RenderableType] = [
+        line(f"restore {plan.task.name}"),
+        line(f"archive {plan.task.store.url}, region {scope.region}, {version}"),
+        line(f"target  {where}"),
+        "",
+    ]
+    if scope.topics:
+        parts += [_topics(plan), ""]
+    for group in groups(plan.plan, SUBJECTS):
+        last = [name for name in group.headers[-1:] if name not in group.right]
+        grid = Grid(group.headers, group.rows, right=group.right, whole=["step"], below=last)
+        parts += [line(group.title), grid, ""]
+    return Group(*parts, *map(line, remarks(plan.plan)), line(_summary(plan)))
+
+
+def _topics(plan: RestorePlan) -> Grid:
+    rows = [
+        (name, each.target, str(len(each.parts)), count(each.records), size(each.bytes))
+        for name, each in plan.scope.topics.items()
+    ]
+    return Grid(_TOPICS, rows, right=_TOPICS[2:])
+
+
+def _summary(plan: RestorePlan) -> str:
+    fine = [each for name, each in plan.scope.topics.items() if name in plan.plan.topics]
+    records, total = sum(each.records for each in fine), sum(each.bytes for each in fine)
+    return (
+        f"{counted(len(fine), 'topic')} to restore, {count(records)} records, {size(total)};"
+        f" {counted(len(plan.plan.problems), 'problem')}"
+    )
+
+
+def as_markdown(plan: RestorePlan) -> str:
+    """Return a plan for a review."""
+    return "\n".join(_markdown(plan)) + "\n"
+
+
+def _markdown(plan: RestorePlan) -> Iterator[str]:
+    scope = plan.scope
+    yield f"# Plan of restore {plan.task.name}"
+    yield f"\nRegion {scope.region}, version {scope.version}. {_summary(plan)}.\n"
+    yield f"| {' | '.join(_TOPICS)} |\n|{'---|' * len(_TOPICS)}"
+    for name, each in scope.topics.items():
+        cells = name, each.target, str(len(each.parts)), count(each.records), size(each.bytes)
+        yield f"| {' | '.join(cells)} |"
+    for title, found in (("Notes", plan.plan.notes), ("Problems", plan.plan.problems)):
+        if found:
+            yield f"\n## {title}\n"
+            yield from (f"- {each.about}: {beside(each.about, each.text)}" for each in found)
+
+
+def status_picture(seen: RestoreStatus) -> RenderableType:
+    """Return how far a restore is, for people."""
+    parts = [line(each) for each in seen.running]
+    held = [f"{name}: held back: {', '.join(keys)}" for name, keys in seen.held.items()]
+    return Group(
+        line(f"restore {seen.task.name}: region {seen.scope.region}, version {seen.scope.version}"),
+        *parts,
+        rows_picture(seen.rows),
+        *map(line, held),
+        line(states(seen.rows)),
+    )
+
+
+def rows_picture(rows: Iterable[RestoreRow], most: int | None = None) -> RenderableType:
+    """Return a table of partitions, those in trouble first."""
+    ordered = sorted(rows, key=lambda row: (_RANK[row.state], row.tp))
+    shown = ordered[:most]
+    told = [line(each) for each in pointers([code for row in shown for code in row.codes])]
+    if len(shown) < len(ordered):
+        told.append(line(f"… and {counted(len(ordered) - len(shown), 'more partition')}"))
+    if not shown:
+        return Group(*told)
+    grid = Grid(_ROWS, map(_cells, shown), right=_ROWS[3:6], whole=["state"], below=["why"])
+    return Group(grid, *told)
+
+
+_RANK = {state: rank for rank, state in enumerate(reversed(PartState))}
+
+
+def _cells(row: RestoreRow) -> Sequence[str]:
+    lost = [f"offsets {gap.first} to {gap.end - 1} are lost: {gap.cause}" for gap in row.gaps]
+    why = "; ".join([*([row.error] if row.error else lost), *([row.reason] if row.reason else [])])
+    numbers = count(row.at), count(row.part.end), count(row.records)
+    return (str(row.tp), str(row.state), row.mode, *numbers, why)
+
+
+def states(rows: Sequence[RestoreRow]) -> str:
+    """Return how many partitions are in which state."""
+    found = Counter(row.state for row in rows)
+    told = ", ".join(f"{found[state]} {state}" for state in PartState if found[state])
+    return f"{counted(len(rows), 'partition')}{f': {told}' if told else ''}"
+
+
+def progress_line(progress: RestoreProgress) -> str:
+    """Return the whole progress as one line."""
+    done, whole = progress.done_bytes, progress.all_bytes
+    share = f" ({done / whole:.0%})" if whole else ""
+    left = progress.seconds_left
+    eta = f", about {span(left)} left" if left is not None else ""
+    rate = f", {size(progress.rate)}/s" if progress.rate else ""
+    return f"{size(done)} of {size(whole)}{share}{rate}{eta}; {states(progress.rows)}"
+
+
+def report(progress: RestoreProgress, name: str, *, stop: bool) -> dict[str, Any]:
+    """Return the result of a restore as data."""
+    return {
+        "restore": name,
+        "seconds": round(time.monotonic() - progress.began, 1),
+        "stopped": stop,
+        "complete": progress.complete,
+        "records": sum(row.records for row in progress.rows),
+        "left_out": list(progress.left_out),
+        "trouble": progress.trouble,
+        "notes": [*progress.notes, *([progress.takeover] if progress.takeover else [])],
+        "partitions": [row.as_data() for row in progress.rows],
+    }
+
+
+def result_picture(progress: RestoreProgress, *, stop: bool) -> RenderableType:
+    """Return the result of a restore for people."""
+    how = "restored" if progress.complete else "stopped" if stop else "ended"
+    taken = span(time.monotonic() - progress.began)
+    records = sum(row.records for row in progress.rows)
+    lines = [f"{how} after {taken}: {count(records)} records; {states(progress.rows)}"]
+    lines += progress.left_out
+    lines += [f"trouble: {progress.trouble}"] if progress.trouble else []
+    lines += [progress.takeover] if progress.takeover else []
+    left = [row for row in progress.rows if not row.done or row.gaps]
+    return Group(*map(line, lines), rows_picture(left, 20))
+
+
+class RestoreDisplay:
+    """Shows the progress of a restore on stderr: a picture on a terminal, else a log.
+
+    Args:
+        name: The name of the restore.
+        logs: How to log; `None` shows a picture if there is a terminal.
+        stop: Is set when the user asks to stop.
+    """
+
+    def __init__(self, name: str, logs: log.LogWanted | None, stop: threading.Event) -> None:
+        self._name, self._stop = name, stop
+        self._progress: RestoreProgress | None = None
+        self._live: Live | None = None
+        self._logs = logs
+        self._told: tuple[str, ...] = ()
+        self._phase, self._said = "", time.monotonic()
+
+    def __enter__(self) -> RestoreDisplay:
+        if self._logs is None and sys.stderr.isatty():
+            self._live = Live(
+                console=console(stderr=True),
+                get_renderable=self._draw,
+                refresh_per_second=_A_SECOND,
+                transient=True,
+                redirect_stdout=False,
+                redirect_stderr=False,
+            )
+            self._live.start()
+        else:
+            log.begin(self._logs or log.LogWanted())
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._live is not None:
+            self._live.stop()
+
+    def show(self, progress: RestoreProgress) -> None:
+        """Show the present progress."""
+        self._progress = progress
+        if self._live is None:
+            self._log(progress)
+
+    def _draw(self) -> RenderableType:
+        progress = self._progress
+        if progress is None:
+            return Text(f"{self._name}  starting")
+        taken = span(time.monotonic() - progress.began)
+        parts: list[RenderableType] = [Text(f"{self._name}  {taken}  {progress.phase}")]
+        if progress.rows:
+            parts.append(Text(progress_line(progress)))
+        parts += [line(each) for each in (*progress.left_out, progress.trouble) if each]
+        if self._stop.is_set():
+            parts.insert(0, Text(_STOPPING, style="yellow"))
+        return Group(*parts, rows_picture(progress.rows, 12))
+
+    def _log(self, progress: RestoreProgress) -> None:
+        now = time.monotonic()
+        if progress.phase != self._phase:
+            self._phase = progress.phase
+            log.event("restore.phase", self._name, "", {"phase": self._phase}, trouble=False)
+        told = tuple(each for each in (*progress.left_out, progress.trouble) if each)
+        told += tuple(f"{row.tp}: {row.error}" for row in progress.rows if row.error)
+        for each in told:
+            if each not in self._told:
+                log.event("restore.trouble", self._name, "", {"why": each}, trouble=True)
+        self._told = told
+        if now - self._said > _LINE_EVERY and progress.rows:
+            self._said = now
+            facts = {"progress": progress_line(progress)}
+            log.event("restore.progress", self._name, "", facts, trouble=False)

@@ -1,0 +1,218 @@
+"""The plan of a restore: what is restored, what is done on the target, and what would stop it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from towpath.ledger.entries import UNCHANGED_LEVEL, LinkIdentity
+from towpath.ledger.link import OpenTarget
+from towpath.model.clock import readable
+from towpath.model.errors import ClusterError, LedgerError
+from towpath.model.findings import Cause, Note, Problem
+from towpath.model.nouns import ClusterId, Side
+from towpath.plan.build import facts_of, ledger, whole
+from towpath.plan.model import Plan
+from towpath.plan.old_target import old_target
+from towpath.plan.subject import CheckedSteps, Difference, SubjectContext
+from towpath.restore.applying import SUBJECTS
+from towpath.restore.model import RestoreScope
+from towpath.restore.preflight import of_modes, of_objects, of_retention, of_room
+from towpath.restore.progress import restored
+from towpath.restore.scope import scope_of
+from towpath.restore.task import RestoreTask
+from towpath.restore.topics import RestoreSnapshot, TopicRestorer
+from towpath.segments.log import Archive
+from towpath.topics.markers import markers
+from towpath.topics.steps import CreateTopic, TopicStep
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RestorePlan:
+    """A restore as it would go.
+
+    Attributes:
+        plan: The steps on the target, with notes and problems.
+        task: The restore.
+        scope: What it brings back.
+        restorer: Makes its topics.
+        checked: The steps as the target would accept them.
+        fill: How many offsets that compaction left empty may be filled per partition.
+    """
+
+    plan: Plan
+    task: RestoreTask
+    scope: RestoreScope
+    restorer: TopicRestorer
+    checked: CheckedSteps[TopicStep]
+    fill: int = 0
+
+    @property
+    def topics(self) -> RestoreScope:
+        """The scope with only those topics that can be restored."""
+        kept = {name: each for name, each in self.scope.topics.items() if name in self.plan.topics}
+        return replace(self.scope, topics=kept)
+
+    def as_data(self) -> dict[str, Any]:
+        """Return it as data for JSON."""
+        told = self.plan.as_data()
+        del told["source"], told["link"]
+        return {
+            "restore": self.task.name,
+            "archive": {
+                "store": self.task.store.url,
+                "region": self.scope.region,
+                "version": self.scope.version,
+                "time": readable(self.scope.at) if self.scope.at else None,
+            },
+            **told,
+            "to_restore": [
+                {
+                    "topic": name,
+                    "target": topic.target,
+                    "partitions": len(topic.parts),
+                    "records": topic.records,
+                    "bytes": topic.bytes,
+                }
+                for name, topic in self.scope.topics.items()
+            ],
+        }
+
+
+def plan_restore(task: RestoreTask, to: OpenTarget, archive: Archive) -> RestorePlan:
+    """Return the plan of a restore; nothing is changed. Errors of the target become problems.
+
+    Raises:
+        CommitLogError: The commit log of the archive is of no use.
+        StoreError: The store could not be read.
+    """
+    scope = scope_of(archive, task.rules.topics)
+    made = _Planning(task, to, archive, scope)
+    try:
+        return made.whole()
+    except ClusterError as error:
+        return made.refused(whole(error, Side.TARGET))
+
+
+class _Planning:
+    def __init__(
+        self, task: RestoreTask, to: OpenTarget, archive: Archive, scope: RestoreScope
+    ) -> None:
+        self._task, self._to, self._archive, self._scope = task, to, archive, scope
+        self._plan = Plan(
+            link=task.name, source=None, target=None, notes=scope.notes, problems=scope.problems
+        )
+
+    def refused(self, problem: Problem) -> RestorePlan:
+        """Return a plan that only says why there is none."""
+        plan = replace(self._plan, problems=(*self._plan.problems, problem))
+        return self._made(plan, CheckedSteps(()), 0)
+
+    def whole(self) -> RestorePlan:
+        """Return the plan.
+
+        Raises:
+            ClusterError: The target could not be asked.
+        """
+        task, to, target = self._task, self._to, self._to.target
+        self._plan = replace(self._plan, target=facts_of(target, task.target))
+        notes, problems = ledger(target, len(target.cluster.brokers()))
+        problems += old_target(target.cluster.api_versions())
+        if problems:
+            return self.refused(problems[0])
+        try:
+            self._look()
+        except LedgerError as error:
+            return self.refused(Problem("restore", str(error), Cause.CLUSTER))
+        restorer = TopicRestorer(to, self._scope, task.rules)
+        seen = restorer.observe()
+        done = restored(self._scope, to.books)
+        found = restorer.diff(seen, SubjectContext(caught_up=lambda: done))
+        checked = restorer.check(found.steps)
+        fill, said = markers(task.rules.offsets, task.rules.fill, target)
+        further = [*notes, *said, *self._foreseen(seen, found, fill)]
+        return self._made(_with(self._plan, found, checked, further), checked, fill)
+
+    def _look(self) -> None:
+        to = self._to
+        if to.ledger.usable():
+            to.read()
+        to.books.check_clusters(archived(self._task.region), to.target.cluster.id())
+
+    def _foreseen(
+        self, seen: RestoreSnapshot, found: Difference[TopicStep], fill: int
+    ) -> Iterator[Note | Problem]:
+        rules, scope = self._task.rules, self._scope
+        yield from of_retention(rules, scope, self._archive.then, found.steps)
+        yield from of_modes(rules, scope, fill)
+        replicas = {
+            step.source: step.replication_factor
+            if step.replication_factor > 0
+            else seen.topics.default_replicas or 1
+            for step in found.steps
+            if isinstance(step, CreateTopic)
+        }
+        yield from of_room(self._to.target, scope, replicas)
+        yield from of_objects(self._archive, scope)
+
+    def _made(self, plan: Plan, checked: CheckedSteps[TopicStep], fill: int) -> RestorePlan:
+        restorer = TopicRestorer(self._to, self._scope, self._task.rules)
+        return RestorePlan(
+            plan=plan,
+            task=self._task,
+            scope=self._scope,
+            restorer=restorer,
+            checked=checked,
+            fill=fill,
+        )
+
+
+def archived(region: str) -> ClusterId:
+    """Return what stands in the ledger for the cluster that a restore reads from."""
+    return ClusterId(f"archive:{region}")
+
+
+def identify(task: RestoreTask, to: OpenTarget) -> None:
+    """Create the ledger if it is missing, and record what the restore joins.
+
+    Raises:
+        ClusterError: The target refuses the ledger.
+        LedgerError: The ledger is of no use, or the name belongs to another restore or link.
+    """
+    to.ledger.create()
+    to.read()
+    source, target = archived(task.region), to.target.cluster.id()
+    to.books.check_clusters(source, target)
+    if to.books.identity is None:
+        from towpath import __version__  # noqa: PLC0415
+
+        to.ledger.append([LinkIdentity(task.name, source, target, UNCHANGED_LEVEL, __version__)])
+
+
+def _with(
+    plan: Plan,
+    found: Difference[TopicStep],
+    checked: CheckedSteps[TopicStep],
+    further: Iterable[Note | Problem],
+) -> Plan:
+    """Complete a plan with what the target says of its steps."""
+    kinds = SUBJECTS.kinds
+    refused = [(kinds.of(step).blamed(step), step, error) for step, error in checked.refused]
+    missing = {name for name, step, _ in refused if step.creates}
+    told = [*further]
+    problems = (
+        *plan.problems,
+        *found.problems,
+        *checked.problems,
+        *(Problem.of(error, name) for name, _, error in refused),
+        *(each for each in told if isinstance(each, Problem)),
+    )
+    topics = {name: copy for name, copy in found.topics.items() if name not in missing}
+    return replace(
+        plan,
+        topics=topics,
+        steps=kinds.ordered(checked.possible),
+        notes=(*plan.notes, *found.notes, *(each for each in told if isinstance(each, Note))),
+        problems=problems,
+    )

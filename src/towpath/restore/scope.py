@@ -1,0 +1,208 @@
+"""What a restore brings back: the topics of an archive as of a version of its log."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from towpath.config import RestoredTopics
+from towpath.model.findings import Cause, Note, Problem
+from towpath.model.nouns import TopicId, TopicName
+from towpath.restore.model import RestorePart, RestoreScope, RestoreTopic
+from towpath.segments.captures import TopicCapture, captured_topics
+from towpath.segments.log import Archive, ArchivedTo, ArchiveState, CommitLog
+from towpath.segments.model import PartitionId
+from towpath.store import Store
+from towpath.topics.observed import Topic
+
+_SUMS = {"records": "sum", "raw_bytes": "sum", "min_time": "min", "max_time": "max"}
+
+
+@dataclass(frozen=True, slots=True)
+class AsOf:
+    """As of when an archive is restored; by default as it is now.
+
+    Attributes:
+        version: A version of its commit log.
+        time: A time in ms; the last version that was written until then counts.
+    """
+
+    version: int | None = None
+    time: int | None = None
+
+
+def open_archive(store: Store, region: str, as_of: AsOf) -> Archive:
+    """Open an archive as of a moment.
+
+    Raises:
+        CommitLogError: There is no archive, or none as of then, or its log is of no use.
+        StoreError: The store could not be read.
+    """
+    if as_of.version is not None:
+        return Archive.of_version(store, region, as_of.version)
+    if as_of.time is not None:
+        return Archive.at(store, region, as_of.time)
+    log = CommitLog.open(store, region)
+    return Archive(log, log.state)
+
+
+def scope_of(archive: Archive, rules: RestoredTopics) -> RestoreScope:
+    """Return what a restore brings back.
+
+    Args:
+        archive: The archive as of a version.
+        rules: What the file says of topics.
+
+    Raises:
+        CommitLogError: The log has something that is no description of a topic.
+    """
+    return _Scope(archive, rules).made()
+
+
+class _Scope:
+    def __init__(self, archive: Archive, rules: RestoredTopics) -> None:
+        self._archive, self._rules = archive, rules
+        self._state = archive.then
+        self._captures = captured_topics(self._state, archive.log.where)
+        self._notes: list[Note] = []
+        self._problems: list[Problem] = []
+
+    def made(self) -> RestoreScope:
+        parts = self._parts()
+        chosen = self._chosen(parts)
+        names, misnamed = self._rules.target_names(chosen)
+        self._problems += (Problem(name, text, Cause.TOPIC) for name, text in misnamed.items())
+        topics = {
+            name: self._topic(name, names[name], chosen[name], parts[chosen[name]])
+            for name in sorted(names)
+        }
+        self._problems += _shared(topics)
+        if not chosen:
+            text = "the archive has no topic that matches; look at `restore.topics.include`"
+            self._problems.append(Problem("restore.topics", text, Cause.FILE))
+        return RestoreScope(
+            region=self._archive.log.region,
+            version=self._state.version,
+            at=self._state.time,
+            topics=topics,
+            notes=tuple(self._notes),
+            problems=tuple(self._problems),
+        )
+
+    def _parts(self) -> dict[TopicId, list[RestorePart]]:
+        """Return the archived partitions of each topic that is asked for."""
+        there = self._archive.partitions()
+        sums = _sums(self._state, there)
+        found: defaultdict[TopicId, list[RestorePart]] = defaultdict(list)
+        for id_, known in there.items():
+            if not self._rules.matches(known.topic):
+                continue
+            begin = self._state.partitions[id_].begin
+            if begin < known.begin:
+                text = f"offsets {begin} to {known.begin - 1} were pruned since"
+                self._notes.append(Note(f"{known.topic}-{id_.partition}", text))
+            found[id_.topic_id].append(_part(id_, known, sums.get(id_, {})))
+        return found
+
+    def _chosen(self, parts: Mapping[TopicId, list[RestorePart]]) -> dict[TopicName, TopicId]:
+        """Return which topic of each name is restored: the one that was archived last."""
+        chosen: dict[TopicName, TopicId] = {}
+        for name, ids in self._archive.topics().items():
+            some = [each for each in ids if each in parts]
+            if not some:
+                continue
+            chosen[name] = some[-1]
+            if len(some) > 1:
+                text = (
+                    "the archive has several topics of this name, as it was deleted and created"
+                    f" again; the last one is restored (topic id {some[-1]})"
+                )
+                self._notes.append(Note(name, text))
+        return chosen
+
+    def _topic(
+        self, name: TopicName, target: TopicName, number: TopicId, parts: list[RestorePart]
+    ) -> RestoreTopic:
+        ordered = tuple(sorted(parts, key=lambda part: part.id.partition))
+        known = self._captures.get(number)
+        if known is None:
+            text = (
+                "the archive has no description of this topic, so it gets the target's defaults"
+                f" and {ordered[-1].id.partition + 1} partitions"
+            )
+            self._notes.append(Note(name, text))
+        cluster = next(id_.cluster for id_ in self._state.partitions if id_.topic_id == number)
+        return RestoreTopic(
+            topic=_described(name, number, known, ordered[-1].id.partition + 1),
+            cluster=cluster,
+            target=target,
+            parts=ordered,
+            described=known is not None,
+        )
+
+
+def _described(name: TopicName, number: TopicId, known: TopicCapture | None, least: int) -> Topic:
+    """Return a topic as it was; it has a partition for each that is archived."""
+    if known is None:
+        return Topic(name, number, least, 1)
+    partitions = max(known.partitions, least)
+    return Topic(name, number, partitions, known.replication_factor, known.own, known.configs)
+
+
+def _part(id_: PartitionId, known: ArchivedTo, sums: Mapping[str, int | None]) -> RestorePart:
+    return RestorePart(
+        id=id_,
+        start=known.begin,
+        end=known.archived_to,
+        records=sums.get("records_sum") or 0,
+        bytes=sums.get("raw_bytes_sum") or 0,
+        oldest=sums.get("min_time_min"),
+        newest=sums.get("max_time_max"),
+    )
+
+
+def _sums(
+    state: ArchiveState, there: Mapping[PartitionId, ArchivedTo]
+) -> dict[PartitionId, dict[str, int | None]]:
+    """Return the records, bytes and times of what is there of each partition."""
+    table = state.table()
+    begins = [there[each.id].begin if each.id in there else 0 for each in table.partitions]
+    begin = pc.take(pa.array(begins, pa.int64()), table.rows["partition"])
+    rows = table.rows.filter(pc.greater(table.rows["end"], begin))
+    grouped = pa.TableGroupBy(rows, "partition").aggregate(list(_SUMS.items()))
+    return {table.partitions[row["partition"]].id: row for row in grouped.to_pylist()}
+
+
+def _shared(topics: Mapping[TopicName, RestoreTopic]) -> Iterator[Problem]:
+    """Yield a problem for each topic that would share its name on the target."""
+    claimed: defaultdict[TopicName, list[TopicName]] = defaultdict(list)
+    for name, topic in topics.items():
+        claimed[topic.target].append(name)
+    for target, names in claimed.items():
+        for name in names if len(names) > 1 else ():
+            others = ", ".join(each for each in names if each != name)
+            text = f"would be named {target} on the target, as {others} would; change"
+            yield Problem(name, f"{text} `restore.topics.rename`", Cause.TOPIC)
+
+
+def expired(state: ArchiveState, topic: RestoreTopic, before: int) -> int:
+    """Return how many records of a topic are older than a time, by the segments they are in.
+
+    Args:
+        state: The archive.
+        topic: The topic.
+        before: The time in ms.
+    """
+    table = state.table()
+    ids = {part.id for part in topic.parts}
+    places = [place for place, each in enumerate(table.partitions) if each.id in ids]
+    rows = table.rows
+    old = pc.and_(
+        pc.is_in(rows["partition"], pa.array(places, pa.int32())),
+        pc.less(rows["max_time"], pa.scalar(before, pa.int64())),
+    )
+    return int(pc.sum(rows.filter(pc.fill_null(old, fill_value=False))["records"]).as_py() or 0)

@@ -1,0 +1,80 @@
+"""How far a restore is: what the target's ledger knows of it, beside the archive."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from towpath.ledger.link import open_target
+from towpath.model.nouns import TopicName
+from towpath.plan.lease import last_signs, lease_lines
+from towpath.restore.model import RestoreScope
+from towpath.restore.plan import archived
+from towpath.restore.progress import RestoreRow, rows_of
+from towpath.restore.scope import open_archive, scope_of
+from towpath.restore.task import RestoreTask
+from towpath.segments.ingress.work import RESTORE
+from towpath.store import Store
+from towpath.topics.owned import ours_of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RestoreStatus:
+    """How far a restore is.
+
+    Attributes:
+        task: The restore.
+        scope: What it brings back.
+        rows: How far each partition is.
+        held: Configs that are held back, by topic on the target.
+        running: Sentences about the process that restores, or did so last.
+    """
+
+    task: RestoreTask
+    scope: RestoreScope
+    rows: tuple[RestoreRow, ...]
+    held: dict[TopicName, tuple[str, ...]]
+    running: tuple[str, ...] = ()
+
+    @property
+    def complete(self) -> bool:
+        """Whether all is restored, nothing is lost, and no config is held back."""
+        return all(row.done and not row.gaps for row in self.rows) and not self.held
+
+    def as_data(self) -> dict[str, Any]:
+        """Return it as data for JSON."""
+        return {
+            "restore": self.task.name,
+            "region": self.scope.region,
+            "version": self.scope.version,
+            "complete": self.complete,
+            "held_back": {name: list(keys) for name, keys in self.held.items()},
+            "partitions": [row.as_data() for row in self.rows],
+        }
+
+
+def look(task: RestoreTask) -> RestoreStatus:
+    """Return how far a restore is; nothing is changed.
+
+    Raises:
+        ClusterError: The target could not be asked.
+        CommitLogError: The commit log of the archive is of no use.
+        LedgerError: The ledger is of no use, or the name belongs to another restore.
+        StoreError: The store could not be read.
+    """
+    with Store(task.store) as store, open_target(task.name, task.target) as to:
+        scope = scope_of(open_archive(store, task.region, task.as_of), task.rules.topics)
+        running: tuple[str, ...] = ()
+        if to.ledger.usable():
+            to.read()
+            _, lease = last_signs(to.ledger, task.name, RESTORE)
+            running = tuple(lease_lines(lease))
+        to.books.check_clusters(archived(task.region), to.target.cluster.id())
+        names = [topic.target for topic in scope.topics.values()]
+        there = to.target.topics.describe(names) if names else {}
+        ids = {name: info.id for name, info in there.items() if not info.error}
+        known = ours_of(to.books, ids).held
+        held = {name: tuple(sorted(known[name])) for name in ids if name in known}
+        return RestoreStatus(
+            task=task, scope=scope, rows=rows_of(scope, to.books), held=held, running=running
+        )

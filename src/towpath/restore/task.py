@@ -1,0 +1,63 @@
+"""What a command is asked to restore: the file, as a restore sees it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from towpath.config import ArchiveConfig, ClusterConfig, LostParts, RestoreConfig, StoreConfig
+from towpath.model.errors import ConfigError, ConfigProblem
+from towpath.model.nouns import LinkName
+from towpath.restore.scope import AsOf
+from towpath.segments.ingress.late import LatePolicy
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RestoreTask:
+    """A restore.
+
+    Attributes:
+        name: Its name in the target's ledger.
+        store: Where the archive is.
+        region: The region whose archive is restored.
+        target: The cluster to write to.
+        rules: What the file says of restores.
+        as_of: As of when.
+    """
+
+    name: LinkName
+    store: StoreConfig
+    region: str
+    target: ClusterConfig
+    rules: RestoreConfig
+    as_of: AsOf = AsOf()  # noqa: RUF009  # it is frozen
+
+    @classmethod
+    def of(cls, config: ArchiveConfig, as_of: AsOf | None = None) -> RestoreTask:
+        """Return the restore that a file asks for.
+
+        Raises:
+            ConfigError: The file names no target.
+        """
+        if config.target is None:
+            text = "is missing: name the cluster that the restore writes to"
+            raise ConfigError((ConfigProblem("target", text),))
+        rules = config.restore
+        return cls(
+            name=LinkName(rules.name or f"restore.{config.archive}"),
+            store=config.store,
+            region=rules.region or config.region,
+            target=config.target,
+            rules=rules,
+            as_of=as_of or AsOf(),
+        )
+
+    @property
+    def late(self) -> LatePolicy:
+        """What is done about missing parts."""
+        late = self.rules.late
+        return LatePolicy(late.looks, float(late.timeout), skip=self.rules.lost is LostParts.SKIP)
+
+    @property
+    def holds_credentials(self) -> bool:
+        """Whether slices carry credentials that others could log in with."""
+        return self.target.holds_credentials or self.store.holds_credentials

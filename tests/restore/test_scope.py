@@ -1,0 +1,120 @@
+"""What a restore brings back: topics of the archive as of a version, and what is said of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.archives import CLUSTER, WRITER
+from tests.support.stored import REGION, StoredArchive, old_records
+from towpath.config import RestoreConfig
+from towpath.model.errors import NoArchiveError
+from towpath.model.nouns import SourceOffset, TopicId, TopicName
+from towpath.restore.model import RestoreScope
+from towpath.restore.scope import AsOf, expired, open_archive, scope_of
+from towpath.segments.log.entries import Draft, EntryKind
+from towpath.segments.model import PartitionId
+
+
+@pytest.fixture
+def stored(tmp_path: Path) -> StoredArchive:
+    return StoredArchive(tmp_path, "shop", "127.0.0.1:1")
+
+
+def scope(stored: StoredArchive, as_of: AsOf | None = None, **restore: object) -> RestoreScope:
+    rules = RestoreConfig.model_validate(restore).topics
+    return scope_of(open_archive(stored.store, REGION, as_of or AsOf()), rules)
+
+
+def test_topics_come_as_they_were_described(stored: StoredArchive) -> None:
+    stored.describe("orders", {"retention.ms": "-1"}, partitions=4)
+    stored.put("orders", old_records(20, 5), cuts=[9])
+    stored.put("orders", old_records(3), partition=2)
+    made = scope(stored).topics[TopicName("orders")]
+    assert made.described
+    assert made.topic.partitions == 4
+    assert made.topic.own == {"retention.ms": "-1"}
+    assert [(part.id.partition, part.start, part.end) for part in made.parts] == [
+        (0, 5, 25),
+        (2, 0, 3),
+    ]
+    assert made.records == 23
+    assert made.bytes > 0
+
+
+def test_a_topic_without_description_gets_defaults_and_a_note(stored: StoredArchive) -> None:
+    stored.put("orders", old_records(3), partition=2)
+    found = scope(stored)
+    made = found.topics[TopicName("orders")]
+    assert (made.described, made.topic.partitions, made.topic.own) == (False, 3, {})
+    [note] = found.notes
+    assert note.about == "orders"
+    assert "target's defaults and 3 partitions" in note.text
+
+
+def test_a_version_and_a_time_of_the_past(stored: StoredArchive) -> None:
+    stored.put("orders", old_records(5))
+    before = stored.log.state
+    stored.put("orders", old_records(5, 5))
+    name = TopicName("orders")
+    assert scope(stored).topics[name].parts[0].end == 10
+    old = scope(stored, AsOf(version=before.version))
+    assert (old.version, old.topics[name].parts[0].end) == (before.version, 5)
+    assert scope(stored, AsOf(time=before.time)).version >= before.version
+    with pytest.raises(NoArchiveError):
+        scope(stored, AsOf(time=before.time - 1000))
+
+
+def test_of_topics_of_one_name_the_last_one_comes_back(stored: StoredArchive) -> None:
+    stored.put("orders", old_records(5), number="first")
+    stored.put("orders", old_records(2), number="second")
+    found = scope(stored)
+    assert found.topics[TopicName("orders")].topic.id == "second"
+    assert any("several topics of this name" in note.text for note in found.notes)
+
+
+def test_other_names_and_those_that_collide(stored: StoredArchive) -> None:
+    for topic in ("eu.orders", "us.orders", "eu.users"):
+        stored.put(topic, old_records(2))
+    rules = {"include": [r"(\w+)\.(?P<what>\w+)"], "rename": "old.{what}"}
+    found = scope(stored, topics=rules)
+    assert found.topics[TopicName("eu.users")].target == "old.users"
+    assert {problem.about for problem in found.problems} == {"eu.orders", "us.orders"}
+    assert all("would be named old.orders" in problem.text for problem in found.problems)
+
+
+def test_an_archive_without_a_wanted_topic_is_a_problem(stored: StoredArchive) -> None:
+    stored.put("orders", old_records(2))
+    [problem] = scope(stored, topics={"include": ["users"]}).problems
+    assert "no topic that matches" in problem.text
+
+
+def test_what_was_pruned_since_is_told(stored: StoredArchive) -> None:
+    first, second = stored.put("orders", old_records(10), cuts=[4])
+    before = stored.log.state.version
+    prune = Draft(writer=WRITER, kind=EntryKind.PRUNE, remove=(first.id,))
+    stored.log.append(prune)
+    found = scope(stored, AsOf(version=before))
+    [part] = found.topics[TopicName("orders")].parts
+    assert (part.start, part.end, part.records) == (4, 10, second.records)
+    assert any("offsets 0 to 3 were pruned" in note.text for note in found.notes)
+
+
+def test_records_that_retention_would_delete_are_counted(stored: StoredArchive) -> None:
+    stored.describe("orders")
+    [_, newer] = stored.put("orders", old_records(10), cuts=[4])
+    made = scope(stored).topics[TopicName("orders")]
+    state = stored.log.state
+    assert newer.min_time is not None
+    assert newer.max_time is not None
+    assert expired(state, made, newer.max_time + 1) == 10
+    assert expired(state, made, newer.max_time) == 4
+    assert expired(state, made, 0) == 0
+
+
+def test_partitions_know_who_they_were(stored: StoredArchive) -> None:
+    stored.put("orders", old_records(1))
+    [part] = scope(stored).topics[TopicName("orders")].parts
+    assert part.id == PartitionId(CLUSTER, TopicId("id-orders"), 0)
+    assert part.start == SourceOffset(0)

@@ -1,0 +1,189 @@
+"""Archives in a folder, made of records without any source, and the files that describe them."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from tests.support.archives import CLUSTER, WRITER
+from tests.support.batches import batch, numbered
+from tests.support.segments import TINY, buffer
+from towpath.config import ArchiveConfig, load_archive
+from towpath.model.clock import now_ms
+from towpath.model.nouns import SegmentFormat, SourceOffset, TopicId, TopicName
+from towpath.segments.captures import TopicCapture
+from towpath.segments.format.footer import SegmentHead
+from towpath.segments.format.parquet_writer import ParquetObject, ParquetSegmentWriter
+from towpath.segments.keys import segment_key
+from towpath.segments.log import CommitLog
+from towpath.segments.log.entries import Draft, SeenPartition
+from towpath.segments.model import PartitionId, Segment, SegmentPlace
+from towpath.store import Store
+from towpath.wire.batch import CONTROL, TRANSACTIONAL
+from towpath.wire.codec import ZSTD
+from towpath.wire.plain import Record
+
+REGION = "eu"
+DAY = 86_400_000
+_COMMIT = Record(b"\0\0\0\1", b"\0" * 6, (), 7, 0)
+
+
+def old_records(count: int, first: int = 0, days: int = 40) -> tuple[Record, ...]:
+    """Return records that are so many days old."""
+    then = now_ms() - days * DAY
+    return numbered([_record(place, then) for place in range(first, first + count)], first)
+
+
+def _record(place: int, then: int) -> Record:
+    value = None if place % 11 == 10 else b"value %d " % place * 9
+    headers = ((b"n", b"%d" % place), (b"n", None)) if place % 5 == 0 else ()
+    return Record(b"key %d" % place, value, headers, then + place, 0)
+
+
+def batches_of(records: Sequence[Record], each: int = 7) -> list[bytes]:
+    """Return records in batches, with a marker wherever an offset is missing between two."""
+    made: list[bytes] = []
+    some: list[Record] = []
+    for record in records:
+        if some and (record.offset != some[-1].offset + 1 or len(some) == each):
+            made.append(bytes(batch(some, ZSTD)))
+            missing = range(some[-1].offset + 1, record.offset)
+            made += (_marker(offset) for offset in missing)
+            some = []
+        some.append(record)
+    return [*made, bytes(batch(some, ZSTD))] if some else made
+
+
+def _marker(offset: int) -> bytes:
+    ended = replace(_COMMIT, offset=offset)
+    return bytes(batch([ended], attributes=CONTROL | TRANSACTIONAL, producer_id=11))
+
+
+@dataclass
+class StoredArchive:
+    """An archive in a folder.
+
+    Attributes:
+        folder: Where it is, and its file.
+        name: Its name.
+        target: Where its file restores to.
+        more: Further sections of the file.
+    """
+
+    folder: Path
+    name: str
+    target: str
+    more: Mapping[str, Any] = field(default_factory=dict)
+
+    def file(self, **restore: Any) -> Path:
+        """Write the file with this section `restore`."""
+        path = self.folder / f"{self.name}.yaml"
+        told = {
+            "kind": "archive",
+            "archive": self.name,
+            "source": {"bootstrap": "127.0.0.1:1"},
+            "store": {"url": self.url},
+            "region": REGION,
+            "topics": {"include": [".*"]},
+            "target": {"bootstrap": self.target},
+            "restore": restore,
+            **self.more,
+        }
+        path.write_text(json.dumps(told))
+        return path
+
+    def config(self, **restore: Any) -> ArchiveConfig:
+        """Return what the file says."""
+        return load_archive(self.file(**restore))
+
+    @property
+    def url(self) -> str:
+        return f"file:{self.folder / self.name}-store"
+
+    def path(self, segment: Segment) -> Path:
+        """Return where the object of a segment is."""
+        assert segment.place is not None
+        return self.folder / f"{self.name}-store" / segment.place.key
+
+    @property
+    def store(self) -> Store:
+        return Store(self.config().store)
+
+    @property
+    def log(self) -> CommitLog:
+        return CommitLog.open_or_begin(self.store, REGION)
+
+    def describe(
+        self,
+        topic: str,
+        own: Mapping[str, str] | None = None,
+        partitions: int = 1,
+        number: str = "",
+    ) -> None:
+        """Archive the description of a topic."""
+        told = TopicCapture(
+            cluster=CLUSTER,
+            id=TopicId(number or f"id-{topic}"),
+            name=TopicName(topic),
+            partitions=partitions,
+            replication_factor=1,
+            own=own or {},
+            configs=own or {},
+        )
+        self.log.append(Draft(writer=WRITER, captures=(told.capture(),)))
+
+    def put(
+        self,
+        topic: str,
+        records: Sequence[Record],
+        cuts: Iterable[int] = (),
+        partition: int = 0,
+        number: str = "",
+        end: int | None = None,
+    ) -> list[Segment]:
+        """Archive records of a partition in segments that begin at these offsets."""
+        wanted = records[-1].offset + 1 if end is None else end
+        places = [records[0].offset, *cuts, wanted]
+        pid = PartitionId(CLUSTER, TopicId(number or f"id-{topic}"), partition)
+        made = [self._segment(pid, topic, records, *each) for each in pairwise(places)]
+        seen = SeenPartition(
+            cluster=CLUSTER,
+            topic_id=pid.topic_id,
+            topic=TopicName(topic),
+            partition=partition,
+            log_start=SourceOffset(places[0]),
+            stable_end=SourceOffset(wanted),
+        )
+        self.log.append(Draft(writer=WRITER, add=tuple(made), partitions=(seen,)))
+        return made
+
+    def _segment(
+        self, pid: PartitionId, topic: str, records: Sequence[Record], start: int, end: int
+    ) -> Segment:
+        out = io.BytesIO()
+        target = ParquetObject(lambda: out, TINY)
+        head = SegmentHead(
+            cluster=CLUSTER,
+            topic_id=pid.topic_id,
+            topic=TopicName(topic),
+            partition=pid.partition,
+            start=SourceOffset(start),
+        )
+        writer = ParquetSegmentWriter(target, head, end=SourceOffset(end))
+        some = [each for each in records if start <= each.offset < end]
+        for each in batches_of(some):
+            writer.take(buffer(each), 0, len(each), ())
+        footer = writer.close(SourceOffset(end))
+        target.close()
+        first, last = SourceOffset(start), SourceOffset(end)
+        key = segment_key(REGION, TopicName(topic), pid.partition, 0, first, last)
+        if pid.topic_id != f"id-{topic}":
+            key = f"{pid.topic_id}/{key}"
+        self.store.put_new(key, out.getvalue())
+        place = SegmentPlace(key=key, size=len(out.getvalue()))
+        return footer.segment(SegmentFormat.PARQUET, place)
