@@ -83,7 +83,8 @@ class GapCounts:
     @property
     def total(self) -> int:
         """Number of offsets without a record."""
-        return sum(self.get(kind) for kind in GapKind)
+        told = self.marker + self.aborted + self.compacted + self.retention
+        return told + self.filtered + self.erased + self.lost
 
 
 class PartitionId(NamedTuple):

@@ -173,6 +173,18 @@ def test_a_damaged_checkpoint_is_passed_over_and_told(store: Store) -> None:
     )
 
 
+def test_large_commits_make_a_checkpoint_sooner(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(commit_log, "_CHANGED", 20)
+    log = begin(store)
+    for _ in range(5):
+        place = log.state.partitions.get(partition_id())
+        at = place.archived_to if place else 0
+        log.append(archiving(*(segment(at + each, at + each + 1) for each in range(8))))
+    assert LogCheckpoints(store, EU).versions() == [3]
+
+
 @pytest.mark.usefixtures("often")
 def test_few_checkpoints_are_kept(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("towpath.segments.log.checkpoints._SPARSE", 10)

@@ -66,13 +66,17 @@ class TableChange:
     removed: frozenset[SegmentId] = frozenset()
     added: tuple[Segment, ...] = ()
 
-    def then(self, removed: Iterable[SegmentId], added: Iterable[Segment]) -> TableChange:
-        """Return these changes followed by others."""
-        gone = frozenset(removed)
-        kept = [each for each in self.added if each.id not in gone]
-        of_base = gone - {each.id for each in self.added}
-        all_added = sorted([*kept, *added], key=lambda each: each.start)
-        return TableChange(self.removed | of_base, tuple(all_added))
+    def then(self, removed: Iterable[SegmentId], added: Sequence[Segment]) -> TableChange:
+        """Return these changes followed by others; `added` is sorted by start."""
+        kept, gone = self.added, frozenset(removed)
+        of_base = gone
+        if gone:
+            of_base = gone - {each.id for each in self.added}
+            kept = tuple(each for each in self.added if each.id not in gone)
+        made = (*kept, *added)
+        if kept and added and added[0].start < kept[-1].start:
+            made = tuple(sorted(made, key=lambda each: each.start))
+        return TableChange(self.removed | of_base, made)
 
 
 class SegmentTable:

@@ -33,6 +33,9 @@ from towpath.store import Store
 CHECKPOINT_EACH = 100
 """Versions between two checkpoints; more where a checkpoint is large."""
 _SEGMENTS_FOR_A_VERSION = 5_000
+_CHANGED = 20_000
+"""Segments that change between two checkpoints at most; more where a checkpoint is large."""
+_CHANGED_SHARE = 20
 _READ_AHEAD = 16
 
 
@@ -72,6 +75,7 @@ class CommitLog:
     ) -> None:
         self.store, self.region, self.notes = store, region, tuple(notes)
         self._state, self._checkpoint = state, state.version
+        self._changed = 0
         self._lock = RLock()
         self._unsure = False
 
@@ -225,12 +229,14 @@ class CommitLog:
         """
         with self._lock:
             self._state = LogCheckpoints(self.store, self.region).write(self._state)
-            self._checkpoint = self._state.version
+            self._checkpoint, self._changed = self._state.version, 0
 
     def _keep_checkpoint(self) -> None:
-        state = self._state
-        each = max(CHECKPOINT_EACH, len(state.base) // _SEGMENTS_FOR_A_VERSION)
-        if state.version - self._checkpoint >= each:
+        """Write a checkpoint when reading what came since would take as long as reading it."""
+        state, size = self._state, len(self._state.base)
+        versions = max(CHECKPOINT_EACH, size // _SEGMENTS_FOR_A_VERSION)
+        changed = max(_CHANGED, size // _CHANGED_SHARE)
+        if state.version - self._checkpoint >= versions or self._changed >= changed:
             try:
                 self.checkpoint()
             except StoreError as error:
@@ -259,8 +265,12 @@ class CommitLog:
         except ObjectExistsError:
             return False
         self._unsure = False
-        self._state = state.after([(entry, hashed(data))])
+        self._take(entry, hashed(data))
         return True
+
+    def _take(self, entry: LogEntry, tip: str) -> None:
+        self._state = self._state.after([(entry, tip)])
+        self._changed += len(entry.add) + len(entry.remove)
 
     def _next(self, most: int) -> list[tuple[LogEntry, str]]:
         """Take in up to so many entries that follow, and return them."""
@@ -276,7 +286,7 @@ class CommitLog:
             if problem := problem_of(self._state, each[0]):
                 key = entry_key(self.region, self._state.version + 1)
                 raise BrokenLogError(f"{self.store.config.url}/{key}", f"{problem}; {_ADVICE}")
-            self._state = self._state.after([each])
+            self._take(*each)
         return found
 
     def _get(self, version: int) -> tuple[LogEntry, str] | None:
