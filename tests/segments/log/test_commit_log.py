@@ -51,8 +51,8 @@ def test_what_one_appends_others_read(store: Store) -> None:
     with pytest.raises(NoArchiveError) as caught:
         CommitLog.open(store, EU)
     assert str(caught.value) == (
-        f"{store.config.url}/eu/_log/: there is no archive here; look at `store.url` and `region`,"
-        " or make one with `towpath archive run`"
+        f"{store.config.url}/eu/_log/: there is no archive here; look at `store.url` and `region`"
+        " (the first run of an archive makes it)"
     )
     log = begin(store)
     assert (log.state.version, list(store.list())) == (0, [])

@@ -32,8 +32,8 @@ class NoArchiveError(CommitLogError):
     def __init__(self, where: str) -> None:
         super().__init__(
             where,
-            "there is no archive here; look at `store.url` and `region`, or make one with"
-            " `towpath archive run`",
+            "there is no archive here; look at `store.url` and `region` (the first run of an"
+            " archive makes it)",
         )
 
     def __reduce__(self) -> tuple[object, ...]:
