@@ -1,4 +1,7 @@
-"""A real S3 store for tests: versitygw, which keeps objects as files and starts at once."""
+"""A real S3 store for tests: versitygw, which keeps objects as files and starts at once.
+
+`python -m tests.support.buckets` builds it, which takes longer than a test may wait beside others.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +47,7 @@ def fetch() -> Path | None:
     program.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=program.parent) as scratch:
         environment = os.environ | {"GOBIN": scratch, "CGO_ENABLED": "0"}
-        build = [go, "install", "-p", "1", "-trimpath", "-ldflags=-s -w", f"{MODULE}@{VERSION}"]
+        build = [go, "install", "-trimpath", "-ldflags=-s -w", f"{MODULE}@{VERSION}"]
         subprocess.run(build, env=environment, check=True, capture_output=True)
         (Path(scratch) / "versitygw").replace(program)
     return program
@@ -233,3 +236,7 @@ def _reply(
         handler.send_header(name, value)
     handler.end_headers()
     handler.wfile.write(data)
+
+
+if __name__ == "__main__":
+    fetch()

@@ -31,6 +31,9 @@ def command(kind: str, config: StoreConfig, folder: Path, *more: str) -> list[st
     return [sys.executable, "-m", "tests.support.archive_racer", kind, str(path), *more]
 
 
+@pytest.mark.parametrize(
+    "config", ["file", pytest.param("s3", marks=pytest.mark.soak)], indirect=True
+)
 def test_a_kill_at_any_step_of_a_commit_loses_and_doubles_nothing(
     config: StoreConfig, tmp_path: Path
 ) -> None:
@@ -63,6 +66,9 @@ def goes_on(store: Store) -> int:
     return version
 
 
+@pytest.mark.parametrize(
+    "config", [pytest.param("file", marks=pytest.mark.soak), "s3"], indirect=True
+)
 def test_processes_that_race_lose_and_double_nothing(
     config: StoreConfig, tmp_path: Path, rng: random.Random
 ) -> None:
