@@ -11,7 +11,7 @@ from tests.support.batches import CODECS, RECORD, at_offsets, batch
 from towpath.model.nouns import SourceOffset
 from towpath.segments.model import GapKind, OffsetGap
 from towpath.wire import plain
-from towpath.wire.aborted import AbortedTransactions
+from towpath.wire.aborted import Aborted, AbortedTransactions
 from towpath.wire.batch import CONTROL, LOG_APPEND_TIME, TRANSACTIONAL, BatchHeader
 from towpath.wire.plain import Record
 
@@ -144,10 +144,35 @@ def read_plainly(log: Log, start: int, end: int) -> tuple[list[Seen], list[Offse
     return seen, gaps
 
 
-def cut(log: Log, sizes: Sequence[int]) -> list[bytes]:
-    """Return the batches in several responses, each with so many of them."""
+def cut(log: Log, sizes: Sequence[int]) -> list[tuple[bytes, Aborted]]:
+    """Return the batches in several responses, each with so many of them, as a broker would."""
     parts, at = [], 0
-    for size in sizes:
-        parts.append(b"".join(log.batches[at : at + size]))
+    for size in (*sizes, len(log.batches)):
+        part = log.batches[at : at + size]
         at += size
-    return [part for part in (*parts, b"".join(log.batches[at:])) if part]
+        if part:
+            parts.append((b"".join(part), _told(log, part)))
+    return parts
+
+
+def _told(log: Log, part: Sequence[bytes]) -> Aborted:
+    """Return the aborted transactions that have offsets among some batches."""
+    first = BatchHeader.read(part[0]).base_offset
+    header = BatchHeader.read(part[-1])
+    last = header.base_offset + header.last_offset_delta
+    return tuple(
+        (producer, begun)
+        for producer, begun in log.aborted
+        if begun <= last and _ended(log, producer, begun) >= first
+    )
+
+
+def _ended(log: Log, producer: int, begun: int) -> int:
+    """Return the offset of the marker of a transaction."""
+    for header in map(BatchHeader.read, log.batches):
+        if header.base_offset > begun and (header.producer_id, CONTROL) == (
+            producer,
+            header.attributes & CONTROL,
+        ):
+            return header.base_offset
+    return log.end

@@ -51,8 +51,8 @@ def written(
     out = io.BytesIO()
     target = ParquetObject(lambda: out, options)
     writer = ParquetSegmentWriter(target, head(start), end=SourceOffset(end))
-    for part in cut(log, sizes):
-        writer.take(buffer(part), 0, len(part), log.aborted)
+    for part, aborted in cut(log, sizes):
+        writer.take(buffer(part), 0, len(part), aborted)
     footer = writer.close(SourceOffset(end))
     assert target.close() == len(out.getvalue())
     return out.getvalue(), footer
@@ -66,8 +66,8 @@ def written_whole(
     out = io.BytesIO()
     target = BatchesObject(lambda: out, part)
     writer = target.segment(head(start), end=SourceOffset(end))
-    for data in cut(log, sizes):
-        writer.take(buffer(data), 0, len(data), log.aborted)
+    for data, aborted in cut(log, sizes):
+        writer.take(buffer(data), 0, len(data), aborted)
     footer = writer.close(SourceOffset(end))
     size = target.close()
     return out.getvalue()[:size], footer

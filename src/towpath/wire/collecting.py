@@ -51,6 +51,11 @@ def _view(data: Any, at: Any, size: Any, number: Any, views: Any, index: Any) ->
         views[index, 1] = lead(data, at, np.int64(4))
         views[index, 2] = np.uint32(number)
         views[index, 3] = np.uint32(at)
+    elif at + _SHORT <= len(data):  # whole words, of which the last bytes are not ours
+        for i in range(3):
+            bits = np.uint64(8 * min(max(size - 4 * i, 0), 4))
+            mask = np.uint32((np.uint64(1) << bits) - np.uint64(1))
+            views[index, 1 + i] = lead(data, at + 4 * i, np.int64(4)) & mask
     else:
         for i in range(3):
             views[index, 1 + i] = lead(data, at + 4 * i, min(max(size - 4 * i, 0), 4))

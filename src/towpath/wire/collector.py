@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -12,14 +14,28 @@ from towpath.model.errors import CorruptBatchError
 from towpath.wire import collecting, opened, sifting
 from towpath.wire.batch import CODEC_MASK, LEADER_EPOCH, LENGTH, NO_END, POSITION, Buffer, Table
 from towpath.wire.codec import LIMIT, NONE
-from towpath.wire.columns import ColumnArrays
+from towpath.wire.columns import BLOCK, ColumnArrays
 from towpath.wire.opened import OpenedBatches, read_headers, read_only
 from towpath.wire.rows import HEADERS, parse
+from towpath.wire.spare import Spares
 from towpath.wire.streams import decompress
 
 _CHUNK = 1 << 20
 """Bytes that are opened together, unless a single batch is larger."""
 _NOTHING = np.empty(0, np.uint8)
+_SPARE_CHUNKS: Spares[Buffer] = Spares(72)
+_SPARE_COLUMNS: Spares[ColumnArrays] = Spares(24)
+"""Enough for a row group of 64 MiB, or of 800,000 rows."""
+
+
+@dataclass(slots=True)
+class _Block:
+    """Rows as a record batch, and the arrays that it is made of."""
+
+    batch: pa.RecordBatch
+    columns: ColumnArrays
+    rows: int
+    headers: int
 
 
 class Collector:
@@ -33,6 +49,8 @@ class Collector:
         self.waiting = 0
         self._columns = ColumnArrays()
         self._buffers: list[pa.Buffer] = []
+        self._blocks: list[_Block] = []
+        self._chunks: list[Buffer] = []
         self._gaps: list[Table] = []
         self._drained = Digest()
         self._fold = np.zeros(2, np.uint64)
@@ -54,17 +72,25 @@ class Collector:
     @property
     def rows(self) -> int:
         """Number of records that wait for `drain`."""
-        return int(self._state[collecting.ROWS])
+        return self._rows_before + int(self._state[collecting.ROWS])
 
     @property
     def headers(self) -> int:
         """Number of their headers."""
-        return int(self._state[collecting.HEADERS])
+        return self._headers_before + int(self._state[collecting.HEADERS])
+
+    @property
+    def _rows_before(self) -> int:
+        return sum(each.rows for each in self._blocks)
+
+    @property
+    def _headers_before(self) -> int:
+        return sum(each.headers for each in self._blocks)
 
     @property
     def held(self) -> int:
         """Bytes of memory in use."""
-        return self.waiting + self._columns.size
+        return self.waiting + self._columns.size + sum(each.columns.size for each in self._blocks)
 
     @property
     def raw_bytes(self) -> int:
@@ -114,18 +140,19 @@ class Collector:
             CorruptBatchError: The bytes are not records in the order of their offsets. Nothing was
                 collected of the bad batch, nor of any after it.
         """
-        table, state, columns = parse(source), self._state, self._columns
-        columns.reserve(self.rows + len(table), self.headers + int(table[:, HEADERS].sum()))
+        table, state = parse(source), self._state
+        columns = self._with_room(len(table), int(table[:, HEADERS].sum()))
         gaps = np.empty((len(table) + 2 * len(told), 3), np.int64)
-        before, state[collecting.GAPS] = self.rows, 0
+        before, state[collecting.GAPS] = int(state[collecting.ROWS]), 0
         bad, reason = collecting.collect(
             source.data, source.batches, told, table, len(self._buffers), columns.fixed,
             columns.views, columns.header_views, columns.valid, gaps, state, self._fold,
         )  # fmt: skip
         if state[collecting.GAPS]:
             self._gaps.append(gaps[: state[collecting.GAPS]].copy())
-        if self.rows > before:
+        if state[collecting.ROWS] > before:
             self._buffers.append(pa.py_buffer(source.data))
+            self._chunks.append(source.data)
             self.waiting += len(source.data)
         if reason:
             raise CorruptBatchError(f"batch {bad} of {len(told)}: {collecting.REASONS[reason]}")
@@ -137,33 +164,61 @@ class Collector:
             self._gaps.append(np.array([(self.expected, end, kind)], np.int64))
             self._state[collecting.NEXT] = end
 
-    def drain(self) -> pa.RecordBatch:
+    def drain(self) -> list[pa.RecordBatch]:
         """Return the collected records, with the schema `columns.COLLECTED`.
 
         They are valid until `clear`, which must be called before anything else is collected; if it
-        lets the arrays go, for ever.
+        lets them go, for ever.
         """
-        nulls = self._state[collecting.NULLS : collecting.NULLS + 3]
-        return self._columns.batch(self.rows, self.headers, nulls, self._buffers)
+        self._end_block()
+        return [each.batch for each in self._blocks]
 
     def clear(self, *, let_go: bool = False) -> None:
-        """Forget the records that `drain` returned.
+        """Forget the records that `drain` returned, or that wait for it.
 
         Args:
-            let_go: Whether they are still in use, so that their arrays must not be used again.
+            let_go: Whether they are still in use, so that their memory must not be used again.
         """
-        state = self._state
         self._drained = self.digest
         self._fold[:] = 0
-        state[collecting.ROWS] = state[collecting.HEADERS] = 0
-        state[collecting.NULLS :] = 0
+        if not let_go:
+            for chunk in self._chunks:
+                _give_back(chunk)
+            for block in self._blocks:
+                _spare(block.columns)
+        self._blocks, self._chunks, self.waiting = [], [], 0
+        self._begin_block()
         self._set_bounds()
-        if let_go:
-            self._columns = ColumnArrays()
-        else:
+
+    def _with_room(self, rows: int, headers: int) -> ColumnArrays:
+        """Return arrays with room for so many rows and headers more."""
+        state = self._state
+        if state[collecting.ROWS] and state[collecting.ROWS] + rows > BLOCK:
+            self._end_block()
+            self._columns = _SPARE_COLUMNS.take() or self._columns
+        held = self._columns
+        held.reserve(int(state[collecting.ROWS]) + rows, int(state[collecting.HEADERS]) + headers)
+        return held
+
+    def _end_block(self) -> None:
+        """Make the rows of the present block a record batch."""
+        state = self._state
+        rows, headers = int(state[collecting.ROWS]), int(state[collecting.HEADERS])
+        if not rows:
+            return
+        nulls = state[collecting.NULLS : collecting.NULLS + 3]
+        batch = self._columns.batch(rows, headers, nulls, self._buffers)
+        self._blocks.append(_Block(batch, self._columns, rows, headers))
+        self._columns, state[collecting.ROWS] = ColumnArrays(), 0
+        self._begin_block()
+
+    def _begin_block(self) -> None:
+        state = self._state
+        if state[collecting.ROWS]:
             self._columns.clear()
         self._buffers = []
-        self.waiting = 0
+        state[collecting.ROWS] = state[collecting.HEADERS] = 0
+        state[collecting.NULLS :] = 0
 
     def _set_bounds(self) -> None:
         state = self._state
@@ -219,6 +274,28 @@ def _part(data: Buffer, row: Table) -> Buffer:
 
 
 def _joined(parts: list[Buffer], batches: Table) -> OpenedBatches:
-    fresh = len(parts) == 1 and int(batches[0, opened.ATTRIBUTES]) & CODEC_MASK != NONE
-    whole = parts[0] if fresh else np.concatenate(parts)
-    return OpenedBatches(read_only(whole), batches)
+    size = sum(map(len, parts))
+    if len(parts) == 1 and int(batches[0, opened.ATTRIBUTES]) & CODEC_MASK != NONE:
+        return OpenedBatches(read_only(parts[0]), batches)
+    if size <= _CHUNK // 2 or size > _CHUNK:
+        return OpenedBatches(read_only(np.concatenate(parts)), batches)
+    chunk = _SPARE_CHUNKS.take()
+    chunk = np.empty(_CHUNK, np.uint8) if chunk is None else chunk
+    np.concatenate(parts, out=chunk[:size])
+    return OpenedBatches(read_only(chunk[:size]), batches)
+
+
+def _spare(columns: ColumnArrays) -> None:
+    """Keep arrays of the usual size for other rows."""
+    if columns.usual:
+        columns.clear()
+        _SPARE_COLUMNS.give(columns)
+
+
+def _give_back(data: Buffer) -> None:
+    """Give the chunk that some data lie in back, if they lie in one."""
+    base: Any = data
+    while isinstance(base.base, np.ndarray):
+        base = base.base
+    if len(base) == _CHUNK and base.flags.writeable:
+        _SPARE_CHUNKS.give(base)

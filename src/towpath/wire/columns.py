@@ -33,10 +33,12 @@ Views: TypeAlias = "npt.NDArray[np.uint32]"
 _ROW_BYTES, _HEADER_BYTES = 65, 33
 """Bytes of all arrays for a row, and for a header."""
 _FIRST = 64
+BLOCK = 1 << 15
+"""Rows of a block, unless more are opened at once."""
 
 
 class ColumnArrays:
-    """Arrays that grow, and are used again.
+    """Arrays of one block of rows, which grow, and are used again.
 
     Attributes:
         fixed: Offset, timestamp in ms, timestamp type, leader epoch, schema id (-1 for none), end
@@ -52,6 +54,11 @@ class ColumnArrays:
         self._make_headers(_FIRST)
 
     @property
+    def usual(self) -> bool:
+        """Whether they have the size of a block."""
+        return self._rows == BLOCK
+
+    @property
     def size(self) -> int:
         """Size of all arrays, in bytes."""
         return self._rows * _ROW_BYTES + self._headers * _HEADER_BYTES
@@ -60,7 +67,8 @@ class ColumnArrays:
         """Make room for so many rows and headers, keeping those that are there."""
         if rows > self._rows:
             old = (*self.fixed, *self.views, *self.valid[:2])
-            self._make_rows(max(rows, 2 * self._rows))
+            # Twice as many, but no more than a block if that is enough.
+            self._make_rows(max(rows, min(2 * self._rows, BLOCK)))
             _keep(old, (*self.fixed, *self.views, *self.valid[:2]))
         if headers > self._headers:
             before = (*self.header_views, self.valid[2])

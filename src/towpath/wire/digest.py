@@ -103,13 +103,20 @@ def absorb_bytes(state: Any, data: Any, start: Any, size: Any) -> Any:
             word |= np.uint64(data[at + np.uint64(i)]) << np.uint64(8 * i)
         state = absorb(state, word)
         at += np.uint64(8)
+    if at == end:
+        return state
+    rest = np.uint64(8) * (end - at)
     word = np.uint64(0)
+    if at + np.uint64(8) <= np.uint64(len(data)):  # one load, of which the last bytes are not ours
+        for i in range(8):
+            word |= np.uint64(data[at + np.uint64(i)]) << np.uint64(8 * i)
+        return absorb(state, word & ((np.uint64(1) << rest) - np.uint64(1)))
     shift = np.uint64(0)
     while at < end:
         word |= np.uint64(data[at]) << shift
         shift += np.uint64(8)
         at += np.uint64(1)
-    return absorb(state, word) if shift else state
+    return absorb(state, word)
 
 
 @inlined

@@ -58,10 +58,10 @@ def planned(start: int, end: int, partition: int = 0, *, shares: bool = False) -
 
 def feed(reader: RangeReader, log: Log, sizes: list[int], pool: BufferPool) -> None:
     """Hand the responses of a broker to a reader; each begins with the batch at `expected`."""
-    for part in cut(log, sizes):
+    for part, aborted in cut(log, sizes):
         frame = pool.frame(len(part))
         frame.buffer[: len(part)] = np.frombuffer(part, np.uint8)
-        reader.take(frame, 0, len(part), log.aborted)
+        reader.take(frame, 0, len(part), aborted)
         frame.release()
 
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.batches import SMALL, at_offsets, batch, joined, numbered
-from tests.support.logs import Log, logs, read_plainly
+from tests.support.logs import Log, cut, logs, read_plainly
 from tests.support.old_messages import message
 from tests.support.segments import TINY, buffer, head, seen, written
 from towpath.model.errors import CorruptBatchError, CorruptSegmentError, NewerSegmentError
@@ -27,9 +27,13 @@ from towpath.segments.format.parquet_writer import (
 )
 from towpath.segments.format.wanted import Wanted
 from towpath.segments.model import GapKind, SegmentPlace
+from towpath.wire import collector, columns
 from towpath.wire.batch import CONTROL, TRANSACTIONAL
 from towpath.wire.digest import Digest, digest_batches
 from towpath.wire.plain import Record
+from towpath.wire.spare import Spares
+
+BLOCKS = ParquetOptions(row_group_bytes=400, row_group_rows=9)
 
 
 @given(logs(), st.data())
@@ -59,6 +63,37 @@ def test_records_and_gaps_come_back_as_they_were(log: Log, data: st.DataObject) 
     assert reader.footers == (footer,)
     assert seen(reader.rows(footer)) == records
     reader.check(footer)
+
+
+@given(st.lists(logs(), min_size=2, max_size=3), st.data())
+def test_segments_that_are_written_side_by_side_share_memory_and_nothing_else(
+    drawn: list[Log], data: st.DataObject
+) -> None:
+    """Memory is used again by whoever comes next, also of another partition."""
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (columns, collector):
+            patch.setattr(module, "BLOCK", 4)
+        patch.setattr(collector, "_CHUNK", data.draw(st.sampled_from([64, 200])))
+        patch.setattr(collector, "_SPARE_CHUNKS", Spares(3))
+        patch.setattr(collector, "_SPARE_COLUMNS", Spares(3))
+        outs = [io.BytesIO() for _ in drawn]
+        targets = [ParquetObject(lambda out=out: out, BLOCKS) for out in outs]  # type: ignore[misc]
+        writers = [t.segment(head(log.start)) for t, log in zip(targets, drawn, strict=True)]
+        parts = [cut(log, [1] * len(log.batches)) for log in drawn]
+        for index in range(max(map(len, parts))):
+            for of_log, writer in zip(parts, writers, strict=True):
+                for raw, aborted in of_log[index : index + 1]:
+                    writer.take(buffer(raw), 0, len(raw), aborted)
+        footers = [writer.close(SourceOffset(writer.expected + 1)) for writer in writers]
+        for target in targets:
+            target.close()
+    for log, out, footer in zip(drawn, outs, footers, strict=True):
+        alone, other = written(log, log.start, footer.end, sizes=[1] * len(log.batches))
+        assert footer.digest == other.digest
+        if alone:
+            rows = ParquetObjectReader(pa.BufferReader(out.getvalue()), "a").rows(footer)
+            again = ParquetObjectReader(pa.BufferReader(alone), "a").rows(other)
+            assert seen(rows) == seen(again)
 
 
 @given(logs(), st.data())

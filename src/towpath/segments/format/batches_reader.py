@@ -98,11 +98,11 @@ class BatchesObjectReader:
         try:
             for _ in collect(collector, buffer, 0, len(buffer), part.aborted):
                 if collector.waiting >= _AT_ONCE:
-                    yield self._drained(collector, footer)
+                    yield from self._drained(collector, footer)
         except CorruptBatchError as error:
             raise self._damaged(part, error.why) from error
         if collector.rows:
-            yield self._drained(collector, footer)
+            yield from self._drained(collector, footer)
         if collector.digest.records != part.records:
             raise self._damaged(
                 part, f"{collector.digest.records} records instead of {part.records}"
@@ -152,8 +152,9 @@ class BatchesObjectReader:
         """Close the file."""
         self._source.close()
 
-    def _drained(self, collector: Collector, footer: SegmentFooter) -> pa.RecordBatch:
-        rows = archived(collector.drain(), footer.head.partition).cast(ARCHIVED)
+    def _drained(self, collector: Collector, footer: SegmentFooter) -> list[pa.RecordBatch]:
+        partition = footer.head.partition
+        rows = [archived(each, partition).cast(ARCHIVED) for each in collector.drain()]
         collector.clear(let_go=True)
         return rows
 

@@ -47,7 +47,7 @@ from towpath.wire.collector import Collector
 
 FORMAT_KEY, WRITER_KEY, SEGMENTS_KEY = "towpath.format", "towpath.writer", "towpath.segments"
 """Key/values of the footer: version of the format, of the program, and the footers of segments."""
-_PLAIN = [HEADER_KEY, HEADER_VALUE, TIMESTAMP_TYPE, PARTITION, LEADER_EPOCH, SCHEMA_ID]
+_DICTIONARIES = [HEADER_KEY, HEADER_VALUE, TIMESTAMP_TYPE, PARTITION, LEADER_EPOCH, SCHEMA_ID]
 _COUNTED = [OFFSET, TIMESTAMP, TIMESTAMP_TYPE, PARTITION, LEADER_EPOCH, SCHEMA_ID]
 _HEADERS_A_ROW = 4
 """A row group also ends when it has so many headers for each row that it may have."""
@@ -114,7 +114,9 @@ class ParquetObject:
         """Write a row group. Returns the position, the size and the hash of its bytes."""
         if self._sink is None:
             self._sink = HashedSink(self._begin())
-            self._writer = _writer(self._sink, self._schema, self.options)
+            self._writer = pq.ParquetWriter(
+                self._sink, self._schema, **writer_settings(self.options)
+            )
         at = self._sink.mark()
         self._writer.write_table(rows, len(rows))
         self._row_groups += 1
@@ -233,8 +235,8 @@ class ParquetSegmentWriter:
             return
         if not self._parts:
             self._first_row_group = self._target.row_groups
-        rows = archived(collector.drain(), self.head.partition)
-        at, size, hashed = self._target.put(pa.Table.from_batches([rows]))
+        rows = [archived(each, self.head.partition) for each in collector.drain()]
+        at, size, hashed = self._target.put(pa.Table.from_batches(rows))
         self._parts.append(
             SegmentPart(
                 first=SourceOffset(bounds[0]),
@@ -289,18 +291,18 @@ def footer_values(footers: Collection[SegmentFooter]) -> dict[str, str]:
     }
 
 
-def _writer(sink: HashedSink, schema: pa.Schema, options: ParquetOptions) -> Any:
-    return pq.ParquetWriter(
-        sink,
-        schema,
-        compression=options.codec,
-        compression_level=options.level,
-        use_dictionary=_PLAIN,
-        column_encoding={OFFSET: "DELTA_BINARY_PACKED", TIMESTAMP: "DELTA_BINARY_PACKED"},
-        write_statistics=_COUNTED,
-        write_page_index=True,
-        write_page_checksum=True,
-        sorting_columns=[pq.SortingColumn(4)],  # the offset, after key, value, and two of headers
-        bloom_filter_options={KEY: True} if options.bloom else None,
-        store_schema=False,
-    )
+def writer_settings(options: ParquetOptions) -> dict[str, Any]:
+    """Return what `pyarrow.parquet.ParquetWriter` is told, besides where and which columns."""
+    return {
+        "compression": options.codec,
+        "compression_level": options.level,
+        "use_dictionary": _DICTIONARIES,
+        "column_encoding": {OFFSET: "DELTA_BINARY_PACKED", TIMESTAMP: "DELTA_BINARY_PACKED"},
+        "write_statistics": _COUNTED,
+        "write_page_index": True,
+        "write_page_checksum": True,
+        # The offset, after key, value, and two of headers.
+        "sorting_columns": [pq.SortingColumn(4)],
+        "bloom_filter_options": {KEY: True} if options.bloom else None,
+        "store_schema": False,
+    }
