@@ -87,6 +87,8 @@ def test_both_formats_have_one_interface(kind: SegmentFormat) -> None:
     out = io.BytesIO()
     target = write_object(kind, lambda: out)
     writer = target.segment(head(5), end=SourceOffset(22), left_out=())
+    writer.take(buffer(log.data), 0, len(log.data), until=20)
+    assert writer.expected == 10
     writer.take(buffer(log.data), 0, len(log.data))
     writer.flush()
     assert (writer.expected, writer.records) == (22, 5)
