@@ -43,6 +43,14 @@ _GIVEN_UP = 4
 _AGAIN = BackOff(first=1.0, longest=15.0)
 
 
+def not_compacted(config: ArchiveConfig) -> str:
+    """Return what to say of rules of the file that nothing applies yet, "" if it has none."""
+    count = len(config.compaction)
+    if not count:
+        return ""
+    return f"`compaction` has {count} rules, and this version compacts nothing: segments stay small"
+
+
 def run(
     config: ArchiveConfig,
     wishes: ArchiveWishes,
@@ -152,7 +160,8 @@ class _Run:
             if replaced is not None
             else ""
         )
-        return tuple(text for text in (taken, *self._log.notes) if text)
+        left = not_compacted(self._config)
+        return tuple(text for text in (taken, left, *self._log.notes) if text)
 
     def _tried(self, work: Callable[[], Any]) -> Any:
         """Return what `work` returns; `None` if the user stops before the source answers."""
