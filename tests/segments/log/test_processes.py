@@ -66,9 +66,7 @@ def goes_on(store: Store) -> int:
     return version
 
 
-@pytest.mark.parametrize(
-    "config", [pytest.param("file", marks=pytest.mark.soak), "s3"], indirect=True
-)
+@pytest.mark.soak
 def test_processes_that_race_lose_and_double_nothing(
     config: StoreConfig, tmp_path: Path, rng: random.Random
 ) -> None:
