@@ -56,10 +56,10 @@ def test_an_old_java(tmp_path: Path, answer: str, said: str) -> None:
     assert said in text
 
 
-def test_the_demo_takes_one_option() -> None:
-    code, said = run("demo", "--registries")
+def test_the_demo_takes_two_options() -> None:
+    code, said = run("demo", "--archive", "--registries")
     assert code == 2
-    assert "--registries is no option of it\n  scripts/demo [--schemas]" in said
+    assert "--registries is no option of it\n  scripts/demo [--schemas] [--archive]" in said
 
 
 def test_a_soak_needs_a_number_of_seconds() -> None:
