@@ -23,7 +23,7 @@ def stored(tmp_path: Path) -> StoredArchive:
 
 
 def scope(stored: StoredArchive, as_of: AsOf | None = None, **restore: object) -> RestoreScope:
-    rules = RestoreConfig.model_validate(restore).topics
+    rules = RestoreConfig.model_validate(restore)
     return scope_of(open_archive(stored.store, REGION, as_of or AsOf()), rules)
 
 

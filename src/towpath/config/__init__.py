@@ -36,7 +36,13 @@ from towpath.config.registries import (
     RegistryConfig,
     RegistryKind,
 )
-from towpath.config.restore import LostParts, RestoreConfig, RestoredRetention, RestoredTopics
+from towpath.config.restore import (
+    LostParts,
+    RestoreConfig,
+    RestoredGroups,
+    RestoredRetention,
+    RestoredTopics,
+)
 from towpath.config.schemas import (
     DeletedVersions,
     Extras,
@@ -87,6 +93,7 @@ __all__ = [
     "RegistryKind",
     "Replicas",
     "RestoreConfig",
+    "RestoredGroups",
     "RestoredRetention",
     "RestoredTopics",
     "SchemaIds",

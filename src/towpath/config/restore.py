@@ -5,11 +5,11 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Annotated
 
-from pydantic import AfterValidator, Field, StrictBool
+from pydantic import AfterValidator, Field, StrictBool, ValidationInfo, field_validator
 
 from towpath.config.changes import Codec
 from towpath.config.link import MOST_FILL, OffsetsPolicy
-from towpath.config.naming import Expression
+from towpath.config.naming import Expression, Renaming, fits
 from towpath.config.problems import not_empty
 from towpath.config.region import region_name
 from towpath.config.shape import Section
@@ -71,6 +71,45 @@ class RestoredTopics(TopicsConfig):
     )
 
 
+_GROUP_NAME = "restore.groups.rename"
+
+
+class RestoredGroups(Section):
+    """Which groups of consumers go on where they stood, and under which names."""
+
+    include: Annotated[tuple[Expression, ...], AfterValidator(not_empty)] = Field(
+        (".*",),
+        description="Python regular expressions; an archived group whose whole name matches one"
+        " gets its positions in restored topics.",
+    )
+    exclude: tuple[Expression, ...] = Field(
+        (), description="Regular expressions; a group whose whole name matches one is left alone."
+    )
+    rename: Annotated[str, Field(min_length=1)] = Field(
+        "{group}",
+        description="Name on the target; `{group}` stands for the archived name, `{1}` and `{name}`"
+        " for groups of the first expression of `include` that matches it.",
+    )
+
+    @field_validator("rename")
+    @classmethod
+    def _groups(cls, rename: str, info: ValidationInfo) -> str:
+        Renaming("group", _GROUP_NAME, rename, info.data.get("include", ())).check()
+        return rename
+
+    def matches(self, group: str) -> bool:
+        """Return whether an archived group gets its positions."""
+        return fits(group, self.include) and not fits(group, self.exclude)
+
+    def target_name(self, group: str) -> str:
+        """Return the name on the target of an archived group.
+
+        Raises:
+            ConfigError: The group would have no name.
+        """
+        return Renaming("group", _GROUP_NAME, self.rename, self.include).name(group)
+
+
 class LateConfig(Section):
     """How long a restore waits for a part of the archive that should be there."""
 
@@ -100,6 +139,11 @@ class RestoreConfig(Section):
     )
     topics: RestoredTopics = Field(
         RestoredTopics(), description="Which topics come back, and under which names."
+    )
+    groups: RestoredGroups = Field(
+        RestoredGroups(),
+        description="Which groups of consumers go on where they stood. Nothing is ever written"
+        " under members, or backwards.",
     )
     offsets: OffsetsPolicy = Field(
         OffsetsPolicy.AUTO,

@@ -141,7 +141,7 @@ class GroupSync:
             positions = write(self._link.target, target.groups, positions)
         return SyncReport(
             at=now_ms(),
-            groups=tuple(_reports(translated, positions, target, due)),
+            groups=tuple(reports(translated, positions, target, due)),
             failed={**source.failed, **_failed(translated, target)},
             unlisted=source.unlisted + target.unlisted,
             written=really,
@@ -232,12 +232,20 @@ class GroupSync:
         return replace(report, groups=report.groups + tuple(told))
 
 
-def _reports(
+def reports(
     groups: Iterable[TranslatedGroup],
     positions: Iterable[GroupPosition],
     target: TargetView,
     due: Mapping[ClientGroup, int],
 ) -> Iterator[GroupReport]:
+    """Yield what became of each group.
+
+    Args:
+        groups: The groups.
+        positions: Their positions, those of a group beside each other.
+        target: The target as it was before.
+        due: How many positions of each were to be written.
+    """
     by_group = {
         group: tuple(each) for group, each in groupby(positions, key=lambda each: each.group)
     }

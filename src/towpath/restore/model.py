@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from towpath.model.findings import Note, Problem
 from towpath.model.nouns import ClusterId, SourceOffset, TopicName, TopicPartition
+from towpath.segments.captures import GroupCapture
 from towpath.segments.model import PartitionId
 from towpath.topics.observed import Topic
 
@@ -77,6 +78,7 @@ class RestoreScope:
         version: The version of the archive's log, 0 for an archive without one.
         at: When that version was written, in ms.
         topics: The topics, by their archived names.
+        groups: Groups that had offsets in these topics, by their archived names.
         notes: What a person should know about the archive.
         problems: What keeps topics from being restored.
     """
@@ -85,5 +87,6 @@ class RestoreScope:
     version: int
     at: int
     topics: Mapping[TopicName, RestoreTopic] = field(default_factory=dict)
+    groups: Mapping[str, GroupCapture] = field(default_factory=dict)
     notes: tuple[Note, ...] = ()
     problems: tuple[Problem, ...] = ()

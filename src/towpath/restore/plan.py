@@ -18,7 +18,7 @@ from towpath.plan.old_target import old_target
 from towpath.plan.subject import CheckedSteps, Difference, SubjectContext
 from towpath.restore.applying import SUBJECTS
 from towpath.restore.model import RestoreScope
-from towpath.restore.preflight import of_modes, of_objects, of_retention, of_room
+from towpath.restore.preflight import of_groups, of_modes, of_objects, of_retention, of_room
 from towpath.restore.progress import restored
 from towpath.restore.scope import scope_of
 from towpath.restore.task import RestoreTask
@@ -77,6 +77,7 @@ class RestorePlan:
                 }
                 for name, topic in self.scope.topics.items()
             ],
+            "groups": sorted(self.scope.groups),
         }
 
 
@@ -87,7 +88,7 @@ def plan_restore(task: RestoreTask, to: OpenTarget, archive: Archive) -> Restore
         CommitLogError: The commit log of the archive is of no use.
         StoreError: The store could not be read.
     """
-    scope = scope_of(archive, task.rules.topics)
+    scope = scope_of(archive, task.rules)
     made = _Planning(task, to, archive, scope)
     try:
         return made.whole()
@@ -155,6 +156,7 @@ class _Planning:
         }
         yield from of_room(self._to.target, scope, replicas)
         yield from of_objects(self._archive, scope)
+        yield from of_groups(rules, scope, self._to.target)
 
     def _made(self, plan: Plan, checked: CheckedSteps[TopicStep], fill: int) -> RestorePlan:
         restorer = TopicRestorer(self._to, self._scope, self._task.rules)

@@ -16,6 +16,7 @@ from towpath.model.errors import ClusterError, ObjectMissingError
 from towpath.model.findings import Cause, Note, Problem
 from towpath.model.nouns import TargetOffset, TopicName
 from towpath.records.modes import why_mapped
+from towpath.restore.groups import client_names
 from towpath.restore.model import RestoreScope, RestoreTopic
 from towpath.restore.scope import expired
 from towpath.segments.log import Archive, ArchiveState
@@ -107,6 +108,26 @@ def of_room(
             f" all brokers together have {size(free)} free; where batches compress badly, they do"
             " not fit",
         )
+
+
+def of_groups(rules: RestoreConfig, scope: RestoreScope, target: Admin) -> Iterator[Finding]:
+    """Tell which groups have members on the target now, under which nothing would be written."""
+    named = client_names(scope, rules)
+    if not named:
+        return
+    try:
+        there = target.groups.listed().groups
+    except ClusterError as error:
+        yield Note("groups", f"{error}; so it is not known whether they could be written")
+        return
+    for client in named.values():
+        found = there.get(client.name)
+        if found is not None and found.has_members:
+            text = (
+                f"has members on the target ({found.state}), and nothing is written under them:"
+                " stop them before the restore ends"
+            )
+            yield Note(f"group {client.name}", text)
 
 
 def of_objects(archive: Archive, scope: RestoreScope) -> Iterator[Finding]:

@@ -13,6 +13,7 @@ from towpath.ledger.entries import Gap
 from towpath.model.amounts import time_left
 from towpath.model.nouns import SourceOffset, TopicName, TopicPartition
 from towpath.model.reasons import ReasonCode
+from towpath.restore.groups import GivenPositions
 from towpath.restore.model import RestorePart, RestoreScope
 
 _RECENT = 30.0
@@ -158,6 +159,7 @@ class RestorePhase(StrEnum):
     STARTING = "Spark is starting"
     RESTORING = "restoring"
     RELEASING = "giving topics their configs"
+    GIVING = "giving groups of consumers their positions"
     DRAINING = "stopping: slices finish what they have begun"
 
 
@@ -173,7 +175,7 @@ class RestoreProgress:
         trouble: What keeps the restore as a whole from going on; empty if nothing does.
         notes: What a person should know.
         takeover: The dead process whose lease was taken over; empty if there was none.
-        released: Topics that have their configs again.
+        groups: What became of groups of consumers.
     """
 
     began: float = field(default_factory=time.monotonic)
@@ -183,6 +185,7 @@ class RestoreProgress:
     trouble: str = ""
     notes: tuple[str, ...] = ()
     takeover: str = ""
+    groups: GivenPositions = field(default_factory=GivenPositions)
     _seen: list[tuple[float, float]] = field(default_factory=list)
 
     def take(self, rows: Sequence[RestoreRow]) -> None:

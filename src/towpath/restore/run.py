@@ -30,6 +30,7 @@ from towpath.records.permit import TAKEOVER
 from towpath.records.session import LinkSession
 from towpath.records.work import TOLD
 from towpath.restore.applying import apply, release
+from towpath.restore.groups import GroupRestorer
 from towpath.restore.model import RestoreScope
 from towpath.restore.plan import RestorePlan, identify, plan_restore
 from towpath.restore.progress import RestorePhase, RestoreProgress, restored, rows_of, stopped
@@ -173,9 +174,24 @@ class _Restore:
             self._enter(RestorePhase.RELEASING)
             applied, _ = release(plan.restorer, done, lease.require)
             progress.left_out += applied.left_out
+            self._give()
         told = {row.tp: row.error for row in stopped(progress.rows)} | self._unopened
         progress.left_out += tuple(f"{tp}: {error}" for tp, error in sorted(told.items()) if error)
         self._show(progress)
+
+    def _give(self) -> None:
+        """Let groups go on where they stood."""
+        progress = self._progress
+        self._enter(RestorePhase.GIVING)
+        try:
+            given = GroupRestorer(self._to, self._scope, self._task.rules).once()
+        except ClusterError as error:
+            progress.left_out += (f"groups of consumers: {error}",)
+            return
+        progress.groups = given
+        progress.left_out += tuple(
+            f"group {name}: {each.tp}: {each.reason}" for name, each in given.left
+        )
 
     # Rounds
 

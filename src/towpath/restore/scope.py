@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from towpath.config import RestoredTopics
+from towpath.config import RestoreConfig
 from towpath.model.findings import Cause, Note, Problem
 from towpath.model.nouns import TopicId, TopicName
 from towpath.restore.model import RestorePart, RestoreScope, RestoreTopic
-from towpath.segments.captures import TopicCapture, captured_topics
+from towpath.segments.captures import GroupCapture, TopicCapture, captured_groups, captured_topics
 from towpath.segments.log import Archive, ArchivedTo, ArchiveState, CommitLog
 from towpath.segments.model import PartitionId
 from towpath.store import Store
@@ -50,12 +50,12 @@ def open_archive(store: Store, region: str, as_of: AsOf) -> Archive:
     return Archive(log, log.state)
 
 
-def scope_of(archive: Archive, rules: RestoredTopics) -> RestoreScope:
+def scope_of(archive: Archive, rules: RestoreConfig) -> RestoreScope:
     """Return what a restore brings back.
 
     Args:
         archive: The archive as of a version.
-        rules: What the file says of topics.
+        rules: What the file says of restores.
 
     Raises:
         CommitLogError: The log has something that is no description of a topic.
@@ -64,8 +64,8 @@ def scope_of(archive: Archive, rules: RestoredTopics) -> RestoreScope:
 
 
 class _Scope:
-    def __init__(self, archive: Archive, rules: RestoredTopics) -> None:
-        self._archive, self._rules = archive, rules
+    def __init__(self, archive: Archive, rules: RestoreConfig) -> None:
+        self._archive, self._rules, self._groups = archive, rules.topics, rules.groups
         self._state = archive.then
         self._captures = captured_topics(self._state, archive.log.where)
         self._notes: list[Note] = []
@@ -89,6 +89,7 @@ class _Scope:
             version=self._state.version,
             at=self._state.time,
             topics=topics,
+            groups=self._read_by(topics),
             notes=tuple(self._notes),
             problems=tuple(self._problems),
         )
@@ -123,6 +124,16 @@ class _Scope:
                 )
                 self._notes.append(Note(name, text))
         return chosen
+
+    def _read_by(self, topics: Mapping[TopicName, RestoreTopic]) -> dict[str, GroupCapture]:
+        """Return the groups that stood in these topics, with only those of their offsets."""
+        ids = {each.topic.id for each in topics.values()}
+        found = {}
+        for name, group in captured_groups(self._state, self._archive.log.where).items():
+            offsets = tuple(each for each in group.offsets if each.topic_id in ids)
+            if offsets and self._groups.matches(name):
+                found[name] = replace(group, offsets=offsets)
+        return found
 
     def _topic(
         self, name: TopicName, target: TopicName, number: TopicId, parts: list[RestorePart]

@@ -63,7 +63,7 @@ def look(task: RestoreTask) -> RestoreStatus:
         StoreError: The store could not be read.
     """
     with Store(task.store) as store, open_target(task.name, task.target) as to:
-        scope = scope_of(open_archive(store, task.region, task.as_of), task.rules.topics)
+        scope = scope_of(open_archive(store, task.region, task.as_of), task.rules)
         running: tuple[str, ...] = ()
         if to.ledger.usable():
             to.read()

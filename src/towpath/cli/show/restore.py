@@ -19,6 +19,7 @@ from towpath.metrics import log
 from towpath.model.amounts import count, counted, size, span
 from towpath.model.clock import readable
 from towpath.model.findings import beside
+from towpath.model.reasons import as_data
 from towpath.plan.explain import groups, remarks
 from towpath.restore.applying import SUBJECTS
 from towpath.restore.plan import RestorePlan
@@ -66,6 +67,7 @@ def _summary(plan: RestorePlan) -> str:
     records, total = sum(each.records for each in fine), sum(each.bytes for each in fine)
     return (
         f"{counted(len(fine), 'topic')} to restore, {count(records)} records, {size(total)};"
+        f" {counted(len(plan.scope.groups), 'group')} of consumers;"
         f" {counted(len(plan.plan.problems), 'problem')}"
     )
 
@@ -154,7 +156,45 @@ def report(progress: RestoreProgress, name: str, *, stop: bool) -> dict[str, Any
         "trouble": progress.trouble,
         "notes": [*progress.notes, *([progress.takeover] if progress.takeover else [])],
         "partitions": [row.as_data() for row in progress.rows],
+        "groups": _groups(progress),
     }
+
+
+def _groups(progress: RestoreProgress) -> list[dict[str, Any]]:
+    return [
+        {
+            "group": group.group.name,
+            "kind": str(group.group.kind),
+            "target": group.mirror_group,
+            "positions": [
+                {
+                    "topic": each.tp.topic,
+                    "partition": each.tp.partition,
+                    "archived": each.source,
+                    "gets": None if each.answer is None else each.answer.offset,
+                    "exactness": None if each.answer is None else str(each.answer.exactness),
+                    "outcome": str(each.outcome),
+                    "reason": None if each.reason is None else as_data(each.reason),
+                }
+                for each in group.positions
+            ],
+        }
+        for group in progress.groups.groups
+    ]
+
+
+def _given(progress: RestoreProgress) -> Iterator[str]:
+    """Yield what became of groups of consumers, if there are any."""
+    found = progress.groups
+    if found.groups:
+        all_of_them = sum(len(each.positions) for each in found.groups)
+        groups = counted(len(found.groups), "group")
+        yield f"{groups} of consumers: {found.given:,} of {all_of_them:,} positions are there"
+    if found.beyond:
+        yield (
+            f"{counted(found.beyond, 'position')} lay behind the last archived record; these groups"
+            " go on at the end of what is restored"
+        )
 
 
 def result_picture(progress: RestoreProgress, *, stop: bool) -> RenderableType:
@@ -163,6 +203,7 @@ def result_picture(progress: RestoreProgress, *, stop: bool) -> RenderableType:
     taken = span(time.monotonic() - progress.began)
     records = sum(row.records for row in progress.rows)
     lines = [f"{how} after {taken}: {count(records)} records; {states(progress.rows)}"]
+    lines += _given(progress)
     lines += progress.left_out
     lines += [f"trouble: {progress.trouble}"] if progress.trouble else []
     lines += [progress.takeover] if progress.takeover else []
