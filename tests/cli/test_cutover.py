@@ -295,7 +295,7 @@ def test_who_begins_to_write_later_is_found(
     file = link_file(tmp_path, source, target, link)
 
     def cut(*then: Callable[[], object]) -> tuple[int, str]:
-        monkeypatch.setattr("towpath.cli.cutover.Starting", lambda *_, **__: SharedSpark(*then))
+        monkeypatch.setattr("towpath.engine.starting.Starting", lambda *_, **__: SharedSpark(*then))
         ended = here("cutover", str(file), *NOW)
         return ended.code, ended.out
 

@@ -7,20 +7,8 @@ from typing import Annotated
 
 import typer
 
-from towpath.cli.options import (
-    ArchiveFile,
-    LogFormatOption,
-    LogLevelOption,
-    MasterOption,
-    PackagesOption,
-    ReportOption,
-    SlicesOption,
-    checked_packages,
-    logs_wanted,
-    require_master,
-    require_writable,
-    write_report,
-)
+from towpath.cli.on_spark import LoggedOnSpark, with_options
+from towpath.cli.options import ArchiveFile
 from towpath.cli.show.output import Output, OutputOption, console, show
 from towpath.cli.signals import stopping
 from towpath.config import load_archive
@@ -34,6 +22,7 @@ LEFT_OUT = 3
 
 
 @archive.command("run")
+@with_options
 def run(
     file: ArchiveFile,
     *,
@@ -46,47 +35,34 @@ def run(
             "--no-wait", help="End with exit code 4 if the source does not answer at the start."
         ),
     ] = False,
-    report: ReportOption = None,
-    master: MasterOption = None,
-    packages_archive: PackagesOption = None,
-    parallelism: SlicesOption = None,
-    log_level: LogLevelOption = None,
-    log_format: LogFormatOption = None,
+    on: LoggedOnSpark,
     output: OutputOption = Output.TEXT,
 ) -> int:
     """Archive until stopped by Ctrl-C or SIGTERM (twice: at once), or until caught up."""
     del output  # `show` reads it from the arguments
-    require_writable(report)
-    require_master(master)
-    packages = checked_packages(master, packages_archive)
     config = load_archive(file)
     began = time.monotonic()
     with stopping() as stop:
         from towpath.cli.show.archiving import ArchiveDisplay  # noqa: PLC0415  # as below
 
-        with ArchiveDisplay(config.archive, logs_wanted(log_level, log_format), stop) as display:
-            from towpath.engine.starting import Starting  # noqa: PLC0415  # as below
-
-            spark = Starting(
-                master,
-                f"towpath archive {config.archive}",
-                parallelism,
+        with ArchiveDisplay(config.archive, on.logs, stop) as display:
+            spark = on.start(
+                f"archive {config.archive}",
+                ("towpath.segments.egress.slice",),
                 credentials=config.holds_credentials,
-                works=("towpath.segments.egress.slice",),
                 rounds=2,
-                packages=packages,
             )
             # These imports take a second, during which Spark's JVM starts.
             from towpath.archive.progress import ArchiveWishes  # noqa: PLC0415
             from towpath.archive.run import run as work  # noqa: PLC0415
 
-            wishes = ArchiveWishes(until_caught_up, parallelism, wait=not no_wait)
+            wishes = ArchiveWishes(until_caught_up, on.parallelism, wait=not no_wait)
             progress = work(config, wishes, spark, stop, display.show)
         from towpath.cli.show.archive_run import run_data, run_result  # noqa: PLC0415
 
         data = run_data(config.archive, progress, time.monotonic() - began, stopped=stop.is_set())
         show(run_result(progress, data), data)
-        write_report(report, data)
+        on.tell(data)
         return 0 if data["complete"] else LEFT_OUT
 
 

@@ -8,26 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Group, RenderableType
 
-from towpath.cli.options import (
-    LinkFile,
-    LogFormatOption,
-    LogLevelOption,
-    MasterOption,
-    PackagesOption,
-    ReportOption,
-    SlicesOption,
-    checked_packages,
-    logs_wanted,
-    require_master,
-    require_writable,
-    write_report,
-)
+from towpath.cli.on_spark import LoggedOnSpark, with_options
+from towpath.cli.options import LinkFile
 from towpath.cli.show.display import Display
 from towpath.cli.show.groups import as_json, summary_picture, where_picture
 from towpath.cli.show.output import Output, OutputOption, line, show
 from towpath.cli.signals import stopping
 from towpath.config import LinkConfig, load
-from towpath.engine.starting import Starting
 from towpath.groups.look import GroupsLook
 from towpath.mirror import COPYING
 from towpath.model.amounts import count, counted, size, span
@@ -42,6 +29,7 @@ _MOST_POSITIONS = 60
 """Most positions of groups that are shown one by one."""
 
 
+@with_options
 def cutover(
     file: LinkFile,
     *,
@@ -81,30 +69,15 @@ def cutover(
             help="Look for schema ids in one in N records only, chosen at random.",
         ),
     ] = 1,
-    report: ReportOption = None,
-    master: MasterOption = None,
-    packages_archive: PackagesOption = None,
-    parallelism: SlicesOption = None,
-    log_level: LogLevelOption = None,
-    log_format: LogFormatOption = None,
+    on: LoggedOnSpark,
     output: OutputOption = Output.TEXT,
 ) -> int:
     """End a migration: check that nobody writes, copy the rest, sync all else, prove equality."""
     del output  # `show` reads it from the arguments
-    require_writable(report)
-    require_master(master)
-    packages = checked_packages(master, packages_archive)
     config = load(file)
-    logs, doing = logs_wanted(log_level, log_format), "looking at both clusters"
-    with stopping() as stop, Display(config.link, logs, doing, stop) as display:
-        spark = Starting(
-            master,
-            f"towpath {config.link}",
-            parallelism,
-            credentials=config.holds_credentials,
-            works=COPYING,
-            packages=packages,
-        )
+    doing = "looking at both clusters"
+    with stopping() as stop, Display(config.link, on.logs, doing, stop) as display:
+        spark = on.start(config.link, COPYING, credentials=config.holds_credentials)
         # These imports take a second, during which Spark's JVM starts.
         from towpath.cutover.cutover import cutover as cut_over  # noqa: PLC0415
         from towpath.cutover.report import CutoverRequest  # noqa: PLC0415
@@ -114,7 +87,7 @@ def cutover(
         ids = None
         if config.schemas is not None and not without_schemas:
             ids = IdSample(one_in, random.SystemRandom().randrange(_SEEDS) if one_in > 1 else 0)
-        scope = Scope(master=master, parallelism=parallelism, packages=packages, ids=ids)
+        scope = Scope(master=on.master, parallelism=on.parallelism, packages=on.packages, ids=ids)
         cut = CutoverRequest(dry_run, quiet, scope, without_groups)
         found = cut_over(config, cut, spark, stop, display.show)
     data = _report(config, found, dry_run=dry_run)
@@ -123,7 +96,7 @@ def cutover(
     lines.append(f"took: {_parts(found.seconds)}")
     lines += _rehearsed(found, data) if dry_run else [_sentence(found, data)]
     show(Group(*_groups(config, found), *schemas, *map(line, lines)), data)
-    write_report(report, data)
+    on.tell(data)
     if found.failure is not None:
         return found.failure.exit_code
     return 0 if found.complete else NOT_DONE

@@ -9,17 +9,8 @@ from typing import Annotated, Any
 import typer
 from rich.console import Group
 
-from towpath.cli.options import (
-    LinkFile,
-    MasterOption,
-    PackagesOption,
-    ReportOption,
-    SlicesOption,
-    checked_packages,
-    require_master,
-    require_writable,
-    write_report,
-)
+from towpath.cli.on_spark import OnSpark, with_options
+from towpath.cli.options import LinkFile
 from towpath.cli.pausing import names
 from towpath.cli.show.bar import Bar
 from towpath.cli.show.output import Output, OutputOption, console, line, show
@@ -35,22 +26,17 @@ from towpath.verify.verify import Scope
 NOT_ALL = 3
 
 
+@with_options
 def repair(
     file: LinkFile,
     *,
     topics: Annotated[str, typer.Option(metavar="TOPIC,..", help="The source topics to repair.")],
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
-    master: MasterOption = None,
-    packages_archive: PackagesOption = None,
-    parallelism: SlicesOption = None,
-    report: ReportOption = None,
+    on: OnSpark,
     output: OutputOption = Output.TEXT,
 ) -> int:
     """Copy lost records again, where offsets and records can be exactly the same as before."""
     del output  # `show` reads it from the arguments
-    require_writable(report)
-    require_master(master)
-    packages = checked_packages(master, packages_archive)
     config = load(file)
     wanted = names(topics)
     with stopping() as stop, Bar("repairing") as bar:
@@ -60,12 +46,12 @@ def repair(
                 console(stderr=True).print(*map(line, _planned(plan)), sep="\n")
                 return yes or _agreed()
 
-        scope = Scope(master=master, parallelism=parallelism, packages=packages)
+        scope = Scope(master=on.master, parallelism=on.parallelism, packages=on.packages)
         found = repair_link(config, RepairRequest(wanted, agreed, bar.done, stop, scope))
     data = _report(config.link, found)
     notes = [f"note: {found.takeover}"] if found.takeover else []
     show(Group(*map(line, (*notes, *found.missing, _sentence(found)))), data)
-    write_report(report, data)
+    on.tell(data)
     return 0 if data["complete"] else NOT_ALL
 
 

@@ -6,25 +6,12 @@ from typing import Annotated
 
 import typer
 
-from towpath.cli.options import (
-    ArchiveFile,
-    LogFormatOption,
-    LogLevelOption,
-    MasterOption,
-    PackagesOption,
-    ReportOption,
-    SlicesOption,
-    checked_packages,
-    logs_wanted,
-    require_master,
-    require_writable,
-    write_report,
-)
+from towpath.cli.on_spark import LoggedOnSpark, with_options
+from towpath.cli.options import ArchiveFile
 from towpath.cli.show.output import Form, FormOption, Output, OutputOption, show
 from towpath.cli.signals import stopping
 from towpath.config import load_archive
 from towpath.config.times import parse_time
-from towpath.engine.starting import Starting
 from towpath.model.errors import ConfigError, ConfigProblem
 from towpath.model.foreign import foreign
 from towpath.restore import RESTORING
@@ -75,44 +62,30 @@ def plan(
 
 
 @restore.command()
+@with_options
 def run(
     file: ArchiveFile,
     *,
     at: AtOption = None,
     version: VersionOption = None,
-    report: ReportOption = None,
-    master: MasterOption = None,
-    packages_archive: PackagesOption = None,
-    parallelism: SlicesOption = None,
-    log_level: LogLevelOption = None,
-    log_format: LogFormatOption = None,
+    on: LoggedOnSpark,
     output: OutputOption = Output.TEXT,
 ) -> int:
     """Restore until all is there; started again, it goes on where it stood."""
     del output  # `show` reads it from the arguments
-    require_writable(report)
-    require_master(master)
-    packages = checked_packages(master, packages_archive)
     task = _task(file, at, version)
     with stopping() as stop:
-        spark = Starting(
-            master,
-            f"towpath {task.name}",
-            parallelism,
-            credentials=task.holds_credentials,
-            works=RESTORING,
-            packages=packages,
-        )
+        spark = on.start(task.name, RESTORING, credentials=task.holds_credentials)
         # These imports take a second, during which Spark's JVM starts.
         from towpath.cli.show import restore as shown  # noqa: PLC0415
         from towpath.restore.run import run as bring_back  # noqa: PLC0415
 
-        with shown.RestoreDisplay(task.name, logs_wanted(log_level, log_format), stop) as display:
-            progress = bring_back(task, spark, stop, display.show, parallelism)
+        with shown.RestoreDisplay(task.name, on.logs, stop) as display:
+            progress = bring_back(task, spark, stop, display.show, on.parallelism)
         was_stopped = stop.is_set()
     data = shown.report(progress, task.name, stop=was_stopped)
     show(shown.result_picture(progress, stop=was_stopped), data)
-    write_report(report, data)
+    on.tell(data)
     return 0 if progress.complete else LEFT_OUT
 
 

@@ -16,16 +16,8 @@ import typer
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from towpath.cli.options import (
-    LinkFile,
-    MasterOption,
-    PackagesOption,
-    ReportOption,
-    checked_packages,
-    require_master,
-    require_writable,
-    write_report,
-)
+from towpath.cli.on_spark import OnSpark, with_options
+from towpath.cli.options import LinkFile
 from towpath.cli.show.bar import Bar
 from towpath.cli.show.grid import Grid
 from towpath.cli.show.output import Output, OutputOption, console, line, show
@@ -57,6 +49,7 @@ _SEEDS = 1 << 32
 _HEADERS = ("topic", "partition", "mode", "offsets", "records", "digest", "verdict", "why")
 
 
+@with_options
 def verify(
     file: LinkFile,
     *,
@@ -98,30 +91,27 @@ def verify(
             " target must also hold no record that only consumers with read_uncommitted see."
         ),
     ] = Isolation.COMMITTED,
-    master: MasterOption = None,
-    packages_archive: PackagesOption = None,
-    parallelism: Annotated[
-        int | None,
-        typer.Option(
-            min=1, help="Number of slices at a time; by default the number of Spark's slots."
-        ),
-    ] = None,
-    report: ReportOption = None,
+    on: OnSpark,
     output: OutputOption = Output.TEXT,
 ) -> int:
     """Compare source and target record by record, over the ranges that both still have."""
     del output  # `show` reads it from the arguments
-    require_writable(report)
-    require_master(master)
-    packages = checked_packages(master, packages_archive)
     offset, ms = _from(_renamed(first, since))
     ids = _ids(one_in, schemas=schemas)
     if seed is None:
         seed = random.SystemRandom().randrange(_SEEDS)
     if ids is not None and ids.one_in > 1:
         ids = IdSample(ids.one_in, seed % _SEEDS)
-    both = isolation is Isolation.BOTH
-    scope = Scope(offset, ms, seed if sample else None, master, parallelism, both, packages, ids)
+    scope = Scope(
+        since_offset=offset,
+        since_ms=ms,
+        sample=seed if sample else None,
+        master=on.master,
+        parallelism=on.parallelism,
+        packages=on.packages,
+        uncommitted=isolation is Isolation.BOTH,
+        ids=ids,
+    )
     config = load(file)
     began = time.monotonic()
     rows, proof = _compared(config, scope)
@@ -133,7 +123,7 @@ def verify(
         parts += picture(proof, ids)
         data |= {"equal": data["equal"] and proof.equal, "schemas": as_data(proof, ids)}
     show(Group(*parts), data)
-    write_report(report, data)
+    on.tell(data)
     return 0 if data["equal"] else 3
 
 

@@ -43,7 +43,7 @@ _SMALLEST_SLICE = 16 << 20
 _SLICES_PER_SLOT = 8
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Scope:
     """What to compare, and with how many tasks at a time.
 

@@ -1,0 +1,132 @@
+"""What all commands have whose work runs on Spark: the same options, checked before the work."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from towpath.cli.options import (
+    LogFormatOption,
+    LogLevelOption,
+    MasterOption,
+    PackagesOption,
+    ReportOption,
+    SlicesOption,
+    checked_packages,
+    logs_wanted,
+    require_master,
+    require_writable,
+    write_report,
+)
+
+if TYPE_CHECKING:
+    from towpath.engine.starting import Starting
+    from towpath.metrics.log import LogWanted
+
+
+@dataclass(frozen=True, kw_only=True)
+class OnSpark:
+    """The options of a command that shows no log.
+
+    Attributes:
+        report: Where to write the report.
+        master: The Spark master.
+        packages_archive: The archive for workers of a cluster.
+        parallelism: Number of slices.
+    """
+
+    report: ReportOption = None
+    master: MasterOption = None
+    packages_archive: PackagesOption = None
+    parallelism: SlicesOption = None
+
+    def __post_init__(self) -> None:
+        """Check the options.
+
+        Raises:
+            ConfigError: One of them is wrong.
+        """
+        require_writable(self.report)
+        require_master(self.master)
+        self.packages  # noqa: B018  # checked now, before the work
+
+    @functools.cached_property
+    def packages(self) -> str | None:
+        """Where Spark finds the archive for its workers."""
+        return checked_packages(self.master, self.packages_archive)
+
+    def start(
+        self, name: str, works: Sequence[str], *, credentials: bool, rounds: int = 1
+    ) -> Starting:
+        """Return the Spark session, which starts in the background.
+
+        Args:
+            name: Name of the application, behind the name of the program.
+            works: Modules that workers import before the first slice comes.
+            credentials: Whether slices get credentials.
+            rounds: How many rounds may have slices at one time.
+        """
+        from towpath.engine.starting import Starting  # noqa: PLC0415  # help waits for none of it
+
+        return Starting(
+            self.master,
+            f"towpath {name}",
+            self.parallelism,
+            credentials=credentials,
+            works=works,
+            rounds=rounds,
+            packages=self.packages,
+        )
+
+    def tell(self, data: Mapping[str, Any]) -> None:
+        """Write the report, if the user asked for one.
+
+        Raises:
+            ConfigError: It could not be written.
+        """
+        write_report(self.report, data)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LoggedOnSpark(OnSpark):
+    """The options of a command that may show a log.
+
+    Attributes:
+        log_level: What to log.
+        log_format: The form of the log.
+    """
+
+    log_level: LogLevelOption = None
+    log_format: LogFormatOption = None
+
+    @property
+    def logs(self) -> LogWanted | None:
+        """How to log; `None` where no option asks for a log."""
+        return logs_wanted(self.log_level, self.log_format)
+
+
+def with_options(command: Callable[..., int]) -> Callable[..., int]:
+    """Give a command the options of its argument `on`, which is one of the classes above.
+
+    Typer knows only functions with one argument for each option; so it is shown one.
+    """
+    signature = inspect.signature(command, eval_str=True)
+    made = signature.parameters["on"].annotation
+    options = inspect.signature(made, eval_str=True).parameters
+
+    @functools.wraps(command)
+    def spread(**given: Any) -> int:
+        on = made(**{name: given.pop(name) for name in options})
+        return command(**given, on=on)
+
+    shown = [
+        each
+        for parameter in signature.parameters.values()
+        for each in (options.values() if parameter.name == "on" else (parameter,))
+    ]
+    spread.__signature__ = signature.replace(parameters=shown)  # type: ignore[attr-defined]
+    spread.__annotations__ = {each.name: each.annotation for each in shown}
+    return spread
