@@ -14,9 +14,7 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Any, Self
 
-from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
-from pydantic_core import CoreSchema, core_schema
-
+from towpath.config.from_text import FromText
 from towpath.config.problems import shown
 
 _SHORT = {
@@ -47,7 +45,7 @@ _YEARS = 30
 """February 29 on a weekday comes within 28 years, or 40 around 2100."""
 
 
-class Cron(str):
+class Cron(FromText, str):
     """A schedule; `after` returns its next point in time."""
 
     __slots__ = ("_fields",)
@@ -120,22 +118,6 @@ class Cron(str):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (type(self).parse, (str(self),))
-
-    @classmethod
-    def __get_pydantic_core_schema__(
-        cls, source: type[Any], handler: GetCoreSchemaHandler
-    ) -> CoreSchema:
-        del source, handler
-        return core_schema.no_info_plain_validator_function(
-            cls.parse, serialization=core_schema.to_string_ser_schema()
-        )
-
-    @classmethod
-    def __get_pydantic_json_schema__(
-        cls, schema: CoreSchema, handler: GetJsonSchemaHandler
-    ) -> dict[str, Any]:
-        del schema, handler
-        return {"type": "string"}
 
 
 def _exists(found: datetime, zone: tzinfo) -> bool:

@@ -5,14 +5,9 @@ from __future__ import annotations
 import re
 from typing import Any, ClassVar, Self
 
-from pydantic import (
-    GetCoreSchemaHandler,
-    GetJsonSchemaHandler,
-    ValidatorFunctionWrapHandler,
-    WrapValidator,
-)
-from pydantic_core import CoreSchema, core_schema
+from pydantic import ValidatorFunctionWrapHandler, WrapValidator
 
+from towpath.config.from_text import FromText
 from towpath.config.problems import shown
 
 _WRITTEN_NUMBER = r"\d{1,12}(?:\.\d{1,6})?"
@@ -44,7 +39,7 @@ def _json_schema(units: dict[str, float], behind: str = "") -> dict[str, Any]:
     return {"type": "string", "pattern": rf"^\s*{written}\s*$"}
 
 
-class Duration(float):
+class Duration(FromText, float):
     """A duration in seconds, written as `500ms`, `5s`, `10m`, `2h` or `1d`."""
 
     UNITS: ClassVar[dict[str, float]] = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86400}
@@ -64,23 +59,12 @@ class Duration(float):
     __repr__ = __str__
 
     @classmethod
-    def __get_pydantic_core_schema__(
-        cls, source: type[Any], handler: GetCoreSchemaHandler
-    ) -> CoreSchema:
-        del source, handler
-        return core_schema.no_info_plain_validator_function(
-            cls.parse, serialization=core_schema.to_string_ser_schema()
-        )
-
-    @classmethod
-    def __get_pydantic_json_schema__(
-        cls, schema: CoreSchema, handler: GetJsonSchemaHandler
-    ) -> dict[str, Any]:
-        del schema, handler
+    def json_schema(cls) -> dict[str, Any]:
+        """Return the JSON schema of such texts."""
         return _json_schema(cls.UNITS)
 
 
-class Size(int):
+class Size(FromText, int):
     """A number of bytes, written as `512KiB`, `4MiB` or `1GiB`."""
 
     UNITS: ClassVar[dict[str, float]] = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
@@ -101,19 +85,8 @@ class Size(int):
     __repr__ = __str__
 
     @classmethod
-    def __get_pydantic_core_schema__(
-        cls, source: type[Any], handler: GetCoreSchemaHandler
-    ) -> CoreSchema:
-        del source, handler
-        return core_schema.no_info_plain_validator_function(
-            cls.parse, serialization=core_schema.to_string_ser_schema()
-        )
-
-    @classmethod
-    def __get_pydantic_json_schema__(
-        cls, schema: CoreSchema, handler: GetJsonSchemaHandler
-    ) -> dict[str, Any]:
-        del schema, handler
+    def json_schema(cls) -> dict[str, Any]:
+        """Return the JSON schema of such texts."""
         return _json_schema(cls.UNITS)
 
 
@@ -142,10 +115,8 @@ class ByteRate(Size):
     __repr__ = __str__
 
     @classmethod
-    def __get_pydantic_json_schema__(
-        cls, schema: CoreSchema, handler: GetJsonSchemaHandler
-    ) -> dict[str, Any]:
-        del schema, handler
+    def json_schema(cls) -> dict[str, Any]:
+        """Return the JSON schema of such texts."""
         return _json_schema(cls.UNITS, f"({cls._EACH})?")
 
 

@@ -15,8 +15,9 @@ from towpath.model.reasons import Reason
 from towpath.segments.egress.objects import Spool, Uploads
 from towpath.segments.egress.plan import PlannedRange
 from towpath.segments.egress.reader import FetchedPart, Hole
-from towpath.segments.format.files import SegmentWriter, write_object
+from towpath.segments.format.files import write_object
 from towpath.segments.format.footer import SegmentFooter, SegmentHead
+from towpath.segments.format.segment_writer import SegmentWriter
 from towpath.segments.keys import segment_key, shared_key
 from towpath.segments.model import STREAMING, GapKind, Segment, SegmentPlace
 from towpath.store import StoredObject

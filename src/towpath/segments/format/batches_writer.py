@@ -16,17 +16,14 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from towpath import __version__
-from towpath.model.clock import now_ms
 from towpath.model.digest import Digest
 from towpath.model.nouns import SourceOffset
 from towpath.segments.format.footer import VERSION, SegmentFooter, SegmentHead, SegmentPart
-from towpath.segments.format.gaps import Gaps, number_of
-from towpath.segments.format.intake import CollectedBatches, collect
+from towpath.segments.format.intake import CollectedBatches
+from towpath.segments.format.segment_writer import SegmentWriter
 from towpath.segments.format.sink import HashedSink, Sink
-from towpath.segments.model import GapKind
 from towpath.wire import sifting
-from towpath.wire.aborted import Aborted
-from towpath.wire.batch import BASE, LENGTH, NO_END, POSITION, PRODUCER, Buffer
+from towpath.wire.batch import BASE, LENGTH, NO_END, POSITION, PRODUCER
 from towpath.wire.collector import Collector
 
 TAIL_MAGIC = b"TOWPATHB"
@@ -153,14 +150,11 @@ class _Stretch:
         )
 
 
-class BatchesSegmentWriter:
+class BatchesSegmentWriter(SegmentWriter):
     """Writes the batches of one partition as they were fetched.
 
     A batch that begins before the range, or ends behind it, is kept whole; the footer's range says
     which of its records belong to the segment.
-
-    Attributes:
-        head: What is known of the segment.
     """
 
     def __init__(
@@ -179,81 +173,25 @@ class BatchesSegmentWriter:
             end: Batches from this offset on are left out; None for no bound.
             left_out: Producer ids whose batches are filtered out.
         """
-        self.head = head
-        self._target, self._left_out = target, left_out
-        self._collector = Collector(head.start, NO_END if end is None else end)
-        self._parts: list[SegmentPart] = []
+        super().__init__(target, head, end, left_out)
+        self._target = target
         self._stretch = _Stretch()
 
     @property
-    def expected(self) -> SourceOffset:
-        """The next offset to take in."""
-        return SourceOffset(self._collector.expected)
-
-    @property
-    def records(self) -> int:
-        """Number of records so far."""
-        return self._collector.digest.records
-
-    @property
-    def raw_bytes(self) -> int:
-        """Bytes of keys, values and headers plus 16 for each record, so far."""
-        return self._collector.raw_bytes
-
-    @property
     def held(self) -> int:
-        """Bytes of memory in use."""
-        return self._collector.held + sum(map(len, self._stretch.waiting))
+        """Bytes of memory that wait to be written."""
+        return super().held + sum(map(len, self._stretch.waiting))
 
-    def take(
-        self, buffer: Buffer, start: int, end: int, aborted: Aborted = (), until: int = NO_END
-    ) -> None:
-        """Take in fetched batches; the buffer may be used again after the call.
-
-        Args:
-            buffer: Bytes as a broker sent them.
-            start: Position of the first batch. It may have records before `expected`.
-            end: Position after the last byte.
-            aborted: Producer id and first offset of each aborted transaction among them.
-            until: Batches that begin at this offset or behind it are left out, for another segment
-                or another call with the same bytes.
-
-        Raises:
-            CorruptBatchError: A batch is damaged; those before it were taken in.
-        """
-        for batches in collect(self._collector, buffer, start, end, aborted, self._left_out, until):
-            self._write(batches)
-            self._collector.clear()
-
-    def pass_over(self, end: SourceOffset, kind: GapKind) -> None:
-        """Note that no offset from `expected` to `end` holds a record, and why."""
-        self._collector.pass_over(end, number_of(kind))
+    def _took(self, batches: CollectedBatches) -> None:
+        self._write(batches)
+        self._collector.clear()
 
     def flush(self) -> None:
         """Do nothing: batches do not wait."""
 
-    def close(self, end: SourceOffset, kind: GapKind = GapKind.COMPACTED) -> SegmentFooter:
-        """End the segment. The object must still be closed.
-
-        Args:
-            end: End of its range, exclusive.
-            kind: Why no offset from `expected` to the end holds a record.
-        """
-        self.pass_over(end, kind)
+    def _end(self) -> None:
         if self._stretch.digest.records:
             self._end_part()
-        collector = self._collector
-        footer = SegmentFooter(
-            head=self.head,
-            end=end,
-            raw_bytes=collector.raw_bytes,
-            digest=collector.digest,
-            gaps=Gaps(collector.gaps),
-            parts=tuple(self._parts),
-            created=now_ms(),
-        )
-        self._target.add(footer)
-        return footer
 
     def _write(self, batches: CollectedBatches) -> None:
         stretch = self._stretch

@@ -14,69 +14,10 @@ from towpath.segments.format.footer import SegmentFooter, SegmentHead
 from towpath.segments.format.parquet_reader import ParquetObjectReader
 from towpath.segments.format.parquet_writer import ParquetObject, ParquetOptions
 from towpath.segments.format.parts import PackedBatches
+from towpath.segments.format.segment_writer import SegmentWriter
 from towpath.segments.format.sink import Sink
 from towpath.segments.format.wanted import ALL, Wanted
-from towpath.segments.model import GapKind
-from towpath.wire.aborted import Aborted
-from towpath.wire.batch import NO_END, Buffer
 from towpath.wire.codec import NONE
-
-
-class SegmentWriter(Protocol):
-    """Writes the records of one partition as one segment of an object.
-
-    Attributes:
-        head: What is known of the segment.
-    """
-
-    head: SegmentHead
-
-    @property
-    def expected(self) -> SourceOffset:
-        """The next offset to take in."""
-
-    @property
-    def records(self) -> int:
-        """Number of records so far."""
-
-    @property
-    def raw_bytes(self) -> int:
-        """Bytes of keys, values and headers plus 16 for each record, so far."""
-
-    @property
-    def held(self) -> int:
-        """Bytes of memory in use."""
-
-    def take(
-        self, buffer: Buffer, start: int, end: int, aborted: Aborted = (), until: int = NO_END
-    ) -> None:
-        """Take in fetched batches; the buffer may be used again after the call.
-
-        Args:
-            buffer: Bytes as a broker sent them.
-            start: Position of the first batch. It may have records before `expected`.
-            end: Position after the last byte.
-            aborted: Producer id and first offset of each aborted transaction among them.
-            until: Batches that begin at this offset or behind it are left out, for another segment
-                or another call with the same bytes.
-
-        Raises:
-            CorruptBatchError: A batch is damaged; those before it were taken in.
-        """
-
-    def pass_over(self, end: SourceOffset, kind: GapKind) -> None:
-        """Note that no offset from `expected` to `end` holds a record, and why."""
-
-    def flush(self) -> None:
-        """Write what waits, to free its memory."""
-
-    def close(self, end: SourceOffset, kind: GapKind = GapKind.COMPACTED) -> SegmentFooter:
-        """End the segment. The object must still be closed.
-
-        Args:
-            end: End of its range, exclusive.
-            kind: Why no offset from `expected` to the end holds a record.
-        """
 
 
 class SegmentObjectWriter(Protocol):

@@ -15,7 +15,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from towpath import __version__
-from towpath.model.clock import now_ms
 from towpath.model.nouns import SourceOffset
 from towpath.segments.format.footer import (
     VERSION,
@@ -24,8 +23,7 @@ from towpath.segments.format.footer import (
     SegmentPart,
     write_footers,
 )
-from towpath.segments.format.gaps import Gaps, number_of
-from towpath.segments.format.intake import collect
+from towpath.segments.format.intake import CollectedBatches
 from towpath.segments.format.schema import (
     HEADER_KEY,
     HEADER_VALUE,
@@ -39,11 +37,8 @@ from towpath.segments.format.schema import (
     WRITTEN,
     archived,
 )
+from towpath.segments.format.segment_writer import SegmentWriter
 from towpath.segments.format.sink import HashedSink, Sink
-from towpath.segments.model import GapKind
-from towpath.wire.aborted import Aborted
-from towpath.wire.batch import NO_END, Buffer
-from towpath.wire.collector import Collector
 
 FORMAT_KEY, WRITER_KEY, SEGMENTS_KEY = "towpath.format", "towpath.writer", "towpath.segments"
 """Key/values of the footer: version of the format, of the program, and the footers of segments."""
@@ -151,12 +146,8 @@ class ParquetObject:
             self._writer.close()
 
 
-class ParquetSegmentWriter:
-    """Writes the records of one partition as one segment of a Parquet object.
-
-    Attributes:
-        head: What is known of the segment.
-    """
+class ParquetSegmentWriter(SegmentWriter):
+    """Writes the records of one partition as one segment of a Parquet object."""
 
     def __init__(
         self,
@@ -177,55 +168,13 @@ class ParquetSegmentWriter:
             left_out: Producer ids whose records are filtered out.
             whole: Write nothing before `close`. For segments of few records.
         """
-        self.head = head
-        self._target, self._left_out, self._whole = target, left_out, whole
-        self._collector = Collector(head.start, NO_END if end is None else end)
-        self._first_row_group = 0
-        self._parts: list[SegmentPart] = []
+        super().__init__(target, head, end, left_out)
+        self._target, self._whole = target, whole
 
-    @property
-    def expected(self) -> SourceOffset:
-        """The next offset to take in."""
-        return SourceOffset(self._collector.expected)
-
-    @property
-    def records(self) -> int:
-        """Number of records so far."""
-        return self._collector.digest.records
-
-    @property
-    def raw_bytes(self) -> int:
-        """Bytes of keys, values and headers plus 16 for each record, so far."""
-        return self._collector.raw_bytes
-
-    @property
-    def held(self) -> int:
-        """Bytes of memory that wait for the next row group."""
-        return self._collector.held
-
-    def take(
-        self, buffer: Buffer, start: int, end: int, aborted: Aborted = (), until: int = NO_END
-    ) -> None:
-        """Take in fetched batches; the buffer may be used again after the call.
-
-        Args:
-            buffer: Bytes as a broker sent them.
-            start: Position of the first batch. It may have records before `expected`.
-            end: Position after the last byte.
-            aborted: Producer id and first offset of each aborted transaction among them.
-            until: Batches that begin at this offset or behind it are left out, for another segment
-                or another call with the same bytes.
-
-        Raises:
-            CorruptBatchError: A batch is damaged; those before it were taken in.
-        """
-        for _ in collect(self._collector, buffer, start, end, aborted, self._left_out, until):
-            if self._due and not self._whole:
-                self.flush()
-
-    def pass_over(self, end: SourceOffset, kind: GapKind) -> None:
-        """Note that no offset from `expected` to `end` holds a record, and why."""
-        self._collector.pass_over(end, number_of(kind))
+    def _took(self, batches: CollectedBatches) -> None:
+        del batches  # their records are collected
+        if self._due and not self._whole:
+            self.flush()
 
     def flush(self) -> None:
         """Write the records that wait as a row group, to free their memory."""
@@ -251,28 +200,8 @@ class ParquetSegmentWriter:
         )
         collector.clear()
 
-    def close(self, end: SourceOffset, kind: GapKind = GapKind.COMPACTED) -> SegmentFooter:
-        """End the segment. The object must still be closed.
-
-        Args:
-            end: End of its range, exclusive.
-            kind: Why no offset from `expected` to the end holds a record.
-        """
-        self.pass_over(end, kind)
+    def _end(self) -> None:
         self.flush()
-        collector = self._collector
-        footer = SegmentFooter(
-            head=self.head,
-            end=end,
-            raw_bytes=collector.raw_bytes,
-            digest=collector.digest,
-            gaps=Gaps(collector.gaps),
-            parts=tuple(self._parts),
-            first_row_group=self._first_row_group,
-            created=now_ms(),
-        )
-        self._target.add(footer)
-        return footer
 
     @property
     def _due(self) -> bool:
