@@ -101,6 +101,22 @@ def test_a_rule_of_compaction_has_the_defaults_of_the_specified_system(write: Wr
         ),
         ("run: {heartbeat: 0s}\n", "run.heartbeat: 0s is not between 1s and 1d"),
         ("group: ''\n", "group: must not be empty"),
+        ("restore: {range: {from: 5, to: 5}}\n", "restore.range.to: is not behind `from`, so the"
+         " range is empty"),
+        ("restore: {range: {from: -1}}\n", "restore.range.from: -1 is not an offset, which is from"
+         " 0 to 9223372036854775807"),
+        ("restore: {range: {to: soon}}\n", "restore.range.to: 'soon' is not a time such as"
+         " 2025-01-31T08:00:00Z"),
+        ("restore: {range: {to: true}}\n", "restore.range.to: must be an offset, or a time such as"
+         " 2025-01-31T08:00:00Z, not true"),
+        ("restore: {filter: [{topics: [a]}]}\n", "restore.filter[0]: has neither `keep` nor `drop`,"
+         " so it would leave nothing out"),
+        ("restore: {filter: [{topics: [a], keep: [{}]}]}\n", "restore.filter[0].keep[0]: would mean"
+         " every record; give a condition, such as `key`"),
+        ("restore: {offsets: identical, filter: [{topics: [a], drop: [{tombstones: true}]}]}\n",
+         "restore.offsets: cannot be `identical` where `filter` leaves records out; use `auto`"),
+        ("restore: {partitions: [{topics: [a], place: key}]}\n", "restore.partitions[0].count: is"
+         " required"),
     ],
 )  # fmt: skip
 def test_problems(write: Write, more: str, problem: str) -> None:

@@ -56,3 +56,11 @@ def test_only_rules_drop_records() -> None:
     assert not replace(FULL, drop=()).drops
     assert RecordChange(ids=IdChange(), codec="lz4").only_ids
     assert not replace(FULL, drop=()).only_ids
+
+
+def test_what_is_kept_leaves_the_rest_out() -> None:
+    kept = RecordChange(keep=(DropRule(name="a"), DropRule(name="b")), drop=(DropRule(name="c"),))
+    assert kept.drops
+    assert kept.rules == ("c", "all but a or b")
+    assert replace(FULL, keep=()).digest == FULL.digest
+    assert replace(FULL, keep=(DropRule(name="a"),)).digest != FULL.digest

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -118,3 +119,78 @@ def test_partitions_know_who_they_were(stored: StoredArchive) -> None:
     [part] = scope(stored).topics[TopicName("orders")].parts
     assert part.id == PartitionId(CLUSTER, TopicId("id-orders"), 0)
     assert part.start == SourceOffset(0)
+
+
+def test_a_range_of_offsets_and_of_times(stored: StoredArchive) -> None:
+    records = old_records(20, 5)
+    stored.put("orders", records, cuts=[9, 14])
+    stored.put("orders", old_records(3), partition=2)
+    name = TopicName("orders")
+
+    def ranges(first: object, end: object) -> list[tuple[int, int]]:
+        made = scope(stored, range={"from": first, "to": end}).topics[name]
+        return [(part.start, part.end) for part in made.parts]
+
+    assert ranges(7, 16) == [(7, 16), (3, 3)]
+    assert ranges(None, 2) == [(5, 5), (0, 2)]
+    assert ranges("100", None) == [(25, 25), (3, 3)]
+    times = [
+        datetime.fromtimestamp(records[place].timestamp / 1000, UTC).isoformat()
+        for place in (0, 6, 9)
+    ]
+    assert ranges(times[1], times[2])[0] == (11, 14)
+    assert ranges(times[0], None)[0] == (5, 25)
+    assert ranges("2100-01-01T00:00:00Z", None) == [(25, 25), (3, 3)]
+    found = scope(stored, range={"from": 7, "to": 16})
+    [note] = [each for each in found.notes if each.about == "orders-0"]
+    assert note.text == "offsets 7 to 15 come back of 5 to 24"
+    assert found.topics[name].records == 20
+
+
+def test_a_time_in_a_lost_object_is_a_problem(stored: StoredArchive) -> None:
+    records = old_records(20)
+    [_, gone] = stored.put("orders", records, cuts=[10])
+    stored.put("users", old_records(2, days=1))
+    stored.path(gone).unlink()
+    time = datetime.fromtimestamp(records[15].timestamp / 1000, UTC).isoformat()
+    found = scope(stored, range={"from": time})
+    assert [*found.topics] == ["users"]
+    [problem] = found.problems
+    assert problem.about == "orders"
+    assert "so it is not known which offset" in problem.text
+
+
+def test_a_filter_is_told(stored: StoredArchive) -> None:
+    stored.put("orders", old_records(5))
+    stored.put("users", old_records(5))
+    rule = {"topics": ["orders"], "keep": [{"key": {"prefixes": ["key 1"]}}]}
+    found = scope(stored, filter=[rule])
+    assert found.topics[TopicName("orders")].change.rules == ("all but key",)
+    assert not found.topics[TopicName("users")].change.drops
+    assert any("only some records come back (all but key)" in each.text for each in found.notes)
+
+
+def test_another_number_of_partitions(stored: StoredArchive) -> None:
+    stored.describe("orders", partitions=3)
+    stored.put("orders", old_records(5), partition=1)
+    stored.put("orders", old_records(4), partition=2)
+    name = TopicName("orders")
+
+    def placed(**how: object) -> RestoreScope:
+        return scope(stored, partitions=[{"topics": ["orders"], **how}])
+
+    assert placed(count=5).topics[name].count == 5
+    assert not placed(count=5).problems
+    [problem] = placed(count=2).problems
+    assert "records of the others would have no place; use `place: key`" in problem.text
+    found = placed(count=2, place="key")
+    made = found.topics[name]
+    assert [(tp.partition, part.end) for tp, part in made.by_partition.items()] == [
+        (0, 18),
+        (1, 18),
+    ]
+    assert [part.id.topic_id for part in made.written] != ["id-orders"] * 2
+    assert any("3 partitions become 2" in each.text for each in found.notes)
+    rules = [{"topics": ["orders"], "count": 2, "place": "key"}]
+    [problem] = scope(stored, partitions=rules, offsets="identical").problems
+    assert "get other offsets" in problem.text

@@ -72,9 +72,14 @@ class Twin:
             if record.offset in self.left_out:
                 found.counts["refused"] += 1
                 continue
-            rule = next((r for r in self.change.drop if self._drops(r, record)), None)
+            rule = next((r for r in self.change.drop if self._means(r, record)), None)
             if rule is not None:
                 found.counts[f"dropped:{rule.name}"] += 1
+                continue
+            keep = self.change.keep
+            if keep and not any(self._means(each, record) for each in keep):
+                names = " or ".join(each.name for each in keep)
+                found.counts[f"dropped:all but {names}"] += 1
                 continue
             done = Counter[str]()
             try:
@@ -91,7 +96,7 @@ class Twin:
             found.kept.append(made)
         return found
 
-    def _drops(self, rule: DropRule, record: Record) -> bool:
+    def _means(self, rule: DropRule, record: Record) -> bool:
         timed = rule.before is not None or rule.since is not None
         header = last(record.headers, (rule.header or "").encode())
         home = last(record.headers, (rule.provenance or "").encode())

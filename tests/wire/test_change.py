@@ -134,6 +134,7 @@ def changes(draw: st.DrawFn) -> RecordChange:
     )
     return RecordChange(
         drop=tuple(draw(st.lists(RULE, max_size=2))),
+        keep=tuple(draw(st.lists(RULE, max_size=2))),
         ids=draw(st.none() | IDS),
         redact=tuple(names[cut : cut + draw(st.integers(0, 2))]),
         headers=headers,

@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Annotated
 
 import typer
+from pydantic import ValidationError
 
 from towpath.cli.on_spark import LoggedOnSpark, with_options
 from towpath.cli.options import ArchiveFile
 from towpath.cli.show.output import Form, FormOption, Output, OutputOption, show
 from towpath.cli.signals import stopping
-from towpath.config import load_archive
+from towpath.config import Bound, RestoredRange, load_archive, parse_bound
 from towpath.config.times import parse_time
 from towpath.model.errors import ConfigError, ConfigProblem
 from towpath.model.foreign import foreign
@@ -38,17 +39,37 @@ VersionOption = Annotated[
 ]
 
 
+FromOption = Annotated[
+    str | None,
+    typer.Option(
+        "--from",
+        metavar="OFFSET|TIME",
+        help="Begin each partition here, in place of `restore.range.from`.",
+    ),
+]
+ToOption = Annotated[
+    str | None,
+    typer.Option(
+        "--to",
+        metavar="OFFSET|TIME",
+        help="End each partition before this, in place of `restore.range.to`.",
+    ),
+]
+
+
 @restore.command()
 def plan(
     file: ArchiveFile,
     *,
     at: AtOption = None,
     version: VersionOption = None,
+    first: FromOption = None,
+    end: ToOption = None,
     output: FormOption = Form.TEXT,
 ) -> int:
     """Show what would be restored, and everything that would stop it."""
     del output  # `show` reads it from the arguments
-    task = _task(file, at, version)
+    task = _task(file, at, version, first, end)
     from towpath.cli.show.restore import as_markdown, plan_picture  # noqa: PLC0415
     from towpath.ledger.link import open_target  # noqa: PLC0415
     from towpath.restore.plan import plan_restore  # noqa: PLC0415
@@ -68,12 +89,14 @@ def run(
     *,
     at: AtOption = None,
     version: VersionOption = None,
+    first: FromOption = None,
+    end: ToOption = None,
     on: LoggedOnSpark,
     output: OutputOption = Output.TEXT,
 ) -> int:
     """Restore until all is there; started again, it goes on where it stood."""
     del output  # `show` reads it from the arguments
-    task = _task(file, at, version)
+    task = _task(file, at, version, first, end)
     with stopping() as stop:
         spark = on.start(task.name, RESTORING, credentials=task.holds_credentials)
         # These imports take a second, during which Spark's JVM starts.
@@ -95,11 +118,13 @@ def status(
     *,
     at: AtOption = None,
     version: VersionOption = None,
+    first: FromOption = None,
+    end: ToOption = None,
     output: OutputOption = Output.TEXT,
 ) -> int:
     """Show how far a restore is, from the target's ledger."""
     del output  # `show` reads it from the arguments
-    task = _task(file, at, version)
+    task = _task(file, at, version, first, end)
     from towpath.cli.show.restore import status_picture  # noqa: PLC0415
     from towpath.restore.status import look  # noqa: PLC0415
 
@@ -108,11 +133,29 @@ def status(
     return 0 if seen.complete else LEFT_OUT
 
 
-def _task(file: ArchiveFile, at: str | None, version: int | None) -> RestoreTask:
+def _task(
+    file: ArchiveFile, at: str | None, version: int | None, first: str | None, end: str | None
+) -> RestoreTask:
     if at is not None and version is not None:
         raise ConfigError((ConfigProblem("--version", "is not used with --at; name one of them"),))
     try:
         time = None if at is None else parse_time(at)
     except ValueError as error:
         raise ConfigError((ConfigProblem("--at", foreign(error)),)) from None
-    return RestoreTask.of(load_archive(file), AsOf(version, time))
+    config = load_archive(file)
+    return RestoreTask.of(config, AsOf(version, time), _range(config.restore.range, first, end))
+
+
+def _range(known: RestoredRange, first: str | None, end: str | None) -> RestoredRange:
+    """Return the range of the file, with what the options say in its place."""
+    bounds: dict[str, Bound | None] = {"from": known.first, "to": known.end}
+    for option, text in (("from", first), ("to", end)):
+        try:
+            bounds[option] = bounds[option] if text is None else parse_bound(text)
+        except ValueError as error:
+            raise ConfigError((ConfigProblem(f"--{option}", foreign(error)),)) from None
+    try:
+        return RestoredRange.model_validate(bounds)
+    except ValidationError:
+        text = "is not behind --from, so the range is empty"
+        raise ConfigError((ConfigProblem("--to", text),)) from None

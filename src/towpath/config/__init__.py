@@ -27,6 +27,16 @@ from towpath.config.link import (
 )
 from towpath.config.load import check, from_tree, load, load_archive, load_target, tree
 from towpath.config.metrics import MetricsConfig
+from towpath.config.portions import (
+    Bound,
+    Placement,
+    RestoredFilter,
+    RestoredPartitions,
+    RestoredRange,
+    filter_of,
+    parse_bound,
+    partitions_of,
+)
 from towpath.config.rates import RateConfig, max_rate
 from towpath.config.registries import (
     APICURIO_PATH,
@@ -64,6 +74,7 @@ __all__ = [
     "ArchiveConfig",
     "AwsKeys",
     "BasicLogin",
+    "Bound",
     "ByteRate",
     "ClusterConfig",
     "ConfigRules",
@@ -87,13 +98,17 @@ __all__ = [
     "OnGap",
     "PasswordSasl",
     "PemFile",
+    "Placement",
     "RateConfig",
     "RecordsConfig",
     "RegistryConfig",
     "RegistryKind",
     "Replicas",
     "RestoreConfig",
+    "RestoredFilter",
     "RestoredGroups",
+    "RestoredPartitions",
+    "RestoredRange",
     "RestoredRetention",
     "RestoredTopics",
     "SchemaIds",
@@ -108,6 +123,7 @@ __all__ = [
     "TopicsConfig",
     "certificates",
     "check",
+    "filter_of",
     "from_tree",
     "given_ids",
     "load",
@@ -115,6 +131,8 @@ __all__ = [
     "load_target",
     "max_rate",
     "note",
+    "parse_bound",
+    "partitions_of",
     "stamps",
     "tree",
     "troubles",

@@ -253,8 +253,8 @@ class HeaderMatchConfig(MatchConfig):
     name: HeaderName = Field(description="Name of the header; its last one counts.")
 
 
-class DropConfig(Section):
-    """Records that are not copied: those for which all conditions hold that are given."""
+class ConditionsConfig(Section):
+    """Records for which all conditions hold that are given."""
 
     name: HeaderName | None = Field(
         None,
@@ -281,7 +281,7 @@ class DropConfig(Section):
     @model_validator(mode="after")
     def _conditions(self) -> Self:
         if not self._given():
-            raise ValueError("would drop every record; give a condition, such as `key`")
+            raise ValueError("would mean every record; give a condition, such as `key`")
         if self.key is not None and self.key.is_empty:
             raise placed_error("needs `equals` or `prefixes`", "key")
         if self.before is not None and self.since is not None and self.before <= self.since:
@@ -308,6 +308,14 @@ class DropConfig(Section):
             provenance=self.provenance,
             tombstone=self.tombstones,
         )
+
+
+class DropConfig(ConditionsConfig):
+    """Records that are not copied: those for which all conditions hold that are given."""
+
+
+class KeepConfig(ConditionsConfig):
+    """Records that are kept: those for which all conditions hold that are given."""
 
 
 class ChangesConfig(Section):

@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Self
 
-from pydantic import AfterValidator, Field, StrictBool, ValidationInfo, field_validator
+from pydantic import (
+    AfterValidator,
+    Field,
+    StrictBool,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 
 from towpath.config.changes import Codec
 from towpath.config.link import MOST_FILL, OffsetsPolicy
 from towpath.config.naming import Expression, Renaming, fits
-from towpath.config.problems import not_empty
+from towpath.config.portions import RestoredFilter, RestoredPartitions, RestoredRange
+from towpath.config.problems import not_empty, placed_error
 from towpath.config.region import region_name
 from towpath.config.shape import Section
 from towpath.config.topics import (
@@ -145,6 +153,19 @@ class RestoreConfig(Section):
         description="Which groups of consumers go on where they stood. Nothing is ever written"
         " under members, or backwards.",
     )
+    range: RestoredRange = Field(
+        default_factory=RestoredRange,
+        description="Which offsets of each partition come back; by default all. `--from` and `--to`"
+        " of the command take its place.",
+    )
+    filter: tuple[RestoredFilter, ...] = Field(
+        (),
+        description="Which records of some topics come back. Offsets of these topics are mapped.",
+    )
+    partitions: tuple[RestoredPartitions, ...] = Field(
+        (),
+        description="Topics that get another number of partitions than they had.",
+    )
     offsets: OffsetsPolicy = Field(
         OffsetsPolicy.AUTO,
         description="`identical` demands that records keep their offsets, `mapped` keeps a map of"
@@ -179,3 +200,10 @@ class RestoreConfig(Section):
         Duration.parse("1s"),
         description="How often the progress of a partition is written to the ledger.",
     )
+
+    @model_validator(mode="after")
+    def _offsets(self) -> Self:
+        if self.filter and self.offsets is OffsetsPolicy.IDENTICAL:
+            text = "cannot be `identical` where `filter` leaves records out; use `auto`"
+            raise placed_error(text, "offsets")
+        return self

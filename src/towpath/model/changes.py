@@ -150,7 +150,7 @@ class BytesMatch:
 
 @dataclass(frozen=True, kw_only=True)
 class DropRule:
-    """Records that are left out: those for which all of the conditions hold that are given.
+    """Records that a rule means: those for which all of the conditions hold that are given.
 
     Attributes:
         name: The name of the rule in metrics and messages.
@@ -180,6 +180,7 @@ class RecordChange:
 
     Attributes:
         drop: Records that are left out, judged by what they are at the source.
+        keep: If there are any, records that none of these rules means are left out, too.
         ids: How schema ids are rewritten.
         redact: Names of headers whose values are replaced by the text `REDACTED`.
         headers: Headers that are added, in this order.
@@ -195,6 +196,7 @@ class RecordChange:
     codec: str | None = None
     undeliverable: Undeliverable = Undeliverable.STOP
     version: int = VERSION
+    keep: tuple[DropRule, ...] = ()
 
     @property
     def meaning(self) -> RecordChange:
@@ -218,13 +220,19 @@ class RecordChange:
     @property
     def drops(self) -> bool:
         """Whether the change by itself may leave records out, so that offsets are mapped."""
-        return bool(self.drop)
+        return bool(self.drop or self.keep)
+
+    @property
+    def rules(self) -> tuple[str, ...]:
+        """Names of what leaves records out, in the order of their numbers: `drop`, then `keep`."""
+        kept = " or ".join(rule.name for rule in self.keep)
+        return (*(rule.name for rule in self.drop), *([f"all but {kept}"] if kept else []))
 
     @property
     def only_ids(self) -> bool:
         """Whether nothing but ids of equal size may change, so that no byte moves."""
         sized = self.ids is None or self.ids.framing is Framing.CONFLUENT
-        return sized and not (self.drop or self.redact or self.headers)
+        return sized and not (self.drops or self.redact or self.headers)
 
 
 NO_CHANGE = RecordChange()

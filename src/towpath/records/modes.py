@@ -47,8 +47,7 @@ def why_mapped(
 
 def dropped(change: RecordChange) -> Reason:
     """Return the reason that a change leaves records out."""
-    rules = ", ".join(rule.name for rule in change.drop)
-    return Reason.of(ReasonCode.RECORDS_DROPPED, rules=rules)
+    return Reason.of(ReasonCode.RECORDS_DROPPED, rules=", ".join(change.rules))
 
 
 def taken(found: int, expected: int) -> Reason:

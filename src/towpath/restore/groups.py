@@ -83,6 +83,7 @@ class GroupRestorer:
         self._ends = {
             tp: part.end
             for topic in scope.topics.values()
+            if topic.layout is None
             for tp, part in topic.by_partition.items()
         }
 

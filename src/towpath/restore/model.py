@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+from towpath.model.changes import NO_CHANGE, RecordChange
 from towpath.model.findings import Note, Problem
 from towpath.model.nouns import ClusterId, SourceOffset, TopicName, TopicPartition
 from towpath.segments.captures import GroupCapture
+from towpath.segments.ingress.layout import KeyedLayout
 from towpath.segments.model import PartitionId
 from towpath.topics.observed import Topic
 
@@ -43,8 +45,11 @@ class RestoreTopic:
         topic: The topic as it was described when it was archived.
         cluster: The cluster that it was archived from.
         target: Its name on the target.
-        parts: Its partitions.
+        parts: Its archived partitions, by number.
         described: Whether the archive has a description of it: configs, and number of partitions.
+        asked: How many partitions the file gives it; `None` for as many as it had.
+        change: Which of its records are left out.
+        layout: How records are placed by their keys; `None` if they keep their partitions.
     """
 
     topic: Topic
@@ -52,11 +57,41 @@ class RestoreTopic:
     target: TopicName
     parts: tuple[RestorePart, ...]
     described: bool = True
+    asked: int | None = None
+    change: RecordChange = NO_CHANGE
+    layout: KeyedLayout | None = None
+
+    @property
+    def count(self) -> int:
+        """How many partitions it has on the target in the end."""
+        return self.topic.partitions if self.asked is None else self.asked
+
+    @property
+    def written(self) -> tuple[RestorePart, ...]:
+        """What is written to each partition of the target.
+
+        Of records that are placed by their keys, nobody knows how many go where before they are
+        read, so each partition counts as much as any other.
+        """
+        layout = self.layout
+        if layout is None:
+            return self.parts
+        times = [t for each in self.parts for t in (each.oldest, each.newest) if t is not None]
+        share = RestorePart(
+            id=layout.id_of(0),
+            start=SourceOffset(0),
+            end=layout.end,
+            records=self.records // layout.count,
+            bytes=self.bytes // layout.count,
+            oldest=min(times, default=None),
+            newest=max(times, default=None),
+        )
+        return tuple(replace(share, id=layout.id_of(n)) for n in range(layout.count))
 
     @property
     def by_partition(self) -> dict[TopicPartition, RestorePart]:
-        """What is archived of each partition."""
-        return {TopicPartition(self.topic.name, each.id.partition): each for each in self.parts}
+        """What is written to each partition of the target."""
+        return {TopicPartition(self.topic.name, each.id.partition): each for each in self.written}
 
     @property
     def records(self) -> int:

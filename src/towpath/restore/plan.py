@@ -17,6 +17,7 @@ from towpath.plan.model import Plan
 from towpath.plan.old_target import old_target
 from towpath.plan.subject import CheckedSteps, Difference, SubjectContext
 from towpath.restore.applying import SUBJECTS
+from towpath.restore.limits import of_quotas
 from towpath.restore.model import RestoreScope
 from towpath.restore.preflight import of_groups, of_modes, of_objects, of_retention, of_room
 from towpath.restore.progress import restored
@@ -155,7 +156,8 @@ class _Planning:
             if isinstance(step, CreateTopic)
         }
         yield from of_room(self._to.target, scope, replicas)
-        yield from of_objects(self._archive, scope)
+        yield from of_objects(rules, self._archive, scope)
+        yield from of_quotas(self._to, scope)
         yield from of_groups(rules, scope, self._to.target)
 
     def _made(self, plan: Plan, checked: CheckedSteps[TopicStep], fill: int) -> RestorePlan:

@@ -17,9 +17,11 @@ from towpath.model.findings import Cause, Note, Problem
 from towpath.model.nouns import TargetOffset, TopicName
 from towpath.records.modes import why_mapped
 from towpath.restore.groups import client_names
+from towpath.restore.limits import of_cold
 from towpath.restore.model import RestoreScope, RestoreTopic
 from towpath.restore.scope import expired
 from towpath.segments.log import Archive, ArchiveState
+from towpath.store.objects import StoredObject
 from towpath.topics.configs import POLICY, deletes, limit
 from towpath.topics.steps import CreateTopic, TopicStep
 
@@ -64,7 +66,8 @@ def _final(step: CreateTopic, topic: RestoreTopic, key: str) -> str | None:
 
 def of_modes(rules: RestoreConfig, scope: RestoreScope, fill: int) -> Iterator[Finding]:
     """Tell which partitions cannot keep their offsets, for what is known before they are read."""
-    for name, topic in scope.topics.items():
+    kept = {n: each for n, each in scope.topics.items() if not (each.layout or each.change.drops)}
+    for name, topic in kept.items():
         for part in topic.parts:
             why = why_mapped(rules.offsets, part.start, TargetOffset(0), compacted=False, fill=fill)
             if why is None or rules.offsets is OffsetsPolicy.MAPPED:
@@ -84,7 +87,7 @@ def of_room(
 
     How well batches compress is not known, so the archived bytes count without compression.
     """
-    there = {topic.target: topic.topic.partitions for topic in scope.topics.values()}
+    there = {topic.target: topic.count for topic in scope.topics.values()}
     try:
         free = target.disks.describe(there).free
     except ClusterError as error:
@@ -130,7 +133,7 @@ def of_groups(rules: RestoreConfig, scope: RestoreScope, target: Admin) -> Itera
             yield Note(f"group {client.name}", text)
 
 
-def of_objects(archive: Archive, scope: RestoreScope) -> Iterator[Finding]:
+def of_objects(rules: RestoreConfig, archive: Archive, scope: RestoreScope) -> Iterator[Finding]:
     """Look for the objects that a restore reads; of many, for some at random."""
     owners = _objects(archive, scope)
     keys = sorted(owners)
@@ -140,7 +143,9 @@ def of_objects(archive: Archive, scope: RestoreScope) -> Iterator[Finding]:
         )
         yield Note("archive", text)
         keys = random.sample(keys, _LOOKED_FOR)
-    missing = [key for key, there in zip(keys, _there(archive, keys), strict=True) if not there]
+    found = dict(zip(keys, _looked_for(archive, keys), strict=True))
+    yield from of_cold(rules, [each for each in found.values() if each is not None and each.cold])
+    missing = [key for key, there in found.items() if there is None]
     for topic in sorted({owners[key] for key in missing}):
         gone = [key for key in missing if owners[key] == topic]
         named = ", ".join(gone[:_NAMED])
@@ -167,14 +172,13 @@ def _objects(archive: Archive, scope: RestoreScope) -> dict[str, TopicName]:
     return {key: name for key, name in zip(keys, names, strict=True) if key is not None}
 
 
-def _there(archive: Archive, keys: Iterable[str]) -> Iterator[bool]:
+def _looked_for(archive: Archive, keys: Iterable[str]) -> Iterator[StoredObject | None]:
     store = archive.log.store
 
-    def look(key: str) -> bool:
+    def look(key: str) -> StoredObject | None:
         try:
-            store.head(key)
+            return store.head(key)
         except ObjectMissingError:
-            return False
-        return True
+            return None
 
     return store.threads.map(look, keys)

@@ -16,7 +16,7 @@ from towpath.records.work import Assignment
 from towpath.restore.model import RestorePart, RestoreScope, RestoreTopic
 from towpath.restore.plan import archived
 from towpath.restore.task import RestoreTask
-from towpath.segments.ingress.work import RESTORE, ArchivedRange, RestoreSlice
+from towpath.segments.ingress.work import RESTORE, ArchivedRange, KeyedRange, RestoreSlice
 from towpath.wire.codec import NAMES
 
 _OVERHEAD = 1024
@@ -114,7 +114,7 @@ def plan_slices(
     ]
 
 
-_Weighed = tuple[int, Assignment, ArchivedRange]
+_Weighed = tuple[int, Assignment, ArchivedRange | KeyedRange]
 
 
 def _assigned(
@@ -127,7 +127,7 @@ def _assigned(
     fill: int,
 ) -> _Weighed:
     """Return a partition with its weight, which is negative if there is nothing to do."""
-    ids = task.name, topic.cluster, topic.topic.id, there.id, tp
+    ids = task.name, topic.cluster, part.id.topic_id, there.id, tp
     first = producer_id(*ids)
     known = books.of(tp)
     own = known.heir(first)
@@ -136,7 +136,7 @@ def _assigned(
     assignment = Assignment(
         source=tp,
         target=TopicPartition(topic.target, tp.partition),
-        source_id=topic.topic.id,
+        source_id=part.id.topic_id,
         target_id=there.id,
         producer_id=own,
         filler_id=producer_id(*ids, purpose="filler"),
@@ -147,14 +147,16 @@ def _assigned(
         compacted="compact" in there.configs.get("cleanup.policy", ""),
         max_batch=_most(there),
         must_be_identical=task.rules.offsets is OffsetsPolicy.IDENTICAL,
-        fill=fill,
+        fill=0 if topic.layout else fill,
+        change=topic.change,
     )
-    wanted = ArchivedRange(
-        partition=part.id,
-        start=part.start,
-        end=part.end,
-        codec=_codec(task, there),
-        batch_bytes=min(_BATCH, _most(there)),
+    codec, most = _codec(task, there), min(_BATCH, _most(there))
+    wanted = (
+        ArchivedRange(
+            partition=part.id, start=part.start, end=part.end, codec=codec, batch_bytes=most
+        )
+        if topic.layout is None
+        else KeyedRange(layout=topic.layout, number=tp.partition, codec=codec, batch_bytes=most)
     )
     left, length = part.end - at, max(1, part.end - part.start)
     done = receipt is not None and left <= 0

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from towpath.config import ArchiveConfig, ClusterConfig, LostParts, RestoreConfig, StoreConfig
+from towpath.config import (
+    ArchiveConfig,
+    ClusterConfig,
+    LostParts,
+    RestoreConfig,
+    RestoredRange,
+    StoreConfig,
+)
 from towpath.model.errors import ConfigError, ConfigProblem
 from towpath.model.nouns import LinkName
 from towpath.restore.scope import AsOf
@@ -32,8 +39,18 @@ class RestoreTask:
     as_of: AsOf = AsOf()  # noqa: RUF009  # it is frozen
 
     @classmethod
-    def of(cls, config: ArchiveConfig, as_of: AsOf | None = None) -> RestoreTask:
+    def of(
+        cls,
+        config: ArchiveConfig,
+        as_of: AsOf | None = None,
+        part: RestoredRange | None = None,
+    ) -> RestoreTask:
         """Return the restore that a file asks for.
+
+        Args:
+            config: The file.
+            as_of: As of when.
+            part: Which offsets come back, in place of what the file says.
 
         Raises:
             ConfigError: The file names no target.
@@ -42,6 +59,8 @@ class RestoreTask:
             text = "is missing: name the cluster that the restore writes to"
             raise ConfigError((ConfigProblem("target", text),))
         rules = config.restore
+        if part is not None:
+            rules = rules.model_copy(update={"range": part})
         return cls(
             name=LinkName(rules.name or f"restore.{config.archive}"),
             store=config.store,

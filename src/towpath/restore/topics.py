@@ -16,7 +16,9 @@ from towpath.model.findings import Cause, Note, Problem
 from towpath.model.nouns import TopicId, TopicName, TopicPartition
 from towpath.model.outcome import Changed
 from towpath.plan.subject import CheckedSteps, Difference, SettledStep, SubjectContext
+from towpath.restore.earlier import contradicted
 from towpath.restore.holding import ANY, held
+from towpath.restore.limits import unwritable
 from towpath.restore.model import RestoreScope, RestoreTopic
 from towpath.topics.apply import apply_all, present, settled
 from towpath.topics.configs import RETENTIONS, TIMESTAMP_TYPE, WantedConfigs, stamps_itself, wanted
@@ -99,7 +101,7 @@ class TopicRestorer:
         steps: list[TopicStep] = []
         notes: list[Note] = [*seen.topics.notes]
         problems: list[Problem] = [*seen.topics.problems]
-        blamed = {each.about for each in problems}
+        blamed = {each.about for each in (*problems, *self.scope.problems)}
         fine: dict[TopicName, TopicName] = {}
         for name, topic in self.scope.topics.items():
             found = [*self._problems(topic, seen)]
@@ -162,7 +164,18 @@ class TopicRestorer:
     def _problems(self, topic: RestoreTopic, seen: RestoreSnapshot) -> Iterator[Problem]:
         """Yield why a topic cannot be restored into what is there."""
         there = seen.topics.target.get(topic.target)
-        if there is None or there.id in seen.opened:
+        if there is None:
+            return
+        yield from unwritable(topic.topic.name, there)
+        if topic.layout is not None and there.partitions > topic.count:
+            text = (
+                f"topic {there.name} exists on the target with {there.partitions} partitions, and"
+                f" records are to be placed by their keys among {topic.count}: set"
+                f" `count: {there.partitions}` under `restore.partitions`, or delete it there"
+            )
+            yield Problem(topic.topic.name, text, Cause.TOPIC)
+        if there.id in seen.opened:
+            yield from contradicted(topic, there.id, self.to.books)
             return
         taken = [
             (tp.partition, first, end)
@@ -203,7 +216,7 @@ class TopicRestorer:
         step = CreateTopic(
             source=topic.topic.name,
             target=topic.target,
-            partitions=topic.topic.partitions,
+            partitions=topic.count,
             replication_factor=given,
             configs={**asked.values, **back.meanwhile},
             held=back.final,
@@ -230,7 +243,7 @@ class TopicRestorer:
     ) -> tuple[list[TopicStep], list[str]]:
         """Let a topic that is there grow, and hold back its configs."""
         steps: list[TopicStep] = []
-        name, wanted_count = topic.topic.name, topic.topic.partitions
+        name, wanted_count = topic.topic.name, topic.count
         if there.partitions < wanted_count:
             steps.append(AddPartitions(name, there.name, there.partitions, wanted_count))
         back = held(there.own, there.configs, seen.topics)
@@ -279,11 +292,11 @@ def _holding(final: Mapping[str, str | None]) -> Iterator[str]:
 
 
 def _beside(topic: RestoreTopic, there: Topic) -> Iterator[str]:
-    if there.partitions > topic.topic.partitions:
+    if there.partitions > topic.count:
         yield (
-            f"has {there.partitions} partitions on the target and {topic.topic.partitions} in the"
-            " archive; the additional ones stay empty, and producers there distribute keys"
-            " differently"
+            f"has {there.partitions} partitions on the target and {topic.count} in the archive; the"
+            " additional ones stay empty, and producers there distribute keys differently (or place"
+            " records by their keys: `restore.partitions`)"
         )
     else:
         yield "exists on the target and is empty; it keeps its own configs"

@@ -23,6 +23,7 @@ class StoredObject:
         tag: Changes whenever the object is written; `Store.replace` wants it.
         modified: When it was written, in ms.
         storage_class: Its storage class; empty where the store does not say.
+        cold: Whether it must be thawed before it can be read, as far as the store says.
     """
 
     key: str
@@ -30,6 +31,7 @@ class StoredObject:
     tag: str
     modified: int
     storage_class: str = ""
+    cold: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

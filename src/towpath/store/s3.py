@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -30,6 +31,8 @@ _CHECKSUM = "CRC32"
 """What the store checks each part by; botocore itself computes no faster one."""
 _REGION = "us-east-1"
 """The region that stores take whose regions mean nothing."""
+_COLD = frozenset({"GLACIER", "DEEP_ARCHIVE"})
+"""Storage classes whose objects must be thawed; those of `GLACIER_IR` can be read at once."""
 
 
 class S3Backend:
@@ -244,7 +247,14 @@ def _conditions(how: Put) -> dict[str, str]:
 
 def _found(key: str, answer: Any, size: int) -> StoredObject:
     modified, storage_class = _ms(answer["LastModified"]), answer.get("StorageClass", "")
-    return _stored(key, size, answer["ETag"], modified, storage_class)
+    found = _stored(key, size, answer["ETag"], modified, storage_class)
+    return replace(found, cold=is_cold(storage_class, answer))
+
+
+def is_cold(storage_class: str, answer: Any) -> bool:
+    """Whether an object is archived, by its class or by S3 itself, and no thawed copy is there."""
+    archived = storage_class in _COLD or bool(answer.get("ArchiveStatus"))
+    return archived and 'ongoing-request="false"' not in str(answer.get("Restore", ""))
 
 
 def _stored(key: str, size: int, tag: str, modified: int, storage_class: str) -> StoredObject:

@@ -159,8 +159,7 @@ class Changer:
         return run.changed(self._recoded(source, changed), source)
 
     def _run(self, source: OpenedBatches) -> _Run:
-        rules = tuple(rule.name for rule in self.change.drop)
-        return _Run.of(self._program, source.count(), rules)
+        return _Run.of(self._program, source.count(), self.change.rules)
 
     def _tables(
         self, packed: Table | None = None, payloads: bytes | bytearray = b""

@@ -87,8 +87,15 @@ def _holds(data: Any, row: Any, texts: Any, flags: Any, matches: Any, rule: Any)
 
 @inlined
 def dropping(data: Any, row: Any, texts: Any, flags: Any, drops: Any, matches: Any) -> Any:
-    """Return the number of the first rule that leaves a record out, or -1."""
-    for index in range(len(drops)):
+    """Return the number of the first rule that leaves a record out, or -1.
+
+    A record that no rule keeps has the number behind those of the rules that leave records out.
+    """
+    first = len(drops) - flags[program.KEEPS]
+    for index in range(first):
         if _holds(data, row, texts, flags, matches, drops[index]):
             return np.int64(index)
-    return np.int64(-1)
+    for index in range(first, len(drops)):
+        if _holds(data, row, texts, flags, matches, drops[index]):
+            return np.int64(-1)
+    return np.int64(first if first < len(drops) else -1)

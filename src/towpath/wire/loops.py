@@ -32,7 +32,7 @@ Loop = Callable[..., Any]
 
 MODULES = ("batch", "reencode", "digest", "filler", "records", "opened", "rows", "naming")
 """The modules of this package with loops, which are compiled when the module is imported."""
-SELDOM = ("changing", "collecting", "packing", "digesting")
+SELDOM = ("changing", "collecting", "packing", "digesting", "placing")
 """Further ones, which few links need; to compile them takes longer than all others together."""
 _LOCKS = 1 << 20
 _SETTINGS = vars(config)

@@ -43,8 +43,9 @@ KEYS, KEYS_END, NAME_AT, NAME_SIZE, VALUES, VALUES_END = range(6)
 BEFORE, SINCE, HOME_AT, HOME_SIZE, TOMBSTONE = range(6, 11)
 """Columns of `drops`. `SINCE`, ranges of `matches` and sizes of names are -1 where nothing is asked
 for."""
-FRAMING, KEYS_ON, VALUES_ON, POLICY, HOME, HOME_LENGTH, MARK_AT, HEADERS_ON = range(8)
-"""Places of `flags`: what to do with ids, the target's cluster id, and the text of redaction."""
+FRAMING, KEYS_ON, VALUES_ON, POLICY, HOME, HOME_LENGTH, MARK_AT, HEADERS_ON, KEEPS = range(9)
+"""Places of `flags`: what to do with ids, the target's cluster id, the text of redaction, and how
+many of the last rules say what is kept."""
 
 CONSTANT, OFFSET_TEXT, TIME_TEXT, CHAIN, OFFSET_BYTES, PROVENANCE = range(6)
 CONFLUENT, FROM_GLUE, TO_GLUE = range(3)
@@ -81,7 +82,7 @@ class Program:
         flags: Single numbers, by the places above.
         names: Names of headers that matter: those to add, to redact, or with ids.
         added: Headers to add.
-        drops: Rules of records to leave out.
+        drops: Rules of records to leave out, then those of records to keep.
         matches: Texts of these rules.
         growth: Most bytes by which a record can become longer, beside redaction.
         stretch: By what the size of all records is multiplied at most, through redaction.
@@ -124,7 +125,7 @@ class _Builder:
         """Return the arrays."""
         added = [self._added(header) for header in self._change.headers]
         names = [self._name(name) for name in self._names()]
-        drops = [self._drop(rule) for rule in self._change.drop]
+        drops = [self._drop(rule) for rule in (*self._change.drop, *self._change.keep)]
         flags = self._flags()
         return Program(
             texts=read_only(np.frombuffer(bytes(self._texts) or b"\0", np.uint8)),
@@ -212,7 +213,7 @@ class _Builder:
 
     def _flags(self) -> Table:
         ids = self._change.ids
-        flags = np.zeros(HEADERS_ON + 1, np.int64)
+        flags = np.zeros(KEEPS + 1, np.int64)
         if ids:
             flags[FRAMING] = _FRAMINGS[ids.framing]
             flags[KEYS_ON] = ids.key is not None
@@ -221,6 +222,7 @@ class _Builder:
             flags[HEADERS_ON] = ids.in_headers
         flags[HOME : HOME_LENGTH + 1] = self._put(self._origin.target_cluster.encode())
         flags[MARK_AT] = self._put(REDACTED)[0]
+        flags[KEEPS] = len(self._change.keep)
         return flags
 
     def _growth(self) -> int:

@@ -6,12 +6,13 @@ object that a compaction has replaced meanwhile is found again under its new key
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import pairwise
 from typing import Any, Protocol
 
 import numpy as np
+import pyarrow as pa
 
 from towpath.model.digest import Digest
 from towpath.model.errors import (
@@ -42,6 +43,10 @@ _AS_IN_A_LOG = (sifting.MARKER, sifting.ABORTED)
 """Gaps that a source's log has, too; a mirror fills them without counting."""
 
 
+Picked = tuple[pa.RecordBatch, SourceOffset]
+"""Rows that were picked, and the archived offset behind all that were looked at."""
+
+
 class SegmentArchive(Protocol):
     """Where segments are found, and their objects opened. Threads may share it."""
 
@@ -64,6 +69,9 @@ class SegmentArchive(Protocol):
         ...
 
 
+Pick = Callable[[SegmentObjectReader, SegmentFooter, Wanted], Iterator[Picked]]
+
+
 class SegmentSupply:
     """See `Supply`.
 
@@ -71,12 +79,18 @@ class SegmentSupply:
         archive: The archive.
         wanted: What is read.
         threads: Open objects ahead.
+        pick: Reads only some of the records of a segment, at offsets of their own. Nothing stands
+            for the others then.
     """
 
     def __init__(
-        self, archive: SegmentArchive, wanted: ArchivedRange, threads: ThreadPoolExecutor
+        self,
+        archive: SegmentArchive,
+        wanted: ArchivedRange,
+        threads: ThreadPoolExecutor,
+        pick: Pick | None = None,
     ) -> None:
-        self._archive, self._wanted = archive, wanted
+        self._archive, self._wanted, self._pick = archive, wanted, pick
         self._ahead = _Ahead(archive, threads)
 
     @property
@@ -97,7 +111,7 @@ class SegmentSupply:
                     yield chunk
         finally:
             self._ahead.close()
-        if told < end:  # else nobody would know that the last records are gone
+        if told < end and self._pick is None:  # else nobody would know that the last ones are gone
             yield Chunk(nothing(end - 1, end), end)
 
     def _pass(self, first: SourceOffset) -> Chunks:
@@ -140,10 +154,16 @@ class SegmentSupply:
         """Yield the chunks of one segment from offset `first` on."""
         end = min(segment.end, self._wanted.end)
         if segment.place is None:
-            yield _gaps_alone(segment, first, end)
+            alone = _gaps_alone(segment, first, end)
+            yield alone if self._pick is None else Chunk(bytearray(), end)
             return
         reader = self._ahead.take(segment.format, segment.place.key)
         footer = _footer(reader, segment, segment.place)
+        if self._pick is not None:
+            for rows, at in self._pick(reader, footer, Wanted(first, end)):
+                yield Chunk(encoded(rows, self._wanted.codec, self._wanted.batch_bytes), at)
+            yield Chunk(bytearray(), end)
+            return
         voids = _voids(footer.gaps.between(first, end))
         read = self._whole if segment.format is SegmentFormat.BATCHES else self._packed
         at = first

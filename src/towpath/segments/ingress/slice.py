@@ -13,7 +13,8 @@ from towpath.records.work import Summary, Throttled
 from towpath.segments.ingress.archive import LoggedArchive
 from towpath.segments.ingress.feed import SupplyFeed
 from towpath.segments.ingress.segment_supply import SegmentArchive, SegmentSupply
-from towpath.segments.ingress.work import RestoreSlice
+from towpath.segments.ingress.supply import Supply
+from towpath.segments.ingress.work import KeyedRange, RestoreSlice
 from towpath.segments.log import CommitLog
 from towpath.store import Store
 
@@ -46,8 +47,13 @@ def feeding(work: RestoreSlice, archive: SegmentArchive) -> Callable[[Landing], 
     def feed(landing: Landing) -> SupplyFeed:
         openers = ThreadPoolExecutor(_OPENERS, thread_name_prefix="towpath-objects")
 
-        def supply(lane: Lane) -> SegmentSupply:
-            return SegmentSupply(archive, work.ranges[lane.source], openers)
+        def supply(lane: Lane) -> Supply:
+            wanted = work.ranges[lane.source]
+            if isinstance(wanted, KeyedRange):
+                from towpath.segments.ingress.keyed import KeyedSupply  # noqa: PLC0415, its loops
+
+                return KeyedSupply(archive, wanted, openers)
+            return SegmentSupply(archive, wanted, openers)
 
         def close() -> None:
             openers.shutdown(wait=False, cancel_futures=True)

@@ -9,6 +9,7 @@ from towpath.config import StoreConfig
 from towpath.model.nouns import SourceOffset, TopicPartition
 from towpath.records.work import Slice
 from towpath.segments.ingress.late import LatePolicy
+from towpath.segments.ingress.layout import KeyedLayout
 from towpath.segments.model import PartitionId
 from towpath.wire.codec import LZ4
 
@@ -36,17 +37,34 @@ class ArchivedRange:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class KeyedRange:
+    """The records of a topic whose keys belong to one partition of the target.
+
+    Attributes:
+        layout: How records are placed.
+        number: The partition of the target.
+        codec: Codec of the batches.
+        batch_bytes: Uncompressed bytes of a batch at most.
+    """
+
+    layout: KeyedLayout
+    number: int
+    codec: int = LZ4
+    batch_bytes: int = 512 << 10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RestoreSlice(Slice):
     """Partitions to restore.
 
     Attributes:
         store: Where the archive is.
         region: The region whose archive it is.
-        ranges: What is restored of each partition, by its archived name.
+        ranges: What is restored, by the archived topic and the partition of the target.
         late: What is done about missing parts.
     """
 
     store: StoreConfig
     region: str
-    ranges: Mapping[TopicPartition, ArchivedRange] = field(default_factory=dict)
+    ranges: Mapping[TopicPartition, ArchivedRange | KeyedRange] = field(default_factory=dict)
     late: LatePolicy = LatePolicy()  # noqa: RUF009  # it is frozen

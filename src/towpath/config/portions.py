@@ -1,0 +1,165 @@
+"""Which part of an archive a restore brings back: ranges, filters, and to which partitions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Annotated, Any, Self
+
+from pydantic import AfterValidator, Field, PlainSerializer, PlainValidator, model_validator
+
+from towpath.config.changes import DropConfig, KeepConfig
+from towpath.config.naming import Expression, fits
+from towpath.config.problems import must_be, not_empty, placed_error
+from towpath.config.shape import Section
+from towpath.config.times import LIKE, parse_time
+from towpath.config.topics import Count
+from towpath.model.changes import NO_CHANGE, RecordChange
+
+_MOST_OFFSET = 2**63 - 1
+_MOST_PARTITIONS = 10_000
+_BOUND = f"an offset, or {LIKE}"
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """Where a range begins or ends: at an offset, or at a time.
+
+    Attributes:
+        offset: The offset; `None` for a time.
+        time: The first record of each partition with this timestamp (ms since 1970) or a later one.
+    """
+
+    offset: int | None = None
+    time: int | None = None
+
+
+def parse_bound(value: object) -> Bound:
+    """Return what a file or an option says: digits are an offset, anything else is a time.
+
+    Raises:
+        ValueError: It is neither.
+    """
+    if isinstance(value, Bound):
+        return value
+    if isinstance(value, str):
+        is_number = value.isascii() and value.isdigit()
+        return _at_offset(int(value)) if is_number else Bound(time=parse_time(value))
+    if isinstance(value, int) and not isinstance(value, bool):
+        return _at_offset(value)
+    raise ValueError(must_be(_BOUND, value))
+
+
+def _at_offset(offset: int) -> Bound:
+    if not 0 <= offset <= _MOST_OFFSET:
+        raise ValueError(f"{offset} is not an offset, which is from 0 to {_MOST_OFFSET}")
+    return Bound(offset=offset)
+
+
+def _told(bound: Bound) -> Any:
+    return bound.offset if bound.time is None else str(bound.time)
+
+
+AnyBound = Annotated[
+    Bound,
+    PlainValidator(parse_bound, json_schema_input_type=str | int),
+    PlainSerializer(_told),
+]
+
+
+class RestoredRange(Section):
+    """Which offsets of each partition come back."""
+
+    first: AnyBound | None = Field(
+        None,
+        alias="from",
+        description="Where each partition begins: an offset (a number), or a time (ISO 8601 with a"
+        " zone), which is the first record with this timestamp or a later one.",
+    )
+    end: AnyBound | None = Field(
+        None,
+        alias="to",
+        description="Where each partition ends: the offset behind the last record, or a time; the"
+        " first record with this timestamp or a later one does not come back, nor do those behind"
+        " it.",
+    )
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether nothing is left out."""
+        return self.first is None and self.end is None
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Self:
+        first, end = self.first, self.end
+        if first is not None and end is not None:
+            for one, other in ((first.offset, end.offset), (first.time, end.time)):
+                if one is not None and other is not None and one >= other:
+                    raise placed_error("is not behind `from`, so the range is empty", "to")
+        return self
+
+
+class RestoredFilter(Section):
+    """Which records of some topics come back."""
+
+    topics: Annotated[tuple[Expression, ...], AfterValidator(not_empty)] = Field(
+        description="Python regular expressions; an archived topic whose whole name matches one is"
+        " meant, unless an earlier entry of `filter` names it."
+    )
+    keep: tuple[KeepConfig, ...] = Field(
+        (),
+        description="Rules of records that come back: those that one of these rules means. Without"
+        " any, all do.",
+    )
+    drop: tuple[DropConfig, ...] = Field(
+        (), description="Rules of records that do not come back, even if `keep` means them."
+    )
+
+    @model_validator(mode="after")
+    def _rules(self) -> Self:
+        if not (self.keep or self.drop):
+            raise ValueError("has neither `keep` nor `drop`, so it would leave nothing out")
+        return self
+
+    def change(self) -> RecordChange:
+        """Return the change that this section means."""
+        return RecordChange(
+            drop=tuple(each.rule() for each in self.drop),
+            keep=tuple(each.rule() for each in self.keep),
+        )
+
+
+def filter_of(sections: Iterable[RestoredFilter], topic: str) -> RecordChange:
+    """Return what is left out of an archived topic, by the first section that names it."""
+    found = next((each for each in sections if fits(topic, each.topics)), None)
+    return NO_CHANGE if found is None else found.change()
+
+
+class Placement(StrEnum):
+    """To which partition a restored record goes."""
+
+    SAME = "same"
+    KEY = "key"
+
+
+class RestoredPartitions(Section):
+    """How many partitions some restored topics get, and to which of them records go."""
+
+    topics: Annotated[tuple[Expression, ...], AfterValidator(not_empty)] = Field(
+        description="Python regular expressions; an archived topic whose whole name matches one is"
+        " meant, unless an earlier entry of `partitions` names it."
+    )
+    count: Annotated[Count, Field(ge=1, le=_MOST_PARTITIONS, strict=True)] = Field(
+        description="Number of partitions of the restored topic.",
+    )
+    place: Placement = Field(
+        Placement.SAME,
+        description="Where records go: to the `same` partition, or by their `key`, as Java's"
+        " default partitioner would place them among `count` partitions.",
+    )
+
+
+def partitions_of(sections: Iterable[RestoredPartitions], topic: str) -> RestoredPartitions | None:
+    """Return the first section that names an archived topic."""
+    return next((each for each in sections if fits(topic, each.topics)), None)
