@@ -29,6 +29,7 @@ from towpath.ledger.quarantine.format import (
 )
 from towpath.ledger.quarantine.reader import QuarantineReader
 from towpath.model.changes import Undeliverable
+from towpath.model.errors import RefusedError
 from towpath.model.nouns import (
     QUARANTINE,
     LinkName,
@@ -180,6 +181,41 @@ def admin(lone: LocalCluster, config: ClusterConfig) -> Iterator[Admin]:
             door.delete_topics([name])[name].result(10)
         wait_until(lambda: not made.topics.describe([QUARANTINE]), "it is gone")
         yield made
+
+
+@given(st.lists(st.integers(0, 60), max_size=30), st.data())
+def test_records_are_written_in_order_however_small_their_batches_must_be(
+    sizes: list[int], data: st.DataObject
+) -> None:
+    """The target takes batches of 45 bytes of values; the first larger record is named."""
+    together = data.draw(st.integers(50, 1000))
+    made = [
+        replace(
+            RECORD, key=KEY._replace(offset=SourceOffset(n)), record=replace(OWN, value=b"v" * s)
+        )
+        for n, s in enumerate(sizes)
+    ]
+    taken: list[int] = []
+
+    class Narrow:
+        """A target that takes small batches."""
+
+        def produce(self, _: TopicPartition, batch: bytes) -> None:
+            records = plain.decode(batch)
+            if sum(len(each.value or b"") for each in records) > 45:
+                raise RefusedError("target", "producing", 10, "MESSAGE_TOO_LARGE")
+            taken.extend(json.loads(each.key or b"")[3] for each in records)
+
+    large = [n for n, size in enumerate(sizes) if size > 45]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(writer, "_TOGETHER", together)
+        if large:
+            with pytest.raises(RefusedError) as caught:
+                writer.put(Narrow(), made)  # type: ignore[arg-type]  # a stand-in
+            assert caught.value.records == (large[0],)
+        else:
+            writer.put(Narrow(), made)  # type: ignore[arg-type]  # a stand-in
+    assert taken == [*range(large[0] if large else len(sizes))]
 
 
 @pytest.mark.broker

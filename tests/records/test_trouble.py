@@ -6,11 +6,11 @@ import pytest
 
 from tests.support.reasons import RETENTION
 from towpath.cluster.data.fetch_bodies import Fetched
-from towpath.model.errors import RefusedError, UnreachableError
+from towpath.model.errors import NotSetAsideError, RefusedError, UnreachableError
 from towpath.model.nouns import SourceOffset, TopicName, TopicPartition
 from towpath.records.source.trouble import SourceLoss, SourceTrouble, source_loss, source_trouble
 from towpath.records.target.trouble import TargetTrouble, target_trouble
-from towpath.records.trouble import AGAIN, hopeless, passes
+from towpath.records.trouble import AGAIN, hopeless, is_gone, passes
 
 TP = TopicPartition(TopicName("orders"), 0)
 
@@ -60,6 +60,21 @@ def test_only_a_run_with_an_end_gives_a_partition_up() -> None:
     assert not hopeless(None, 99, has_end=True)
 
 
+def test_what_cannot_be_set_aside_passes_as_its_cause_does() -> None:
+    what = "target", "producing to __towpath_quarantine-0"
+    away = NotSetAsideError(3, UnreachableError(*what, "no answer"))
+    forbidden = NotSetAsideError(3, RefusedError(*what, 29, "TOPIC_AUTHORIZATION_FAILED"))
+    gone = NotSetAsideError(3, RefusedError(*what, 3, "UNKNOWN_TOPIC_OR_PARTITION", retriable=True))
+    large = NotSetAsideError(3, RefusedError(*what, 10, "MESSAGE_TOO_LARGE"))
+    assert [passes(each) for each in (away, forbidden, gone, large)] == [True, True, True, False]
+    assert [hopeless(each, 6, has_end=True) for each in (away, forbidden, gone)] == [
+        False, True, False
+    ]  # fmt: skip
+    assert not hopeless(forbidden, 99, has_end=False)
+    assert not is_gone(gone), "the mirror topic is there"
+    assert str(large).startswith("it failed to set aside the record at offset 3")
+
+
 def test_logs_that_part_were_cut() -> None:
     assert source_trouble(fetched(0, (3, 40))) is SourceTrouble.CUT
 
@@ -71,6 +86,7 @@ def test_logs_that_part_were_cut() -> None:
         (46, TargetTrouble.REOPEN),
         (59, TargetTrouble.REOPEN),
         (10, TargetTrouble.SPLIT),
+        (18, TargetTrouble.SPLIT),
         (2, TargetTrouble.DAMAGED),
         (87, TargetTrouble.REFUSED),
         (32, TargetTrouble.REFUSED),

@@ -26,11 +26,11 @@ from towpath.model.reasons import Reason, ReasonCode
 from towpath.records.items import Batch
 from towpath.records.lane.lane import Lane
 from towpath.records.lane.reshape import split
-from towpath.records.target.trouble import MESSAGE_TOO_LARGE
 from towpath.wire import batch as wire
 from towpath.wire import plain
 from towpath.wire.plain import Record
 
+MESSAGE_TOO_LARGE = 10
 LIMIT = 4000
 """`max.message.bytes` of the target, in bytes."""
 COORDINATOR_FENCED = 52

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TypeVar
+
 from towpath.cluster.codes import SASL_AUTHENTICATION_FAILED, UNKNOWN_TOPIC_OR_PARTITION
 from towpath.model.backoff import BackOff
-from towpath.model.errors import ClusterError, RefusedError, UnreachableError
+from towpath.model.errors import ClusterError, NotSetAsideError, RefusedError, UnreachableError
 from towpath.model.nouns import Side, TopicName
 from towpath.model.reasons import Reason, ReasonCode
 
+E = TypeVar("E")
 CORRUPT = 2
 UNKNOWN_TOPIC_ID, INCONSISTENT_TOPIC_ID = 100, 103
 FENCED = 47
@@ -53,6 +56,7 @@ def passes(error: ClusterError) -> bool:
     A refused login may pass too: while a password is being replaced, the broker may have the new
     one before our file does.
     """
+    error = _cause(error)
     if isinstance(error, RefusedError):
         return error.retriable or _kept_out(error) or error.error in REFUSES_IDS
     return isinstance(error, UnreachableError)
@@ -69,9 +73,15 @@ def hopeless(error: BaseException | None, failures: int, *, has_end: bool) -> bo
     This is so if its mirror topic no longer exists, or if the run has an end and the login is
     refused or lacks a right: the run would never end otherwise.
     """
-    if not isinstance(error, RefusedError) or failures < _PATIENCE:
+    cause = _cause(error)
+    if not isinstance(cause, RefusedError) or failures < _PATIENCE:
         return False
-    return is_gone(error) or (_kept_out(error) and has_end)
+    return is_gone(error) or (_kept_out(cause) and has_end)
+
+
+def _cause(error: E) -> E | ClusterError:
+    """Return what the target answered where a record could not be set aside, else the error."""
+    return error.cause if isinstance(error, NotSetAsideError) else error
 
 
 def _kept_out(error: RefusedError) -> bool:

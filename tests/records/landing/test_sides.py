@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from unittest.mock import Mock
 
 import pytest
@@ -22,9 +22,10 @@ from tests.support.reasons import told
 from towpath.cluster.data.buffers import BufferPool
 from towpath.cluster.data.produce import Produced
 from towpath.config import ClusterConfig
-from towpath.model.errors import RefusedError, TowpathError, UnreachableError
+from towpath.model.changes import RecordChange, Undeliverable
+from towpath.model.errors import NotSetAsideError, RefusedError, TowpathError, UnreachableError
 from towpath.model.nouns import LinkName, SourceOffset, TargetOffset
-from towpath.model.reasons import Reason
+from towpath.model.reasons import Reason, ReasonCode
 from towpath.records.jobs import Jobs
 from towpath.records.landing.refusals import Refusals
 from towpath.records.landing.reopening import lane_reopening
@@ -61,6 +62,7 @@ class Sides:
         self.opener = StandInOpener()
         self.producers = Mock()
         self.permit = WritePermit(0)
+        self.asides = Mock()
         self.gaps: list[tuple[SourceLoss, bool]] = []
         """What is missing, and whether the lane went on behind it."""
         self.source = SourceSide[Lane](
@@ -86,7 +88,9 @@ class Sides:
             self.producers,
             self.reopening,
             self.permit,
-            Refusals(LinkName("l"), self.jobs, Mock(), Mock(), Mock(), self.reopening, self.permit),
+            Refusals(
+                LinkName("l"), self.jobs, Mock(), Mock(), self.asides, self.reopening, self.permit
+            ),
         )
 
     def stop(self, lane: Lane, why: Reason) -> None:
@@ -250,6 +254,28 @@ def test_a_batch_that_is_too_large_and_damaged_is_fetched_anew() -> None:
     sides.refused(large, TOO_LARGE)
     assert large.progress.error.startswith("source: the record batch at offset 0 of orders-0 is")
     assert (large.busy, large.openings) == (True, 1)
+
+
+def test_a_quarantine_that_may_not_be_written_to_keeps_no_run_from_its_end() -> None:
+    sides, large = Sides(), lane(end=1)
+    change = RecordChange(undeliverable=Undeliverable.QUARANTINE)
+    large.work = replace(large.work, change=change)
+    what = "producing to __towpath_quarantine-0"
+    forbidden = RefusedError("target", what, FORBIDDEN, "TOPIC_AUTHORIZATION_FAILED")
+    sides.asides.put.side_effect = NotSetAsideError(0, forbidden)
+    for _ in range(20):
+        if large.stopped:
+            break
+        took(large, plain(0))
+        sides.refused(large, TOO_LARGE)
+        sides.work()  # to set it aside
+        sides.reactor.ring()
+        if sides.reactor.jobs:
+            sides.work()  # to open the lane again
+    trouble = large.progress.trouble
+    assert trouble is not None
+    assert (large.stopped, trouble.code) == (True, ReasonCode.NOT_SET_ASIDE)
+    assert "TOPIC_AUTHORIZATION_FAILED" in str(trouble)
 
 
 def test_a_batch_that_was_damaged_behind_us_is_sent_again() -> None:

@@ -18,8 +18,9 @@ from tests.support.mirror import Mirror
 from tests.support.reasons import told
 from towpath.cluster.data.buffers import Frame
 from towpath.dev.broker import LocalCluster
-from towpath.model.errors import ClusterError, UnreachableError
+from towpath.model.errors import ClusterError, NotSetAsideError, RefusedError, UnreachableError
 from towpath.model.nouns import Mode, SourceOffset, TargetOffset
+from towpath.model.reasons import ReasonCode
 from towpath.records.items import Fill, Wait
 from towpath.records.jobs import Jobs
 from towpath.records.landing.landing import Landing
@@ -107,6 +108,16 @@ def test_an_error_that_does_not_pass_stops_its_partition(waiting: Waiting) -> No
     error = ClusterError("the registry does not take the schema")
     waiting.reactor.finish(error)
     assert (waiting.lane.stopped, waiting.lane.progress.trouble) == (True, error.reason)
+
+
+def test_a_record_that_cannot_be_set_aside_is_named(waiting: Waiting) -> None:
+    large = RefusedError("target", "producing to __towpath_quarantine-0", 10, "MESSAGE_TOO_LARGE")
+    waiting.reactor.finish(NotSetAsideError(3, large))
+    trouble = waiting.lane.progress.trouble
+    assert trouble is not None
+    assert (waiting.lane.stopped, trouble.code) == (True, ReasonCode.NOT_SET_ASIDE)
+    assert "the record at offset 3" in str(trouble)
+    assert "MESSAGE_TOO_LARGE" in str(trouble)
 
 
 def test_a_run_with_an_end_does_not_wait_for_ever() -> None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from towpath.cluster.admin import Admin
+from towpath.cluster.codes import TOO_LARGE
 from towpath.cluster.data.client import Client
 from towpath.ledger.quarantine.format import QuarantinedRecord
+from towpath.model.errors import RefusedError
 from towpath.model.nouns import QUARANTINE, TopicPartition
 from towpath.wire import plain
 from towpath.wire.codec import NONE, ZSTD
@@ -42,26 +44,43 @@ def prepare(admin: Admin) -> None:
 def put(client: Client, records: Sequence[QuarantinedRecord]) -> None:
     """Append records in order. All in-sync replicas have them when this returns.
 
+    Records that are too large together are written in smaller batches.
+
     Raises:
-        ClusterError: The target refuses a record, or did not answer; it may have some of them.
+        RefusedError: The target refuses a record; `records` has its place among all, as far as that
+            can be told. It may have others.
+        ClusterError: The target did not answer; it may have some of them.
     """
-    for batch in _batches(records):
-        client.produce(PLACE, batch)
+    made = [each.encode() for each in records]
+    for first, end in _batches(made):
+        _append(client, made, first, end)
 
 
-def _batches(records: Sequence[QuarantinedRecord]) -> Iterator[bytearray]:
-    some: list[plain.Record] = []
-    size = 0
-    for each in records:
-        record = each.encode()
-        if some and size + record.size > _TOGETHER:
-            yield _batch(some, size)
-            some, size = [], 0
-        some.append(record)
+def _append(client: Client, made: Sequence[plain.Record], first: int, end: int) -> None:
+    """Append the records at the places [first, end), in smaller batches if they are too large."""
+    some = made[first:end]
+    try:
+        client.produce(PLACE, plain.encode(some, ZSTD if _size(some) > _SMALL else NONE))
+    except RefusedError as error:
+        if error.error not in TOO_LARGE or len(some) == 1:
+            error.records = tuple(first + each for each in error.records or (0,))
+            raise
+        middle = (first + end) // 2
+        _append(client, made, first, middle)
+        _append(client, made, middle, end)
+
+
+def _batches(made: Sequence[plain.Record]) -> Iterator[tuple[int, int]]:
+    """Yield the places [first, end) of records that go together."""
+    first = size = 0
+    for place, record in enumerate(made):
+        if place > first and size + record.size > _TOGETHER:
+            yield first, place
+            first, size = place, 0
         size += record.size
-    if some:
-        yield _batch(some, size)
+    if made:
+        yield first, len(made)
 
 
-def _batch(records: Sequence[plain.Record], size: int) -> bytearray:
-    return plain.encode(records, ZSTD if size > _SMALL else NONE)
+def _size(records: Sequence[plain.Record]) -> int:
+    return sum(each.size for each in records)

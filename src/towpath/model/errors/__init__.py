@@ -5,7 +5,8 @@
     ├── ClusterError                4  a cluster could not be used
     │   ├── UnreachableError           nobody answered
     │   ├── RefusedError               a broker answered with an error code
-    │   └── RegistryRefusedError       a schema registry answered with an error
+    │   ├── RegistryRefusedError       a schema registry answered with an error
+    │   └── NotSetAsideError           the quarantine topic did not take a record
     ├── JavaError                   2  no Java, or one that is too old
     ├── SparkStartError             4  Spark did not start
     ├── SparkUnencryptedError       4  Spark would send credentials unencrypted
@@ -83,6 +84,7 @@ from towpath.model.errors.partition import (
     CorruptBatchError,
     DoubledError,
     NotIdenticalError,
+    NotSetAsideError,
     TargetLostError,
     TargetReplacedError,
     UnknownIdsError,
@@ -135,6 +137,7 @@ __all__ = [
     "NewerSegmentError",
     "NoArchiveError",
     "NotIdenticalError",
+    "NotSetAsideError",
     "ObjectChangedError",
     "ObjectColdError",
     "ObjectExistsError",

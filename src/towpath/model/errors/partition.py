@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from towpath.model.errors.base import TowpathError
+from towpath.model.errors.cluster import ClusterError
 from towpath.model.reasons import Reason, ReasonCode
 
 
@@ -140,6 +141,29 @@ class UnknownIdsError(TowpathError):
     def reason(self) -> Reason:
         """The error as a value."""
         return Reason.of(ReasonCode.SCHEMA_ID_REFUSED, ids=self.ids, why=self.why)
+
+    def __str__(self) -> str:
+        return str(self.reason)
+
+
+class NotSetAsideError(ClusterError):
+    """A record that cannot be delivered could not be put into the quarantine either.
+
+    Args:
+        offset: The source offset of the record.
+        cause: What the target answered, or that it did not.
+    """
+
+    code = "NOT_SET_ASIDE"
+
+    def __init__(self, offset: int, cause: ClusterError) -> None:
+        super().__init__(offset, cause)
+        self.offset, self.cause = offset, cause
+
+    @property
+    def reason(self) -> Reason:
+        """The error as a value."""
+        return Reason.of(ReasonCode.NOT_SET_ASIDE, offset=self.offset, why=self.cause.reason)
 
     def __str__(self) -> str:
         return str(self.reason)

@@ -9,6 +9,7 @@ from towpath.cluster.admin import Admin
 from towpath.ledger.quarantine import writer
 from towpath.ledger.quarantine.format import QuarantinedRecord, QuarantineKey
 from towpath.model.clock import now_ms
+from towpath.model.errors import ClusterError, NotSetAsideError, RefusedError
 from towpath.model.nouns import LinkName, SourceOffset
 from towpath.model.reasons import Reason, ReasonCode
 from towpath.records.jobs import ClientPool
@@ -73,11 +74,8 @@ class Asides:
             change: The digest of the change that was made to them already.
 
         Raises:
-            ClusterError: The target refuses them, or does not answer; it may have some of them.
+            NotSetAsideError: The target refuses a record, or does not answer; it may have some.
         """
-        if not self._ready:
-            writer.prepare(self._target)
-            self._ready = True
         tp, at = a.source, now_ms()
         made = [
             QuarantinedRecord(
@@ -91,5 +89,16 @@ class Asides:
             )
             for each in records
         ]
+        try:
+            self._write(made)
+        except ClusterError as error:
+            self._ready = False  # the topic may have been deleted
+            places = error.records if isinstance(error, RefusedError) else ()
+            raise NotSetAsideError(records[min(places, default=0)].offset, error) from error
+
+    def _write(self, records: Sequence[QuarantinedRecord]) -> None:
+        if not self._ready:
+            writer.prepare(self._target)
+            self._ready = True
         with self._clients.one() as client:
-            writer.put(client, made)
+            writer.put(client, records)

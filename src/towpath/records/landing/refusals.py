@@ -17,13 +17,13 @@ from towpath.ledger.keys import new_name
 from towpath.ledger.ledger import Ledger
 from towpath.model.changes import Undeliverable
 from towpath.model.clock import now_ms
-from towpath.model.errors import ClusterError, TowpathError, UnreachableError
+from towpath.model.errors import ClusterError, NotSetAsideError, TowpathError, UnreachableError
 from towpath.model.nouns import LinkName, Side, SourceOffset
 from towpath.model.reasons import Reason, ReasonCode
 from towpath.records.items import Batch
 from towpath.records.jobs import ClientPool, Jobs
 from towpath.records.landing.asides import Asides
-from towpath.records.landing.reopening import LaneReopening
+from towpath.records.landing.reopening import LaneReopening, given_up
 from towpath.records.lane.lane import Lane
 from towpath.records.permit import WritePermit
 from towpath.records.trouble import passes
@@ -139,13 +139,16 @@ class Refusals:
 
     def _failed(self, lane: Lane, refused: Refusal, error: TowpathError) -> None:
         """Try again where that may help, else stop the lane."""
-        if not (isinstance(error, ClusterError) and passes(error)):
+        passing = isinstance(error, ClusterError) and passes(error)
+        if passing and not given_up(lane, error):
+            lane.hinder(Side.TARGET, error.reason)
+            self._reopening.reopen(lane)
+        elif isinstance(error, NotSetAsideError):
+            self._reopening.stop(lane, error.reason)
+        else:
             first = refused.records[0].offset
             why = Reason.of(ReasonCode.NOT_SET_ASIDE, offset=first, why=error.reason)
             self._reopening.stop(lane, why)
-            return
-        lane.hinder(Side.TARGET, error.reason)
-        self._reopening.reopen(lane)
 
 
 def runs(refused: Refusal) -> Iterator[tuple[SourceOffset, SourceOffset, Reason]]:

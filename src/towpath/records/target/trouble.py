@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from enum import Enum, auto
 
+from towpath.cluster.codes import TOO_LARGE
 from towpath.records.trouble import CORRUPT, FORBIDDEN, GONE, REFUSES_IDS
 
-MESSAGE_TOO_LARGE = 10
 NOT_ENOUGH_REPLICAS = 19
 """Nothing was appended, unlike with NOT_ENOUGH_REPLICAS_AFTER_APPEND (20)."""
 UNKNOWN_PRODUCER_ID = 59
@@ -45,7 +45,7 @@ class TargetTrouble(Enum):
 
 _AT_TARGET = {
     CORRUPT: TargetTrouble.DAMAGED,
-    MESSAGE_TOO_LARGE: TargetTrouble.SPLIT,
+    **dict.fromkeys(TOO_LARGE, TargetTrouble.SPLIT),
     **dict.fromkeys(GONE, TargetTrouble.GONE),
     **dict.fromkeys(FORBIDDEN, TargetTrouble.FORBIDDEN),
     **dict.fromkeys(_FOR_GOOD, TargetTrouble.STOP),

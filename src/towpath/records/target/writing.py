@@ -14,12 +14,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from towpath.cluster.admin.transactions import ProducerEpoch, Transactions
+from towpath.cluster.codes import TOO_LARGE
 from towpath.cluster.data.client import Client
 from towpath.model.deadline import Deadline
 from towpath.model.errors import ClusterError, RefusedError
 from towpath.model.nouns import TargetOffset, TopicPartition
 from towpath.records.items import Batch
-from towpath.records.target.trouble import BAD_RECORDS, MESSAGE_TOO_LARGE
+from towpath.records.target.trouble import BAD_RECORDS
 from towpath.records.trouble import REFUSES_IDS
 from towpath.wire import batch as wire
 
@@ -103,7 +104,7 @@ class PartitionWriter:
         try:
             base = client.produce(self.tp, batch.data, self.transactions.transactional_id)
         except RefusedError as error:
-            if error.error == MESSAGE_TOO_LARGE:
+            if error.error in TOO_LARGE:
                 raise TooLargeError(batch) from error
             if error.error in BAD_RECORDS:
                 raise BadRecordsError(batch, error) from error
