@@ -29,6 +29,7 @@ def schemas(keys: str) -> str:
     [
         LINK,
         schemas(BOTH),
+        schemas(f"{BOTH}, ids: translate, strict: true"),
         schemas(f"{BOTH}, ids: translate") + "changes: [{topics: [a], ids: {strict: true}}]\n",
     ],
 )
@@ -49,12 +50,29 @@ def test_strict_is_refused_where_records_keep_their_ids(write: Write) -> None:
         (problem,) = check(write(text + changes))
         assert problem.path == "changes[0].ids"
         assert "needs `schemas.ids: translate`" in problem.text
+    for text in (f"{BOTH}, strict: true", f"{BOTH}, ids: keep, strict: true"):
+        (problem,) = check(write(schemas(text)))
+        assert problem.path == "schemas.strict"
+        assert "needs `ids: translate`" in problem.text
 
 
-def test_strict_is_said_for_topics(write: Write) -> None:
-    (problem,) = check(write(schemas(f"{BOTH}, ids: translate, strict: true")))
-    assert problem.path == "schemas.strict"
-    assert "it belongs into changes.ids" in problem.text
+def test_strict_holds_for_all_topics_but_those_that_say_otherwise(write: Write) -> None:
+    uuid = "7f2c7f43-5f26-4b2b-9f5f-2f2a5e2f9a10"
+    changes = (
+        "changes:\n- {topics: [lax], ids: {strict: false}}\n- {topics: [late], ids: {wait: 5s}}\n"
+        f"- {{topics: [glue], ids: {{framing: from-glue, glue: {{{uuid}: 1}}}}}}\n"
+        "- {topics: [strict], ids: {strict: true}}\n- {topics: [coded], codec: zstd}\n"
+    )
+
+    def strict(topic: str, keys: str) -> bool:
+        ids = load(write(schemas(f"{BOTH}, ids: translate{keys}") + changes)).change_of(topic).ids
+        assert ids is not None
+        return ids.strict
+
+    for topic in ("late", "glue", "coded", "other"):
+        assert (strict(topic, ", strict: true"), strict(topic, "")) == (True, False)
+    assert [strict(topic, ", strict: true") for topic in ("lax", "strict")] == [False, True]
+    assert [strict(topic, "") for topic in ("lax", "strict")] == [False, True]
 
 
 @pytest.mark.parametrize("key", ["key", "partitioner", "partition", "timestamp", "timestamp_ms"])

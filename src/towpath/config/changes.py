@@ -105,10 +105,10 @@ class IdsConfig(Section):
         description="What becomes of a record with an id that cannot be one (docs/changes.md): it"
         " may `pass` unchanged, go to the `quarantine`, or `stop` its partition.",
     )
-    strict: StrictBool = Field(
-        False,
-        description="Whether an id that stays unknown for `wait` stops its partition. Otherwise it"
-        " passes unchanged from then on, and is counted.",
+    strict: StrictBool | None = Field(
+        None,
+        description="For these topics instead of `schemas.strict`: whether an id that stays unknown"
+        " for `wait` stops its partition, or passes unchanged.",
     )
     wait: Annotated[Duration, between("0s", "1d")] = Field(
         Duration.parse("1m"), description="How long a partition waits for an unknown id."
@@ -145,15 +145,19 @@ class IdsConfig(Section):
             raise placed_error("gives one id several UUIDs; which one is written?", "glue")
         return self
 
-    def change(self) -> IdChange:
-        """Return the change that this section means."""
+    def change(self, *, strict: bool) -> IdChange:
+        """Return the change that this section means.
+
+        Args:
+            strict: What holds where the section does not say it.
+        """
         return IdChange(
             key=_strategy(self.key),
             value=_strategy(self.value),
             headers=self.headers,
             framing=self.framing,
             malformed=self.malformed,
-            strict=self.strict,
+            strict=strict if self.strict is None else self.strict,
             wait_ms=round(self.wait * 1000),
         )
 
@@ -373,11 +377,16 @@ class ChangesConfig(Section):
         for index, name in enumerate(self.redact):
             yield ("redact", index), name
 
-    def change(self, ids: IdChange | None) -> RecordChange:
-        """Return the change that this section means, with these ids unless it has its own."""
+    def change(self, ids: IdChange | None, *, strict: bool) -> RecordChange:
+        """Return the change that this section means.
+
+        Args:
+            ids: What happens to schema ids unless the section says it.
+            strict: Whether unknown ids stop their partitions unless the section says it.
+        """
         return RecordChange(
             drop=tuple(rule.rule() for rule in self.drop),
-            ids=self.ids.change() if self.ids else ids,
+            ids=self.ids.change(strict=strict) if self.ids else ids,
             redact=self.redact,
             headers=(
                 *(header.header() for header in self.headers),
@@ -393,14 +402,17 @@ def section_of(sections: Iterable[ChangesConfig], topic: str) -> ChangesConfig |
     return next((each for each in sections if fits(topic, each.topics)), None)
 
 
-def change_of(sections: Iterable[ChangesConfig], topic: str, *, translated: bool) -> RecordChange:
+def change_of(
+    sections: Iterable[ChangesConfig], topic: str, *, translated: bool, strict: bool
+) -> RecordChange:
     """Return what happens to the records of a source topic.
 
     Args:
         sections: The section `changes`.
         topic: The topic.
         translated: Whether schemas get new ids on the target.
+        strict: Whether ids that stay unknown stop their partitions, unless a section says it.
     """
-    ids = IdChange() if translated else None
+    ids = IdChange(strict=strict) if translated else None
     found = section_of(sections, topic)
-    return RecordChange(ids=ids) if found is None else found.change(ids)
+    return RecordChange(ids=ids) if found is None else found.change(ids, strict=strict)

@@ -224,7 +224,8 @@ class LinkConfig(Section):
 
     def change_of(self, topic: str) -> RecordChange:
         """Return what happens to the records of a source topic."""
-        return change_of(self.changes, topic, translated=self._translates)
+        strict = self.schemas is not None and self.schemas.strict
+        return change_of(self.changes, topic, translated=self._translates, strict=strict)
 
     @field_validator("changes")
     @classmethod

@@ -131,6 +131,12 @@ class SchemasConfig(Section):
         description="Whether the target normalizes what it gets. Schemas are then equal if the"
         " target says so.",
     )
+    strict: StrictBool = Field(
+        False,
+        description="With `ids: translate`: whether an id in a record that stays unknown for"
+        " `changes.ids.wait` stops its partition. Otherwise it passes unchanged from then on, and"
+        " is counted.",
+    )
     interval: Annotated[Duration, between("1s", "1d")] = Field(
         Duration.parse("1m"), description="How often a run looks at both registries."
     )
@@ -150,6 +156,13 @@ class SchemasConfig(Section):
     def _deleted_by_number(self) -> Self:
         if self.deleted is DeletedVersions.KEEP and self.ids is not SchemaIds.KEEP:
             raise placed_error("`keep` needs `ids: keep`, which keeps numbers", "deleted")
+        return self
+
+    @model_validator(mode="after")
+    def _strict_about_new_ids(self) -> Self:
+        if self.strict and self.ids is not SchemaIds.TRANSLATE:
+            text = "needs `ids: translate`; ids that are kept are not looked at in records"
+            raise placed_error(text, "strict")
         return self
 
     @model_validator(mode="after")

@@ -15,11 +15,10 @@ from towpath.model.nouns import QUARANTINE, Side
 
 def may_set_aside(config: LinkConfig) -> bool:
     """Whether the file wants records of any topic in quarantine."""
-    changes = (each.change(None) for each in config.changes)
     return any(
         each.undeliverable is Undeliverable.QUARANTINE
         or (each.ids is not None and each.ids.malformed is Malformed.QUARANTINE)
-        for each in changes
+        for each in config.changes
     )
 
 
