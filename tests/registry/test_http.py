@@ -13,12 +13,16 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from tests.support.kafka import wait_until
+from tests.support.raw_http import RawServer
+from tests.support.raw_http import answer as raw
 from towpath.config import RegistryConfig
 from towpath.dev import ports
 from towpath.model.errors import RegistryRefusedError, UnreachableError
 from towpath.model.nouns import Side
+from towpath.registry.answer import asked_to_wait
 from towpath.registry.http import RegistryHttp
 
+LATE = "Mon, 05 Jan 2015 10:00:00 GMT"
 Answer = tuple[int, object] | tuple[int, object, dict[str, str]]
 Says = Callable[[str, str, dict[str, str], bytes], Answer]
 
@@ -110,6 +114,72 @@ def test_the_next_address_is_asked_where_one_does_not_answer(
     there = server(lambda *_: (200, []))
     (silent,) = ports.reserve(1)
     assert ask(f"http://127.0.0.1:{silent}", there.url) == []
+
+
+READ_ONLY: list[Answer] = [
+    (403, {"message": "reads only"}),
+    (405, {}),
+    (422, {"error_code": 42205, "message": "is in read-only mode"}),
+    (307, {}, {"Location": "http://leader:8081/subjects"}),
+]
+
+
+@pytest.mark.parametrize("refusal", READ_ONLY)
+def test_an_address_that_takes_no_changes_is_left_for_one_that_does(
+    server: Callable[[Says], Server], refusal: Answer
+) -> None:
+    follower = server(lambda method, *_: (200, ["f"]) if method == "GET" else refusal)
+    leader = server(lambda method, *_: (200, ["l"]) if method == "GET" else (200, {"id": 1}))
+    config = RegistryConfig.model_validate({"url": (follower.url, leader.url)})
+    http = RegistryHttp(config, Side.TARGET, 2)
+    assert http.call("list subjects", "GET", "/subjects") == ["f"]
+    for _ in range(2):
+        assert http.call("register", "POST", "/subjects/a/versions", None, {}) == {"id": 1}
+    assert http.call("list subjects", "GET", "/subjects") == ["l"], "where the change is"
+    assert [asked[0] for asked in follower.asked] == ["GET", "POST"]
+    http.close()
+
+
+def test_a_change_that_every_address_refuses_is_an_error_at_once(
+    server: Callable[[Says], Server],
+) -> None:
+    there = [server(lambda *_: (403, {"message": "no"})) for _ in range(3)]
+    (silent,) = ports.reserve(1)
+    for urls in ([each.url for each in there], [there[0].url, f"http://127.0.0.1:{silent}"]):
+        http = RegistryHttp(RegistryConfig.model_validate({"url": urls}), Side.TARGET, 2)
+        with pytest.raises(RegistryRefusedError, match="no \\(403\\)"):
+            http.call("register", "POST", "/subjects/a/versions", None, {})
+        http.close()
+    assert [len(each.asked) for each in there] == [3, 1, 1]
+
+
+def test_a_wait_may_be_given_as_a_date() -> None:
+    """The clock of the registry counts, whatever it shows."""
+    after = "Mon, 05 Jan 2015 10:00:01 GMT"
+    answers = [raw(b"{}", "429 Slowly", Date=LATE, Retry_After=after), raw(b"[]")]
+    there = RawServer(lambda *_: [answers.pop(0)])
+    began = time.monotonic()
+    assert ask(there.url) == []
+    assert time.monotonic() - began >= 1
+    there.stop()
+
+
+@pytest.mark.parametrize(
+    ("heads", "seconds"),
+    [
+        ({"Retry-After": "7"}, 7),
+        ({"Retry-After": "-7"}, 0),
+        ({"Retry-After": "nan"}, 0),
+        ({"Retry-After": "soon"}, 0),
+        ({"Retry-After": "Mon, 05 Jan 2015 10:00:00 GMT"}, 0),
+        ({"Retry-After": "Tue, 05 Jan 2294 10:00:00 GMT"}, 60),
+        ({"Retry-After": "Mon, 05 Jan 2015 10:00:09 GMT", "Date": "never"}, 0),
+        ({"Retry-After": "Monday, 05-Jan-15 10:00:09 GMT", "Date": LATE}, 9),
+        ({}, 0),
+    ],
+)
+def test_what_a_registry_says_of_waiting(heads: dict[str, str], seconds: float) -> None:
+    assert asked_to_wait(heads) == seconds
 
 
 def test_one_deadline_holds_for_all_repetitions(server: Callable[[Says], Server]) -> None:

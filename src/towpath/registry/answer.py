@@ -7,9 +7,11 @@ import re
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
 from typing import Any
 from urllib.parse import urlsplit
 
+from towpath.model.clock import now_ms
 from towpath.model.deadline import Deadline
 from towpath.model.foreign import printed
 
@@ -108,7 +110,7 @@ def read(found: Any, deadline: Deadline) -> Answer:
             raise TimeoutError
     status, heads = found.status_code, found.headers
     place = heads.get("Location", "") if 300 <= status < 400 else ""
-    return Answer(status, found.reason_phrase, b"".join(parts), _wait(heads), _bare(place))
+    return Answer(status, found.reason_phrase, b"".join(parts), asked_to_wait(heads), _bare(place))
 
 
 def _bare(url: str) -> str:
@@ -122,7 +124,20 @@ def _bare(url: str) -> str:
     return "another URL"
 
 
-def _wait(heads: Mapping[str, str]) -> float:
+def asked_to_wait(heads: Mapping[str, str]) -> float:
+    """Return the seconds of `Retry-After`, which has a number or a date (RFC 9110, 10.2.3).
+
+    0 if it asks for none, or for one that cannot be read.
+    """
+    text = heads.get("Retry-After", "0")
     with suppress(ValueError):
-        return min(_LONGEST_WAIT, float(heads.get("Retry-After", "0")))
+        return min(_LONGEST_WAIT, max(0.0, float(text)))
+    with suppress(ValueError):
+        # Its own clock counts, if it tells it.
+        now = _seconds(heads["Date"]) if "Date" in heads else now_ms() / 1000
+        return min(_LONGEST_WAIT, max(0.0, _seconds(text) - now))
     return 0.0
+
+
+def _seconds(date: str) -> float:
+    return parsedate_to_datetime(date).timestamp()

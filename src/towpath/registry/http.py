@@ -28,6 +28,10 @@ _PLACE = "look at `schemas.{side}.url`: it must be that of a schema registry"
 NOT_THERE = 404
 NO_SUCH_CALL = frozenset({NOT_THERE, 405, 501})
 """The HTTP status of registries that lack a call."""
+_NO_WRITER = frozenset({403, 405, 501})
+"""The HTTP status of addresses that let nobody write."""
+_NOT_PERMITTED = 42205
+"""The error of a registry that is READONLY; one of a subject that is READONLY is the same."""
 _BLIND = frozenset({"DELETE", "PUT"})
 """Methods of changes after which the registry is asked what it holds."""
 
@@ -39,10 +43,11 @@ class RegistryHttp:
     """Asks one registry; threads may share it.
 
     A call has one deadline, `timeout`. Until then it is repeated at the next address after a
-    timeout, a broken connection, 429 and 5xx. Every request may be repeated: what a registry has
-    done already it does not do twice. A registry that gives no usable answer to many calls in a row
-    is away: calls then fail at once, but for one in a second that tries again. Redirects are not
-    followed, so a login goes to the addresses of the file alone.
+    timeout, a broken connection, 429 and 5xx. An address that refuses a change may be one that is
+    for reading alone, so each other address is asked before the refusal counts. Every request may
+    be repeated: what a registry has done already it does not do twice. A registry that gives no
+    usable answer to many calls in a row is away: calls then fail at once, but for one in a second
+    that tries again. Redirects are not followed, so a login goes to addresses of the file alone.
 
     Args:
         config: The registry.
@@ -110,10 +115,9 @@ class RegistryHttp:
         """
         if why := self.away.refuses():
             raise self._unreachable(what, why)
-        deadline = Deadline.after(self._config.timeout)
+        deadline, others = Deadline.after(self._config.timeout), len(self._config.url) - 1
         for attempt in count(1):
-            if self._stopped.is_set() and not getattr(self._restoring, "is_on", False):
-                raise self._unreachable(what, "it is asked no more, as the work was stopped")
+            self._go_on(what)
             at = self._best
             try:
                 with self._slots:
@@ -121,7 +125,11 @@ class RegistryHttp:
                     answer = self._once(what, method, asked, deadline)
                 if answer.status not in AGAIN:
                     self.away.heard()
-                    return self._answer(what, method, answer, body)
+                    if not others or not _for_reading_alone(method, answer):
+                        return self._answer(what, method, answer, body)
+                    # What was written is read back at the address that took it.
+                    others, self._best = others - 1, (at + 1) % len(self._config.url)
+                    continue
                 pause = max(answer.wait, _PAUSES.after(attempt))
                 why = f"HTTP {answer.status}: {answer.said()}"
             except NotJsonError as error:
@@ -138,6 +146,10 @@ class RegistryHttp:
                 raise self._unreachable(what, why)
             self._stopped.wait(pause)
         raise AssertionError
+
+    def _go_on(self, what: str) -> None:
+        if self._stopped.is_set() and not getattr(self._restoring, "is_on", False):
+            raise self._unreachable(what, "it is asked no more, as the work was stopped")
 
     def if_any(self, what: str, path: str, query: Mapping[str, str] | None = None) -> Any:
         """Return what a GET answers, `None` if there is no such thing; see `call`."""
@@ -224,6 +236,12 @@ class RegistryHttp:
         where = ", ".join(self._config.url)
         advice = f"look whether the registry runs, and at `schemas.{self.side}.url`"
         return UnreachableError(self.side, f"the schema registry at {where}: {what}", why, advice)
+
+
+def _for_reading_alone(method: str, answer: Answer) -> bool:
+    """Whether an answer may be that of a follower or a gateway that lets nobody write."""
+    refused = answer.status in _NO_WRITER or answer.error() == _NOT_PERMITTED
+    return method != "GET" and (refused or bool(answer.elsewhere))
 
 
 def _verify(config: RegistryConfig) -> ssl.SSLContext | bool:
