@@ -42,6 +42,39 @@ def test_one_of_several_processes_compiles(tmp_path: Path) -> None:
     assert folder.is_relative_to(home)
 
 
+HOLD = """
+import os, signal
+from towpath.wire import loops
+with loops._alone(f"doubling.double"):
+    print("held", flush=True)
+    os.kill(os.getpid(), signal.SIGSTOP)
+"""
+
+
+@pytest.mark.parametrize("known", [False, True])
+def test_a_process_that_is_stopped_holds_up_no_other(tmp_path: Path, known: bool) -> None:
+    """As a copier that is frozen while it compiles: another one would not even end."""
+    (tmp_path / "doubling.py").write_text(MODULE)
+    env = environment({"TOWPATH_HOME": str(tmp_path / "home")})
+    holds = subprocess.Popen(
+        [sys.executable, "-c", HOLD], env=env, stdout=subprocess.PIPE, cwd=tmp_path, text=True
+    )
+    assert holds.stdout is not None
+    assert holds.stdout.readline() == "held\n"
+    (folder,) = (tmp_path / "home" / "loops").iterdir()
+    if known:
+        (folder / "all").touch()
+    patience = "120" if known else "0.5"
+    code = f"from towpath.wire import loops; loops._PATIENCE = {patience}\n{IMPORT}"
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=env, cwd=tmp_path, capture_output=True, text=True,
+        timeout=100, check=True,
+    )  # fmt: skip
+    assert done.stdout.split()[0] == "42"
+    holds.kill()
+    holds.communicate(timeout=10)
+
+
 def test_a_package_that_moved_finds_its_loops(tmp_path: Path) -> None:
     """An archive of packages is unpacked in another folder for each executor."""
     answers = []

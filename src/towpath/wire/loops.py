@@ -14,16 +14,18 @@ import os
 import stat
 import sys
 import tempfile
+import time
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numba
 from numba.core import caching, config
 
+from towpath.model.deadline import Deadline
 from towpath.model.home import home_folder
 
 __all__ = ["MODULES", "SELDOM", "compile_all", "compiled", "inlined", "loop"]
@@ -35,6 +37,10 @@ MODULES = ("batch", "reencode", "digest", "filler", "records", "opened", "rows",
 SELDOM = ("changing", "collecting", "packing", "digesting", "placing")
 """Further ones, which few links need; to compile them takes longer than all others together."""
 _LOCKS = 1 << 20
+_PATIENCE = 20.0
+"""Seconds to wait for another process that compiles the same loop: one that was stopped meanwhile
+(a container that is paused, SIGSTOP) holds its lock for as long as that lasts."""
+_NAP = 0.02
 _SETTINGS = vars(config)
 """The settings of numba, which it reads when a loop is defined."""
 
@@ -72,8 +78,8 @@ all their work. So they cannot make arrays, nor assign slices (`wire/copying.py`
 def loop(signature: str, *, allocates: bool = False) -> Callable[[Loop], Loop]:
     """Compile the decorated function, or load it if any process has compiled it before.
 
-    If several processes want the same loop, one compiles it and the others wait. So processes that
-    start together share the work.
+    If several processes want the same loop, one compiles it and the others wait, with a bound. So
+    processes that start together share the work. Once all loops are compiled, nobody waits.
 
     Args:
         signature: The types of result and arguments, in numba's notation.
@@ -145,12 +151,31 @@ def _ours(folder: Path) -> bool:
 
 @contextmanager
 def _alone(name: str) -> Iterator[None]:
-    """Hold the lock of a loop, or none if the file system has no locks."""
+    """Hold the lock of a loop, if there is something to compile and the file system has locks."""
     with ExitStack() as stack:
         with suppress(OSError):
-            file = stack.enter_context(Path(_SETTINGS["CACHE_DIR"], "lock").open("wb"))
-            fcntl.lockf(file, fcntl.LOCK_EX, 1, zlib.crc32(name.encode()) % _LOCKS)
+            if not compiled():
+                file = stack.enter_context(Path(_SETTINGS["CACHE_DIR"], "lock").open("wb"))
+                _wait_for(file, zlib.crc32(name.encode()) % _LOCKS)
         yield
+
+
+def _wait_for(file: IO[bytes], place: int) -> None:
+    """Lock one byte of a file, or give up when the time is over: two then compile the same.
+
+    Raises:
+        OSError: The file system has no locks.
+    """
+    deadline = Deadline.after(_PATIENCE)
+    while True:
+        try:
+            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, place)
+        except (BlockingIOError, PermissionError):  # the two answers of POSIX for "it is held"
+            if deadline.over:
+                return
+            time.sleep(_NAP)
+        else:
+            return
 
 
 _SETTINGS["CACHE_LOCATOR_CLASSES"] = _SETTINGS["CACHE_LOCATOR_CLASSES"] or ",".join(
