@@ -10,6 +10,7 @@ from typing import Any
 
 from towpath.archive.capturing import GroupCaptures, TopicCaptures
 from towpath.archive.commits import WORK, Commits
+from towpath.archive.compacting import ScheduledCompaction
 from towpath.archive.lease import HeldArchive
 from towpath.archive.look import SourceLook, SourceLooks
 from towpath.archive.positions import ArchivePositions
@@ -41,14 +42,6 @@ _DRAIN = 30.0
 _GIVEN_UP = 4
 """Failures in a row after which a run that ends leaves a partition behind."""
 _AGAIN = BackOff(first=1.0, longest=15.0)
-
-
-def not_compacted(config: ArchiveConfig) -> str:
-    """Return what to say of rules of the file that nothing applies yet, "" if it has none."""
-    count = len(config.compaction)
-    if not count:
-        return ""
-    return f"`compaction` has {count} rules, and this version compacts nothing: segments stay small"
 
 
 def run(
@@ -143,6 +136,8 @@ class _Run:
         self._log, self._lease = log, lease
         self._standings = Standings(log.state)
         self._commits = Commits(log, lease, self._standings)
+        self._compaction = ScheduledCompaction(self._config, log, self._say)
+        self._closing.append(self._compaction.close)
         config = self._config
         self._topics = TopicCaptures(self._source, log.state, log.where)
         self._groups = GroupCaptures(self._source, config.groups, config.group, log.state)
@@ -160,8 +155,7 @@ class _Run:
             if replaced is not None
             else ""
         )
-        left = not_compacted(self._config)
-        return tuple(text for text in (taken, left, *self._log.notes) if text)
+        return tuple(text for text in (taken, *self._log.notes) if text)
 
     def _tried(self, work: Callable[[], Any]) -> Any:
         """Return what `work` returns; `None` if the user stops before the source answers."""
@@ -192,6 +186,8 @@ class _Run:
             self._config, self._standings, spark, self._news, self._say, all_due=all_due
         )
         self._closing.append(self._scheduler.cycles.close)
+        if not all_due:
+            self._compaction.begin(spark, slots)
         self.enter(ArchivePhase.ARCHIVING)
         while not self._stop.is_set() and not self._is_done():
             self._turn(slots)
@@ -319,7 +315,8 @@ class _Run:
         hidden = {**self._standings.hidden, **self._topics.failed}
         progress.hidden = tuple(f"{name}: {error}" for name, error in sorted(hidden.items()))
         progress.beside = self._beside()
-        self._meter.tell(reading(progress, self._standings, self._commits, self._scheduler))
+        done = self._compaction.counts
+        self._meter.tell(reading(progress, self._standings, self._commits, self._scheduler, done))
         self._meter.turned()
         self._show(progress)
 
@@ -331,6 +328,7 @@ class _Run:
             f"group {self._config.group} is not at what is archived: {positions}"
             if positions
             else "",
+            f"compaction: {self._compaction.trouble}" if self._compaction.trouble else "",
         )
         return tuple(text for text in told if text)
 

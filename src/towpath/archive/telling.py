@@ -13,6 +13,7 @@ from towpath.archive.scheduling import Scheduler
 from towpath.archive.standing import PartitionStanding
 from towpath.config import ArchiveConfig
 from towpath.metrics.archive import ArchiveCounts, ArchiveMeter, ArchiveStand
+from towpath.metrics.compaction import CompactionCounts
 
 
 @contextmanager
@@ -45,6 +46,7 @@ def reading(
     standings: Iterable[PartitionStanding],
     commits: Commits,
     scheduler: Scheduler,
+    compaction: CompactionCounts,
 ) -> ArchiveCounts:
     """Return all counts of a run as they are now.
 
@@ -53,6 +55,7 @@ def reading(
         standings: The partitions.
         commits: What was committed.
         scheduler: What was done for that.
+        compaction: What was compacted beside it.
     """
     now = time.monotonic()
     states = {(row.topic, row.partition): row.state for row in progress.rows}
@@ -66,6 +69,7 @@ def reading(
         failed=dict(scheduler.failed),
         throttled=scheduler.throttled,
         trouble=bool(progress.trouble),
+        compaction=compaction,
     )
 
 

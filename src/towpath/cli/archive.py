@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from towpath.cli.compacting import compact
 from towpath.cli.on_spark import LoggedOnSpark, with_options
 from towpath.cli.options import ArchiveFile
 from towpath.cli.show.output import Output, OutputOption, console, show
@@ -16,6 +17,8 @@ from towpath.config import load_archive
 archive = typer.Typer(
     help="Keep topics in a store, from where they can be brought back.", no_args_is_help=True
 )
+
+archive.command("compact")(compact)
 
 LEFT_OUT = 3
 """Exit code where something is left out, in trouble, or lost."""

@@ -105,6 +105,11 @@ class ArchiveConfig(Section):
         description="Which segments become larger ones, and when: a list of rules, each applied by"
         " itself.",
     )
+    grace: Annotated[Duration, between("0s", "3650d")] = Field(
+        Duration.parse("1d"),
+        description="How long objects stay after their segments were replaced or removed, for those"
+        " who read without saying so; objects that no segment ever had stay as long.",
+    )
     target: ClusterConfig | None = Field(None, description="The cluster that a restore writes to.")
     restore: RestoreConfig = Field(
         RestoreConfig(), description="What a restore writes, and what it waits for."

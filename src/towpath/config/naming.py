@@ -39,6 +39,22 @@ def _expression(text: str) -> str:
 Expression = Annotated[str, AfterValidator(_expression)]
 
 
+def require_expressions(texts: tuple[str, ...], path: str) -> tuple[str, ...]:
+    """Return texts that are regular expressions.
+
+    Args:
+        texts: The texts.
+        path: The option that they come from.
+
+    Raises:
+        ConfigError: One of them is none.
+    """
+    try:
+        return tuple(map(_expression, texts))
+    except ValueError as error:
+        raise ConfigError((ConfigProblem(path, str(error)),)) from None
+
+
 def fits(text: str, expressions: tuple[str, ...]) -> bool:
     """Return whether one of the regular expressions matches the whole text."""
     return any(pattern(each).fullmatch(text) for each in expressions)

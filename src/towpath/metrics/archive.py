@@ -6,6 +6,8 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from towpath.metrics.compaction import CompactionCounts
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArchiveStand:
@@ -49,6 +51,7 @@ class ArchiveCounts:
         cycles: Cycles that have ended; `failed`, those that failed, by the code of the error.
         throttled: Seconds for which brokers throttled the run.
         trouble: Whether the run as a whole is in trouble.
+        compaction: What was compacted beside it.
     """
 
     stands: tuple[ArchiveStand, ...] = ()
@@ -58,6 +61,7 @@ class ArchiveCounts:
     failed: Mapping[str, int] = field(default_factory=dict)
     throttled: float = 0.0
     trouble: bool = False
+    compaction: CompactionCounts = field(default_factory=CompactionCounts)
 
 
 class ArchiveMeter:

@@ -10,6 +10,7 @@ from prometheus_client.metrics_core import Metric as Family
 from prometheus_client.registry import Collector
 
 from towpath.metrics import archive_names as names
+from towpath.metrics import compaction
 from towpath.metrics.archive import ArchiveMeter, ArchiveStand
 from towpath.metrics.collector import family
 from towpath.metrics.names import Metric
@@ -89,6 +90,8 @@ class ArchiveCollector(Collector):
         yield family(names.CYCLES_FAILED, (((why,), each) for why, each in now.failed.items()))
         yield family(names.ARCHIVE_THROTTLED, [((), now.throttled)])
         yield family(names.ARCHIVE_TROUBLE, [((), now.trouble)])
+        for metric, read in compaction.READ.items():
+            yield family(metric, [((), read(now.compaction))])
 
 
 def chosen(detail: Detail, stands: tuple[ArchiveStand, ...]) -> Detail:

@@ -6,6 +6,7 @@ is `egress_messages_written_total` with the labels region, topic and partition h
 
 from __future__ import annotations
 
+from towpath.metrics import compaction
 from towpath.metrics.names import Metric, counter, gauge
 
 _THEIRS = ("region", "topic", "partition")
@@ -127,4 +128,5 @@ ALL: tuple[Metric, ...] = (
     CYCLES_FAILED,
     ARCHIVE_THROTTLED,
     ARCHIVE_TROUBLE,
+    *compaction.ALL,
 )

@@ -13,14 +13,27 @@ then spread an archive over their servers.
 from __future__ import annotations
 
 import hashlib
-from urllib.parse import quote
+import re
+from typing import NamedTuple
+from urllib.parse import quote, unquote
 from uuid import uuid4
 
 from towpath.model.nouns import SegmentFormat, SourceOffset, TopicName
 
 _RESERVED = frozenset({"_log", "_shared", ".", ".."})
+_DATA = (
+    r"(?:([^/]+)/\d+/(\d+)/\d{20}-\d{20}(?:\.[0-9a-f]+)?"
+    r"|_shared/([^/]+)/(\d+)/[0-9a-f]{8}-[0-9a-f-]{36})\.(?:parquet|batches)"
+)
 _PLAIN = "._-"
 """What `quote` must leave alone besides letters and digits; it never quotes `~`."""
+
+
+class DataKey(NamedTuple):
+    """What the key of an object with segments says."""
+
+    topic: TopicName
+    level: int
 
 
 def segment_key(
@@ -61,6 +74,21 @@ def shared_key(region: str, topic: TopicName, level: int, *, spread: bool = Fals
     name = f"{_hash(unique.hex, 8)}-{unique}.{SegmentFormat.PARQUET}"
     key = f"{quoted(region)}/_shared/{quoted(topic)}/{level}/{name}"
     return f"{_spread(unique.hex)}/{key}" if spread else key
+
+
+def data_key(region: str, key: str) -> DataKey | None:
+    """Return what the key of an object with segments of a region says; `None` for other keys."""
+    begin = rf"(?:[0-9a-f]{{4}}/)?{re.escape(quoted(region))}/"
+    found = re.fullmatch(begin + _DATA, key)
+    if found is None:
+        return None
+    own, own_level, shared, shared_level = found.groups()
+    return DataKey(TopicName(unquote(own or shared)), int(own_level or shared_level))
+
+
+def data_prefix(region: str, *, spread: bool) -> str:
+    """Return what all keys of objects with segments begin with; "" if that is a hash."""
+    return "" if spread else f"{quoted(region)}/"
 
 
 def entry_key(region: str, version: int) -> str:

@@ -25,7 +25,7 @@ from towpath.model.errors import (
 )
 from towpath.store.objects import Backend, Data, Put, StoredObject, Unfinished
 from towpath.store.reader import ObjectReader
-from towpath.store.writer import ObjectWriter
+from towpath.store.writer import ObjectWriter, part_bytes
 
 T = TypeVar("T")
 
@@ -107,15 +107,20 @@ class Store:
         """
         return self._put(key, data, _how("", instead_of=tag))
 
-    def writer(self, key: str, storage_class: str = "", *, only_new: bool = True) -> ObjectWriter:
+    def writer(
+        self, key: str, storage_class: str = "", *, only_new: bool = True, expected: int = 0
+    ) -> ObjectWriter:
         """Return a file to write a large object to; `close` makes the object.
 
         Args:
             key: The object.
             storage_class: Its storage class; empty for the bucket's default.
             only_new: Whether `close` raises an `ObjectExistsError` if there is such an object.
+            expected: Most bytes that it may have. What is larger than 10,000 parts of the
+                configured size is written in larger ones.
         """
-        return ObjectWriter(self, key, _how(storage_class, only_new=only_new))
+        how = _how(storage_class, only_new=only_new)
+        return ObjectWriter(self, key, how, part_bytes(int(self.config.part_size), expected))
 
     def get(self, key: str) -> bytes:
         """Return the bytes of an object.
@@ -214,12 +219,15 @@ class Store:
         while some := list(islice(left, _DELETED_AT_ONCE)):
             self.repeated(partial(self.backend.delete, some))
 
-    def abort_uploads(self, prefix: str, older_than: float) -> Sequence[Unfinished]:
+    def abort_uploads(
+        self, prefix: str, older_than: float, ours: Callable[[str], bool] = lambda _: True
+    ) -> Sequence[Unfinished]:
         """Remove what writers left that died while they wrote large objects.
 
         Args:
             prefix: What the keys of the objects begin with.
             older_than: Seconds; younger uploads may still be written to.
+            ours: Whether an upload with this key may be removed.
 
         Returns:
             The uploads that were removed. Stores for which `finds_unfinished` is false remove them
@@ -230,7 +238,7 @@ class Store:
         """
         before = now_ms() - int(older_than * 1000)
         found = self.repeated(lambda: list(self.backend.unfinished(prefix)))
-        old = [each for each in found if each.started < before]
+        old = [each for each in found if each.started < before and ours(each.key)]
         for each in old:
             self.repeated(partial(self.backend.abort, each))
         return old

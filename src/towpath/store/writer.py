@@ -16,6 +16,23 @@ if TYPE_CHECKING:
     from towpath.store.store import Store
 
 
+MOST_PARTS = 10_000
+"""Parts of one object at most (S3, "multipart upload limits")."""
+LARGEST_PART = 5 << 30
+_WHOLE_PARTS = 1 << 20
+
+
+def part_bytes(configured: int, expected: int) -> int:
+    """Return the bytes of each part of an object, so that they are enough for all of it.
+
+    Args:
+        configured: Bytes of a part where nothing speaks against it.
+        expected: Most bytes that the object may have; 0 if nothing is known.
+    """
+    least = -(-expected // (MOST_PARTS - 1))
+    return min(LARGEST_PART, max(configured, -(-least // _WHOLE_PARTS) * _WHOLE_PARTS))
+
+
 class ObjectWriter:
     """A file whose `close` makes an object; until then nobody sees anything of it.
 
@@ -27,13 +44,14 @@ class ObjectWriter:
         store: The store.
         key: The object.
         how: How it is written.
+        part_size: Bytes of its parts; by default as the store is configured.
     """
 
     mode = "wb"
 
-    def __init__(self, store: Store, key: str, how: Put) -> None:
+    def __init__(self, store: Store, key: str, how: Put, part_size: int = 0) -> None:
         self._store, self._key, self._how = store, key, how
-        self._part_size = int(store.config.part_size)
+        self._part_size = part_size or int(store.config.part_size)
         self._buffer = bytearray()
         self._sent = 0
         self._upload: Upload | None = None

@@ -21,9 +21,10 @@ from towpath.model.errors import CorruptSegmentError
 from towpath.model.nouns import SegmentFormat, SourceOffset, TopicId
 from towpath.segments.format.batches_reader import BatchesObjectReader
 from towpath.segments.format.footer import SegmentFooter
-from towpath.segments.format.merging import MergedInput, merge, merge_batches, open_input
+from towpath.segments.format.merging import merge, merge_batches, open_input
 from towpath.segments.format.parquet_reader import ParquetObjectReader
 from towpath.segments.format.parquet_writer import ParquetObject, ParquetOptions
+from towpath.segments.format.regrouping import MergedInput
 from towpath.segments.format.row_groups import RowGroupCopier, RowGroupSource
 from towpath.segments.format.thrift import read_struct
 from towpath.wire.plain import Record

@@ -13,8 +13,9 @@ from tests.support.batches import batch, numbered
 from tests.support.logs import Log
 from tests.support.segments import written
 from towpath.model.nouns import SegmentFormat
-from towpath.segments.format.merging import MergedInput, merge, open_input
+from towpath.segments.format.merging import merge, open_input
 from towpath.segments.format.parquet_writer import ParquetOptions
+from towpath.segments.format.regrouping import MergedInput
 from towpath.wire.plain import Record
 
 BASE = 2**40

@@ -6,21 +6,35 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 
 from towpath.cli.show.output import console
 
 
 class Bar:
-    """Shows how many slices of a job are done; `doing` names the job, such as `comparing`."""
+    """Shows how much of a job is done, and how long the rest may take.
 
-    def __init__(self, doing: str) -> None:
+    Args:
+        doing: Names the job, such as `comparing`.
+        unit: What is counted.
+    """
+
+    def __init__(self, doing: str, unit: str = "slices") -> None:
         self._progress = Progress(
             TextColumn(doing),
             BarColumn(),
             MofNCompleteColumn(),
-            TextColumn("slices"),
+            TextColumn(unit),
             TimeElapsedColumn(),
+            TextColumn("ETA"),
+            TimeRemainingColumn(),
             console=console(stderr=True),
             transient=True,
             disable=not sys.stderr.isatty(),
@@ -35,7 +49,7 @@ class Bar:
         self._progress.stop()
 
     def done(self, number: int, total: int) -> None:
-        """Show how many slices are done."""
+        """Show how many are done."""
         self._progress.update(self._task, completed=number, total=total)
 
     @contextmanager

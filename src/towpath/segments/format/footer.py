@@ -13,9 +13,10 @@ from functools import reduce
 from typing import Any
 
 from towpath.model.digest import Digest
+from towpath.model.errors import CorruptSegmentError
 from towpath.model.nouns import ClusterId, SegmentFormat, SourceOffset, TopicId, TopicName
 from towpath.segments.format.gaps import Gaps
-from towpath.segments.model import STREAMING, Segment, SegmentPlace
+from towpath.segments.model import STREAMING, PartitionId, Segment, SegmentPlace
 from towpath.wire.aborted import Aborted
 
 VERSION = 1
@@ -135,6 +136,22 @@ class SegmentFooter:
             created=self.created,
         )
 
+    def require_holds(self, segment: Segment, name: str) -> None:
+        """Make sure that this is the segment that the commit log names, at whatever level.
+
+        Args:
+            segment: The segment as the commit log has it.
+            name: The object, for the error.
+
+        Raises:
+            CorruptSegmentError: It is another one.
+        """
+        found = self.segment(segment.format, segment.place)
+        if _held(found) != _held(segment):
+            raise CorruptSegmentError(
+                name, f"it holds {found.id}, and the commit log names {segment.id}"
+            )
+
     def told(self) -> dict[str, Any]:
         """Return it as values of JSON."""
         return {
@@ -175,6 +192,10 @@ class SegmentFooter:
         if problem := made.segment(SegmentFormat.PARQUET, nowhere).problem:
             raise ValueError(problem)
         return made
+
+
+def _held(segment: Segment) -> tuple[PartitionId, SourceOffset, SourceOffset, Digest]:
+    return segment.partition_id, segment.start, segment.end, segment.digest
 
 
 def write_footers(footers: Iterable[SegmentFooter]) -> str:

@@ -8,13 +8,10 @@ records, or there is none.
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import reduce
 from typing import Any
-
-import pyarrow as pa
 
 from towpath.model.clock import now_ms
 from towpath.model.digest import Digest
@@ -24,34 +21,15 @@ from towpath.segments.format.batches_reader import BatchesObjectReader
 from towpath.segments.format.batches_writer import BatchesObject
 from towpath.segments.format.footer import SegmentFooter, SegmentPart
 from towpath.segments.format.gaps import Gaps
-from towpath.segments.format.packing import digest_of
 from towpath.segments.format.parquet_reader import ParquetObjectReader
-from towpath.segments.format.parquet_writer import ParquetObject, ParquetOptions
+from towpath.segments.format.parquet_writer import ParquetOptions
+from towpath.segments.format.regrouping import GOOD_BYTES, MergedInput, RowGroupWriting
 from towpath.segments.format.row_groups import RowGroupCopier, RowGroupSource
-from towpath.segments.format.schema import ARCHIVED
 from towpath.segments.format.sink import Sink
-
-GOOD_BYTES = 16 << 20
-"""Uncompressed bytes from which on a row group is copied as it is."""
-
-
-@dataclass(frozen=True, slots=True)
-class MergedInput:
-    """A segment that becomes part of another one.
-
-    Attributes:
-        footer: The segment.
-        reader: Reads its object; None for a segment of gaps alone.
-        source: Copies row groups of its object; None for an object of batches.
-    """
-
-    footer: SegmentFooter
-    reader: ParquetObjectReader | BatchesObjectReader | None = None
-    source: RowGroupSource | None = None
 
 
 def open_input(
-    kind: SegmentFormat, source: Any, name: str, first_row_group: int = 0
+    kind: SegmentFormat, source: Any, name: str, first_row_group: int = 0, rows: int | None = None
 ) -> MergedInput:
     """Return a segment as an input.
 
@@ -60,6 +38,7 @@ def open_input(
         source: The object, as a file that can be read from any position.
         name: Its key, for errors.
         first_row_group: The first row group of the segment.
+        rows: Most records that are decoded at a time, where they are.
 
     Raises:
         CorruptSegmentError: The object is damaged, or something else.
@@ -68,7 +47,7 @@ def open_input(
     if kind is SegmentFormat.BATCHES:
         batches = BatchesObjectReader(source, name)
         return MergedInput(batches.segment(), batches)
-    reader = ParquetObjectReader(source, name)
+    reader = ParquetObjectReader(source, name, rows)
     return MergedInput(reader.segment(first_row_group), reader, RowGroupSource(source, name))
 
 
@@ -96,15 +75,64 @@ def merge(
         CorruptSegmentError: An input is damaged, or what was written differs from the inputs.
         ValueError: The segments do not follow each other.
     """
-    merging = _Merging(begin, options or ParquetOptions(), good_bytes)
-    footers: list[SegmentFooter] = []
-    for each in inputs:
-        _follows(footers, each.footer)
-        footers.append(each.footer)
-        merging.add(each)
-    merging.write_small()
-    footer = _joined(footers, level, merging.parts)
-    return footer, merging.close(footer)
+    target = MergedObject(begin, options, good_bytes)
+    footer = target.merge(inputs, level)
+    return footer, target.close()
+
+
+class MergedObject:
+    """A Parquet object that is made of other ones: of one segment, or of several.
+
+    Args:
+        begin: Opens the object, if there is a record; the caller closes it.
+        options: How row groups are written that are not copied.
+        good_bytes: Uncompressed bytes from which on a row group is copied as it is.
+    """
+
+    def __init__(
+        self,
+        begin: Callable[[], Sink],
+        options: ParquetOptions | None = None,
+        good_bytes: int = GOOD_BYTES,
+    ) -> None:
+        self._begin, self._good_bytes = begin, good_bytes
+        self._options = options or ParquetOptions()
+        self._copier: RowGroupCopier | None = None
+        self._footers: list[SegmentFooter] = []
+
+    def merge(self, inputs: Iterable[MergedInput], level: int) -> SegmentFooter:
+        """Add all records of some segments, as one segment. Returns its footer; see `merge`."""
+        first = self._copier.row_groups if self._copier else 0
+        merging = RowGroupWriting(self.copy, self._options, self._good_bytes)
+        footers: list[SegmentFooter] = []
+        for each in inputs:
+            _follows(footers, each.footer)
+            footers.append(each.footer)
+            merging.add(each)
+        merging.write_small()
+        return self.add(_joined(footers, level, merging.parts), first)
+
+    def add(self, footer: SegmentFooter, first_row_group: int) -> SegmentFooter:
+        """Add the footer of a segment whose row groups are written, and return it."""
+        if footer.parts:
+            footer = replace(footer, first_row_group=first_row_group)
+            self._footers.append(footer)
+        return footer
+
+    def copy(self, source: RowGroupSource, number: int, part: SegmentPart) -> SegmentPart:
+        """Copy a row group. Returns the same part at its new position."""
+        if self._copier is None:
+            self._copier = RowGroupCopier(self._begin())
+        return self._copier.copy(source, number, part)
+
+    @property
+    def row_groups(self) -> int:
+        """Number of row groups so far."""
+        return self._copier.row_groups if self._copier else 0
+
+    def close(self) -> int:
+        """Write the footer. Returns the size of the object, 0 if it has no record."""
+        return self._copier.close(self._footers) if self._copier else 0
 
 
 def merge_batches(
@@ -132,93 +160,6 @@ def merge_batches(
     footer = _joined(footers, level, parts)
     target.add(footer)
     return footer, target.close()
-
-
-class _Merging:
-    """The new object while it is made."""
-
-    def __init__(self, begin: Callable[[], Sink], options: ParquetOptions, good_bytes: int) -> None:
-        self.parts: list[SegmentPart] = []
-        self._begin, self._options, self._good_bytes = begin, options, good_bytes
-        self._copier: RowGroupCopier | None = None
-        self._small: list[SegmentPart] = []
-        self._rows: list[pa.RecordBatch] = []
-        self._bytes = 0
-
-    def add(self, given: MergedInput) -> None:
-        """Copy the row groups of a segment, or keep their rows for a new one."""
-        for index, part in enumerate(given.footer.parts):
-            number = given.footer.first_row_group + index
-            if given.source and given.source.bytes_of(number) >= self._good_bytes:
-                self.write_small()
-                self._copy(given.source, number, part)
-            else:
-                self._keep(given, index, part)
-
-    def write_small(self) -> None:
-        """Write the rows that were kept as one row group."""
-        if not self._small:
-            return
-        digest = reduce(Digest.then, (part.digest for part in self._small), Digest())
-        lows = [part.min_time for part in self._small if part.min_time is not None]
-        highs = [part.max_time for part in self._small if part.max_time is not None]
-        part = SegmentPart(
-            first=self._small[0].first,
-            last=self._small[-1].last,
-            digest=digest,
-            size=0,
-            hash=0,
-            at=0,
-            min_time=min(lows, default=None),
-            max_time=max(highs, default=None),
-        )
-        file, part = _encoded(pa.Table.from_batches(self._rows, ARCHIVED), part, self._options)
-        self._small, self._rows, self._bytes = [], [], 0
-        self._copy(RowGroupSource(file, "of the compaction"), 0, part)
-
-    def close(self, footer: SegmentFooter) -> int:
-        """Write the footer. Returns the size of the object, 0 if it has no record."""
-        return self._copier.close([footer]) if self._copier else 0
-
-    def _copy(self, source: RowGroupSource, number: int, part: SegmentPart) -> None:
-        if self._copier is None:
-            self._copier = RowGroupCopier(self._begin())
-        self.parts.append(self._copier.copy(source, number, part))
-
-    def _keep(self, given: MergedInput, index: int, part: SegmentPart) -> None:
-        if given.reader is None:
-            raise ValueError("a segment of records without an object")
-        rows = list(given.reader.part(given.footer, index))
-        _same(rows, part, given.reader.name)
-        self._small.append(part)
-        self._rows += rows
-        self._bytes += sum(each.nbytes for each in rows)
-        many = sum(len(each) for each in self._rows) >= self._options.row_group_rows
-        if many or self._bytes >= self._options.row_group_bytes:
-            self.write_small()
-
-
-def _encoded(
-    rows: pa.Table, part: SegmentPart, options: ParquetOptions
-) -> tuple[io.BytesIO, SegmentPart]:
-    """Return a file with one row group, which was read back, and what it holds."""
-    file = io.BytesIO()
-    target = ParquetObject(lambda: file, options, ARCHIVED)
-    at, size, hashed = target.put(rows)
-    target.close()
-    written = replace(part, at=at, size=size, hash=hashed)
-    reader = ParquetObjectReader(pa.BufferReader(file.getbuffer()), "of the compaction")
-    _same(reader.row_group(0, written), written, reader.name)
-    return file, written
-
-
-def _same(rows: Iterable[pa.RecordBatch], part: SegmentPart, name: str) -> None:
-    """Raise if rows are not those that a part says it has."""
-    digest = reduce(Digest.then, map(digest_of, rows), Digest())
-    if digest != part.digest:
-        raise CorruptSegmentError(
-            name, f"the records from {part.first} to {part.last} are not those that were written"
-        )
 
 
 def _follows(before: Sequence[SegmentFooter], footer: SegmentFooter) -> None:

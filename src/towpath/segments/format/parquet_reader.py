@@ -34,18 +34,19 @@ class ParquetObjectReader:
         footers: What it says of its segments.
     """
 
-    def __init__(self, source: Any, name: str) -> None:
+    def __init__(self, source: Any, name: str, most_rows: int | None = None) -> None:
         """Read the footer.
 
         Args:
             source: A file that pyarrow can read from any position, or a path.
             name: The key of the object, or the name of the file.
+            most_rows: Most records that are decoded at a time; by default some megabytes are.
 
         Raises:
             CorruptSegmentError: It is not a Parquet file with segments.
             NewerSegmentError: It was written by a newer Towpath.
         """
-        self.name = name
+        self.name, self._most_rows = name, most_rows
         with self._told():
             self._source = pa.OSFile(source) if isinstance(source, str) else source
             self._file = pq.ParquetFile(
@@ -160,6 +161,7 @@ class ParquetObjectReader:
         with self._told():
             size = self._file.metadata.row_group(number).total_byte_size
             at_once = max(1, part.records * _AT_ONCE // max(size, 1))
+            at_once = min(at_once, self._most_rows or at_once)
             batches = self._file.iter_batches(at_once, [number], read, use_threads=False)
             count = 0
             while (rows := next(batches, None)) is not None:

@@ -14,7 +14,6 @@ from typing import Any, Protocol
 import numpy as np
 import pyarrow as pa
 
-from towpath.model.digest import Digest
 from towpath.model.errors import (
     CorruptSegmentError,
     ObjectChangedError,
@@ -271,17 +270,8 @@ def _footer(reader: SegmentObjectReader, segment: Segment, place: SegmentPlace) 
         CorruptSegmentError: The object does not hold the segment that the commit log names.
     """
     footer = reader.segment(place.first_row_group)
-    found = footer.segment(segment.format, place)
-    if _held(found) != _held(segment):
-        raise CorruptSegmentError(
-            reader.name, f"it holds {found.id}, and the commit log names {segment.id}"
-        )
+    footer.require_holds(segment, reader.name)
     return footer
-
-
-def _held(segment: Segment) -> tuple[PartitionId, SourceOffset, SourceOffset, Digest]:
-    """Return what a segment holds, at whatever level."""
-    return segment.partition_id, segment.start, segment.end, segment.digest
 
 
 def _uncovered(first: SourceOffset, end: SourceOffset) -> WithheldError:

@@ -16,7 +16,7 @@ from towpath.segments.log.entries import (
     LogWriter,
     SeenPartition,
 )
-from towpath.segments.log.readers import ArchiveReader, ArchiveReading, living_readers, sweep
+from towpath.segments.log.readers import ArchiveReader, ArchiveReading, Stays, living_readers, sweep
 from towpath.segments.log.state import ArchivedTo, ArchiveState, Captured
 
 __all__ = [
@@ -34,6 +34,7 @@ __all__ = [
     "LogEntry",
     "LogWriter",
     "SeenPartition",
+    "Stays",
     "living_readers",
     "sweep",
 ]

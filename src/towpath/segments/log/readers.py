@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Self
@@ -162,7 +162,13 @@ def unneeded(state: ArchiveState, alive: Iterable[ArchiveReader], grace: float) 
     return [key for key, each in found if each.version <= slowest and each.time <= before]
 
 
-def sweep(log: CommitLog, writer: LogWriter, grace: float) -> tuple[str, ...]:
+Stays = Callable[[str, int], bool]
+"""Whether an object stays although nobody needs it, by its key and the version that removed it."""
+
+
+def sweep(
+    log: CommitLog, writer: LogWriter, grace: float, stays: Stays = lambda *_: False
+) -> tuple[str, ...]:
     """Delete the objects that nobody needs, and return their keys.
 
     They are deleted before that is committed: whoever dies in between leaves nothing that the next
@@ -172,6 +178,7 @@ def sweep(log: CommitLog, writer: LogWriter, grace: float) -> tuple[str, ...]:
         log: The log.
         writer: Who does it.
         grace: Seconds for which the objects of removed segments are kept anyway.
+        stays: Which objects are kept for ever.
 
     Raises:
         CommitLogError: The log cannot be used.
@@ -179,7 +186,9 @@ def sweep(log: CommitLog, writer: LogWriter, grace: float) -> tuple[str, ...]:
     """
     log.follow()
     # Whoever begins to read from here on opens a version that is no older than this state.
-    found = tuple(unneeded(log.state, living_readers(log.store, log.region), grace))
+    needless = unneeded(log.state, living_readers(log.store, log.region), grace)
+    removed = log.state.removed
+    found = tuple(each for each in needless if not stays(each, removed[each].version))
     if found:
         log.store.delete(found)
         log.append(Draft(writer=writer, kind=EntryKind.SWEEP, swept=found))

@@ -1,0 +1,86 @@
+"""Counts of the compaction beside the run of an archive, and the names of their metrics.
+
+All but the last three are what kafka-replicator calls the same facts (`compaction.running`, ...).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from towpath.metrics.names import Metric, counter, gauge
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompactionCounts:
+    """All counts at a moment.
+
+    Attributes:
+        running: Whether a compaction goes on.
+        success: Compactions that have ended well; `skipped`, those that another process did;
+            `stopped`, those that the end of the run cancelled; `errors`, those that failed.
+        seconds: How long all of them took.
+        read: Segments that were merged; `written`, what they became; `bytes`, of their objects.
+        deleted: Objects of replaced segments that were deleted; `orphans`, of no segment at all.
+        unsettled: Objects of no segment that stay for now.
+    """
+
+    running: bool = False
+    success: int = 0
+    skipped: int = 0
+    stopped: int = 0
+    errors: int = 0
+    seconds: float = 0.0
+    read: int = 0
+    written: int = 0
+    bytes: int = 0
+    deleted: int = 0
+    orphans: int = 0
+    unsettled: int = 0
+
+
+READ: Mapping[Metric, Callable[[CompactionCounts], float]] = {
+    gauge("compaction_running", "1", "1 while a compaction goes on; else 0."): lambda c: c.running,
+    counter(
+        "compaction_success_total", "compactions", "Compactions by schedule that ended well."
+    ): lambda c: c.success,
+    counter(
+        "compaction_skipped_total",
+        "compactions",
+        "Compactions that were due while another process compacted, pruned or forgot.",
+    ): lambda c: c.skipped,
+    counter(
+        "compaction_stopped_total", "compactions", "Compactions that the end of the run cancelled."
+    ): lambda c: c.stopped,
+    counter(
+        "compaction_errors_total",
+        "compactions",
+        "Compactions that failed, or left partitions behind.",
+    ): lambda c: c.errors,
+    counter(
+        "compaction_duration_seconds_total", "seconds", "How long all compactions took."
+    ): lambda c: c.seconds,
+    counter(
+        "compaction_segments_read_total", "segments", "Segments that were merged into larger ones."
+    ): lambda c: c.read,
+    counter(
+        "compaction_segments_written_total", "segments", "The segments that they became."
+    ): lambda c: c.written,
+    counter(
+        "towpath_compaction_bytes_total", "bytes", "Bytes of the objects that were merged."
+    ): lambda c: c.bytes,
+    counter(
+        "towpath_archive_deleted_objects_total",
+        "objects",
+        "Objects that were deleted: replaced ones that no reader needs, and orphans of dead"
+        " writers.",
+    ): lambda c: c.deleted + c.orphans,
+    gauge(
+        "towpath_archive_orphans",
+        "objects",
+        "Objects that no entry of the commit log names, and that are not deleted yet: they are"
+        " young, or their writer may still commit them. As of the last compaction.",
+    ): lambda c: c.unsettled,
+}
+
+ALL: tuple[Metric, ...] = tuple(READ)

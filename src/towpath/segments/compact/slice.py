@@ -1,0 +1,237 @@
+"""A compacting slice: merges segments, object by object; what is damaged stops only its merge."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
+from functools import partial
+
+import pyarrow as pa
+
+from towpath.model.errors import (
+    CorruptSegmentError,
+    NewerSegmentError,
+    ObjectExistsError,
+    ObjectMissingError,
+    StoreError,
+    TowpathError,
+)
+from towpath.model.nouns import SegmentFormat
+from towpath.segments.compact.inputs import (
+    footer_of_gaps,
+    held_inputs,
+    inputs_of,
+    require_equal,
+    require_written,
+)
+from towpath.segments.compact.plan import Bundle, PlannedMerge
+from towpath.segments.compact.work import SCHEMA, CompactResult, CompactSlice
+from towpath.segments.format.footer import SegmentFooter
+from towpath.segments.format.merging import MergedObject, merge, merge_batches
+from towpath.segments.format.parquet_writer import ParquetOptions
+from towpath.segments.format.regrouping import MergedInput
+from towpath.segments.format.sink import Sink
+from towpath.segments.keys import segment_key, shared_key
+from towpath.segments.model import Segment, SegmentPlace
+from towpath.store import Store
+from towpath.store.writer import ObjectWriter
+
+__all__ = ["SCHEMA", "compact", "compact_rows"]
+
+WRITTEN_AGAIN = ParquetOptions(level=3)
+"""How small row groups are written again: once for years, so that a denser codec pays."""
+_OF_ONE = (CorruptSegmentError, NewerSegmentError, ObjectMissingError, ObjectExistsError)
+"""What is wrong with one object; any other error of a store is one of all merges."""
+
+
+def compact(work: CompactSlice) -> Iterator[CompactResult]:
+    """Do the merges of a slice. Yields what became of each."""
+    with Store(work.store) as store:
+        merging = _Merging(work, store)
+        stopped: StoreError | None = None
+        for bundle in work.bundles:
+            found: Mapping[PlannedMerge, Segment | TowpathError] = {}
+            try:
+                if stopped is None:
+                    found = merging.done(bundle)
+            except StoreError as error:
+                stopped = error
+            for each in bundle:
+                yield _result(each, found.get(each, stopped))
+
+
+def compact_rows(work: CompactSlice) -> Iterator[pa.RecordBatch]:
+    """Do the merges of a slice for the engine. Yields one row of `SCHEMA` per merge."""
+    for each in compact(work):
+        yield pa.RecordBatch.from_pydict({"compacted": [each.to_json()]})
+
+
+def _result(merge: PlannedMerge, found: Segment | TowpathError | None) -> CompactResult:
+    made = found if isinstance(found, Segment) else None
+    trouble = found.reason if isinstance(found, TowpathError) else None
+    return CompactResult(id=merge.id, start=merge.start, made=made, trouble=trouble)
+
+
+class _Merging:
+    """Does merges, one bundle at a time."""
+
+    def __init__(self, work: CompactSlice, store: Store) -> None:
+        self._work, self._store = work, store
+
+    def done(self, bundle: Bundle) -> dict[PlannedMerge, Segment | TowpathError]:
+        """Do the merges of a bundle. Returns the new segment of each, or why there is none.
+
+        Raises:
+            StoreError: The store cannot be used now.
+        """
+        if len(bundle) > 1:
+            return self._shared(bundle)
+        (only,) = bundle
+        try:
+            return {only: self._alone(only)}
+        except _OF_ONE as error:
+            return {only: error}
+
+    def _alone(self, wanted: PlannedMerge) -> Segment:
+        """Write a segment with an object of its own, if it has a record."""
+        kind = wanted.format(self._work.format)
+        inputs = inputs_of(self._store, wanted.segments, self._work.rows)
+        with ExitStack() as stack:
+            out = _Out(self._store, stack, partial(self._key, wanted, kind), wanted.level)
+            begin = partial(out.begin, _expected(wanted, kind))
+            if kind is SegmentFormat.BATCHES:
+                footer, _ = merge_batches(inputs, begin, level=wanted.level)
+            else:
+                footer, _ = merge(inputs, begin, level=wanted.level, options=WRITTEN_AGAIN)
+            place = out.close([footer], kind)
+        return _checked(wanted, footer, kind, place)
+
+    def _shared(self, bundle: Bundle) -> dict[PlannedMerge, Segment | TowpathError]:
+        """Write small segments into one object."""
+        found: dict[PlannedMerge, Segment | TowpathError] = {}
+        given: dict[PlannedMerge, list[MergedInput]] = {}
+        held = self._held(bundle)
+        for each in bundle:
+            inputs = [_held_input(segment, held) for segment in each.segments]
+            wrong = next((one for one in inputs if isinstance(one, TowpathError)), None)
+            if wrong is None:
+                given[each] = [one for one in inputs if isinstance(one, MergedInput)]
+            else:
+                found[each] = wrong
+        if given:
+            found |= self._together(given)
+        return found
+
+    def _together(
+        self, given: Mapping[PlannedMerge, list[MergedInput]]
+    ) -> dict[PlannedMerge, Segment | TowpathError]:
+        first = next(iter(given))
+        key = partial(shared_key, self._work.region, first.topic, first.level,
+                      spread=self._work.store.spread)  # fmt: skip
+        with ExitStack() as stack:
+            out = _Out(self._store, stack, key, first.level)
+            target = MergedObject(partial(out.begin, 0), WRITTEN_AGAIN)
+            footers = {each: target.merge(some, each.level) for each, some in given.items()}
+            target.close()
+            place = out.close([*footers.values()], SegmentFormat.PARQUET)
+        return {each: _checked(each, footer, SegmentFormat.PARQUET, place)
+                for each, footer in footers.items()}  # fmt: skip
+
+    def _held(self, bundle: Bundle) -> dict[str, dict[Segment, MergedInput] | TowpathError]:
+        """Return the inputs of a bundle by their objects, or what is wrong with an object."""
+        objects: dict[str, list[Segment]] = {}
+        for each in bundle:
+            for segment in each.segments:
+                if segment.place is not None:
+                    objects.setdefault(segment.place.key, []).append(segment)
+        found: dict[str, dict[Segment, MergedInput] | TowpathError] = {}
+        for key, segments in objects.items():
+            try:
+                inputs = held_inputs(self._store, key, segments)
+                found[key] = dict(zip(segments, inputs, strict=True))
+            except _OF_ONE as error:
+                found[key] = error
+        return found
+
+    def _key(self, wanted: PlannedMerge, kind: SegmentFormat) -> str:
+        """Return a key that no object has: a dead writer may have left one."""
+        made = partial(
+            segment_key,
+            self._work.region,
+            wanted.topic,
+            wanted.id.partition,
+            wanted.level,
+            wanted.start,
+            wanted.end,
+            suffix=kind,
+            spread=self._work.store.spread,
+        )
+        try:
+            self._store.head(made())
+        except ObjectMissingError:
+            return made()
+        return made(attempt=secrets.token_hex(4))
+
+
+class _Out:
+    """An object that begins with its first record."""
+
+    def __init__(self, store: Store, stack: ExitStack, key: partial[str], level: int) -> None:
+        self._store, self._stack, self._key = store, stack, key
+        self._class = store.config.class_of(level)
+        self._writer: ObjectWriter | None = None
+
+    def begin(self, expected: int) -> Sink:
+        """Begin it; the writer is aborted if an error leaves the context."""
+        writer = self._store.writer(self._key(), self._class, expected=expected)
+        self._writer = self._stack.enter_context(writer)
+        return writer
+
+    def close(self, footers: list[SegmentFooter], kind: SegmentFormat) -> SegmentPlace | None:
+        """Make the object, and look at it; `None` if there is no record."""
+        if self._writer is None:
+            return None
+        made = self._writer.close()
+        place = SegmentPlace(key=made.key, size=made.size, storage_class=self._class)
+        full = [each for each in footers if each.parts]
+        require_written(self._store, kind, place, full)
+        return place
+
+
+def _held_input(
+    segment: Segment, held: Mapping[str, dict[Segment, MergedInput] | TowpathError]
+) -> MergedInput | TowpathError:
+    if segment.place is None:
+        return MergedInput(footer_of_gaps(segment))
+    found = held[segment.place.key]
+    return found if isinstance(found, TowpathError) else found[segment]
+
+
+def _checked(
+    wanted: PlannedMerge, footer: SegmentFooter, kind: SegmentFormat, place: SegmentPlace | None
+) -> Segment:
+    """Return the new segment, which holds what its inputs hold."""
+    made = footer.segment(kind, _place_of(footer, kind, place))
+    require_equal(made, wanted.segments, place.key if place else "of the compaction")
+    return made
+
+
+def _place_of(
+    footer: SegmentFooter, kind: SegmentFormat, place: SegmentPlace | None
+) -> SegmentPlace | None:
+    if place is None or not footer.parts:
+        return None
+    return SegmentPlace(
+        key=place.key,
+        size=place.size,
+        first_row_group=footer.first_row_group,
+        row_groups=len(footer.parts) if kind is SegmentFormat.PARQUET else 0,
+        storage_class=place.storage_class,
+    )
+
+
+def _expected(wanted: PlannedMerge, kind: SegmentFormat) -> int:
+    """Return the most bytes that the object may have: what is not copied may become larger."""
+    copied = all(each.format is kind for each in wanted.segments)
+    return wanted.bytes if copied else max(wanted.bytes, wanted.raw_bytes)

@@ -1,0 +1,68 @@
+"""Rules that are asked for, and compaction by the schedules of a file."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.compacting import here
+from tests.support.kafka import wait_until
+from tests.support.mixed import REGION, MixedArchive, partition
+from tests.support.stored import old_records
+from towpath.archive import compacting
+from towpath.archive.compacting import CompactionWishes, ScheduledCompaction, held, rules_of
+from towpath.archive.compaction import WORK
+from towpath.config.compaction import CompactionConfig
+from towpath.segments.log import CommitLog
+
+
+def rules(*told: dict[str, Any]) -> tuple[CompactionConfig, ...]:
+    return tuple(map(CompactionConfig.model_validate, told))
+
+
+def test_a_file_without_rules_is_compacted_by_the_defaults() -> None:
+    assert rules_of((), CompactionWishes()) == (CompactionConfig(),)
+    (now,) = rules_of((), CompactionWishes(now=True))
+    assert [now.min_age, now.min_count, now.min_size] == [0, 2, 1]
+
+
+def test_a_level_takes_the_rules_that_have_it_and_no_other_level() -> None:
+    given = rules({"max_level": 2, "min_age": "5m"}, {"min_level": 3, "max_level": 3})
+    (found,) = rules_of(given, CompactionWishes(level=1))
+    assert [found.min_level, found.max_level, found.min_age] == [1, 1, 300]
+    (found,) = rules_of(given, CompactionWishes(level=9))
+    assert [found.min_level, found.max_level, found.min_age] == [9, 9, 3600]
+
+
+class Slots:
+    number = 4
+
+
+def test_a_schedule_compacts_and_waits_while_another_process_does(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    archive = MixedArchive(tmp_path)
+    records = old_records(20)
+    for at in range(0, 20, 5):
+        archive.own(records, at, at + 5)
+    every = {"schedule": "* * * * * *", "min_age": "0s", "min_count": 2}
+    config = archive.config(compaction=[every, {"schedule": "@yearly"}])
+    monkeypatch.setattr(compacting, "run_on", lambda *_: here)
+    said: list[str] = []
+    log = CommitLog.open(archive.store, REGION)
+    made = ScheduledCompaction(config, log, lambda what, *_: said.append(what))
+    slots: Any = Slots()
+    with held(config, archive.store, WORK, threading.Event()):
+        made.begin(None, slots)
+        wait_until(lambda: made.counts.skipped > 0, "another process compacts", 30)
+        assert made.counts.success == 0
+    wait_until(lambda: made.counts.success > 0, "it compacts", 30)
+    made.close()
+    assert len(log.state.segments(partition())) == 1
+    counts = made.counts
+    assert (counts.read, counts.written, counts.errors, counts.running) == (4, 1, 0, False)
+    assert {"compaction.elsewhere", "compaction.success"} <= set(said)
+    assert made.trouble == ""

@@ -1,0 +1,70 @@
+"""Compactions that are killed at any step lose and double nothing, and the next one ends them."""
+
+from __future__ import annotations
+
+import random
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.chaos import soak_rounds
+from tests.support.compacting import compacted, held_records, objects
+from tests.support.mixed import REGION, MixedArchive, partition
+from tests.support.program import environment
+
+
+def victim(archive: MixedArchive, step: int) -> subprocess.CompletedProcess[str]:
+    words = ["-m", "tests.support.compaction_victim", str(archive.file), str(step)]
+    return subprocess.run(
+        [sys.executable, *words], env=environment(), capture_output=True, text=True, timeout=120,
+        check=False,
+    )  # fmt: skip
+
+
+def kill_rounds(folder: Path, rng: random.Random, rounds: int) -> None:
+    whole = MixedArchive(folder / "whole")
+    whole.folder.mkdir()
+    whole.config(grace="0s")
+    records = whole.fill(rng, partitions=2, segments=9)
+    wanted = {n: held_records(whole.store, whole.log.state, partition(n)) for n in records}
+    before = len(whole.log.state.table())
+    copies = MixedArchive(folder / "counted")
+    shutil.copytree(whole.folder / "store", copies.folder / "store")
+    copies.config(grace="0s")
+    steps = int(victim(copies, 0).stdout)
+    assert steps > 40
+    found = set()
+    for number in range(rounds):
+        archive = MixedArchive(folder / f"killed-{number}")
+        shutil.copytree(whole.folder / "store", archive.folder / "store")
+        config = archive.config(grace="0s")
+        step = rng.randint(1, steps)
+        assert victim(archive, step).returncode == -signal.SIGKILL, step
+        for n, each in wanted.items():
+            assert held_records(archive.store, archive.log.state, partition(n)) == each, step
+        left = len(archive.log.state.table())
+        found.add(left)
+        done = compacted(config)
+        assert not done.failed
+        for n, each in wanted.items():
+            assert held_records(archive.store, archive.log.state, partition(n)) == each, step
+        named = {each.place.key for each in archive.log.state.table() if each.place}
+        assert objects(archive.store, REGION) == named, step
+        assert not done.unsettled
+        shutil.rmtree(archive.folder)
+    assert len(found) > 1 or rounds < 20, (before, found)
+
+
+def test_a_compaction_that_is_killed_loses_and_doubles_nothing(
+    tmp_path: Path, rng: random.Random
+) -> None:
+    kill_rounds(tmp_path, rng, 2)
+
+
+@pytest.mark.soak
+def test_200_compactions_that_are_killed(tmp_path: Path, rng: random.Random) -> None:
+    kill_rounds(tmp_path, rng, soak_rounds() or 200)
