@@ -115,6 +115,18 @@ def test_references_follow_new_names() -> None:
     assert (found.steps, found.problems) == ([], [])
 
 
+@pytest.mark.parametrize("rename", ["copy-{subject}", "{subject}-copy", "{subject}"])
+def test_what_a_link_in_the_other_direction_made_is_told(rename: str) -> None:
+    """Its copies would be copied, and theirs, and so on."""
+    made, other = (SubjectName(rename.format(subject=each)) for each in ("a", "b"))
+    source = {made: {1: one(7, "x")}, other: {1: one(8, "another text")}}
+    target = {A: {1: one(1, "x"), 2: one(2, "y")}, B: {1: one(3, "z")}}
+    found = compared(source, target, rename=rename, ids="translate")
+    told = [note.text for note in found.notes if "each other's copies" in note.text]
+    assert len(told) == (rename != "{subject}")
+    assert all(f"1 subject of the source, such as {made}," in text for text in told)
+
+
 def test_only_what_the_source_has_set_is_set_on_the_target() -> None:
     seen = {
         "source_configs": {

@@ -196,6 +196,40 @@ def test_each_registry_gets_the_mode_that_it_needs(
     }
 
 
+@pytest.mark.parametrize(
+    "refusal",
+    [
+        (403, {"error_code": 40301, "message": "this one is for reading"}),
+        (405, {"error_code": 405, "message": "Method Not Allowed"}),
+        (422, {"error_code": 42205, "message": "READONLY"}),
+    ],
+    ids=["403", "405", "42205"],
+)
+@pytest.mark.parametrize("ids", ["keep", "translate"])
+def test_a_follower_that_takes_no_changes_is_read_and_another_address_written(
+    new_registry: NewRegistry, new_proxy: NewProxy, ids: str, refusal: tuple[int, Any]
+) -> None:
+    ours, theirs = new_registry(), new_registry()
+    fill(ours)
+    theirs.register("before", record("Before", "x"))
+    ours.ask("PUT", "/config/person", {"compatibility": "FULL"})
+
+    def reads_alone(method: str, path: str, body: Body) -> Changed:
+        changes = method in {"PUT", "DELETE"} or path.partition("?")[0].endswith("/versions")
+        return refusal if changes and method != "GET" else body
+
+    follower = new_proxy(theirs.url, reads_alone)
+    config = {"source": {"url": ours.url}, "target": {"url": [follower.url, theirs.url]}}
+    with Bringing({**config, "ids": ids}) as link:
+        link.settle()
+    assert follower.asked["GET"] > 0
+    assert follower.asked["POST"] + follower.asked["PUT"] <= 8, "at most once at a time"
+    assert {text for _, text in ours.schemas().values()} < {
+        text for _, text in theirs.schemas().values()
+    }
+    assert [theirs.level("person"), theirs.mode("person")] == ["FULL", None]
+
+
 def test_one_subject_that_fails_stops_only_what_refers_to_it(
     new_registry: NewRegistry, new_proxy: NewProxy
 ) -> None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 
 from towpath.config import SchemaIds, SchemasConfig
 from towpath.model.amounts import counted
+from towpath.model.errors import ConfigError
 from towpath.model.findings import Cause
 from towpath.model.schemas import READONLY, SchemaVersion, SubjectName
 from towpath.schemas.configs import Configs
@@ -62,6 +64,7 @@ class _Diff:
         found.steps += [*self._configs.restored(later), *steps]
         found.steps += [*self._marked(steps), *self._configs.set()]
         self._note_references()
+        self._note_two_ways()
         if not self._keep:
             self._placing.note_ids()
             self._note_made_again()
@@ -231,6 +234,30 @@ class _Diff:
             if not self._config.matches(name):
                 text = "the file leaves it out; it is brought over as a schema refers to it"
                 self._found.note(name, text)
+
+    def _note_two_ways(self) -> None:
+        """Tell of what a link in the other direction with equal names seems to have made."""
+        made = sorted(filter(None, map(self._made_of, self._seen.target)))
+        if made and not self._config.is_one_registry:
+            text = (
+                f"{counted(len(made), 'subject')} of the source, such as {made[0]}, with the name"
+                " and the schemas that `rename` gives to copies of subjects of the target: if a"
+                " link makes these in the other direction, both copy each other's copies without"
+                " end; leave them out (`exclude`)"
+            )
+            self._found.note(SCHEMAS, text)
+
+    def _made_of(self, there: SubjectName) -> SubjectName | None:
+        """Return the wanted subject that looks like a copy of one of the target."""
+        seen, name = self._seen, None
+        if self._config.matches(there):
+            with suppress(ConfigError):  # it has no name
+                name = SubjectName(self._config.target_name(there))
+        if name is None or name == there or name not in seen.wanted:
+            return None
+        ours, theirs = seen.source.get(name, {}), seen.target[there]
+        alike = {each.body for each in ours.values()} <= {each.body for each in theirs.values()}
+        return name if ours and alike else None
 
     def _note_made_again(self) -> None:
         """Note versions that have another schema than when the link brought them over."""
