@@ -128,3 +128,41 @@ def test_a_round_that_ends_behind_the_failure_of_the_next_is_not_the_last() -> N
     assert (progress.round, mirror._failures) == (8, 1)
     _Mirror._ended(mirror, 9, [])
     assert (progress.round, mirror._failures) == (9, 0)
+
+
+def test_a_round_lasts_from_when_its_slices_are_connected_and_no_less_than_it_took_to_begin(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clock = [100.0]
+    monkeypatch.setattr("towpath.mirror.relay.time.monotonic", lambda: clock[0])
+    track = Track()
+    clock[0] += 5
+    track.happens()
+    assert not track.relay.is_over(2), "its slices are not connected"
+    track.ready = True
+    track.happens()
+    clock[0] += 4
+    assert not track.relay.is_over(2), "it took 5 seconds to begin"
+    clock[0] += 1
+    assert track.relay.is_over(2)
+    track.relay.hand_over(room=True)
+    clock[0] += 3
+    track.rounds[7].ended = True
+    track.happens()
+    assert track.relay.number == 8
+    assert not track.relay.is_over(1)
+    clock[0] += 3
+    assert track.relay.is_over(1)
+    assert not track.relay.is_over(60)
+
+
+def test_a_round_without_room_for_its_slices_ends_all_the_same(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clock = [100.0]
+    monkeypatch.setattr("towpath.mirror.relay.time.monotonic", lambda: clock[0])
+    track = Track()
+    clock[0] += 31
+    track.happens()
+    clock[0] += 31
+    assert track.relay.is_over(2)

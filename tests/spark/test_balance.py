@@ -16,7 +16,9 @@ from tests.support.program import Program
 from tests.support.toxiproxy import Toxiproxy
 from towpath.dev.broker import LocalCluster
 
-pytestmark = [pytest.mark.broker, pytest.mark.spark(own=True), pytest.mark.timeout(300)]
+pytestmark = [
+    pytest.mark.broker, pytest.mark.soak, pytest.mark.spark(own=True), pytest.mark.timeout(300)
+]  # fmt: skip
 PARTITIONS = 8
 HOT = range(0, PARTITIONS, 2)
 """The partitions of the first slice: while all are empty, the slices get them in turn."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import sys
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 
 import psutil
@@ -13,7 +13,7 @@ import pytest
 
 from tests.support.chaos import PARTITIONS, PLAIN, TRANSACTIONAL, Writer, parts
 from tests.support.kafka import create_topic, wait_until
-from tests.support.links import Link
+from tests.support.links import Link, Running
 from tests.support.program import Program
 from towpath.cluster.admin import Admin
 from towpath.cluster.data.client import Client
@@ -22,24 +22,27 @@ from towpath.ledger.entries import Attempt, Released, Session
 from towpath.ledger.ledger import SESSIONS, Ledger
 from towpath.model.nouns import Side, TopicPartition
 
-pytestmark = [pytest.mark.broker, pytest.mark.spark(own=True), pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.broker, pytest.mark.timeout(300)]
 MOMENTS = ("ready", "ended", "released", "left")
 
 
+@pytest.mark.spark
 def test_partitions_are_handed_over_from_round_to_round(link: Link, rng: random.Random) -> None:
-    with copied(link, rng, "plain") as (_, heard):
+    with copied(link, rng, "plain", Link.run_inside) as heard:
         wait_until(lambda: heard.now()["left"] >= 2, "two rounds have handed over", 120)
     assert len(heard.released[2]) == 2 * PARTITIONS, "a partition was not handed over"
 
 
 @pytest.mark.chaos
+@pytest.mark.spark(own=True)
 @pytest.mark.timeout(0)
 def test_slices_that_are_killed_while_a_round_hands_over(
     link: Link, rng: random.Random, soak_seconds: int
 ) -> None:
     """At each moment of it, those of the round that ends, or those of the next."""
     for number, kills in enumerate(parts(2, 20, soak_seconds)):
-        with copied(link, rng, str(number)) as (run, heard):
+        with copied(link, rng, str(number), start) as heard:
+            [*_, run] = [each for each in link.programs if isinstance(each, Program)]
             for _ in range(kills):
                 moment = rng.choice(MOMENTS)
                 before = heard.now()[moment]
@@ -56,31 +59,35 @@ def kill(workers: list[psutil.Process]) -> None:
             continue  # it has just ended
 
 
-@contextmanager
-def copied(link: Link, rng: random.Random, name: str) -> Iterator[tuple[Program, Heard]]:
-    """Let a link with short rounds copy what is written meanwhile; at the end all is the same.
+def start(link: Link) -> Program:
+    """Start a run where more slices are wished than there are cores: each of them runs."""
+    return link.start("run", "--master", "local[2]", "--parallelism", "3")
 
-    More slices are wished than there are cores: each of them runs all the same.
-    """
+
+@contextmanager
+def copied(
+    link: Link, rng: random.Random, name: str, begin: Callable[[Link], Running]
+) -> Iterator[Heard]:
+    """Let a link with short rounds copy what is written meanwhile; at the end all is the same."""
     topics = {kind: f"{link.name}.{name}.{kind}" for kind in (PLAIN, TRANSACTIONAL)}
     boot, link.run = link.source.bootstrap, "{round: 2s, discover: 500ms}"
     for topic in topics.values():
         create_topic(boot, topic, PARTITIONS)
-    run = link.start("run", "--master", "local[2]", "--parallelism", "3")
+    run = begin(link)
     writers = [
         Writer(boot, topic, kind, random.Random(rng.random()), 0.05)
         for kind, topic in topics.items()
     ]
     try:
         with Heard(link) as heard:
-            yield run, heard
+            yield heard
     finally:
         for writer in writers:
             writer.stop()
     for topic in topics.values():
         for partition in range(PARTITIONS):
             link.wait_for(run, topic, partition, 120)
-    assert run.stop() == 0, run.said
+    assert not run.stop(), run.said
     for topic in topics.values():
         assert link.assert_same(topic, PARTITIONS) > 0
 

@@ -49,7 +49,7 @@ class Here:
         """Do what `towpath` does with these arguments, on the Spark that the tests share."""
         from towpath.engine.session import session
 
-        session(MASTER[1], "towpath tests", credentials=False)
+        session(MASTER[1], "towpath tests", credentials=False, rounds=2)
         numbers = signal.SIGINT, signal.SIGTERM
         before = [signal.getsignal(number) for number in numbers]
         try:

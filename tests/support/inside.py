@@ -35,7 +35,7 @@ class SharedSpark(Starting):
     def result(self) -> Any:
         if self._then:
             self._then.pop(0)()
-        return session(MASTER[1], "towpath tests", credentials=False)
+        return session(MASTER[1], "towpath tests", credentials=False, rounds=2)
 
 
 class RunInside:

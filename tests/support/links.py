@@ -64,6 +64,9 @@ class Running(Protocol):
     def said(self) -> str:
         """What it printed so far."""
 
+    def stop(self) -> int | None:
+        """Ask it to end, and wait; returns its exit code, if it has one."""
+
     def close(self) -> None:
         """Leave nothing of it behind."""
 

@@ -42,15 +42,21 @@ class Relay:
         self._begin, self._session, self._is_ready = begin, session, is_ready
         self.number = number
         self._round = begin(number, 0)
-        self._began = time.monotonic()
+        self._began = self._since = time.monotonic()
+        self._under_way = False
         self._next: Rounds | None = None
+        self._next_began = 0.0
         self._ending = False
         self._until = Deadline.after(0.0)
 
-    @property
-    def age(self) -> float:
-        """Seconds since the round began that goes on."""
-        return time.monotonic() - self._began
+    def is_over(self, longest: float) -> bool:
+        """Whether the round that goes on has lasted for so many seconds, and long enough to copy.
+
+        Its slices begin anew to find their positions. If a round took long to begin, as on a busy
+        machine, this may take as long again; rounds that end before would never copy anything.
+        """
+        lasted = time.monotonic() - self._since
+        return self._under_way and lasted >= max(longest, self._since - self._began)
 
     @property
     def hands_over(self) -> bool:
@@ -73,6 +79,7 @@ class Relay:
             RuntimeError: It did not begin; the text is Spark's.
         """
         if self._next is None:
+            self._next_began = time.monotonic()
             self._next = self._begin(self.number + 1, self.number)
             self._until = Deadline.after(_READY if room else 0.0)
 
@@ -85,6 +92,7 @@ class Relay:
             ClusterError: The slices cannot be told.
         """
         ended = self._round.wait(seconds)
+        self._look_whether_under_way()
         if self._next is None:
             return ended
         self._next.require()
@@ -95,11 +103,19 @@ class Relay:
             self._ending, self._until = True, Deadline.after(_GONE)
         return False
 
+    def _look_whether_under_way(self) -> None:
+        """Let the round's time run from when its slices are connected, or could have been."""
+        if not self._under_way:
+            now = time.monotonic()
+            late = now - self._began > _READY + _GONE
+            self._under_way, self._since = self._is_ready(self.number) or late, now
+
     def _switch(self, following: Rounds) -> None:
         self._round.stop()
         self._session.leave_round(self.number)
         self._round, self._next, self._ending = following, None, False
-        self.number, self._began = self.number + 1, time.monotonic()
+        self.number, self._began, self._under_way = self.number + 1, self._next_began, False
+        self._look_whether_under_way()
 
     def stop(self) -> None:
         """Stop all rounds; slices that still run are cut off, which harms nothing."""

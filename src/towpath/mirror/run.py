@@ -279,7 +279,7 @@ class _Mirror:
         goes_on = not self._wishes.until_caught_up
         if goes_on:
             self._more |= self._discovery.look_when_due()
-            self._redeal |= relay.age >= self._config.run.round
+            self._redeal |= relay.is_over(self._config.run.round)
         self._deal(slots, checks=goes_on)
         self._redeal |= self._planner.is_uneven(relay.number, slots, self.progress.rows)
         if self._redeal:
