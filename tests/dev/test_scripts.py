@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -54,6 +55,21 @@ def test_an_old_java(tmp_path: Path, answer: str, said: str) -> None:
     code, text = run("setup", JAVA_HOME=str(tmp_path))
     assert code == 2
     assert said in text
+
+
+def test_setup_leaves_an_environment_behind_a_link_alone(tmp_path: Path) -> None:
+    other, tree = tmp_path / "other", tmp_path / "tree"
+    other.mkdir()
+    (other / "kept").touch()
+    (tree / "scripts").mkdir(parents=True)
+    for name in ("setup", "lib.sh"):
+        shutil.copy(SCRIPTS / name, tree / "scripts" / name)
+    (tree / ".venv").symlink_to(other)
+    command = [str(tree / "scripts" / "setup")]
+    answer = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert answer.returncode == 2
+    assert f"{tree}/.venv is a link to {other}, which this would clear" in answer.stderr
+    assert [each.name for each in other.iterdir()] == ["kept"]
 
 
 def test_the_demo_takes_two_options() -> None:
