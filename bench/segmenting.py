@@ -39,8 +39,9 @@ from towpath.segments.format.schema import ARCHIVED
 from towpath.segments.format.sink import Sink
 from towpath.wire.batch import LENGTH, POSITION, Buffer, scan
 from towpath.wire.codec import LZ4
-from towpath.wire.collector import Collector, open_some
+from towpath.wire.collector import Collector
 from towpath.wire.opened import open_batches
+from towpath.wire.opening import open_some
 from towpath.wire.reencode import reencode_opened
 from towpath.wire.sifting import sift
 
@@ -132,6 +133,12 @@ def held(data: Fetched, kind: SegmentFormat) -> tuple[bytes, SegmentFooter]:
     return out.getvalue(), footer
 
 
+def rows_of(raw: bytes, footer: SegmentFooter, name: str) -> pa.Table:
+    """Return the rows of a segment in memory."""
+    reader = ParquetObjectReader(pa.BufferReader(raw), name)
+    return pa.Table.from_batches(reader.rows(footer), ARCHIVED)
+
+
 def cpu(function: Callable[[], object]) -> float:
     """Return the fewest CPU seconds of some calls."""
     function()
@@ -155,7 +162,7 @@ def measured(name: str, size: int) -> dict[str, Any]:
         "open": cpu(lambda: _open(data)),
         "collect": _collecting(data),
         "parquet": cpu(lambda: egress(data, SegmentFormat.PARQUET, Nowhere())),
-        "plain": cpu(lambda: _plain(rows_held, footer)),
+        "plain": cpu(lambda: write_plain(rows_held, footer)),
         "snappy": cpu(lambda: pq.write_table(rows_held, Nowhere())),
         "batches": cpu(lambda: egress(data, SegmentFormat.BATCHES, Nowhere())),
         "read": cpu(lambda: [None for _ in reader.rows(footer)]),
@@ -204,7 +211,7 @@ def _collecting(data: Fetched) -> float:
     return cpu(collect)
 
 
-def _plain(rows: pa.Table, footer: SegmentFooter) -> None:
+def write_plain(rows: pa.Table, footer: SegmentFooter) -> None:
     """Write rows with pyarrow alone, in the same row groups."""
     settings = writer_settings(ParquetOptions())
     with pq.ParquetWriter(Nowhere(), ARCHIVED, **settings) as writer:

@@ -2,30 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from towpath.model.digest import Digest
 from towpath.model.errors import CorruptBatchError
-from towpath.wire import collecting, opened, sifting
-from towpath.wire.batch import CODEC_MASK, LEADER_EPOCH, LENGTH, NO_END, POSITION, Buffer, Table
-from towpath.wire.codec import LIMIT, NONE
+from towpath.wire import collecting
+from towpath.wire.batch import NO_END, Buffer, Table
 from towpath.wire.columns import BLOCK, ColumnArrays
-from towpath.wire.opened import OpenedBatches, read_headers, read_only
+from towpath.wire.opened import OpenedBatches
+from towpath.wire.opening import give_back
 from towpath.wire.rows import HEADERS, parse
 from towpath.wire.spare import Spares
-from towpath.wire.streams import decompress
 
-_CHUNK = 1 << 20
-"""Bytes that are opened together, unless a single batch is larger."""
-_NOTHING = np.empty(0, np.uint8)
-_SPARE_CHUNKS: Spares[Buffer] = Spares(72)
 _SPARE_COLUMNS: Spares[ColumnArrays] = Spares(24)
-"""Enough for a row group of 64 MiB, or of 800,000 rows."""
+"""Enough for a row group of 800,000 rows."""
 
 
 @dataclass(slots=True)
@@ -183,7 +176,7 @@ class Collector:
         self._fold[:] = 0
         if not let_go:
             for chunk in self._chunks:
-                _give_back(chunk)
+                give_back(chunk)
             for block in self._blocks:
                 _spare(block.columns)
         self._blocks, self._chunks, self.waiting = [], [], 0
@@ -226,37 +219,6 @@ class Collector:
         state[collecting.LAST], state[collecting.MAX_TIME] = -1, -NO_END - 1
 
 
-def open_some(buffer: Buffer, table: Table, kinds: Table) -> Iterator[tuple[OpenedBatches, Table]]:
-    """Yield batches, opened, with what `Collector.add` must be told of them; some at a time.
-
-    Their bytes are copies, so the buffer may be used again.
-
-    Args:
-        buffer: Bytes as a broker sent them.
-        table: Some batches in it, as `batch.scan` found them.
-        kinds: What each of them holds, as `sifting.sift` says.
-
-    Raises:
-        CorruptBatchError: A batch has a wrong checksum or size, or cannot be decompressed.
-    """
-    positions, lengths = (np.ascontiguousarray(table[:, at]) for at in (POSITION, LENGTH))
-    data, batches = read_headers(buffer, positions, lengths)
-    told = np.stack([kinds, table[:, LEADER_EPOCH]], axis=1)
-    batches[kinds != sifting.RECORDS, opened.COUNT] = 0
-    parts: list[Buffer] = []
-    first = size = 0
-    for index, row in enumerate(batches):
-        part = _part(data, row) if kinds[index] == sifting.RECORDS else _NOTHING
-        if parts and size + len(part) > _CHUNK:
-            yield _joined(parts, batches[first:index]), told[first:index]
-            parts, first, size = [], index, 0
-        row[opened.START], row[opened.END] = size, size + len(part)
-        parts.append(part)
-        size += len(part)
-    if parts:
-        yield _joined(parts, batches[first:]), told[first:]
-
-
 def joined_gaps(parts: list[Table]) -> Table:
     """Return gaps that follow each other as one table, in which neighbours of a kind are one."""
     gaps = np.concatenate([np.empty((0, 3), np.int64), *parts])
@@ -268,34 +230,8 @@ def joined_gaps(parts: list[Table]) -> Table:
     return made
 
 
-def _part(data: Buffer, row: Table) -> Buffer:
-    codec = int(row[opened.ATTRIBUTES]) & CODEC_MASK
-    return decompress(codec, data[int(row[opened.START]) : int(row[opened.END])], LIMIT)
-
-
-def _joined(parts: list[Buffer], batches: Table) -> OpenedBatches:
-    size = sum(map(len, parts))
-    if len(parts) == 1 and int(batches[0, opened.ATTRIBUTES]) & CODEC_MASK != NONE:
-        return OpenedBatches(read_only(parts[0]), batches)
-    if size <= _CHUNK // 2 or size > _CHUNK:
-        return OpenedBatches(read_only(np.concatenate(parts)), batches)
-    chunk = _SPARE_CHUNKS.take()
-    chunk = np.empty(_CHUNK, np.uint8) if chunk is None else chunk
-    np.concatenate(parts, out=chunk[:size])
-    return OpenedBatches(read_only(chunk[:size]), batches)
-
-
 def _spare(columns: ColumnArrays) -> None:
     """Keep arrays of the usual size for other rows."""
     if columns.usual:
         columns.clear()
         _SPARE_COLUMNS.give(columns)
-
-
-def _give_back(data: Buffer) -> None:
-    """Give the chunk that some data lie in back, if they lie in one."""
-    base: Any = data
-    while isinstance(base.base, np.ndarray):
-        base = base.base
-    if len(base) == _CHUNK and base.flags.writeable:
-        _SPARE_CHUNKS.give(base)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import cramjam
 import lz4.frame
 import pyarrow as pa
 
@@ -28,6 +29,21 @@ def decompress(codec: int, data: Bytes, limit: int = LIMIT) -> Buffer:
         CorruptBatchError: Unknown codec, damaged or cut data, or more than `limit` bytes.
     """
     return codecs.decompress(codec, data, limit, _READERS)
+
+
+def into(codec: int, data: Buffer, out: Buffer) -> int:
+    """Decompress data into memory, which costs neither fresh pages nor a copy.
+
+    Returns:
+        The number of bytes; -1 if that is not possible, as the data is damaged or too large, or
+        its codec is another one than lz4. `decompress` tells why, or does it.
+    """
+    if codec != LZ4 or not len(data):
+        return -1
+    try:
+        return int(cramjam.lz4.decompress_into(data.data, out.data))
+    except cramjam.DecompressionError:
+        return -1
 
 
 def _unlz4(source: memoryview, limit: int) -> Any:

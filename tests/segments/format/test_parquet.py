@@ -27,7 +27,7 @@ from towpath.segments.format.parquet_writer import (
 )
 from towpath.segments.format.wanted import Wanted
 from towpath.segments.model import GapKind, SegmentPlace
-from towpath.wire import collector, columns
+from towpath.wire import collector, columns, opening
 from towpath.wire.batch import CONTROL, TRANSACTIONAL
 from towpath.wire.digest import Digest, digest_batches
 from towpath.wire.plain import Record
@@ -73,8 +73,8 @@ def test_segments_that_are_written_side_by_side_share_memory_and_nothing_else(
     with pytest.MonkeyPatch.context() as patch:
         for module in (columns, collector):
             patch.setattr(module, "BLOCK", 4)
-        patch.setattr(collector, "_CHUNK", data.draw(st.sampled_from([64, 200])))
-        patch.setattr(collector, "_SPARE_CHUNKS", Spares(3))
+        patch.setattr(opening, "_CHUNK", data.draw(st.sampled_from([64, 200])))
+        patch.setattr(opening, "_SPARE_CHUNKS", Spares(3))
         patch.setattr(collector, "_SPARE_COLUMNS", Spares(3))
         outs = [io.BytesIO() for _ in drawn]
         targets = [ParquetObject(lambda out=out: out, BLOCKS) for out in outs]  # type: ignore[misc]

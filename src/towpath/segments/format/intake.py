@@ -10,8 +10,9 @@ import numpy as np
 from towpath.model.errors import CorruptBatchError
 from towpath.wire.aborted import Aborted
 from towpath.wire.batch import BASE, LAST, MAGIC, NO_END, Buffer, Table, scan
-from towpath.wire.collector import Collector, open_some
+from towpath.wire.collector import Collector
 from towpath.wire.legacy import modernise
+from towpath.wire.opening import open_some
 from towpath.wire.sifting import sift
 
 _MAGIC_AT = 16
