@@ -146,6 +146,22 @@ def test_a_large_object_is_written_piece_by_piece(store: Store, size: int) -> No
     assert store.abort_uploads("", 0) == []
 
 
+@pytest.mark.parametrize("sizes", [(5,), (5, 5), (5, 5, 2), (2, 5, 5), (5, 2, 5), (5, 5, 0)])
+def test_parts_that_are_given_are_not_copied_and_stay_in_order(
+    store: Store, sizes: tuple[int, ...]
+) -> None:
+    pieces = [bytearray(random.randbytes(size * MIB)) for size in sizes]
+    with store.writer("a/given") as writer:
+        for piece in pieces:
+            assert writer.give(piece) == len(piece)
+        assert writer.tell() == sum(sizes) * MIB
+        made = writer.close()
+    assert made.size == sum(sizes) * MIB
+    assert store.get_whole("a/given") == b"".join(pieces)
+    with pytest.raises(ValueError, match="closed object"):
+        writer.give(pieces[0])
+
+
 @pytest.mark.parametrize("size", [10, 12 * MIB])
 def test_a_large_object_must_be_new_as_well(store: Store, size: int) -> None:
     store.put_new("a/large", b"first")

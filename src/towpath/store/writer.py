@@ -53,6 +53,8 @@ class ObjectWriter:
         self._store, self._key, self._how = store, key, how
         self._part_size = part_size or int(store.config.part_size)
         self._buffer = bytearray()
+        self._given: Data | None = None
+        """A part that was given and is not sent: an object of one part is written as a whole."""
         self._sent = 0
         self._upload: Upload | None = None
         self._under_way: deque[Future[None]] = deque()
@@ -87,7 +89,8 @@ class ObjectWriter:
 
     def tell(self) -> int:
         """Return how many bytes were written."""
-        return self._sent * self._part_size + len(self._buffer)
+        given = self._part_size if self._given is not None else 0
+        return self._sent * self._part_size + given + len(self._buffer)
 
     def flush(self) -> None:
         """Do nothing: only `close` makes something visible."""
@@ -102,12 +105,31 @@ class ObjectWriter:
         if self.closed:
             raise ValueError("write to a closed object")
         view = memoryview(data).cast("B")
+        if len(view):
+            self._send_given()
         self._buffer += view
         while len(self._buffer) > self._part_size:
             part = bytes(memoryview(self._buffer)[: self._part_size])
             del self._buffer[: self._part_size]
             self._guarded(partial(self._send, part))
         return len(view)
+
+    def give(self, data: Data) -> int:
+        """Add bytes that nobody changes until the object is made, and return how many.
+
+        What has the size of a part, behind others of that size, is not copied.
+
+        Raises:
+            StoreError: A part could not be written; the upload is aborted.
+            ValueError: The file is closed.
+        """
+        if self._buffer or len(data) != self._part_size:
+            return self.write(data)
+        if self.closed:
+            raise ValueError("write to a closed object")
+        self._send_given()
+        self._given = data
+        return len(data)
 
     def close(self) -> StoredObject:
         """Make the object and return it; again, if it was made already.
@@ -128,7 +150,7 @@ class ObjectWriter:
         """Make no object. What cannot be removed now is found by `Store.abort_uploads`."""
         if self.closed:
             return
-        self._aborted = True
+        self._aborted, self._given = True, None
         self._buffer.clear()
         while self._under_way:
             future = self._under_way.popleft()
@@ -145,6 +167,11 @@ class ObjectWriter:
         except BaseException:
             self.abort()
             raise
+
+    def _send_given(self) -> None:
+        given, self._given = self._given, None
+        if given is not None:
+            self._guarded(partial(self._send, given))
 
     def _send(self, part: Data) -> None:
         if self._upload is None:
@@ -163,12 +190,17 @@ class ObjectWriter:
     def _complete(self) -> None:
         write: Callable[[], StoredObject]
         if self._upload is None:
-            whole = bytes(self._buffer)
-            write = partial(self._store.backend.put, self._key, whole, self._how)
+            write = partial(self._store.backend.put, self._key, self._rest, self._how)
         else:
-            self._send(bytes(self._buffer))
+            self._send(self._rest)
             while self._under_way:
                 self._under_way.popleft().result()
             write = self._upload.complete
         self._made = self._store.written(self._key, self._how, write)
         self._buffer.clear()
+        self._given = None
+
+    @property
+    def _rest(self) -> Data:
+        """What is not sent: bytes that were given or those that were written, never both."""
+        return bytes(self._buffer) if self._given is None else self._given
