@@ -92,6 +92,11 @@ class Buckets:
             )
         wait_until(lambda: not ports.is_free(self.port), "the S3 store listens")
 
+    @property
+    def pid(self) -> int:
+        """Its process."""
+        return self._process.pid
+
     def stop(self) -> None:
         """End it."""
         self._process.send_signal(signal.SIGKILL)

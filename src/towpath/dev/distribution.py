@@ -14,7 +14,7 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -68,6 +68,16 @@ def fetch_tools(version: str = NEWEST) -> Path:
     return _fetched(f"tools-{version}", [("org.apache.kafka", "kafka-tools", version), LOG4J])
 
 
+def fetch_for_benchmarks(name: str, modules: Sequence[Module]) -> Path:
+    """Return the folder with the jars of other programs, and of all that they need.
+
+    Args:
+        name: What the folder is called.
+        modules: The artifacts.
+    """
+    return _fetched(name, [*modules])
+
+
 def _fetched(name: str, modules: list[Module]) -> Path:
     root = home_folder()
     text = _ivy_file(modules)
@@ -100,7 +110,7 @@ def _retrieve(name: str, ivy_file: str, folder: Path, root: Path) -> None:
             *("-retrieve", str(work / "lib/[artifact]-[revision].[ext]")),
         ]
         answer = subprocess.run(command, capture_output=True, text=True, check=False, cwd=work)
-        if answer.returncode or not any((work / "lib").glob("kafka-clients-*.jar")):
+        if answer.returncode or not any((work / "lib").glob("*.jar")):
             tail = "\n".join(printed(answer.stdout + answer.stderr).splitlines()[-15:])
             raise DistributionError(
                 f"the jars of {name} could not be fetched from Maven Central:\n{tail}\n", ADVICE

@@ -1,0 +1,362 @@
+"""`bench/archive`: how fast a full topic is archived, and what that costs, beside others.
+
+Each archiver is started and archives another topic, to be warm; then the topic that counts is shown
+with all its records. The clock runs until all of them can be read from the archive.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import replace
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import pyarrow as pa
+from tests.support.buckets import Buckets
+from tests.support.buckets import fetch as fetch_buckets
+
+from bench import segmenting, throughput
+from bench.archivers import Archiver, IcebergSink, SparkParquet, Task, Towpath
+from bench.arena import Arena
+from bench.copiers import towpath_environment
+from bench.data import SETS, DataSet, Prepared, prepare
+from bench.meter import GIB, MIB, Stamp, machine
+from bench.report import table
+from towpath.model.nouns import SegmentFormat
+
+ROOT = Path(__file__).resolve().parents[1]
+MB = 1_000_000
+WARM = "warm"
+WANTED_RATE, WANTED_SHARE, WANTED_MEMORY = 150, 0.6, 500
+"""Goals: MB/s of uncompressed bytes per core, the part of the limit, MiB of a worker."""
+_STALL = 300.0
+"""Seconds without progress; Spark tells of none before a whole batch is written."""
+_QUICK = 0.1
+
+Figures = dict[str, Any]
+Make = Callable[[Task, Path, str], Archiver]
+
+
+def archivers(buckets: Buckets | None) -> dict[str, tuple[str, Make]]:
+    """Return all archivers: what each does, and how it is made."""
+    found: dict[str, tuple[str, Make]] = {
+        "towpath": ("Towpath, Parquet into a folder", partial(Towpath, kind="parquet")),
+    }
+    if buckets is not None:
+        to_s3 = partial(Towpath, kind="parquet", buckets=buckets)
+        found["towpath-s3"] = ("Towpath, Parquet into S3", to_s3)
+    return found | {
+        "towpath-batches": (
+            "Towpath, whole batches into a folder", partial(Towpath, kind="batches")),
+        "spark": ("Spark's Kafka source, Parquet into a folder", SparkParquet),
+        "iceberg": ("Kafka Connect's Iceberg sink, a folder", IcebergSink),
+    }  # fmt: skip
+
+
+class Measurement:
+    """Measures on one arena, and keeps what was found."""
+
+    def __init__(self, arena: Arena, home: Path, factor: float) -> None:
+        self._arena, self._home, self._factor = arena, home, factor
+        self.found: Figures = {"sets": {}, "trouble": []}
+
+    def measure(self, data: DataSet, wanted: dict[str, tuple[str, Make]]) -> None:
+        """Measure one set with everybody."""
+        data = data.scaled(self._factor)
+        _tell(f"{data.name}: making {data.records:,} records")
+        prepared, warm = prepare(data), prepare(data.scaled(0.15))
+        of_set: Figures = {
+            "about": data.about, "partitions": data.partitions, "records": data.records,
+            "record_bytes": prepared.record_bytes, "wire_bytes": prepared.wire_bytes,
+            "limit": _limit(data.name), "archivers": {},
+        }  # fmt: skip
+        self.found["sets"][data.name] = of_set
+        arena, topic = self._arena, f"archive-{data.name}"
+        throughput.load(arena, prepared, topic)
+        throughput.load(arena, warm, WARM)
+        arena.create(arena.source, "control-iceberg", 1)
+        for name, (about, make) in wanted.items():
+            arena.hide(topic)
+            _tell(f"{data.name}: {name}, load {os.getloadavg()[0]:.1f}")
+            try:
+                figures = self._archived(make, name, topic, prepared, warm)
+            except Exception as error:  # noqa: BLE001 - one failure must not cost the other figures
+                self.found["trouble"].append(f"{data.name}, {name}: {error}")
+                _tell(traceback.format_exc())
+            else:
+                of_set["archivers"][name] = {"about": about} | figures
+                _tell(f"    {figures}")
+            finally:
+                arena.show(topic)
+        for each in (topic, WARM, "control-iceberg"):
+            arena.delete(arena.source, each)
+            arena.await_gone(each)
+
+    def _archived(
+        self, make: Make, name: str, topic: str, data: Prepared, warm: Prepared
+    ) -> Figures:
+        arena, wanted = self._arena, data.data.records
+        task = Task(arena, (WARM, topic), data.data.partitions)
+        with make(task, self._home / data.data.name, name) as archiver:
+            began = time.monotonic()
+            _await(archiver, WARM, warm.data.records)
+            ready = time.monotonic() - began
+            if isinstance(archiver, IcebergSink):
+                archiver.settle(warm.data.records)
+            _rest(archiver)
+            before_size = archiver.size()
+            pids, roles = arena.pids[0], archiver.watch.cpu_by_role()
+            before = Stamp.now(archiver.watch, pids, archiver.store_pids)
+            arena.show(topic)
+            _await(archiver, topic, wanted)
+            spent = Stamp.now(archiver.watch, pids, archiver.store_pids).since(before)
+            later = archiver.watch.cpu_by_role()
+            time.sleep(1)
+            surplus = archiver.archived(topic) - wanted
+            size = archiver.size() - before_size
+            peaks = archiver.watch.peaks()
+        gib = data.record_bytes / GIB
+        return {
+            "ready_s": round(ready, 1),
+            "seconds": spent["seconds"],
+            "mb_per_s": round(data.record_bytes / MB / spent["seconds"], 1),
+            "mb_per_cpu_s": round(data.record_bytes / MB / max(spent["copier"], 0.01), 1),
+            "cpu_per_gib": {
+                what: round(spent[of] / gib, 2)
+                for what, of in (("us", "copier"), ("broker", "source"), ("store", "target"))
+            },
+            "roles_per_gib": {
+                role: round((used - roles.get(role, 0.0)) / gib, 2)
+                for role, used in sorted(later.items())
+            },
+            "cpu": spent,
+            "objects_mib": round(size / MIB, 1),
+            "peak_mib": peaks,
+            "surplus": surplus,
+        }
+
+
+def _await(archiver: Archiver, topic: str, records: int) -> None:
+    """Wait until so many records of a topic are archived.
+
+    Raises:
+        TimeoutError: The archiver stands still.
+        RuntimeError: It ended.
+    """
+    seen, moved = -1, time.monotonic()
+    while (now := archiver.archived(topic)) < records:
+        if now > seen:
+            seen, moved = now, time.monotonic()
+        if archiver.trouble:
+            raise RuntimeError(archiver.trouble)
+        if time.monotonic() - moved > _STALL:
+            raise TimeoutError(
+                f"{archiver.name} stands at {now} of {records} records:\n{archiver.log_end}"
+            )
+        time.sleep(0.05)
+
+
+def _rest(archiver: Archiver) -> None:
+    """Wait until an archiver that has caught up does nothing more."""
+    time.sleep(2)
+    for _ in range(10):
+        before = archiver.watch.cpu()
+        time.sleep(1)
+        if archiver.watch.cpu() - before < 0.2:
+            return
+
+
+def _limit(name: str) -> Figures:
+    """Return what one process can do alone, and each of as many as there are cores, at once."""
+    command = [sys.executable, "-m", "bench.archiving", "--limit", name]
+    found = []
+    for count in (1, os.cpu_count() or 1):
+        running = [subprocess.Popen(command, stdout=subprocess.PIPE) for _ in range(count)]
+        told = [json.loads(each.communicate()[0]) for each in running]
+        found.append({what: round(min(each[what] for each in told), 1) for what in told[0]})
+    return {"alone": found[0], "together": found[1]}
+
+
+def _measure_limit(name: str) -> None:
+    """Print MB per CPU second: pyarrow writing the same rows from memory, and us beside it."""
+    data = segmenting.fetched(name, 96 << 20)
+    raw, footer = segmenting.held(data, SegmentFormat.PARQUET)
+    rows = segmenting.rows_of(raw, footer, name)
+
+    def ours() -> None:
+        segmenting.egress(data, SegmentFormat.PARQUET, segmenting.Nowhere())
+
+    took = {
+        "plain": segmenting.cpu(lambda: segmenting.write_plain(rows, footer)),
+        "ours": segmenting.cpu(ours),
+    }
+    print(json.dumps({what: data.size / MB / seconds for what, seconds in took.items()}))
+
+
+def main() -> int:
+    """Run; return 0 when everything was measured, 1 when something failed."""
+    wish = _arguments()
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _leave)
+    towpath_environment(ROOT)
+    pa.set_cpu_count(1)
+    if wish.limit:
+        _measure_limit(wish.limit)
+        return 0
+    now = datetime.now(UTC)
+    found: Figures = {"date": now.strftime("%Y-%m-%d %H:%M UTC"), "machine": machine()}
+    factor = _QUICK if wish.quick else wish.factor
+    with ExitStack() as stack:
+        scratch = tempfile.TemporaryDirectory(prefix="towpath-bench-", dir=wish.home)
+        home = Path(stack.enter_context(scratch))
+        program = fetch_buckets()
+        buckets = Buckets(program, home / "s3") if program else None
+        if buckets is not None:
+            stack.callback(buckets.stop)
+        known = archivers(buckets)
+        wanted = {name: known[name] for name in wish.only.split(",") or known if name in known}
+        arena = stack.enter_context(Arena(home, "1g"))
+        measurement = Measurement(arena, home, factor)
+        try:
+            for data in SETS:
+                if data.name in wish.sets.split(","):
+                    half = replace(data, records=data.records // 2)
+                    measurement.measure(half, wanted or known)
+        except KeyboardInterrupt:
+            measurement.found["trouble"].append("interrupted")
+    found |= measurement.found
+    whole = not (wish.quick or wish.only or found["trouble"])
+    stem = f"{now.date()}-archive{'' if whole else '-part'}"
+    wish.out.mkdir(parents=True, exist_ok=True)
+    (wish.out / f"{stem}.json").write_text(json.dumps(found, indent=1) + "\n")
+    page = "\n".join(_page(found)) + "\n"
+    (wish.out / f"{stem}.md").write_text(page)
+    print(page)
+    return 1 if found["trouble"] else 0
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="bench/archive", description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="a tenth of the records: a try")
+    parser.add_argument("--factor", type=float, default=1.0, help="on the number of records")
+    parser.add_argument("--sets", default="keyed")
+    parser.add_argument("--only", default="", help="archivers, such as towpath,spark")
+    parser.add_argument("--limit", help=argparse.SUPPRESS)
+    parser.add_argument("--home", type=Path, help="folder for the data, removed at the end")
+    parser.add_argument("--out", type=Path, default=ROOT / "bench" / "results")
+    return parser.parse_args()
+
+
+def _page(found: Figures) -> Iterator[str]:
+    yield f"# Archiving, measured on {found['date']}"
+    yield ""
+    yield from (f"- {name}: {value}" for name, value in found["machine"].items())
+    for name, of_set in found["sets"].items():
+        yield from ("", f"## {name}: {of_set['about']}", "")
+        yield (
+            f"{of_set['records']:,} records in {of_set['partitions']} partitions,"
+            f" {of_set['record_bytes'] / MIB:,.0f} MiB,"
+            f" {of_set['wire_bytes'] / MIB:,.0f} MiB on the wire."
+        )
+        yield ""
+        yield from table(_HEAD, (_row(each) for each in of_set["archivers"].values()))
+        yield from ("", *_goals(of_set))
+        yield from ("", *_memory(of_set))
+    if found["trouble"]:
+        yield from ("", "## What failed", "", *(f"- {each}" for each in found["trouble"]))
+    yield from ("", "## How it was measured", "", _METHOD)
+
+
+_HEAD = (
+    "who",
+    "MB/s",
+    "MB per CPU s",
+    "CPU s per GiB: archiver",
+    "broker",
+    "store",
+    "of others",
+    "objects, MiB",
+)
+
+
+def _row(each: Figures) -> tuple[object, ...]:
+    per_gib = each["cpu_per_gib"]
+    return (
+        each["about"], each["mb_per_s"], each["mb_per_cpu_s"], per_gib["us"], per_gib["broker"],
+        per_gib["store"] or None, f"{each['cpu']['others']} s", each["objects_mib"],
+    )  # fmt: skip
+
+
+def _goals(of_set: Figures) -> Iterator[str]:
+    limit, ours = of_set["limit"], of_set["archivers"].get("towpath")
+    rows: list[tuple[object, ...]] = [
+        (f"{what}, {how}, MB per CPU s", "", limit[how][of])
+        for what, of in (("pyarrow from memory", "plain"), ("fetched batches to Parquet", "ours"))
+        for how in ("alone", "together")
+    ]
+    if ours:
+        workers = ours["peak_mib"].get("worker", [0])
+        rows += [
+            ("egress, MB per CPU s", f"at least {WANTED_RATE}", ours["mb_per_cpu_s"]),
+            ("part of that limit", f"at least {WANTED_SHARE}",
+             round(ours["mb_per_cpu_s"] / limit["together"]["plain"], 2)),
+            ("memory of a worker, MiB", f"under {WANTED_MEMORY}", max(workers)),
+        ]  # fmt: skip
+    yield from table(("what", "wanted", "found"), rows)
+
+
+def _memory(of_set: Figures) -> Iterator[str]:
+    rows = [
+        (each["about"],
+         ", ".join(f"{role} {cpu}" for role, cpu in each["roles_per_gib"].items() if cpu),
+         ", ".join(f"{role} {max(peaks)}" for role, peaks in each["peak_mib"].items()))
+        for each in of_set["archivers"].values()
+    ]  # fmt: skip
+    yield from table(("who", "CPU s per GiB by process", "largest resident MiB"), rows)
+
+
+def _leave(number: int, _frame: FrameType | None) -> None:
+    raise KeyboardInterrupt(f"signal {number}")
+
+
+def _tell(text: str) -> None:
+    sys.stderr.write(f"[{time.monotonic() - BEGAN:6.1f} s] {text}\n")
+    sys.stderr.flush()
+
+
+BEGAN = time.monotonic()
+
+_METHOD = """
+Broker, archiver and store share the processors above, so only ratios within this page mean
+something. The topic is filled first and hidden by an ACL. Each archiver is started, archives
+another topic to be warm, and then finds the full one. The clock runs from the end of the ACL
+until all records can be read: from the commit log, behind the last micro-batch, in the newest
+snapshot; so a wait of up to 0.3 s for the next look is in it, and up to 5 s for the commit of the
+Iceberg sink. MB are of keys, values and headers, uncompressed. CPU is that of all processes of an
+archiver (for Towpath and Spark: driver, JVM, Python workers), of the broker, and of the S3 store
+(versitygw), within the same time. All write zstd at level 1. Spark's source is its connector
+4.2.0, the newest that there is, with `local[2]` and a heap of 2 GiB; the Iceberg sink is 1.12.0
+in one worker with two tasks and a heap of 2 GiB, and writes value, offset, partition and time,
+without keys and headers. Towpath runs with its defaults on `local[2]`. The limit is pyarrow
+writing the same rows from Arrow arrays in memory to nowhere, with the settings that Towpath has:
+one thread, no broker, no store. It is measured in one process alone, and in one on each core at
+once, as cores share caches and units; the goal is compared with the latter, because broker and
+archiver use all cores, too.
+""".strip()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
