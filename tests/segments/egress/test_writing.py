@@ -258,3 +258,26 @@ def test_what_retention_took_is_a_gap_and_a_cut_log_ends_the_range() -> None:
     assert segment.gaps.retention == 4
     assert reader.trouble is not None
     assert reader.trouble.code is ReasonCode.SOURCE_CUT
+
+
+def test_what_waits_is_compared_with_what_a_segment_lacks() -> None:
+    limits = SegmentLimits(messages=1_000_000, bytes=10_000, age=300.0)
+    pool = BufferPool(1 << 20)
+    with storing() as (_, uploads):
+        work = replace(planned(0, 100), probe=True)
+        reader, writing = RangeReader(work), RangeWriting(work, limits, uploads, TERMS)
+        assert not writing.will_be_full(1 << 20)  # nothing is known of the density
+        data = batch([Record(b"k", b"v" * 1000, (), 1, offset) for offset in range(2)])
+        frame = pool.frame(len(data))
+        frame.buffer[: len(data)] = np.frombuffer(data, np.uint8)
+        reader.take(frame, 0, len(data), ())
+        frame.release()
+        write_all(reader, writing)
+        assert not writing.will_be_full(7_000)
+        assert writing.will_be_full(8_500)
+        assert not reader.fetched
+        reader.suffice()
+        assert (reader.fetched, reader.trouble, reader.is_short) == (True, None, True)
+        writing.finish(whole=False)
+        ((segment,), trouble) = writing.result()
+        assert (segment.end, trouble) == (2, None)

@@ -218,6 +218,10 @@ class RangeReader:
         """Fetch nothing more. What was fetched is still written."""
         self._ended, self.trouble = True, why
 
+    def suffice(self) -> None:
+        """Fetch nothing more, as what waits is enough. It is still written."""
+        self._ended = True
+
     def leave(self) -> None:
         """Leave the rest of the range for another cycle, without any trouble."""
         self._ended = True

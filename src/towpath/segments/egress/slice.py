@@ -211,9 +211,17 @@ class _Egress:
             if isinstance(item, FetchedPart):
                 self._fetched[reader] += item.size
                 item.frame.release()
-        if reader.work.probe and writing.made:
-            reader.leave()
+        if reader.work.probe:
+            self._probe(reader, writing)
         self._feed.room(reader)
+
+    def _probe(self, reader: RangeReader, writing: RangeWriting) -> None:
+        """End a range of unknown density with its first segment; fetch little that is not used."""
+        if writing.made:
+            reader.leave()
+        elif not reader.fetched and writing.will_be_full(reader.held):
+            reader.suffice()
+            self._feed.remove(reader)
 
     # What the reading side tells
 

@@ -195,6 +195,14 @@ class RangeWriting:
         """Bytes of records in memory."""
         return self._writer.held if self._writer is not None else 0
 
+    def will_be_full(self, waiting: int) -> bool:
+        """Whether so many bytes, as the source holds them, probably complete the segment."""
+        writer = self._writer
+        if writer is None or not self._taken:
+            return False
+        expected = writer.raw_bytes * (1 + waiting / self._taken)
+        return expected >= self._limits.bytes
+
     def write(self, item: FetchedPart | Hole) -> None:
         """Write what was fetched.
 
