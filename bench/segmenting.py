@@ -171,7 +171,7 @@ def measured(name: str, size: int) -> dict[str, Any]:
         "hand on": cpu(lambda: _hand_on(batches, of_batches)),
         "digest": cpu(lambda: [digest_of(each) for each in rows]),
         "check": cpu(lambda: reader.check(footer)),
-        "mirror": cpu(lambda: _mirror(data)),
+        "mirror": cpu(lambda: mirror(data)),
         "copy": cpu(lambda: _merge(raw, 0)),
         "rewrite": cpu(lambda: _merge(raw, 1 << 40)),
     }
@@ -226,7 +226,7 @@ def _hand_on(raw: bytes, footer: SegmentFooter) -> None:
         pass
 
 
-def _mirror(data: Fetched) -> None:
+def mirror(data: Fetched) -> None:
     """Do what a lane does with batches that it must open."""
     for start, end in data.responses():
         found = scan(data.buffer, start, end)

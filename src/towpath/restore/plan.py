@@ -18,9 +18,10 @@ from towpath.plan.old_target import old_target
 from towpath.plan.subject import CheckedSteps, Difference, SubjectContext
 from towpath.restore.applying import SUBJECTS
 from towpath.restore.limits import of_quotas
+from towpath.restore.logs import look_at_logs
 from towpath.restore.model import RestoreScope
 from towpath.restore.preflight import of_groups, of_modes, of_objects, of_retention, of_room
-from towpath.restore.progress import restored
+from towpath.restore.progress import restored, rows_of
 from towpath.restore.scope import scope_of
 from towpath.restore.task import RestoreTask
 from towpath.restore.topics import RestoreSnapshot, TopicRestorer
@@ -129,11 +130,13 @@ class _Planning:
             return self.refused(Problem("restore", str(error), Cause.CLUSTER))
         restorer = TopicRestorer(to, self._scope, task.rules)
         seen = restorer.observe()
-        done = restored(self._scope, to.books)
+        rows = rows_of(self._scope, to.books, look_at_logs(target, self._scope))
+        done = restored(rows)
         found = restorer.diff(seen, SubjectContext(caught_up=lambda: done))
         checked = restorer.check(found.steps)
         fill, said = markers(task.rules.offsets, task.rules.fill, target)
-        further = [*notes, *said, *self._foreseen(seen, found, fill)]
+        lost = (Problem(str(row.tp), row.error, Cause.TOPIC) for row in rows if row.is_lost)
+        further = [*notes, *said, *lost, *self._foreseen(seen, found, fill)]
         return self._made(_with(self._plan, found, checked, further), checked, fill)
 
     def _look(self) -> None:

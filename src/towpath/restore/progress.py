@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
 from towpath.ledger.books import LinkBooks, PartitionBooks
 from towpath.ledger.entries import Gap
 from towpath.model.amounts import time_left
+from towpath.model.errors import TargetLostError
 from towpath.model.nouns import SourceOffset, TopicName, TopicPartition
 from towpath.model.reasons import ReasonCode
 from towpath.restore.groups import GivenPositions
+from towpath.restore.logs import TargetLogs
 from towpath.restore.model import RestorePart, RestoreScope
 
 _RECENT = 30.0
@@ -47,6 +49,7 @@ class RestoreRow:
         error: What keeps it from moving; empty if nothing does.
         gaps: Archived offsets that were lost.
         codes: Codes of errors and reasons, which the runbook explains.
+        is_lost: The target has less of it than it acknowledged.
     """
 
     tp: TopicPartition
@@ -60,11 +63,12 @@ class RestoreRow:
     error: str = ""
     gaps: tuple[Gap, ...] = ()
     codes: tuple[str, ...] = ()
+    is_lost: bool = False
 
     @property
     def done(self) -> bool:
         """Whether all of it is on the target."""
-        return bool(self.mode) and self.at >= self.part.end
+        return bool(self.mode) and self.at >= self.part.end and not self.is_lost
 
     @property
     def share(self) -> float:
@@ -105,20 +109,38 @@ class RestoreRow:
         }
 
 
-def rows_of(scope: RestoreScope, books: LinkBooks) -> tuple[RestoreRow, ...]:
-    """Return how far each partition is, by what was read of the ledger."""
-    return tuple(_rows(scope, books))
+def rows_of(
+    scope: RestoreScope, books: LinkBooks, logs: TargetLogs | None = None
+) -> tuple[RestoreRow, ...]:
+    """Return how far each partition is.
+
+    Args:
+        scope: What is restored.
+        books: What was read of the ledger.
+        logs: The logs on the target; `None` if nobody looked at them.
+    """
+    return tuple(_rows(scope, books, logs))
 
 
-def _rows(scope: RestoreScope, books: LinkBooks) -> Iterator[RestoreRow]:
+def _rows(scope: RestoreScope, books: LinkBooks, logs: TargetLogs | None) -> Iterator[RestoreRow]:
     for topic in scope.topics.values():
         for tp, part in topic.by_partition.items():
             known = books.of(tp)
             opened = known.opened
-            if opened is None or opened.source_topic_id != part.id.topic_id:
+            is_other = logs is not None and logs.is_other(known, topic.target)
+            if opened is None or opened.source_topic_id != part.id.topic_id or is_other:
                 yield RestoreRow(tp=tp, target=topic.target, part=part, at=part.start)
-            else:
-                yield _opened(tp, topic.target, part, known)
+                continue
+            row = _opened(tp, topic.target, part, known)
+            at = TopicPartition(topic.target, tp.partition)
+            loss = None if logs is None else logs.loss(known, at)
+            yield row if loss is None else _lost(row, loss)
+
+
+def _lost(row: RestoreRow, loss: TargetLostError) -> RestoreRow:
+    advice = f"delete topic {row.target} there, and start the restore again"
+    codes = (str(loss.reason.code), *row.codes)
+    return replace(row, is_lost=True, error=f"{loss.reason}; {advice}", codes=codes)
 
 
 def _opened(
@@ -145,10 +167,12 @@ def _opened(
     )
 
 
-def restored(scope: RestoreScope, books: LinkBooks) -> frozenset[TopicName]:
+def restored(rows: Iterable[RestoreRow]) -> frozenset[TopicName]:
     """Return the topics of which all is on the target."""
-    left = {row.tp.topic for row in _rows(scope, books) if not row.done}
-    return frozenset(scope.topics.keys() - left)
+    done: dict[TopicName, bool] = {}
+    for row in rows:
+        done[row.tp.topic] = done.get(row.tp.topic, True) and row.done
+    return frozenset(name for name, whole in done.items() if whole)
 
 
 class RestorePhase(StrEnum):

@@ -31,6 +31,7 @@ from towpath.records.session import LinkSession
 from towpath.records.work import TOLD
 from towpath.restore.applying import apply, release
 from towpath.restore.groups import GroupRestorer
+from towpath.restore.logs import TargetLogs, look_at_logs
 from towpath.restore.model import RestoreScope
 from towpath.restore.plan import RestorePlan, identify, plan_restore
 from towpath.restore.progress import RestorePhase, RestoreProgress, restored, rows_of, stopped
@@ -169,15 +170,23 @@ class _Restore:
         """Release what is restored, and say what is not."""
         self._look()
         progress, plan, lease = self._progress, self._plan, self._lease
-        done = restored(self._scope, self._to.books)
+        progress.take(rows_of(self._scope, self._to.books, self._logs()))
+        done = restored(progress.rows)
         if plan is not None and lease is not None and done:
             self._enter(RestorePhase.RELEASING)
             applied, _ = release(plan.restorer, done, lease.require)
             progress.left_out += applied.left_out
             self._give()
         told = {row.tp: row.error for row in stopped(progress.rows)} | self._unopened
-        progress.left_out += tuple(f"{tp}: {error}" for tp, error in sorted(told.items()) if error)
+        further = (f"{tp}: {error}" for tp, error in sorted(told.items()) if error)
+        progress.left_out = tuple(dict.fromkeys((*progress.left_out, *further)))
         self._show(progress)
+
+    def _logs(self) -> TargetLogs | None:
+        """Look at the logs on the target, `None` if it does not answer."""
+        with suppress(ClusterError):
+            return look_at_logs(self._to.target, self._scope)
+        return None
 
     def _give(self) -> None:
         """Let groups go on where they stood."""

@@ -8,6 +8,7 @@ from typing import Any
 from towpath.ledger.link import open_target
 from towpath.model.nouns import TopicName
 from towpath.plan.lease import last_signs, lease_lines
+from towpath.restore.logs import look_at_logs
 from towpath.restore.model import RestoreScope
 from towpath.restore.plan import archived
 from towpath.restore.progress import RestoreRow, rows_of
@@ -70,11 +71,9 @@ def look(task: RestoreTask) -> RestoreStatus:
             _, lease = last_signs(to.ledger, task.name, RESTORE)
             running = tuple(lease_lines(lease))
         to.books.check_clusters(archived(task.region), to.target.cluster.id())
-        names = [topic.target for topic in scope.topics.values()]
-        there = to.target.topics.describe(names) if names else {}
-        ids = {name: info.id for name, info in there.items() if not info.error}
-        known = ours_of(to.books, ids).held
-        held = {name: tuple(sorted(known[name])) for name in ids if name in known}
+        logs = look_at_logs(to.target, scope)
+        known = ours_of(to.books, logs.ids).held
+        held = {name: tuple(sorted(known[name])) for name in logs.ids if name in known}
         return RestoreStatus(
-            task=task, scope=scope, rows=rows_of(scope, to.books), held=held, running=running
+            task=task, scope=scope, rows=rows_of(scope, to.books, logs), held=held, running=running
         )

@@ -27,6 +27,8 @@ FROM, TO, FIRST, COUNT = range(4)
 _COLUMNS = 4
 _ROOM = 6 * varint.LONGEST + 1
 """Most bytes of a record besides its key, value and headers."""
+_USEFUL = 0.97
+"""The part of its size above which a batch is not worth compressing, nor those behind it."""
 _LAST_DELTA = (1 << 31) - 1
 _MOST = 1 << 20
 """Upper bound on the records of a batch."""
@@ -59,7 +61,9 @@ class Rows:
     headers: pa.Array
 
 
-def pack(rows: Rows, codec: int, *, most: int, apart: bool = False) -> bytearray:
+def pack(
+    rows: Rows, codec: int, *, most: int, apart: bool = False, useful: bool = False
+) -> bytearray:
     """Return the records as record batches, one behind the other, as in a fetch response.
 
     A batch ends where the type of time or the leader epoch changes, since it has one of each for
@@ -70,22 +74,23 @@ def pack(rows: Rows, codec: int, *, most: int, apart: bool = False) -> bytearray
         codec: Number of the codec.
         most: Uncompressed bytes of a batch, unless a single record is larger.
         apart: Begin a new batch after each hole between offsets.
+        useful: Compress no more once a batch has become hardly smaller.
 
     Raises:
         ValueError: A header has no name, offsets do not ascend, or there is no such codec.
     """
-    out = bytearray()
     if not len(rows.offsets):
-        return out
+        return bytearray()
     if (np.diff(rows.offsets) <= 0).any():
         raise ValueError("offsets of records that do not ascend")
     data, table = _packed(rows, most, apart)
+    parts: list[bytes] = []
     for start, stop, first, count in table.tolist():
-        records = data[start:stop]
-        packed = records.tobytes() if codec == NONE else compress(codec, records)
-        out += _header(rows, codec, first, count, packed)
-        out += packed
-    return out
+        packed = compress(codec, data[start:stop])
+        if useful and len(packed) > _USEFUL * (stop - start):
+            codec, packed = NONE, data[start:stop].tobytes()
+        parts += _header(rows, codec, first, count, packed), packed
+    return bytearray().join(parts)  # at once: a buffer that grows is copied again and again
 
 
 def _packed(rows: Rows, most: int, apart: bool) -> tuple[Buffer, Table]:

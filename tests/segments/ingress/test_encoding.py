@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Sequence
 
 import numpy as np
@@ -13,6 +14,7 @@ from tests.support.archived import archived
 from tests.support.batches import CODECS, RECORD, at_offsets, from_arrow, numbered
 from towpath.segments.ingress.encoding import encoded, nothing
 from towpath.wire import batch as wire
+from towpath.wire.codec import LZ4, NONE
 from towpath.wire.plain import Record
 from towpath.wire.records import decode
 
@@ -71,6 +73,16 @@ def test_control_batches_stand_where_the_offsets_are() -> None:
     assert np.stack((bases[controls], ends[controls]), 1).tolist() == voids.tolist()
     assert (bases[1:] >= ends[:-1]).all()
     assert [*zip(bases[~controls], ends[~controls], strict=True)] == [(2, 4), (6, 8), (20, 22)]
+
+
+def test_what_compression_hardly_makes_smaller_stays_as_it_is() -> None:
+    noise = numbered([Record(b"k", random.Random(n).randbytes(900)) for n in range(60)])
+    same = numbered([Record(b"k", b"same" * 200) for n in range(60)])
+    for records, codec in ((noise, NONE), (same, LZ4)):
+        made = encoded(archived(records), LZ4, most=9000)
+        assert decoded(made) == records
+        codecs = {row[wire.ATTRIBUTES] & wire.CODEC_MASK for row in table(made).tolist()}
+        assert codecs == {codec}
 
 
 def test_no_records_are_no_batches() -> None:

@@ -32,6 +32,7 @@ def pack_rows(
     most: int = BATCH_BYTES,
     apart: bool = False,
     append_time: bool = True,
+    useful: bool = False,
 ) -> bytearray:
     """Return archived rows as record batches, one behind the other, at their own offsets.
 
@@ -42,11 +43,13 @@ def pack_rows(
         apart: Leave no hole inside a batch, so that lanes send each batch on unopened.
         append_time: Give records with LogAppendTime that type again; otherwise they get the same
             time as CreateTime, and need no batches of their own.
+        useful: Compress no more once a batch has become hardly smaller.
 
     Raises:
         ValueError: Offsets do not ascend.
     """
-    return packing.pack(_rows(rows, append_time=append_time), codec, most=most, apart=apart)
+    columns = _rows(rows, append_time=append_time)
+    return packing.pack(columns, codec, most=most, apart=apart, useful=useful)
 
 
 def digest_of(rows: pa.RecordBatch) -> Digest:

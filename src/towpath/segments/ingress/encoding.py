@@ -24,14 +24,14 @@ def encoded(
 
     Args:
         rows: Rows with the schema `ARCHIVED`, in the order of their offsets.
-        codec: Number of the codec.
+        codec: Number of the codec. Bytes that it hardly makes smaller stay as they are.
         most: Uncompressed bytes of a batch, unless a single record is larger.
         voids: Rows of first offset and end, in order, which become control batches (`nothing`).
 
     Raises:
         ValueError: Offsets do not ascend.
     """
-    data = pack_rows(rows, codec, most=most, apart=True, append_time=False)
+    data = pack_rows(rows, codec, most=most, apart=True, append_time=False, useful=True)
     if not len(voids):
         return data
     table = scan(np.frombuffer(data, np.uint8), 0, len(data))

@@ -1,0 +1,143 @@
+"""`bench/restore`: how fast one core makes batches of archived segments, beside a mirror.
+
+What a slice of a restore does with the bytes, from an object in memory to the batches that a lane
+sends on, beside what a lane of a mirror does with the same data where it must open its batches. No
+broker and no store.
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from bench.meter import GIB, machine
+from bench.report import table
+from bench.segmenting import MB, NAMES, ROOT, Fetched, cpu, fetched, held, mirror
+from towpath.model.nouns import SegmentFormat, SourceOffset
+from towpath.segments.ingress.segment_supply import SegmentSupply
+from towpath.segments.ingress.work import ArchivedRange
+from towpath.segments.model import PartitionId, Segment, SegmentPlace
+
+_WAYS = {
+    "parquet": "**a restore from Parquet, lz4**",
+    "batches": "a restore from whole batches",
+    "mirror": "a mirror that opens its batches and writes them again",
+}
+
+
+class HeldArchive:
+    """One segment in memory; see `SegmentArchive`."""
+
+    def __init__(self, data: Fetched, kind: SegmentFormat) -> None:
+        self._bytes, footer = held(data, kind)
+        groups = len(footer.parts) if kind is SegmentFormat.PARQUET else 0
+        place = SegmentPlace(key="bench", size=len(self._bytes), row_groups=groups)
+        self.segment = footer.segment(kind, place)
+        self.size = len(self._bytes)
+
+    def segments(
+        self, partition: PartitionId, first: SourceOffset, end: SourceOffset
+    ) -> Sequence[Segment]:
+        """See `SegmentArchive`."""
+        del partition
+        return [self.segment] if first < self.segment.end and end > self.segment.start else []
+
+    def refresh(self) -> bool:
+        """See `SegmentArchive`."""
+        return False
+
+    def open(self, key: str) -> Any:
+        """See `SegmentArchive`."""
+        del key
+        return io.BytesIO(self._bytes)
+
+
+def restore(archive: HeldArchive, threads: ThreadPoolExecutor) -> int:
+    """Read a segment as a lane gets it; return the bytes of the batches."""
+    segment = archive.segment
+    wanted = ArchivedRange(partition=segment.partition_id, start=segment.start, end=segment.end)
+    chunks = SegmentSupply(archive, wanted, threads).read(segment.start)
+    return sum(len(chunk.data) for chunk in chunks)
+
+
+def measured(name: str, size: int) -> dict[str, Any]:
+    """Return the figures of one data set."""
+    data = fetched(name, size)
+    with ThreadPoolExecutor(1) as threads:
+        archives = {kind: HeldArchive(data, kind) for kind in SegmentFormat}
+        took = {
+            str(kind): cpu(lambda each=each: restore(each, threads))  # type: ignore[misc]
+            for kind, each in archives.items()
+        }
+        made = restore(archives[SegmentFormat.PARQUET], threads)
+    took["mirror"] = cpu(lambda: mirror(data))
+    return {
+        "about": data.about, "bytes": data.size, "object": archives[SegmentFormat.PARQUET].size,
+        "restored": made,
+        "rates": {way: round(data.size / MB / took[way]) for way in _WAYS},
+        "cpu_per_gib": {way: round(took[way] / data.size * GIB, 2) for way in _WAYS},
+        "ratio": round(took["mirror"] / took["parquet"], 2),
+    }  # fmt: skip
+
+
+def main() -> int:
+    """Measure, and write the page and the figures."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--mib", type=int, default=200, help="MiB of each data set")
+    parser.add_argument("--sets", default=",".join(NAMES))
+    parser.add_argument("--out", type=Path, default=ROOT / "bench" / "results")
+    wish = parser.parse_args()
+    pa.set_cpu_count(1)
+    found: dict[str, Any] = {"machine": machine(), "sets": {}}
+    for name in wish.sets.split(","):
+        found["sets"][name] = measured(name, wish.mib << 20)
+    stem = f"{datetime.now(UTC).date()}-restore"
+    wish.out.mkdir(parents=True, exist_ok=True)
+    (wish.out / f"{stem}.json").write_text(json.dumps(found, indent=1) + "\n")
+    page = "\n".join(_page(found)) + "\n"
+    (wish.out / f"{stem}.md").write_text(page)
+    print(page)
+    return 0
+
+
+def _page(found: dict[str, Any]) -> Iterator[str]:
+    sets: dict[str, Any] = found["sets"]
+    yield "# Restores: the work of one core"
+    yield ""
+    yield from (f"- {name}: {value}" for name, value in found["machine"].items())
+    yield from ("", "MB/s of uncompressed record bytes for each CPU second, the best of five:", "")
+    yield from table(("way", *sets), _rows(sets, "rates"))
+    yield from ("", "CPU seconds for each GiB of them:", "")
+    yield from table(("way", *sets), _rows(sets, "cpu_per_gib"))
+    yield from ("", "Goal: at least as fast as the mirror.", "")
+    yield from table(
+        ("restore from Parquet / mirror", *sets),
+        [("", *(each["ratio"] for each in sets.values()))],
+    )
+    yield from ("", *_METHOD)
+
+
+def _rows(sets: dict[str, Any], what: str) -> Iterator[tuple[object, ...]]:
+    for way, text in _WAYS.items():
+        yield (text, *(each[what][way] for each in sets.values()))
+
+
+_METHOD = (
+    "From memory to memory: a restore reads an object (row groups of 64 MiB, zstd level 1), checks"
+    " it, and makes the batches that a lane sends on; a mirror opens fetched responses of 1 MiB and"
+    " writes their batches again. CPU seconds are those of the process, so other work on the"
+    " machine slows caches and memory, but is not counted. Data are those of `bench/segments`.",
+)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,77 @@
+"""A file of which a part is held in memory, so that it is read from its store once."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import pyarrow as pa
+import xxhash
+
+
+class WindowedFile(io.RawIOBase):
+    """A seekable file over another one, for pyarrow. One thread uses it at a time.
+
+    Args:
+        source: A file with `read`, `seek` and `size`.
+    """
+
+    def __init__(self, source: Any) -> None:
+        super().__init__()
+        self._source, self._at = source, 0
+        self._first, self._held = 0, pa.py_buffer(b"")
+
+    def hold(self, first: int, size: int) -> int:
+        """Hold a part of the file in place of the one before.
+
+        Returns:
+            The hash of its bytes (XXH3), as the footer has it for each row group.
+        """
+        self._held = pa.py_buffer(b"")
+        self._source.seek(first)
+        self._first, self._held = first, pa.py_buffer(self._source.read(size))
+        return xxhash.xxh3_64_intdigest(self._held)
+
+    def let_go(self) -> None:
+        """Hold nothing."""
+        self._held = pa.py_buffer(b"")
+
+    def read_buffer(self, size: int) -> pa.Buffer:
+        """Return the next bytes; those that are held are not copied. pyarrow asks for this."""
+        offset = self._at - self._first
+        if offset >= 0 and offset + size <= self._held.size:
+            self._at += size
+            return self._held.slice(offset, size)
+        return pa.py_buffer(self.read(size))
+
+    def read(self, size: int = -1) -> bytes:
+        """Return up to `size` bytes, all up to the end for -1."""
+        self._source.seek(self._at)
+        data = bytes(self._source.read(size) if size >= 0 else self._source.read())
+        self._at += len(data)
+        return data
+
+    def size(self) -> int:
+        """Return the size of the file in bytes."""
+        return int(self.seek(0, io.SEEK_END))
+
+    def readable(self) -> bool:
+        """Return True."""
+        return True
+
+    def seekable(self) -> bool:
+        """Return True."""
+        return True
+
+    def tell(self) -> int:
+        """Return the position."""
+        return self._at
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        """Move the position, and return it."""
+        if whence == io.SEEK_END:
+            self._source.seek(0, io.SEEK_END)
+            self._at = int(self._source.tell()) + offset
+        else:
+            self._at = offset + (self._at if whence == io.SEEK_CUR else 0)
+        return self._at
