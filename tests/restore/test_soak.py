@@ -1,0 +1,243 @@
+"""Restores that are killed, frozen and raced as a whole, and targets that lose what they had.
+
+Whatever happens, what is on the target in the end is what the archive holds: each record once, at
+its offset, with its time, key, value and headers.
+"""
+
+from __future__ import annotations
+
+import random
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient
+
+from tests.support.archiving import Archive
+from tests.support.brokers import SharedCluster
+from tests.support.chaos import soak_rounds
+from tests.support.kafka import (
+    PATIENCE,
+    Record,
+    consume,
+    create_topic,
+    produce,
+    wait_until,
+)
+from tests.support.program import Program
+from towpath.model.clock import now_ms
+
+pytestmark = [
+    pytest.mark.broker,
+    pytest.mark.soak,
+    pytest.mark.spark(own=True),
+    pytest.mark.alone,
+    pytest.mark.timeout(3000),
+]
+NewName = Callable[[str], str]
+OLD = 40 * 24 * 3600 * 1000
+PARTITIONS = (0, 1, 2)
+FREEZE = (1.0, 6.0)
+
+
+def fill(source: SharedCluster, name: str, count: int) -> list[str]:
+    """Write old records of all kinds, in transactions and without, to three topics."""
+    rng, since = random.Random(count), now_ms() - OLD
+    kinds = {
+        "compacted": {"cleanup.policy": "compact", "min.compaction.lag.ms": "999999999"},
+        "stamped": {"message.timestamp.type": "LogAppendTime"},
+        "hour": {"retention.ms": "-1"},
+    }
+    topics = [
+        create_topic(source.bootstrap, f"{name}.{kind}", len(PARTITIONS), own)
+        for kind, own in kinds.items()
+    ]
+    for topic in topics:
+        for first in range(0, count, 1000):
+            numbers = range(first, min(count, first + 1000))
+            compacted = topic == topics[0]  # it takes no null keys
+            records = [record(rng, n, since + n, null_keys=not compacted) for n in numbers]
+            produce(source.bootstrap, topic, records, {"compression.type": "lz4"})
+            transactions(source.bootstrap, topic, rng)
+    return topics
+
+
+def record(rng: random.Random, number: int, timestamp: int, *, null_keys: bool = True) -> Record:
+    """Return a record with what is hard to keep: nulls, empty bytes, headers of one name."""
+    key = rng.choice((None if null_keys else b"x", b"", b"key %d" % (number % 97)))
+    value = rng.choice((None, b"", rng.randbytes(rng.randrange(1500))))
+    headers = rng.choice(((), (("n", b"%d" % number), ("n", None), ("n", b"")), (("", b"x"),)))
+    return Record(key, value, headers, timestamp, partition=rng.choice(PARTITIONS))
+
+
+def transactions(bootstrap: str, topic: str, rng: random.Random) -> None:
+    """Write transactions, some of which are aborted."""
+    producer = Producer({"bootstrap.servers": bootstrap, "transactional.id": f"t-{topic}"})
+    producer.init_transactions(PATIENCE)
+    for _ in range(3):
+        producer.begin_transaction()
+        for each in range(rng.randrange(1, 20)):
+            producer.produce(topic, b"t%d" % each, b"k", partition=rng.choice(PARTITIONS))
+        producer.flush(PATIENCE)
+        aborts = rng.random() < 0.4
+        (producer.abort_transaction if aborts else producer.commit_transaction)(PATIENCE)
+
+
+class Scene:
+    """One archive, restored again and again under other names."""
+
+    def __init__(
+        self, folder: Path, archive: Archive, target: SharedCluster, rng: random.Random
+    ) -> None:
+        self.folder, self.archive, self.target, self.rng = folder, archive, target, rng
+        self.number = 0
+        self.started: list[Program] = []
+
+    def begin(self, **rules: Any) -> None:
+        """Restore under another name from now on."""
+        self.number += 1
+        self.say(**rules)
+
+    def say(self, **rules: Any) -> None:
+        """Write the file, with further rules."""
+        self.archive.write(
+            target={"bootstrap": self.target.bootstrap, "request_timeout": "5s"},
+            restore={
+                "name": f"{self.archive.name}-{self.number}",
+                "topics": {"rename": f"{{topic}}.{self.number}"},
+                "receipts": "100ms",
+                "memory": "8MiB",
+                "retention": "archived",
+                **rules,
+            },
+        )
+
+    def start(self) -> Program:
+        """Start a restore as a process of its own."""
+        words = "restore", "run", str(self.archive.file), "--master", "local[2]"
+        run = Program(self.folder, *words, name=f"restore-{len(self.started)}")
+        self.started.append(run)
+        return run
+
+    def restoring(self, run: Program) -> None:
+        """Wait until it restores, or has ended, and then for a moment."""
+        wait_until(lambda: "phase=restoring" in run.said or not run.running, "it restores", 180)
+        time.sleep(self.rng.uniform(0, 3))
+
+    def disturb(self) -> str:
+        """Start a restore and do something to it; say what."""
+        all_of_them = self.kill, self.kill_task, self.freeze, self.freeze_broker, self.race
+        what = self.rng.choice(all_of_them)
+        run = self.start()
+        self.restoring(run)
+        if run.running:
+            what(run)
+        return what.__name__
+
+    def kill(self, run: Program) -> None:
+        run.kill9()
+
+    def kill_task(self, run: Program) -> None:
+        """Kill a worker; the restore goes on by itself."""
+        with suppress(psutil.Error, IndexError):
+            self.rng.choice(run.workers()).kill()
+        assert run.wait(300) == 0, run.said
+
+    def freeze(self, run: Program) -> None:
+        """Freeze all its processes, let another one take over, and wake them up again."""
+        with suppress(psutil.Error):
+            frozen = [psutil.Process(run._process.pid), *run.children()]
+            for each in frozen:
+                each.send_signal(signal.SIGSTOP)
+            other = self.start()
+            wait_until(lambda: not other.running or "restoring" in other.said, "another one", 180)
+            time.sleep(self.rng.uniform(*FREEZE))
+            for each in frozen:
+                each.send_signal(signal.SIGCONT)
+            other.wait(300)
+        run.wait(300)
+
+    def freeze_broker(self, run: Program) -> None:
+        self.target.pause(1)
+        time.sleep(self.rng.uniform(*FREEZE))
+        self.target.resume(1)
+        assert run.wait(300) == 0, run.said
+
+    def race(self, run: Program) -> None:
+        """A second restore is refused, or finds nothing left to do."""
+        other = self.start()
+        assert other.wait(300) in (0, 3, 4), other.said
+        assert run.wait(300) == 0, run.said
+
+    def finish(self) -> None:
+        """Restore the rest without trouble."""
+        ended = self.start()
+        assert ended.wait(300) == 0, ended.said
+
+    def name(self, topic: str) -> str:
+        return f"{topic}.{self.number}"
+
+    def compare(self, topics: list[str]) -> int:
+        """Compare the target with the archive; return how many records there are."""
+        count = 0
+        for topic in topics:
+            for partition in PARTITIONS:
+                wanted = self.archive.records(topic, partition)
+                for isolation in ("read_committed", "read_uncommitted"):
+                    found = consume(
+                        self.target.bootstrap, self.name(topic), (partition,), isolation=isolation
+                    )
+                    assert found == wanted
+                count += len(wanted)
+        return count
+
+    def delete(self, topics: list[str]) -> None:
+        admin = AdminClient({"bootstrap.servers": self.target.bootstrap})
+        for each in admin.delete_topics([self.name(topic) for topic in topics]).values():
+            each.result(PATIENCE)
+
+    def close(self) -> None:
+        for each in self.started:
+            each.close()
+
+
+@pytest.fixture(params=["parquet", "batches"])
+def scene(
+    request: pytest.FixtureRequest,
+    source: SharedCluster,
+    target: SharedCluster,
+    tmp_path: Path,
+    new_name: NewName,
+    rng: random.Random,
+) -> Iterator[Scene]:
+    name = new_name("soaked")
+    archive = Archive(
+        tmp_path,
+        source,
+        name,
+        format=request.param,
+        segments={"max_messages": 700, "max_age": "1s"},
+    )
+    made = Scene(tmp_path, archive, target, rng)
+    yield made
+    made.close()
+
+
+def test_restores_that_are_killed_frozen_and_raced(scene: Scene, source: SharedCluster) -> None:
+    topics = fill(source, scene.archive.name, 6000)
+    archived = scene.archive.start("--until-caught-up")
+    assert archived.wait(300) == 0, archived.said
+    for _ in range(soak_rounds() or 4):
+        scene.begin()
+        done = [scene.disturb() for _ in range(scene.rng.randrange(1, 4))]
+        scene.finish()
+        count = scene.compare(topics)
+        sys.stderr.write(f"{scene.number}: {', '.join(done)}: {count} records, no difference\n")
+        scene.delete(topics)
