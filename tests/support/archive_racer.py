@@ -122,6 +122,7 @@ def _commit(config: StoreConfig, step: int) -> None:
         counted(os, name)
     counted(urllib3.PoolManager, "urlopen")
     log.append(archiving(segment(10, 20)))
+    log.settle()
 
 
 def main() -> None:

@@ -126,6 +126,7 @@ class Compaction:
             found = [self._apply(rule, wanted) for rule in rules]
             if not any(found):
                 break
+        self._log.settle()
         self.progress.version = self._log.state.version
         return self.progress
 

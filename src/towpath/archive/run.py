@@ -304,6 +304,7 @@ class _Run:
                 for each in self._left()
                 if each.trouble is None
             )
+        self._log.settle()
         self._tell()
 
     def _tell(self) -> None:

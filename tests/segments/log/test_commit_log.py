@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 from collections.abc import Callable
 from dataclasses import replace
+from threading import Event
 
 import pytest
 
@@ -30,6 +31,7 @@ from towpath.segments.keys import checkpoint_key, checkpoint_prefix, entry_key
 from towpath.segments.log import commit_log
 from towpath.segments.log.checkpoints import LogCheckpoints
 from towpath.segments.log.commit_log import CommitLog
+from towpath.segments.log.state import ArchiveState
 from towpath.store import Store
 
 EU = "eu"
@@ -45,6 +47,7 @@ def fill(log: CommitLog, versions: int) -> None:
         place = log.state.partitions.get(partition_id())
         at = place.archived_to if place else 0
         log.append(archiving(segment(at, at + 10)))
+        log.settle()
 
 
 def test_what_one_appends_others_read(store: Store) -> None:
@@ -145,6 +148,7 @@ def test_a_log_is_opened_from_its_checkpoints(store: Store) -> None:
     log = begin(store)
     fill(log, 6)
     log.append(compacting(*log.state.segments(partition_id())[:2], into=[whole(0, 20)]))
+    log.settle()
     fill(log, 3)
     assert LogCheckpoints(store, EU).versions() == [4, 8]
     before = list(log.state.table())
@@ -182,6 +186,7 @@ def test_large_commits_make_a_checkpoint_sooner(
         place = log.state.partitions.get(partition_id())
         at = place.archived_to if place else 0
         log.append(archiving(*(segment(at + each, at + each + 1) for each in range(8))))
+        log.settle()
     assert LogCheckpoints(store, EU).versions() == [3]
 
 
@@ -286,6 +291,38 @@ def test_regions_and_topics_do_not_meet(store: Store) -> None:
     assert CommitLog.open(store, EU).state.version == 2
     assert CommitLog.open(store, "us").state.version == 1
     assert list(store.list(checkpoint_prefix(EU))) == []
+
+
+@pytest.mark.usefixtures("often")
+def test_no_commit_waits_for_a_checkpoint(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    log, written, goes_on = begin(store), Event(), Event()
+    true = LogCheckpoints.write
+
+    def slow(self: LogCheckpoints, state: ArchiveState) -> ArchiveState:
+        written.set()
+        assert goes_on.wait(30)
+        return true(self, state)
+
+    monkeypatch.setattr(LogCheckpoints, "write", slow)
+    for at in range(0, 40, 10):
+        log.append(archiving(segment(at, at + 10)))
+    assert written.wait(30)
+    for at in range(40, 90, 10):  # also beyond where the next one is due
+        log.append(archiving(segment(at, at + 10)))
+    log.append(compacting(*log.state.segments(partition_id())[:2], into=[whole(0, 20)]))
+    before = list(log.state.table())
+    assert LogCheckpoints(store, EU).versions() == []
+    goes_on.set()
+    log.settle()
+    assert LogCheckpoints(store, EU).versions() == [4]
+    assert list(log.state.table()) == before
+    assert len(log.state.base) == 4
+    fill(log, 1)
+    assert LogCheckpoints(store, EU).versions() == [4, 11]
+    found = CommitLog.open(store, EU)
+    assert list(found.state.table()) == list(log.state.table())
+    for name in ("version", "time", "tip", "partitions", "captures", "writers", "removed"):
+        assert getattr(found.state, name) == getattr(log.state, name)
 
 
 def test_a_checkpoint_that_cannot_be_written_stops_nothing(

@@ -75,6 +75,7 @@ class History:
         if kind == "follow":
             log.follow()
         elif kind == "restart":
+            log.settle()
             self.logs[writer] = CommitLog.open_or_begin(self.store, "eu")
         else:
             draft = getattr(self, kind)(log.state, how)
@@ -122,6 +123,8 @@ class History:
 
 def check(history: History) -> None:
     """Check what a new reader finds, from checkpoints and without."""
+    for log in history.logs:
+        log.settle()
     found = CommitLog.open_or_begin(history.store, "eu").state
     assert sorted(history.states) == list(range(1, found.version + 1))
     assert as_values(found) == as_values(history.states.get(found.version, ArchiveState()))
@@ -187,4 +190,5 @@ def test_checkpoints_are_made_in_these_histories(tmp_path: Path) -> None:
         history = History(store)
         for _ in range(2 * CHECKPOINT_EACH):
             history.step("archive", 0, [(0, [1])])
+        history.logs[0].settle()
         assert LogCheckpoints(store, "eu").versions()

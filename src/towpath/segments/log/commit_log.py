@@ -22,6 +22,7 @@ from towpath.model.errors import (
     WriterReplacedError,
 )
 from towpath.segments.keys import entry_key, log_prefix
+from towpath.segments.log.checkpointing import CheckpointWriting
 from towpath.segments.log.checkpoints import LogCheckpoints
 from towpath.segments.log.coding import decode, encode, hashed
 from towpath.segments.log.entries import Draft, LogEntry
@@ -77,6 +78,7 @@ class CommitLog:
         self._state, self._checkpoint = state, state.version
         self._changed = 0
         self._lock = RLock()
+        self._writing = CheckpointWriting(store, region, self._adopt, self._not_written)
         self._unsure = False
 
     @classmethod
@@ -227,21 +229,38 @@ class CommitLog:
         Raises:
             StoreError: The store could not be written.
         """
+        self.settle()
         with self._lock:
             self._state = LogCheckpoints(self.store, self.region).write(self._state)
             self._checkpoint, self._changed = self._state.version, 0
 
+    def settle(self) -> None:
+        """Wait until no checkpoint is being written, as before the store is closed."""
+        self._writing.settle()
+
     def _keep_checkpoint(self) -> None:
-        """Write a checkpoint when reading what came since would take as long as reading it."""
+        """Begin a checkpoint when reading what came since would take as long as reading it."""
+        if self._writing.busy:
+            return
         state, size = self._state, len(self._state.base)
         versions = max(CHECKPOINT_EACH, size // _SEGMENTS_FOR_A_VERSION)
         changed = max(_CHANGED, size // _CHANGED_SHARE)
         if state.version - self._checkpoint >= versions or self._changed >= changed:
-            try:
-                self.checkpoint()
-            except StoreError as error:
-                # The entry is committed; the next one tries again.
-                self.notes = (f"no checkpoint was written: {error}",)
+            self._writing.begin(state)
+
+    def _adopt(self, state: ArchiveState) -> None:
+        """Go on from a state that was written, with all that was taken in meanwhile."""
+        with self._lock:
+            since = self._writing.taken()
+            self._state = state.after(since)
+            self._checkpoint = state.version
+            self._changed = sum(len(entry.add) + len(entry.remove) for entry, _ in since)
+
+    def _not_written(self, error: StoreError) -> None:
+        """Say why no checkpoint was written; the next commit tries again."""
+        with self._lock:
+            self._writing.taken()
+            self.notes = (f"no checkpoint was written: {error}",)
 
     def _written(self, judged: Judged) -> bool:
         """Write the next entry; return whether there was none."""
@@ -271,6 +290,7 @@ class CommitLog:
     def _take(self, entry: LogEntry, tip: str) -> None:
         self._state = self._state.after([(entry, tip)])
         self._changed += len(entry.add) + len(entry.remove)
+        self._writing.took(entry, tip)
 
     def _next(self, most: int) -> list[tuple[LogEntry, str]]:
         """Take in up to so many entries that follow, and return them."""
