@@ -23,14 +23,17 @@ from confluent_kafka.admin import AdminClient
 from tests.support.archiving import Archive
 from tests.support.brokers import SharedCluster
 from tests.support.chaos import soak_rounds
+from tests.support.here import Here
 from tests.support.kafka import (
     PATIENCE,
     Record,
     consume,
     create_topic,
     produce,
+    topic_config,
     wait_until,
 )
+from tests.support.losses import lose
 from tests.support.program import Program
 from towpath.model.clock import now_ms
 
@@ -241,3 +244,29 @@ def test_restores_that_are_killed_frozen_and_raced(scene: Scene, source: SharedC
         count = scene.compare(topics)
         sys.stderr.write(f"{scene.number}: {', '.join(done)}: {count} records, no difference\n")
         scene.delete(topics)
+
+
+def test_a_target_that_loses_its_disk_is_told_and_restored_again(
+    scene: Scene, source: SharedCluster, here: Here
+) -> None:
+    """What was acknowledged and is gone stops its partition; a topic made again is restored."""
+    topics = fill(source, scene.archive.name, 3000)
+    archived = scene.archive.start("--until-caught-up")
+    assert archived.wait(300) == 0, archived.said
+    scene.begin()
+    run = scene.start()
+    scene.restoring(run)
+    if run.running:
+        run.kill9()
+    scene.finish()
+    lost = scene.name(topics[0])
+    lose(scene.target, {f"{lost}-0": 0.5, f"{lost}-1": 0.0})
+    file = str(scene.archive.file)
+    status = here("restore", "status", file)
+    assert status.code == 3, status.said
+    assert lost in status.out
+    scene.delete(topics[:1])
+    scene.finish()
+    scene.compare(topics)
+    made_again = scene.name(topics[0])
+    assert topic_config(scene.target.bootstrap, made_again, "cleanup.policy") == "compact"
