@@ -69,7 +69,7 @@ def test_a_rule_of_compaction_has_the_defaults_of_the_specified_system(write: Wr
         ),
         ("comapction: []\n", "comapction: unknown key, did you mean compaction?"),
         ("topics: {include: [a], rename: b}\n", "topics.rename: unknown key here; it belongs into"
-         " restore.topics or restore.groups"),
+         " restore.sources.topics or restore.topics or restore.groups"),
         ("format: avro\n", "format: 'avro' is not one of parquet, batches"),
         ("segments: {max_messages: 1}\n", "segments.max_messages: 1 is too small; write at least"
          " 2"),

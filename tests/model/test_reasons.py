@@ -158,6 +158,15 @@ TEXTS = {
     Reason.of(ReasonCode.ARCHIVE_UNCOVERED): (
         "the archive no longer has them, by its commit log: was it pruned?"
     ),
+    Reason.of(ReasonCode.ARCHIVE_SILENT, region="eu", since="2025-01-31T08:00:00Z"): (
+        "nothing was added to the archive of region eu since 2025-01-31T08:00:00Z, not even a sign"
+        " of life: nobody archives there, or nobody copies it here; ask `towpath archive status`"
+        " there"
+    ),
+    Reason.of(ReasonCode.ARCHIVE_OVERTAKEN, version=7): (
+        "entry 7 of the commit log is missing, and later ones are there: it is still on its way,"
+        " or was deleted; copy it again from the region that archives"
+    ),
     Reason.of(ReasonCode.ARCHIVE_LATE, why=MISSING, look=2, looks=16): (
         "it waits for a part of the archive (look 2 of 16): the commit log of the archive names"
         " object data/eu/orders/0/0/1.parquet, and the store does not have it"

@@ -7,13 +7,21 @@ from dataclasses import replace
 import pytest
 
 from tests.support.archives import CLUSTER, WRITER
+from towpath.model.acl import Acl, Operation, Pattern, Permission, Resource
 from towpath.model.errors import BrokenLogError
 from towpath.model.groups import ClientGroup, GroupKind
-from towpath.model.nouns import TopicId, TopicName
+from towpath.model.nouns import ClusterId, TopicId, TopicName
+from towpath.model.quota import Entity, EntityKind, Quota, QuotaKey
+from towpath.model.scram import Credential, Mechanism
 from towpath.segments.captures import (
+    AclsCapture,
+    CapturedAccess,
     CapturedOffset,
     GroupCapture,
+    QuotasCapture,
     TopicCapture,
+    UsersCapture,
+    captured_access,
     captured_groups,
     captured_topics,
 )
@@ -77,3 +85,25 @@ def test_what_is_no_capture_is_refused() -> None:
     wrong = committed(replace(ORDERS.capture(), value={"id": 7}))
     with pytest.raises(BrokenLogError, match="the topic one in version 1 cannot be read"):
         captured_topics(wrong, "s3://archive/eu/_log/")
+
+
+def test_access_comes_back_as_it_was_and_of_several_clusters_the_latest() -> None:
+    acl = Acl(
+        resource=Resource.TOPIC,
+        name="orders",
+        pattern=Pattern.PREFIXED,
+        principal="User:ann",
+        host="*",
+        operation=Operation.READ,
+        permission=Permission.ALLOW,
+    )
+    users = ((Credential("ann", Mechanism.SHA_512), 4096),)
+    quota = Quota((Entity(EntityKind.USER, None),), QuotaKey.REQUEST_PERCENTAGE)
+    one, two = ClusterId("one"), ClusterId("two")
+    acls = AclsCapture(cluster=two, acls=(acl,))
+    told = UsersCapture(cluster=two, users=users)
+    quotas = QuotasCapture(cluster=two, quotas=((quota, 12.5),))
+    captures = AclsCapture(cluster=one, acls=()), acls, told, quotas
+    state = committed(*(each.capture() for each in captures))
+    assert captured_access(state, "here") == CapturedAccess(acls=acls, users=told, quotas=quotas)
+    assert captured_access(ArchiveState(), "here") == CapturedAccess()

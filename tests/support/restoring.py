@@ -31,7 +31,7 @@ from towpath.records.copy import land
 from towpath.records.landing.landing import Landing
 from towpath.records.work import Assignment, Slice, Summary
 from towpath.segments.ingress.feed import SupplyFeed
-from towpath.segments.ingress.late import LatePolicy
+from towpath.segments.ingress.late import LateParts, LatePolicy
 from towpath.wire.plain import Record
 
 ARCHIVED = TopicId("9f2d1c4e-0000-0000-0000-000000000001")
@@ -70,7 +70,9 @@ class Restoring:
         return list(land(self.work(settled=settled), self.feed))
 
     def feed(self, landing: Landing) -> SupplyFeed:
-        made = SupplyFeed(landing, lambda lane: self.supplies[lane.source.partition], self.late)
+        made = SupplyFeed(
+            landing, lambda lane: self.supplies[lane.source.partition], LateParts(self.late)
+        )
         self.feeds.append(made)
         return made
 
@@ -164,7 +166,7 @@ def restore_raced(seed: int, count: int, work: Slice) -> None:
     supplies = raced(seed, count)
 
     def feed(landing: Landing) -> SupplyFeed:
-        return SupplyFeed(landing, lambda lane: supplies[lane.source.partition], LATE)
+        return SupplyFeed(landing, lambda lane: supplies[lane.source.partition], LateParts(LATE))
 
     for _ in land(work, feed):
         pass

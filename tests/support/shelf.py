@@ -46,6 +46,9 @@ class Shelf:
     def refill(self) -> None:
         pass
 
+    def news(self) -> None:
+        pass
+
     def end(self) -> None:
         self.ended = True
 

@@ -73,12 +73,14 @@ class StoredArchive:
         name: Its name.
         target: Where its file restores to.
         more: Further sections of the file.
+        region: The region that archives.
     """
 
     folder: Path
     name: str
     target: str
     more: Mapping[str, Any] = field(default_factory=dict)
+    region: str = REGION
 
     def file(self, **restore: Any) -> Path:
         """Write the file with this section `restore`."""
@@ -88,7 +90,7 @@ class StoredArchive:
             "archive": self.name,
             "source": {"bootstrap": "127.0.0.1:1"},
             "store": {"url": self.url},
-            "region": REGION,
+            "region": self.region,
             "topics": {"include": [".*"]},
             "target": {"bootstrap": self.target},
             "restore": restore,
@@ -116,7 +118,7 @@ class StoredArchive:
 
     @property
     def log(self) -> CommitLog:
-        return CommitLog.open_or_begin(self.store, REGION)
+        return CommitLog.open_or_begin(self.store, self.region)
 
     def describe(
         self,
@@ -181,7 +183,7 @@ class StoredArchive:
         footer = writer.close(SourceOffset(end))
         target.close()
         first, last = SourceOffset(start), SourceOffset(end)
-        key = segment_key(REGION, TopicName(topic), pid.partition, 0, first, last)
+        key = segment_key(self.region, TopicName(topic), pid.partition, 0, first, last)
         if pid.topic_id != f"id-{topic}":
             key = f"{pid.topic_id}/{key}"
         self.store.put_new(key, out.getvalue())

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from towpath.access.diff_acls import acl_notes, acl_steps, acls_gone
 from towpath.access.diff_quotas import config_notes, quota_notes, quota_steps, quotas_gone
@@ -13,10 +14,41 @@ from towpath.access.observe import PATHS, ObservedAccess, asked_for
 from towpath.access.owned import OwnedAccess
 from towpath.access.steps import ACLS, QUOTAS, USERS, AccessStep
 from towpath.access.translate import translate
-from towpath.config import LinkConfig
+from towpath.config import AccessConfig, ClusterConfig, TopicsConfig
 from towpath.model.acl import Operation
 from towpath.model.findings import Cause, Note, Problem
 from towpath.model.nouns import TopicName
+
+
+class AccessRules(Protocol):
+    """What decides which access the target gets: the file of a link, or a restore.
+
+    Attributes:
+        access: What the target gets.
+        topics: Which topics there are, and under which names.
+        target: The target, and the login there.
+        prune: Whether what we made is removed where the source no longer has it.
+    """
+
+    @property
+    def access(self) -> AccessConfig:
+        """What the target gets."""
+        ...
+
+    @property
+    def topics(self) -> TopicsConfig:
+        """Which topics there are."""
+        ...
+
+    @property
+    def target(self) -> ClusterConfig:
+        """The target."""
+        ...
+
+    @property
+    def prune(self) -> bool:
+        """Whether what we made is removed again."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +72,7 @@ class AccessDifference:
 
 def diff(
     observed: ObservedAccess,
-    config: LinkConfig,
+    config: AccessRules,
     names: Mapping[TopicName, TopicName],
     ours: OwnedAccess,
 ) -> AccessDifference:
@@ -48,7 +80,7 @@ def diff(
 
     Args:
         observed: The access on both clusters.
-        config: The link's configuration.
+        config: What the target should get.
         names: The mirrored topics, with their names on the target.
         ours: What the link owns on the target; nothing else is ever removed.
     """
@@ -71,7 +103,7 @@ def diff(
 class _Found:
     """Collects the differences, one subject after the other."""
 
-    def __init__(self, observed: ObservedAccess, config: LinkConfig, ours: OwnedAccess) -> None:
+    def __init__(self, observed: ObservedAccess, config: AccessRules, ours: OwnedAccess) -> None:
         self._observed, self._config, self._ours = observed, config, ours
         self._login = config.target.login
         self.steps: list[AccessStep] = []

@@ -71,13 +71,55 @@ def observe(source: Admin, target: Admin, config: LinkConfig) -> ObservedAccess:
     Raises:
         UnreachableError: A cluster did not answer.
     """
-    look = _Look(source, target, config)
+    look = _Look(source, target, (config.source.login, config.target.login))
     asked = asked_for(config.access)
     return ObservedAccess(
         acls=look.acls() if ACLS in asked else None,
         users=look.users() if USERS in asked else None,
         quotas=look.quotas() if QUOTAS in asked else None,
         configs=look.configs(),
+        unknown=target.acls.unknown_words() if ACLS in asked else frozenset(),
+        refusals=look.refusals(asked) if asked else {},
+        notes=tuple(look.notes),
+        problems=tuple(look.problems),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KnownAccess:
+    """The access on a source that is not asked now, such as one in an archive.
+
+    Attributes:
+        acls: All ACLs; `None` if they are not known.
+        users: The iterations of each SCRAM credential, likewise.
+        quotas: All client quotas, likewise.
+    """
+
+    acls: frozenset[Acl] | None = None
+    users: Mapping[Credential, int] | None = None
+    quotas: Mapping[Quota, float] | None = None
+
+
+def observe_beside(
+    known: KnownAccess, target: Admin, login: str | None, access: AccessConfig
+) -> ObservedAccess:
+    """Observe the target beside the access of a source that is known already.
+
+    Args:
+        known: The access on the source.
+        target: The target.
+        login: The login there, for messages.
+        access: What is asked for.
+
+    Raises:
+        UnreachableError: The target did not answer.
+    """
+    look = _Look(known, target, (None, login))
+    asked = asked_for(access)
+    return ObservedAccess(
+        acls=look.acls() if ACLS in asked else None,
+        users=look.users() if USERS in asked else None,
+        quotas=look.quotas() if QUOTAS in asked else None,
         unknown=target.acls.unknown_words() if ACLS in asked else frozenset(),
         refusals=look.refusals(asked) if asked else {},
         notes=tuple(look.notes),
@@ -94,11 +136,18 @@ def asked_for(access: AccessConfig) -> list[str]:
 
 
 class _Look:
-    """Asks both clusters for one subject after the other, and collects notes and problems."""
+    """Asks both sides for one subject after the other, and collects notes and problems."""
 
-    def __init__(self, source: Admin, target: Admin, config: LinkConfig) -> None:
-        self._admins = {Side.SOURCE: source, Side.TARGET: target}
-        self._logins = {Side.SOURCE: config.source.login, Side.TARGET: config.target.login}
+    def __init__(
+        self, source: Admin | KnownAccess, target: Admin, logins: tuple[str | None, str | None]
+    ) -> None:
+        self._known: KnownAccess | None = None
+        self._admins = {Side.TARGET: target}
+        if isinstance(source, KnownAccess):
+            self._known = source
+        else:
+            self._admins = {Side.SOURCE: source, Side.TARGET: target}
+        self._logins = dict(zip((Side.SOURCE, Side.TARGET), logins, strict=True))
         self.notes: list[Note] = []
         self.problems: list[Problem] = []
 
@@ -153,9 +202,19 @@ class _Look:
         self, subject: str, what: str, ask: Callable[[Admin, Side], T | None]
     ) -> Both[T] | None:
         """Ask both clusters, even if the first does not answer; `None` unless both tell it."""
-        found = {side: self._one(subject, what, side, ask) for side in Side}
-        source, target = found[Side.SOURCE], found[Side.TARGET]
+        found = {side: self._one(subject, what, side, ask) for side in self._admins}
+        target = found[Side.TARGET]
+        source = found.get(Side.SOURCE) if self._known is None else self._archived(subject)
         return None if source is None or target is None else Both(source, target)
+
+    def _archived(self, subject: str) -> Any:
+        """Return what is known of a subject without asking."""
+        fields = {ACLS: "acls", USERS: "users", QUOTAS: "quotas"}
+        found = getattr(self._known, fields[subject])
+        if found is None:
+            text = "the archive does not have them as of this version, so none are restored"
+            self.notes.append(Note(PATHS[subject], text))
+        return found
 
     def _one(
         self, subject: str, what: str, side: Side, ask: Callable[[Admin, Side], T | None]

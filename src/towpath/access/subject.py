@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from functools import partial
 from typing import assert_never
 
 from towpath.access.apply import apply_all, present
-from towpath.access.diff import diff
+from towpath.access.diff import AccessRules, diff
 from towpath.access.observe import ObservedAccess, observe
 from towpath.access.owned import ours_of
 from towpath.access.steps import (
@@ -25,7 +26,7 @@ from towpath.access.steps import (
     SetUser,
 )
 from towpath.config import LinkConfig
-from towpath.ledger.link import OpenLink
+from towpath.ledger.link import OpenLink, OpenTarget
 from towpath.model.acl import EVERY, Permission
 from towpath.model.errors import StepHeldBackError, StepOutdatedError, TowpathError
 from towpath.model.findings import Note, Problem
@@ -47,13 +48,21 @@ _FIRST = {CreateAcl: Permission.DENY, DeleteAcl: Permission.ALLOW}
 
 @dataclass(frozen=True, slots=True)
 class AccessClient:
-    """Observes the access on both clusters, and changes that on the target."""
+    """Observes access, and changes that on the target.
 
-    link: OpenLink
+    Attributes:
+        to: The target.
+        rules: What it should get.
+        look: Observes the access on both sides.
+    """
+
+    to: OpenTarget
+    rules: AccessRules
+    look: Callable[[], ObservedAccess]
 
     def observe(self) -> ObservedAccess:
         """See `SubjectClient`."""
-        return observe(self.link.source, self.link.target, self.link.config)
+        return self.look()
 
     def again(self, seen: ObservedAccess) -> ObservedAccess:
         """Return the same observation: steps reveal nothing new about access."""
@@ -61,7 +70,7 @@ class AccessClient:
 
     def diff(self, seen: ObservedAccess, around: SubjectContext) -> Difference[AccessStep]:
         """See `SubjectClient`."""
-        found = diff(seen, self.link.config, around.topics, ours_of(self.link.books))
+        found = diff(seen, self.rules, around.topics, ours_of(self.to.books))
         return Difference({}, found.steps, found.notes, found.problems)
 
     def foresee(
@@ -77,11 +86,11 @@ class AccessClient:
 
     def present(self, steps: Sequence[AccessStep]) -> Mapping[str, TopicId]:
         """See `SubjectClient`."""
-        return dict.fromkeys((name for _, name in present(steps, self.link.target)), NO_TOPIC_ID)
+        return dict.fromkeys((name for _, name in present(steps, self.to.target)), NO_TOPIC_ID)
 
     def apply(self, steps: Sequence[AccessStep]) -> Changed:
         """See `SubjectClient`."""
-        return apply_all(steps, self.link.target, self.link.config.access.users)
+        return apply_all(steps, self.to.target, self.rules.access.users)
 
     def settle(self, steps: Sequence[AccessStep]) -> Mapping[str, SettledStep]:
         """Return nothing: an ACL, a user or a quota does not tell who made it."""
@@ -90,7 +99,7 @@ class AccessClient:
 
     def owned(self, steps: Sequence[AccessStep]) -> frozenset[str]:
         """See `SubjectClient`."""
-        ours = ours_of(self.link.books)
+        ours = ours_of(self.to.books)
         return frozenset(
             step.about
             for step in steps
@@ -112,7 +121,8 @@ class Access:
 
     def client(self, link: OpenLink) -> AbstractContextManager[AccessClient]:
         """See `Subject`."""
-        return nullcontext(AccessClient(link))
+        look = partial(observe, link.source, link.target, link.config)
+        return nullcontext(AccessClient(link, link.config, look))
 
     def interval(self, config: LinkConfig) -> float:
         """See `Subject`."""

@@ -9,12 +9,14 @@ from contextlib import ExitStack
 from typing import Any
 
 from towpath.archive.capturing import GroupCaptures, TopicCaptures
+from towpath.archive.capturing_access import AccessCaptures
 from towpath.archive.commits import WORK, Commits
 from towpath.archive.compacting import ScheduledCompaction
 from towpath.archive.lease import HeldArchive
 from towpath.archive.look import SourceLook, SourceLooks
 from towpath.archive.positions import ArchivePositions
 from towpath.archive.progress import ArchivePhase, ArchiveProgress, ArchiveWishes, rows_of
+from towpath.archive.restored import RestoredHere
 from towpath.archive.scheduling import Scheduler
 from towpath.archive.standing import PartitionStanding
 from towpath.archive.standings import Standings
@@ -100,6 +102,8 @@ class _Run:
         self._stop, self._show = stop, show
         self.progress = ArchiveProgress()
         self._looks = SourceLooks(source, config.topics)
+        self._restored = RestoredHere(source, config.source, config.restored)
+        self._closing: list[Callable[[], None]] = [self._restored.close]
         self._positions = ArchivePositions(source, config.group)
         self._news = threading.Event()
         self._look: SourceLook | None = None
@@ -108,7 +112,6 @@ class _Run:
         self._goal: dict[PartitionId, SourceOffset] = {}
         self._changed: list[Capture] = []
         self._new: set[PartitionId] = set()
-        self._closing: list[Callable[[], None]] = []
 
     def close(self) -> None:
         """Cancel what goes on."""
@@ -141,9 +144,11 @@ class _Run:
         config = self._config
         self._topics = TopicCaptures(self._source, log.state, log.where)
         self._groups = GroupCaptures(self._source, config.groups, config.group, log.state)
+        self._access = AccessCaptures(self._source, log.state, wanted=config.access)
         self.progress.notes = self._notes()
-        if self._tried(self._look_now) is None:
+        if self._tried(self._look_now) is None or self._look is None:
             return False
+        self._restored.require_decided(self._look.topics)
         self._goal = {each.id: each.ends.stable_end for each in self._standings.present}
         return not self._stop.is_set()
 
@@ -183,7 +188,13 @@ class _Run:
         slots = following(spark, self._wishes.parallelism)
         all_due = self._wishes.until_caught_up
         self._scheduler = Scheduler(
-            self._config, self._standings, spark, self._news, self._say, all_due=all_due
+            self._config,
+            self._standings,
+            spark,
+            self._news,
+            self._say,
+            all_due=all_due,
+            left_out=self._restored.ids,
         )
         self._closing.append(self._scheduler.cycles.close)
         if not all_due:
@@ -234,12 +245,16 @@ class _Run:
         Raises:
             ClusterError: It could not be reached.
         """
-        look = self._look = self._looks.look()
+        look = self._looks.look()
+        self._restored.look()  # behind it, so that it names the writers of all that was seen
+        self._look = look
         self._next_look = time.monotonic() + self._config.run.discover
         self._new |= {each.id for each in self._standings.saw(look)}
         for gap in self._standings.lost_with_topics(look):
             self._standings[gap.partition_id].took([gap])
-        self._changed += [*self._topics.changed(look), *self._groups.changed(look)]
+        self._changed += self._topics.changed(look)
+        self._changed += self._groups.changed(look)
+        self._changed += self._access.changed(look)
 
     def _is_done(self) -> bool:
         """Whether a run that ends has archived all that was there, or as much as can be had."""
@@ -316,6 +331,13 @@ class _Run:
         hidden = {**self._standings.hidden, **self._topics.failed}
         progress.hidden = tuple(f"{name}: {error}" for name, error in sorted(hidden.items()))
         progress.beside = self._beside()
+        if self._look is not None:
+            untold = self._access.untold.items()
+            told = [
+                *self._restored.told(self._look.topics),
+                *(f"{what} are not archived: {why}" for what, why in untold),
+            ]
+            progress.notes += tuple(each for each in told if each not in progress.notes)
         done = self._compaction.counts
         self._meter.tell(reading(progress, self._standings, self._commits, self._scheduler, done))
         self._meter.turned()

@@ -13,7 +13,7 @@ from towpath.archive.standing import PartitionStanding
 from towpath.archive.standings import Standings, gap_segment
 from towpath.config import ArchiveConfig
 from towpath.model.errors import SparkLostError
-from towpath.model.nouns import SegmentFormat
+from towpath.model.nouns import ProducerId, SegmentFormat, TopicId
 from towpath.segments.egress.plan import CyclePlan, CycleTerms, PlannedRange, plan_cycle
 from towpath.segments.egress.work import EgressSlice
 
@@ -34,6 +34,7 @@ class Scheduler:
         news: Set whenever a cycle has ended.
         all_due: Whether everything is due, whatever its age.
         say: Logs an event.
+        left_out: Returns the producer ids whose records are left out of a topic.
 
     Attributes:
         cycles: The cycles that go on.
@@ -51,7 +52,9 @@ class Scheduler:
         say: Say,
         *,
         all_due: bool,
+        left_out: Callable[[TopicId], frozenset[ProducerId]] = lambda _: frozenset(),
     ) -> None:
+        self._left_out = left_out
         self._config, self._standings, self._say, self._all_due = config, standings, say, all_due
         self.cycles = Cycles(spark, news)
         self.ended = 0
@@ -132,6 +135,11 @@ class Scheduler:
             ranges=ranges,
             limits={each.topic: config.segments.of(each.topic) for each in ranges},
             memory=config.run.memory,
+            left_out={
+                each: ids
+                for each in {of.id.topic_id for of in ranges}
+                if (ids := self._left_out(each))
+            },
         )
 
     def _take(self, cycle: Cycle) -> None:

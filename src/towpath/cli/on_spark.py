@@ -81,13 +81,19 @@ class OnSpark:
             packages=self.packages,
         )
 
-    def tell(self, data: Mapping[str, Any]) -> None:
+    def tell(
+        self, data: Mapping[str, Any], page: Callable[[Mapping[str, Any]], str] | None = None
+    ) -> None:
         """Write the report, if the user asked for one.
+
+        Args:
+            data: The report.
+            page: Makes a page of it for a file whose name ends with `.html`.
 
         Raises:
             ConfigError: It could not be written.
         """
-        write_report(self.report, data)
+        write_report(self.report, data, page)
 
 
 @dataclass(frozen=True, kw_only=True)

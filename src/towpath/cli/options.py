@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -143,8 +143,17 @@ def rate_of(text: str, path: str, also: str = "") -> ByteRate:
         raise _refusal(path, foreign(error) + also) from None
 
 
-def write_report(report: Path | None, data: Mapping[str, Any]) -> None:
+def write_report(
+    report: Path | None,
+    data: Mapping[str, Any],
+    page: Callable[[Mapping[str, Any]], str] | None = None,
+) -> None:
     """Write the report, if the user asked for one.
+
+    Args:
+        report: The file.
+        data: What it says.
+        page: Makes a page of it for a file whose name ends with `.html`.
 
     Raises:
         ConfigError: It could not be written.
@@ -152,7 +161,10 @@ def write_report(report: Path | None, data: Mapping[str, Any]) -> None:
     if report is None:
         return
     try:
-        report.write_text(json.dumps(data, indent=2) + "\n")
+        if page is not None and report.suffix == ".html":
+            report.write_text(page(data))
+        else:
+            report.write_text(json.dumps(data, indent=2) + "\n")
     except OSError as error:
         raise _refusal("--report", f"{report} cannot be written: {error.strerror}") from error
 

@@ -55,6 +55,14 @@ ToOption = Annotated[
         help="End each partition before this, in place of `restore.range.to`.",
     ),
 ]
+SourceOption = Annotated[
+    str | None,
+    typer.Option("--source", metavar="NAME", help="Only this one of the file's `restore.sources`."),
+]
+FollowOption = Annotated[
+    bool,
+    typer.Option("--follow", help="Go on with what is archived meanwhile, until stopped."),
+]
 
 
 @restore.command()
@@ -65,21 +73,31 @@ def plan(
     version: VersionOption = None,
     first: FromOption = None,
     end: ToOption = None,
+    source: SourceOption = None,
     output: FormOption = Form.TEXT,
 ) -> int:
     """Show what would be restored, and everything that would stop it."""
     del output  # `show` reads it from the arguments
-    task = _task(file, at, version, first, end)
+    tasks = _tasks(file, at, version, first, end, source)
     from towpath.cli.show.restore import as_markdown, plan_picture  # noqa: PLC0415
     from towpath.ledger.link import open_target  # noqa: PLC0415
     from towpath.restore.plan import plan_restore  # noqa: PLC0415
     from towpath.restore.scope import open_archive  # noqa: PLC0415
     from towpath.store import Store  # noqa: PLC0415
 
-    with Store(task.store) as store, open_target(task.name, task.target) as to:
-        made = plan_restore(task, to, open_archive(store, task.region, task.as_of))
-    show(plan_picture(made), made.as_data(), as_markdown(made))
-    return made.plan.exit_code
+    plans = []
+    for task in tasks:
+        with Store(task.store) as store, open_target(task.name, task.target) as to:
+            plans.append(plan_restore(task, to, open_archive(store, task.region, task.as_of)))
+    from rich.console import Group  # noqa: PLC0415
+
+    data = [each.as_data() for each in plans]
+    show(
+        Group(*map(plan_picture, plans)),
+        data[0] if len(data) == 1 else {"sources": data},
+        "\n".join(map(as_markdown, plans)),
+    )
+    return max(each.plan.exit_code for each in plans)
 
 
 @restore.command()
@@ -91,24 +109,37 @@ def run(
     version: VersionOption = None,
     first: FromOption = None,
     end: ToOption = None,
+    follow: FollowOption = False,
+    source: SourceOption = None,
     on: LoggedOnSpark,
     output: OutputOption = Output.TEXT,
 ) -> int:
-    """Restore until all is there; started again, it goes on where it stood."""
+    """Restore until all is there; started again, it goes on where it stood.
+
+    With --follow, go on with what is archived meanwhile. A report whose name ends with .html is a
+    page for people.
+    """
     del output  # `show` reads it from the arguments
-    task = _task(file, at, version, first, end)
+    tasks = _tasks(file, at, version, first, end, source, follow=follow)
+    name = tasks[0].name if len(tasks) == 1 else tasks[0].name.removesuffix(f".{tasks[0].source}")
     with stopping() as stop:
-        spark = on.start(task.name, RESTORING, credentials=task.holds_credentials)
+        spark = on.start(
+            name,
+            RESTORING,
+            credentials=any(each.holds_credentials for each in tasks),
+            rounds=len(tasks),  # else more sources than cores would wait for each other
+        )
         # These imports take a second, during which Spark's JVM starts.
         from towpath.cli.show import restore as shown  # noqa: PLC0415
-        from towpath.restore.run import run as bring_back  # noqa: PLC0415
+        from towpath.cli.show.drill import drill_page  # noqa: PLC0415
+        from towpath.restore.regions import run_all  # noqa: PLC0415
 
-        with shown.RestoreDisplay(task.name, on.logs, stop) as display:
-            progress = bring_back(task, spark, stop, display.show, on.parallelism)
+        with shown.RestoreDisplay(name, on.logs, stop) as display:
+            progress = run_all(tasks, spark, stop, display.show, on.parallelism)
         was_stopped = stop.is_set()
-    data = shown.report(progress, task.name, stop=was_stopped)
+    data = shown.report(progress, name, tasks[0].target.bootstrap, stop=was_stopped)
     show(shown.result_picture(progress, stop=was_stopped), data)
-    on.tell(data)
+    on.tell(data, drill_page)
     return 0 if progress.complete else LEFT_OUT
 
 
@@ -120,30 +151,64 @@ def status(
     version: VersionOption = None,
     first: FromOption = None,
     end: ToOption = None,
+    follow: FollowOption = False,
+    source: SourceOption = None,
     output: OutputOption = Output.TEXT,
 ) -> int:
     """Show how far a restore is, from the target's ledger."""
     del output  # `show` reads it from the arguments
-    task = _task(file, at, version, first, end)
+    tasks = _tasks(file, at, version, first, end, source, follow=follow)
+    from rich.console import Group  # noqa: PLC0415
+
     from towpath.cli.show.restore import status_picture  # noqa: PLC0415
     from towpath.restore.status import look  # noqa: PLC0415
 
-    seen = look(task)
-    show(status_picture(seen), seen.as_data())
-    return 0 if seen.complete else LEFT_OUT
+    seen = [look(each) for each in tasks]
+    data = [each.as_data() for each in seen]
+    show(Group(*map(status_picture, seen)), data[0] if len(data) == 1 else {"sources": data})
+    return 0 if all(each.complete for each in seen) else LEFT_OUT
 
 
-def _task(
-    file: ArchiveFile, at: str | None, version: int | None, first: str | None, end: str | None
-) -> RestoreTask:
+def _tasks(
+    file: ArchiveFile,
+    at: str | None,
+    version: int | None,
+    first: str | None,
+    end: str | None,
+    source: str | None,
+    *,
+    follow: bool = False,
+) -> tuple[RestoreTask, ...]:
+    """Return what a command restores: all sources of the file, or one of them.
+
+    Raises:
+        ConfigError: The options or the file ask for something impossible.
+    """
     if at is not None and version is not None:
-        raise ConfigError((ConfigProblem("--version", "is not used with --at; name one of them"),))
+        raise _misused("--version", "is not used with --at; name one of them")
+    if follow and (at is not None or version is not None):
+        raise _misused("--follow", "is not used with --at or --version: what follows has no end")
     try:
         time = None if at is None else parse_time(at)
     except ValueError as error:
-        raise ConfigError((ConfigProblem("--at", foreign(error)),)) from None
+        raise _misused("--at", foreign(error)) from None
     config = load_archive(file)
-    return RestoreTask.of(config, AsOf(version, time), _range(config.restore.range, first, end))
+    part = _range(config.restore.range, first, end)
+    if follow and not (part.is_whole and not config.restore.partitions):
+        raise _misused("--follow", "is not used with a range, or with `restore.partitions`")
+    tasks = RestoreTask.each(config, AsOf(version, time), part, follow=follow)
+    if source is not None:
+        known = ", ".join(each.source for each in tasks if each.source) or "none"
+        tasks = tuple(each for each in tasks if each.source == source)
+        if not tasks:
+            raise _misused("--source", f"is none of the file's `restore.sources` ({known})")
+    if version is not None and len(tasks) > 1:
+        raise _misused("--version", "counts in each region by itself; name one with --source")
+    return tasks
+
+
+def _misused(option: str, text: str) -> ConfigError:
+    return ConfigError((ConfigProblem(option, text),))
 
 
 def _range(known: RestoredRange, first: str | None, end: str | None) -> RestoredRange:

@@ -6,7 +6,7 @@ neither the file nor the environment.
 """
 
 from towpath.config.access import AccessConfig, AclMode
-from towpath.config.archive import ArchiveConfig
+from towpath.config.archive import ArchiveConfig, RestoredRecords
 from towpath.config.clusters import (
     ClusterConfig,
     GssapiSasl,
@@ -52,6 +52,7 @@ from towpath.config.restore import (
     RestoredGroups,
     RestoredRetention,
     RestoredTopics,
+    RestoreSource,
 )
 from towpath.config.schemas import (
     DeletedVersions,
@@ -105,10 +106,12 @@ __all__ = [
     "RegistryKind",
     "Replicas",
     "RestoreConfig",
+    "RestoreSource",
     "RestoredFilter",
     "RestoredGroups",
     "RestoredPartitions",
     "RestoredRange",
+    "RestoredRecords",
     "RestoredRetention",
     "RestoredTopics",
     "SchemaIds",

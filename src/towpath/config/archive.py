@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from enum import StrEnum
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Field, StrictBool
 
 from towpath.config.clusters import ClusterConfig
 from towpath.config.compaction import CompactionConfig
@@ -42,6 +43,13 @@ class ArchivedGroups(Section):
     def takes(self, group: str) -> bool:
         """Return whether the positions of a group are archived."""
         return fits(group, self.include) and not fits(group, self.exclude)
+
+
+class RestoredRecords(StrEnum):
+    """What becomes of records of the source that a restore wrote there."""
+
+    LEAVE_OUT = "leave_out"
+    KEEP = "keep"
 
 
 class ArchiveRunConfig(Section):
@@ -99,6 +107,17 @@ class ArchiveConfig(Section):
         ArchivedGroups(),
         description="Consumer groups whose positions are archived, so that they can be brought back"
         " with the records.",
+    )
+    access: StrictBool = Field(
+        True,
+        description="Whether ACLs, quotas, and the mechanisms of SCRAM users are archived, as far"
+        " as the login may read them. Passwords never are: no cluster tells them.",
+    )
+    restored: RestoredRecords | None = Field(
+        None,
+        description="What becomes of records that a restore wrote to the source: `leave_out`, as"
+        " regions need that restore each other's archives, or `keep`. It must be given only where"
+        " there are such records.",
     )
     compaction: tuple[CompactionConfig, ...] = Field(
         (),

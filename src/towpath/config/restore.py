@@ -14,13 +14,16 @@ from pydantic import (
     model_validator,
 )
 
+from towpath.config.access import AccessConfig
 from towpath.config.changes import Codec
 from towpath.config.link import MOST_FILL, OffsetsPolicy
 from towpath.config.naming import Expression, Renaming, fits
+from towpath.config.notify import NotifyConfig
 from towpath.config.portions import RestoredFilter, RestoredPartitions, RestoredRange
 from towpath.config.problems import not_empty, placed_error
 from towpath.config.region import region_name
 from towpath.config.shape import Section
+from towpath.config.store import StoreConfig
 from towpath.config.topics import (
     ConfigRules,
     Count,
@@ -33,6 +36,9 @@ from towpath.config.units import Duration, Size, between
 
 _MOST_LOOKS = 50
 """Upper bound on the looks for a late part, so that the first pause is not rounded to nothing."""
+
+
+_NAME = r"^[A-Za-z0-9._-]{1,80}$"
 
 
 class LostParts(StrEnum):
@@ -131,10 +137,56 @@ class LateConfig(Section):
     )
 
 
+class RestoreSource(Section):
+    """One of several regions whose archives are restored, each by itself."""
+
+    region: Annotated[str, AfterValidator(region_name)] = Field(
+        description="The region whose archive is restored; the own one is allowed."
+    )
+    name: Annotated[str, Field(pattern=_NAME)] | None = Field(
+        None,
+        description="What its name in the target's ledger ends with; by default the region. Two"
+        " sources of one region need two names.",
+    )
+    store: StoreConfig | None = Field(
+        None, description="Where its archive is, by default in the `store` of this file."
+    )
+    topics: RestoredTopics | None = Field(
+        None,
+        description="Which of its topics come back, and under which names; by default as"
+        " `restore.topics` says.",
+    )
+    late: LateConfig | None = Field(
+        None, description="How long a missing object is waited for; by default `restore.late`."
+    )
+    lost: LostParts | None = Field(
+        None, description="What happens where an object is lost; by default `restore.lost`."
+    )
+    first_delay: Annotated[Duration, between("0s", "30d")] = Field(
+        Duration.parse("0s"),
+        description="How old the first segment of a partition must be before the restore of the"
+        " partition begins. The commit log says what there is before it, so none is needed.",
+    )
+
+
+class FollowConfig(Section):
+    """How `towpath restore run --follow` goes on with what is archived meanwhile."""
+
+    look: Annotated[Duration, between("100ms", "1h")] = Field(
+        Duration.parse("5s"),
+        description="How often to ask the store for the next version of an archive.",
+    )
+    silence: Annotated[Duration, between("1s", "30d")] = Field(
+        Duration.parse("5m"),
+        description="Time without a new version after which an archive counts as silent: nobody"
+        " archives there, or nobody copies it here. Longer than its `run.heartbeat`.",
+    )
+
+
 class RestoreConfig(Section):
     """How archived topics come back to the target."""
 
-    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]{1,80}$")] | None = Field(
+    name: Annotated[str, Field(pattern=_NAME)] | None = Field(
         None,
         description="Name of the restore in the target's ledger, by which it goes on where it"
         " stood; by default `restore.` and the name of the archive. Two restores at a time need two"
@@ -144,6 +196,19 @@ class RestoreConfig(Section):
         None,
         description="The region whose archive is restored; by default that of this file. All"
         " regions of a store can be restored.",
+    )
+    sources: tuple[RestoreSource, ...] = Field(
+        (),
+        description="Several regions whose archives are restored to the same target, each by"
+        " itself; by default only `restore.region`.",
+    )
+    follow: FollowConfig = Field(
+        FollowConfig(), description="How a restore follows archives that grow."
+    )
+    notify: NotifyConfig | None = Field(
+        None,
+        description="A queue that tells of new objects, so that a restore which follows looks at"
+        " once.",
     )
     topics: RestoredTopics = Field(
         RestoredTopics(), description="Which topics come back, and under which names."
@@ -165,6 +230,10 @@ class RestoreConfig(Section):
     partitions: tuple[RestoredPartitions, ...] = Field(
         (),
         description="Topics that get another number of partitions than they had.",
+    )
+    access: AccessConfig = Field(
+        AccessConfig(),
+        description="Which archived ACLs, users and quotas come back once all topics are restored.",
     )
     offsets: OffsetsPolicy = Field(
         OffsetsPolicy.AUTO,
@@ -206,4 +275,14 @@ class RestoreConfig(Section):
         if self.filter and self.offsets is OffsetsPolicy.IDENTICAL:
             text = "cannot be `identical` where `filter` leaves records out; use `auto`"
             raise placed_error(text, "offsets")
+        return self
+
+    @model_validator(mode="after")
+    def _sources_apart(self) -> Self:
+        names = [each.name or each.region for each in self.sources]
+        for name in names:
+            if names.count(name) > 1:
+                raise placed_error(f"has two sources {name}; give them a `name` each", "sources")
+        if self.region is not None and self.sources:
+            raise placed_error("is not used with `restore.sources`; name it there", "region")
         return self

@@ -91,7 +91,12 @@ def _file_url(text: str, host: str, path: str, info: ValidationInfo) -> str:
     return (folder / unquote(path)).absolute().as_uri()
 
 
-def _endpoint(text: str) -> str:
+def endpoint_url(text: str) -> str:
+    """Return the URL of a service, checked.
+
+    Raises:
+        ValueError: It is none.
+    """
     try:
         parts = urlsplit(text)
         is_whole = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
@@ -108,7 +113,7 @@ def _listed(value: object) -> object:
     return [value] if isinstance(value, str) else value
 
 
-def _tls(value: object) -> object:
+def tls_or_true(value: object) -> object:
     """Read `tls: true` as the defaults, which are those without the key, too."""
     if value is True:
         return {}
@@ -134,7 +139,7 @@ class StoreConfig(Section):
     region: str | None = Field(
         None, min_length=1, description="S3: the region. Default: that of the environment."
     )
-    endpoint: Annotated[str, AfterValidator(_endpoint)] | None = Field(
+    endpoint: Annotated[str, AfterValidator(endpoint_url)] | None = Field(
         None, description="URL of a store that is not the provider's own, such as MinIO or Ceph."
     )
     path_style: StrictBool | None = Field(
@@ -150,8 +155,8 @@ class StoreConfig(Section):
     profile: str | None = Field(
         None, min_length=1, description="S3: profile in the files of AWS's tools."
     )
-    tls: Annotated[Tls | None, BeforeValidator(_tls, json_schema_input_type=bool | Tls)] = Field(
-        None, description="Certificates for https. Default: the authorities of the system."
+    tls: Annotated[Tls | None, BeforeValidator(tls_or_true, json_schema_input_type=bool | Tls)] = (
+        Field(None, description="Certificates for https. Default: the authorities of the system.")
     )
     timeout: Annotated[Duration, between("1s", "1h")] = Field(
         Duration.parse("2m"),

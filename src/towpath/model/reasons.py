@@ -65,6 +65,8 @@ class ReasonCode(StrEnum):
     ARCHIVE_MISSING = "ARCHIVE_MISSING"
     ARCHIVE_DAMAGED = "ARCHIVE_DAMAGED"
     ARCHIVE_UNCOVERED = "ARCHIVE_UNCOVERED"
+    ARCHIVE_SILENT = "ARCHIVE_SILENT"
+    ARCHIVE_OVERTAKEN = "ARCHIVE_OVERTAKEN"
 
     # Why the position of a group is not written
     GROUP_HAS_MEMBERS = "GROUP_HAS_MEMBERS"
@@ -336,6 +338,15 @@ SENTENCES: Mapping[ReasonCode, Callable[..., str]] = MappingProxyType(
         ),
         ReasonCode.ARCHIVE_UNCOVERED: lambda: (
             "the archive no longer has them, by its commit log: was it pruned?"
+        ),
+        ReasonCode.ARCHIVE_SILENT: lambda region, since: (
+            f"nothing was added to the archive of region {region} since {since}, not even a sign"
+            " of life: nobody archives there, or nobody copies it here; ask `towpath archive"
+            " status` there"
+        ),
+        ReasonCode.ARCHIVE_OVERTAKEN: lambda version: (
+            f"entry {version} of the commit log is missing, and later ones are there: it is still"
+            " on its way, or was deleted; copy it again from the region that archives"
         ),
         ReasonCode.GROUP_HAS_MEMBERS: lambda group, state: (
             f"group {group} has members on the target"

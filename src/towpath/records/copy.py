@@ -174,6 +174,7 @@ class Copier:
             self._arrivals.dealt,
             self._handover,
             lambda share: self.landing.pace.follow(share.rates),
+            self.landing.feed.news,
         )
         landing = self.landing
         self._reports = PaceReports(work, target, self._reactor, landing.jobs, landing.pace)

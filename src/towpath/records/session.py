@@ -55,7 +55,7 @@ class LinkSession:
         self._ledger = Ledger(target, self._client)
         self._lock = threading.Lock()
         self._started, self._ended_round, self._over = now_ms(), 0, False
-        self._left_round = 0
+        self._left_round = self._news = 0
         self._stopped = threading.Event()
         self._heard: Counter[str] = Counter()
         self.taken_over: LinkBusyError | None = None
@@ -108,6 +108,11 @@ class LinkSession:
         """Let the slices of the next round take over what those of this one have not released."""
         self._left_round = number
         self.ready.clear()
+        self._tell()
+
+    def tell_news(self) -> None:
+        """Tell all slices that their source has more than they know."""
+        self._news += 1
         self._tell()
 
     def deal(self, entries: Iterable[Dealt | Share]) -> None:
@@ -220,6 +225,7 @@ class LinkSession:
                 over=self._over,
                 rested=self._over and self.settled.now,
                 left_round=self._left_round,
+                news=self._news,
                 work=self._work,
             )
             self._ledger.append([entry], SESSIONS)

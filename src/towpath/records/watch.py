@@ -70,6 +70,7 @@ class SessionWatch(threading.Thread):
         on_dealt: Gets the partitions that are added to the slice.
         before: Hears of the slices of the round before.
         on_share: Gets each share of the limits that is given to the slice.
+        on_news: Called when the driver says that the source has more; in the reactor's thread.
     """
 
     def __init__(
@@ -82,11 +83,13 @@ class SessionWatch(threading.Thread):
         on_dealt: Callable[[Dealt], None],
         before: Before,
         on_share: Callable[[Share], None] = lambda _: None,
+        on_news: Callable[[], None] = lambda: None,
     ) -> None:
         super().__init__(name="towpath-watch", daemon=True)
         self._ledger, self._work, self._permit = ledger, work, permit
         self._on_end, self._reactor, self._on_dealt = on_end, reactor, on_dealt
-        self._round_before, self._on_share = before, on_share
+        self._round_before, self._on_share, self._on_news = before, on_share, on_news
+        self._news = 0
         self._ours: Session | None = None
         """The last session entry of our run."""
         self._others: Counter[str] = Counter()
@@ -207,18 +210,21 @@ class SessionWatch(threading.Thread):
                 self._reactor.soon(partial(self._on_share, entry))
             elif isinstance(entry, Released) and self._is_of_before(entry):
                 self._reactor.soon(partial(self._round_before.released, entry))
-            elif isinstance(entry, Session) and self._tells_of_left(entry):
-                self._reactor.soon(self._round_before.left)
+            elif isinstance(entry, Session) and self._is_ours(entry):
+                self._hear(entry)
+
+    def _hear(self, entry: Session) -> None:
+        if entry.left_round >= self._work.follows > 0:
+            self._reactor.soon(self._round_before.left)
+        if entry.news != self._news:
+            self._news = entry.news
+            self._reactor.soon(self._on_news)
 
     def _is_of_before(self, entry: Released) -> bool:
         """Whether an entry is of a slice of the round before."""
         work = self._work
         before = work.link, work.run_id, work.follows
         return (entry.link, entry.run_id, entry.round) == before
-
-    def _tells_of_left(self, entry: Session) -> bool:
-        """Whether an entry tells that no slice of the round before runs any more."""
-        return self._is_ours(entry) and entry.left_round >= self._work.follows > 0
 
     def finish(self) -> None:
         """Stop reading. Close the ledger's client to end a wait at once."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable
 
+from towpath.access.steps import AccessStep
+from towpath.access.subject import ACCESS, AccessClient
 from towpath.model.nouns import TopicName
 from towpath.plan.applier import Applied, Applier
 from towpath.plan.journal import JournalWriter
@@ -14,7 +16,7 @@ from towpath.restore.topics import RestoreSnapshot, TopicRestorer
 from towpath.topics.steps import TopicStep
 from towpath.topics.subject import TOPICS
 
-SUBJECTS = Subjects((TOPICS,))
+SUBJECTS = Subjects((TOPICS, ACCESS))
 
 
 def clients_of(restorer: TopicRestorer) -> SubjectClients:
@@ -70,3 +72,28 @@ def release(
     found = restorer.diff(seen, SubjectContext(caught_up=lambda: reached))
     wanted = [step for step in found.steps if step.source in reached]
     return apply(restorer, restorer.check(wanted), hold), seen
+
+
+def give_access(
+    client: AccessClient,
+    steps: Iterable[AccessStep],
+    hold: Callable[[], None] = lambda: None,
+    stop: threading.Event | None = None,
+) -> Applied:
+    """Bring access back, and journal it.
+
+    Args:
+        client: Brings it back.
+        steps: The steps.
+        hold: Raises if this process may no longer change the target.
+        stop: Set to end early, after the current batch of steps.
+
+    Raises:
+        ClusterError: The journal cannot be written.
+        LinkHeldError: Another process changes the target now.
+    """
+    clients = SubjectClients(SUBJECTS, {ACCESS: client})
+    applier = Applier(
+        clients, JournalWriter(client.to, clients), stop=stop or threading.Event(), hold=hold
+    )
+    return applier.apply(tuple(steps))

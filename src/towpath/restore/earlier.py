@@ -15,13 +15,16 @@ _ADVICE = (
 )
 
 
-def contradicted(topic: RestoreTopic, target: TopicId, books: LinkBooks) -> Iterator[Problem]:
+def contradicted(
+    topic: RestoreTopic, target: TopicId, books: LinkBooks, *, follow: bool = False
+) -> Iterator[Problem]:
     """Yield why a topic that was restored in part cannot go on as the file says now.
 
     Args:
         topic: The topic.
         target: Its id on the target.
         books: What the ledger knows of the restore.
+        follow: Whether a topic of the same name comes behind one that was deleted.
     """
     for tp, part in topic.by_partition.items():
         known = books.of(tp)
@@ -29,6 +32,8 @@ def contradicted(topic: RestoreTopic, target: TopicId, books: LinkBooks) -> Iter
         if opened is None or opened.target_topic_id != target:
             continue
         if opened.source_topic_id != part.id.topic_id:
+            if follow:
+                continue
             text = (
                 f"topic {topic.target} has records that an earlier run of this restore placed"
                 " otherwise, or took from another topic of this name"

@@ -114,6 +114,8 @@ class RestoreScope:
         at: When that version was written, in ms.
         topics: The topics, by their archived names.
         groups: Groups that had offsets in these topics, by their archived names.
+        awaiting: Those behind which another topic of the same name waits, which a restore that
+            follows the archive begins once they are restored.
         notes: What a person should know about the archive.
         problems: What keeps topics from being restored.
     """
@@ -123,5 +125,6 @@ class RestoreScope:
     at: int
     topics: Mapping[TopicName, RestoreTopic] = field(default_factory=dict)
     groups: Mapping[str, GroupCapture] = field(default_factory=dict)
+    awaiting: frozenset[TopicName] = frozenset()
     notes: tuple[Note, ...] = ()
     problems: tuple[Problem, ...] = ()

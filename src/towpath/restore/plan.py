@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
+from towpath.access.steps import AccessStep
+from towpath.access.subject import AccessClient
 from towpath.ledger.entries import UNCHANGED_LEVEL, LinkIdentity
 from towpath.ledger.link import OpenTarget
 from towpath.model.clock import readable
 from towpath.model.errors import ClusterError, LedgerError
 from towpath.model.findings import Cause, Note, Problem
-from towpath.model.nouns import ClusterId, Side
+from towpath.model.nouns import Side
 from towpath.plan.build import facts_of, ledger, whole
 from towpath.plan.model import Plan
 from towpath.plan.old_target import old_target
 from towpath.plan.subject import CheckedSteps, Difference, SubjectContext
+from towpath.restore.access import access_client
 from towpath.restore.applying import SUBJECTS
+from towpath.restore.following import TopicGenerations
 from towpath.restore.limits import of_quotas
 from towpath.restore.logs import look_at_logs
 from towpath.restore.model import RestoreScope
@@ -25,6 +30,7 @@ from towpath.restore.progress import restored, rows_of
 from towpath.restore.scope import scope_of
 from towpath.restore.task import RestoreTask
 from towpath.restore.topics import RestoreSnapshot, TopicRestorer
+from towpath.segments.ingress.work import archived
 from towpath.segments.log import Archive
 from towpath.topics.markers import markers
 from towpath.topics.steps import CreateTopic, TopicStep
@@ -39,7 +45,9 @@ class RestorePlan:
         task: The restore.
         scope: What it brings back.
         restorer: Makes its topics.
-        checked: The steps as the target would accept them.
+        checked: The steps on topics as the target would accept them.
+        access: Brings access back, `None` if the file asks for none.
+        access_steps: What it would do, once all topics are restored.
         fill: How many offsets that compaction left empty may be filled per partition.
     """
 
@@ -48,6 +56,8 @@ class RestorePlan:
     scope: RestoreScope
     restorer: TopicRestorer
     checked: CheckedSteps[TopicStep]
+    access: AccessClient | None = None
+    access_steps: tuple[AccessStep, ...] = ()
     fill: int = 0
 
     @property
@@ -90,7 +100,12 @@ def plan_restore(task: RestoreTask, to: OpenTarget, archive: Archive) -> Restore
         CommitLogError: The commit log of the archive is of no use.
         StoreError: The store could not be read.
     """
-    scope = scope_of(archive, task.rules)
+    if task.follow:
+        with suppress(ClusterError):  # the plan tells
+            if to.ledger.usable():
+                to.read()
+    choose = TopicGenerations(to.books).choose if task.follow else None
+    scope = scope_of(archive, task.rules, choose)
     made = _Planning(task, to, archive, scope)
     try:
         return made.whole()
@@ -128,7 +143,7 @@ class _Planning:
             self._look()
         except LedgerError as error:
             return self.refused(Problem("restore", str(error), Cause.CLUSTER))
-        restorer = TopicRestorer(to, self._scope, task.rules)
+        restorer = TopicRestorer(to, self._scope, task.rules, follow=task.follow)
         seen = restorer.observe()
         rows = rows_of(self._scope, to.books, look_at_logs(target, self._scope))
         done = restored(rows)
@@ -137,7 +152,27 @@ class _Planning:
         fill, said = markers(task.rules.offsets, task.rules.fill, target)
         lost = (Problem(str(row.tp), row.error, Cause.TOPIC) for row in rows if row.is_lost)
         further = [*notes, *said, *lost, *self._foreseen(seen, found, fill)]
-        return self._made(_with(self._plan, found, checked, further), checked, fill)
+        plan = _with(self._plan, found, checked, further)
+        return self._with_access(self._made(plan, checked, fill))
+
+    def _with_access(self, made: RestorePlan) -> RestorePlan:
+        """Add what access comes back; not where the restore goes on, as it has no end."""
+        task, plan = self._task, made.plan
+        client = None if task.follow else access_client(self._to, self._archive, task.rules)
+        if client is None:
+            return made
+        found = client.diff(client.observe(), SubjectContext(topics=plan.topics))
+        return replace(
+            made,
+            access=client,
+            access_steps=found.steps,
+            plan=replace(
+                plan,
+                steps=(*plan.steps, *found.steps),
+                notes=(*plan.notes, *found.notes),
+                problems=(*plan.problems, *found.problems),
+            ),
+        )
 
     def _look(self) -> None:
         to = self._to
@@ -159,25 +194,22 @@ class _Planning:
             if isinstance(step, CreateTopic)
         }
         yield from of_room(self._to.target, scope, replicas)
-        yield from of_objects(rules, self._archive, scope)
+        if not self._task.follow:  # else objects may be on their way
+            yield from of_objects(rules, self._archive, scope)
         yield from of_quotas(self._to, scope)
         yield from of_groups(rules, scope, self._to.target)
 
     def _made(self, plan: Plan, checked: CheckedSteps[TopicStep], fill: int) -> RestorePlan:
-        restorer = TopicRestorer(self._to, self._scope, self._task.rules)
+        task = self._task
+        restorer = TopicRestorer(self._to, self._scope, task.rules, follow=task.follow)
         return RestorePlan(
             plan=plan,
-            task=self._task,
+            task=task,
             scope=self._scope,
             restorer=restorer,
             checked=checked,
             fill=fill,
         )
-
-
-def archived(region: str) -> ClusterId:
-    """Return what stands in the ledger for the cluster that a restore reads from."""
-    return ClusterId(f"archive:{region}")
 
 
 def identify(task: RestoreTask, to: OpenTarget) -> None:

@@ -15,8 +15,10 @@ from towpath.model.errors import TargetLostError
 from towpath.model.nouns import SourceOffset, TopicName, TopicPartition
 from towpath.model.reasons import ReasonCode
 from towpath.restore.groups import GivenPositions
+from towpath.restore.heard import Heard, HeardState
 from towpath.restore.logs import TargetLogs
 from towpath.restore.model import RestorePart, RestoreScope
+from towpath.restore.waking import Notified
 
 _RECENT = 30.0
 """Seconds of which the rate is told."""
@@ -50,6 +52,7 @@ class RestoreRow:
         gaps: Archived offsets that were lost.
         codes: Codes of errors and reasons, which the runbook explains.
         is_lost: The target has less of it than it acknowledged.
+        source: The name of its region among several that are restored; "" for a single one.
     """
 
     tp: TopicPartition
@@ -64,6 +67,12 @@ class RestoreRow:
     gaps: tuple[Gap, ...] = ()
     codes: tuple[str, ...] = ()
     is_lost: bool = False
+    source: str = ""
+
+    @property
+    def named(self) -> str:
+        """The archived partition, with its source if there are several."""
+        return f"{self.source}/{self.tp}" if self.source else str(self.tp)
 
     @property
     def done(self) -> bool:
@@ -89,6 +98,7 @@ class RestoreRow:
     def as_data(self) -> dict[str, Any]:
         """Return it as data for JSON."""
         return {
+            "source": self.source,
             "topic": self.tp.topic,
             "partition": self.tp.partition,
             "target": self.target,
@@ -98,6 +108,7 @@ class RestoreRow:
             "restored_to": self.at,
             "records": self.records,
             "archived_records": self.part.records,
+            "archived_bytes": self.part.bytes,
             "mode": self.mode,
             "reason": self.reason,
             "error": self.error,
@@ -200,6 +211,10 @@ class RestoreProgress:
         notes: What a person should know.
         takeover: The dead process whose lease was taken over; empty if there was none.
         groups: What became of groups of consumers.
+        following: Whether the restore goes on with what is archived meanwhile.
+        heard: What is heard of the archives that it follows.
+        archives: The archives that are restored, as data.
+        notified: What came from the queue that tells of new objects, `None` if there is none.
     """
 
     began: float = field(default_factory=time.monotonic)
@@ -210,6 +225,10 @@ class RestoreProgress:
     notes: tuple[str, ...] = ()
     takeover: str = ""
     groups: GivenPositions = field(default_factory=GivenPositions)
+    following: bool = False
+    heard: tuple[Heard, ...] = ()
+    archives: tuple[dict[str, Any], ...] = ()
+    notified: Notified | None = None
     _seen: list[tuple[float, float]] = field(default_factory=list)
 
     def take(self, rows: Sequence[RestoreRow]) -> None:
@@ -244,9 +263,14 @@ class RestoreProgress:
 
     @property
     def complete(self) -> bool:
-        """Whether everything is restored, and nothing was left out or lost."""
+        """Whether everything is restored, and nothing was left out or lost.
+
+        A restore that follows is never at its end; it is complete where nothing holds it up.
+        """
         lost = any(row.gaps for row in self.rows)
         every = all(row.done for row in self.rows)
+        if self.following:
+            every = all(each.state is HeardState.FOLLOWED for each in self.heard)
         return every and not (lost or self.left_out or self.trouble)
 
 

@@ -12,16 +12,24 @@ from towpath.ledger.books import LinkBooks
 from towpath.ledger.producers import producer_id
 from towpath.model.errors import ClusterError
 from towpath.model.nouns import TopicId, TopicName, TopicPartition
+from towpath.model.reasons import ReasonCode
 from towpath.records.work import Assignment
 from towpath.restore.model import RestorePart, RestoreScope, RestoreTopic
-from towpath.restore.plan import archived
 from towpath.restore.task import RestoreTask
-from towpath.segments.ingress.work import RESTORE, ArchivedRange, KeyedRange, RestoreSlice
+from towpath.segments.ingress.work import (
+    RESTORE,
+    ArchivedRange,
+    KeyedRange,
+    RestoreSlice,
+    archived,
+)
 from towpath.wire.codec import NAMES
 
 _OVERHEAD = 1024
 """Bytes to leave free below the size limit of a batch."""
 _BATCH = 512 << 10
+_LONG = 3e8
+"""Seconds of a round that ends only when the driver says so, as the restore follows its archive."""
 _LEAST = 10_000
 """Weight of a partition with nothing to write, so that these are spread, too."""
 
@@ -51,6 +59,7 @@ class RoundTerms:
         parallelism: How many slices there are at most.
         settled: Nothing that was sent before can still arrive.
         fill: How many offsets that compaction left empty may be filled per partition.
+        besides: Partitions that are not begun yet.
     """
 
     run_id: str
@@ -58,6 +67,7 @@ class RoundTerms:
     parallelism: int
     settled: bool
     fill: int
+    besides: frozenset[TopicPartition] = frozenset()
 
 
 def plan_slices(
@@ -82,6 +92,7 @@ def plan_slices(
         if topic.target in there
         for tp, part in topic.by_partition.items()
         if tp.partition < there[topic.target].partitions  # else the plan or its steps tell why
+        and tp not in terms.besides
         for weight, assignment, wanted in [
             _assigned(task, topic, tp, part, there[topic.target], books, terms.fill)
         ]
@@ -95,7 +106,7 @@ def plan_slices(
             assignments=tuple(a for _, a, _ in some),
             run_id=terms.run_id,
             round=terms.number,
-            seconds=float("inf"),
+            seconds=_LONG if task.follow else float("inf"),
             offsets=task.rules.offsets,
             receipts=float(task.rules.receipts),
             memory=int(task.rules.memory),
@@ -109,6 +120,8 @@ def plan_slices(
             region=task.region,
             ranges={a.source: wanted for _, a, wanted in some},
             late=task.late,
+            looked=_looked(books, [a.source for _, a, _ in some]) if task.follow else {},
+            follow=task.follow,
         )
         for number, some in enumerate(_spread(found, terms.parallelism))
     ]
@@ -143,7 +156,7 @@ def _assigned(
         marker_id=producer_id(*ids, purpose="marker"),
         earlier=frozenset() if own == first else known.own - {own},
         start=part.start,
-        end=part.end,
+        end=None if task.follow else part.end,
         compacted="compact" in there.configs.get("cleanup.policy", ""),
         max_batch=_most(there),
         must_be_identical=task.rules.offsets is OffsetsPolicy.IDENTICAL,
@@ -160,8 +173,19 @@ def _assigned(
     )
     left, length = part.end - at, max(1, part.end - part.start)
     done = receipt is not None and left <= 0
-    weight = -1 if done else _LEAST + part.bytes * max(0, left) // length
+    weight = -1 if done and not task.follow else _LEAST + part.bytes * max(0, left) // length
     return weight, assignment, wanted
+
+
+def _looked(books: LinkBooks, tps: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
+    """Return how often slices before have looked for a part that is late."""
+    receipts = ((tp, books.of(tp).receipt) for tp in tps)
+    found = ((tp, receipt.trouble) for tp, receipt in receipts if receipt is not None)
+    return {
+        tp: int(str(dict(trouble.values)["look"]))
+        for tp, trouble in found
+        if trouble is not None and trouble.code is ReasonCode.ARCHIVE_LATE
+    }
 
 
 def _most(there: _There) -> int:

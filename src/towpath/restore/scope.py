@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
@@ -37,8 +37,14 @@ class AsOf:
     time: int | None = None
 
 
-def open_archive(store: Store, region: str, as_of: AsOf) -> Archive:
+def open_archive(store: Store, region: str, as_of: AsOf, *, arriving: bool = False) -> Archive:
     """Open an archive as of a moment.
+
+    Args:
+        store: Where it is.
+        region: The region.
+        as_of: The moment.
+        arriving: Whether others copy it there, as `CommitLog.open` has it.
 
     Raises:
         CommitLogError: There is no archive, or none as of then, or its log is of no use.
@@ -48,30 +54,40 @@ def open_archive(store: Store, region: str, as_of: AsOf) -> Archive:
         return Archive.of_version(store, region, as_of.version)
     if as_of.time is not None:
         return Archive.at(store, region, as_of.time)
-    log = CommitLog.open(store, region)
+    log = CommitLog.open(store, region, arriving=arriving)
     return Archive(log, log.state)
 
 
-def scope_of(archive: Archive, rules: RestoreConfig) -> RestoreScope:
+Choose = Callable[[TopicName, Sequence[TopicId], Mapping[TopicId, list[RestorePart]]], TopicId]
+"""Returns which of several topics of one name is restored: gets the name, the ids of those that
+match, the latest one last, and the partitions of each."""
+
+
+def scope_of(archive: Archive, rules: RestoreConfig, choose: Choose | None = None) -> RestoreScope:
     """Return what a restore brings back.
 
     Args:
         archive: The archive as of a version.
         rules: What the file says of restores.
+        choose: Chooses among topics of one name; by default the latest one is restored.
 
     Raises:
         CommitLogError: The log has something that is no description of a topic.
         StoreError: The store could not be read, to find the offsets of times.
     """
-    return _Scope(archive, rules).made()
+    return _Scope(archive, rules, choose).made()
 
 
 class _Scope:
-    def __init__(self, archive: Archive, rules: RestoreConfig) -> None:
+    def __init__(
+        self, archive: Archive, rules: RestoreConfig, choose: Choose | None = None
+    ) -> None:
         self._archive, self._rules, self._groups = archive, rules.topics, rules.groups
         self._asked = rules
         self._state = archive.then
         self._captures = captured_topics(self._state, archive.log.where)
+        self._choose = choose
+        self._awaiting: set[TopicName] = set()
         self._notes: list[Note] = []
         self._problems: list[Problem] = []
 
@@ -94,6 +110,7 @@ class _Scope:
             at=self._state.time,
             topics=topics,
             groups=self._read_by(topics),
+            awaiting=frozenset(self._awaiting),
             notes=tuple(self._notes),
             problems=tuple(self._problems),
         )
@@ -139,11 +156,18 @@ class _Scope:
             some = [each for each in ids if each in parts]
             if not some or any(each.about == name for each in self._problems):
                 continue
-            chosen[name] = some[-1]
+            chosen[name] = some[-1] if self._choose is None else self._choose(name, some, parts)
+            if chosen[name] != some[-1]:
+                self._awaiting.add(name)
             if len(some) > 1:
+                which = (
+                    "the last one is restored"
+                    if chosen[name] == some[-1]
+                    else "an older one is restored first"
+                )
                 text = (
                     "the archive has several topics of this name, as it was deleted and created"
-                    f" again; the last one is restored (topic id {some[-1]})"
+                    f" again; {which} (topic id {chosen[name]})"
                 )
                 self._notes.append(Note(name, text))
         return chosen

@@ -8,13 +8,14 @@ from typing import Any
 from towpath.ledger.link import open_target
 from towpath.model.nouns import TopicName
 from towpath.plan.lease import last_signs, lease_lines
+from towpath.restore.following import TopicGenerations
+from towpath.restore.heard import Heard, HeardState, heard_of
 from towpath.restore.logs import look_at_logs
 from towpath.restore.model import RestoreScope
-from towpath.restore.plan import archived
 from towpath.restore.progress import RestoreRow, rows_of
 from towpath.restore.scope import open_archive, scope_of
 from towpath.restore.task import RestoreTask
-from towpath.segments.ingress.work import RESTORE
+from towpath.segments.ingress.work import RESTORE, archived
 from towpath.store import Store
 from towpath.topics.owned import ours_of
 
@@ -28,6 +29,7 @@ class RestoreStatus:
         scope: What it brings back.
         rows: How far each partition is.
         held: Configs that are held back, by topic on the target.
+        heard: What is heard of the archive.
         running: Sentences about the process that restores, or did so last.
     """
 
@@ -35,18 +37,27 @@ class RestoreStatus:
     scope: RestoreScope
     rows: tuple[RestoreRow, ...]
     held: dict[TopicName, tuple[str, ...]]
+    heard: Heard
     running: tuple[str, ...] = ()
 
     @property
     def complete(self) -> bool:
-        """Whether all is restored, nothing is lost, and no config is held back."""
+        """Whether all is restored, nothing is lost, and no config is held back.
+
+        Of a restore that follows its archive: whether nothing is lost, and nothing holds it up.
+        """
+        if self.task.follow:
+            is_well = self.heard.state is HeardState.FOLLOWED
+            return is_well and not any(row.error or row.gaps for row in self.rows)
         return all(row.done and not row.gaps for row in self.rows) and not self.held
 
     def as_data(self) -> dict[str, Any]:
         """Return it as data for JSON."""
         return {
             "restore": self.task.name,
+            "source": self.task.source,
             "region": self.scope.region,
+            "archive": self.heard.as_data(),
             "version": self.scope.version,
             "complete": self.complete,
             "held_back": {name: list(keys) for name, keys in self.held.items()},
@@ -64,16 +75,24 @@ def look(task: RestoreTask) -> RestoreStatus:
         StoreError: The store could not be read.
     """
     with Store(task.store) as store, open_target(task.name, task.target) as to:
-        scope = scope_of(open_archive(store, task.region, task.as_of), task.rules)
+        archive = open_archive(store, task.region, task.as_of, arriving=task.follow)
+        heard = heard_of(task.region, archive.log.state, float(task.rules.follow.silence))
         running: tuple[str, ...] = ()
         if to.ledger.usable():
             to.read()
             _, lease = last_signs(to.ledger, task.name, RESTORE)
             running = tuple(lease_lines(lease))
         to.books.check_clusters(archived(task.region), to.target.cluster.id())
+        choose = TopicGenerations(to.books).choose if task.follow else None
+        scope = scope_of(archive, task.rules, choose)
         logs = look_at_logs(to.target, scope)
         known = ours_of(to.books, logs.ids).held
         held = {name: tuple(sorted(known[name])) for name in logs.ids if name in known}
         return RestoreStatus(
-            task=task, scope=scope, rows=rows_of(scope, to.books, logs), held=held, running=running
+            task=task,
+            scope=scope,
+            rows=rows_of(scope, to.books, logs),
+            held=held,
+            heard=heard,
+            running=running,
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from towpath.config import (
     ArchiveConfig,
@@ -10,6 +10,7 @@ from towpath.config import (
     LostParts,
     RestoreConfig,
     RestoredRange,
+    RestoreSource,
     StoreConfig,
 )
 from towpath.model.errors import ConfigError, ConfigProblem
@@ -29,6 +30,10 @@ class RestoreTask:
         target: The cluster to write to.
         rules: What the file says of restores.
         as_of: As of when.
+        source: The name of the region among several that are restored; "" for a single one.
+        first_delay: How old the first segment of a partition must be before it is begun, in
+            seconds.
+        follow: Whether the restore goes on with what is archived meanwhile.
     """
 
     name: LinkName
@@ -37,6 +42,9 @@ class RestoreTask:
     target: ClusterConfig
     rules: RestoreConfig
     as_of: AsOf = AsOf()  # noqa: RUF009  # it is frozen
+    source: str = ""
+    first_delay: float = 0.0
+    follow: bool = False
 
     @classmethod
     def of(
@@ -68,6 +76,48 @@ class RestoreTask:
             target=config.target,
             rules=rules,
             as_of=as_of or AsOf(),
+        )
+
+    @classmethod
+    def each(
+        cls,
+        config: ArchiveConfig,
+        as_of: AsOf | None = None,
+        part: RestoredRange | None = None,
+        *,
+        follow: bool = False,
+    ) -> tuple[RestoreTask, ...]:
+        """Return the restores that a file asks for: one for each of its sources.
+
+        Args:
+            config: The file.
+            as_of: As of when.
+            part: Which offsets come back, in place of what the file says.
+            follow: Whether they go on with what is archived meanwhile.
+
+        Raises:
+            ConfigError: The file names no target.
+        """
+        whole = replace(cls.of(config, as_of, part), follow=follow)
+        sources = config.restore.sources
+        return tuple(whole.of_source(each) for each in sources) if sources else (whole,)
+
+    def of_source(self, source: RestoreSource) -> RestoreTask:
+        """Return the restore of one of several regions."""
+        rules, name = self.rules, source.name or source.region
+        own = {
+            "topics": source.topics or rules.topics,
+            "late": source.late or rules.late,
+            "lost": source.lost or rules.lost,
+        }
+        return replace(
+            self,
+            name=LinkName(f"{self.name}.{name}"),
+            store=source.store or self.store,
+            region=source.region,
+            rules=rules.model_copy(update=own),
+            source=name,
+            first_delay=float(source.first_delay),
         )
 
     @property

@@ -6,7 +6,7 @@ made and what it holds back from them (`topics/owned.py`).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from towpath.config import ConfigRules, Replicas, RestoreConfig, RestoredRetention
@@ -21,7 +21,14 @@ from towpath.restore.holding import ANY, held
 from towpath.restore.limits import unwritable
 from towpath.restore.model import RestoreScope, RestoreTopic
 from towpath.topics.apply import apply_all, present, settled
-from towpath.topics.configs import RETENTIONS, TIMESTAMP_TYPE, WantedConfigs, stamps_itself, wanted
+from towpath.topics.configs import (
+    POLICY,
+    RETENTIONS,
+    TIMESTAMP_TYPE,
+    WantedConfigs,
+    stamps_itself,
+    wanted,
+)
 from towpath.topics.diff import replicas
 from towpath.topics.observe import look_at_target
 from towpath.topics.observed import ObservedTopics, Topic
@@ -34,6 +41,9 @@ _HELD = (
     "held back while the topic is restored, else the target would delete, compact, refuse or"
     " restamp old records as they arrive"
 )
+
+
+_CLEANING = frozenset({POLICY, *RETENTIONS})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,11 +71,15 @@ class TopicRestorer:
         to: The target.
         scope: What is restored.
         rules: What the file says of it.
+        follow: Whether the restore goes on with what is archived later. Then a topic that has
+            caught up is cleaned as it was at the source, while nothing is refused or restamped
+            that still comes.
     """
 
     to: OpenTarget
     scope: RestoreScope
     rules: RestoreConfig
+    follow: bool = False
 
     def observe(self) -> RestoreSnapshot:
         """See `SubjectClient`."""
@@ -175,8 +189,10 @@ class TopicRestorer:
             )
             yield Problem(topic.topic.name, text, Cause.TOPIC)
         if there.id in seen.opened:
-            yield from contradicted(topic, there.id, self.to.books)
+            yield from contradicted(topic, there.id, self.to.books, follow=self.follow)
             return
+        if self.rules.topics.shared:
+            return  # others may write there, so offsets are mapped
         taken = [
             (tp.partition, first, end)
             for tp, (first, end) in sorted(seen.logs.items())
@@ -200,7 +216,7 @@ class TopicRestorer:
         if there is None:
             return self._create(topic, seen.topics)
         if is_restored:
-            return _release(topic, there, seen.ours)
+            return _release(topic, there, seen.ours, _CLEANING if self.follow else None)
         return self._fit(topic, there, seen)
 
     def _create(
@@ -246,6 +262,8 @@ class TopicRestorer:
         name, wanted_count = topic.topic.name, topic.count
         if there.partitions < wanted_count:
             steps.append(AddPartitions(name, there.name, there.partitions, wanted_count))
+        if self.follow and there.id in seen.opened:
+            return steps, []  # it may have caught up before, and keeps what it got then
         back = held(there.own, there.configs, seen.topics)
         waits = seen.ours.waiting(there.name, there.own)
         fresh = {key: value for key, value in back.meanwhile.items() if key not in waits}
@@ -267,10 +285,14 @@ class TopicRestorer:
 
 
 def _release(
-    topic: RestoreTopic, there: Topic, ours: OwnedTopics
+    topic: RestoreTopic, there: Topic, ours: OwnedTopics, only: Collection[str] | None
 ) -> tuple[list[TopicStep], list[str]]:
-    """Give a restored topic the configs that were held back."""
-    waits = ours.waiting(there.name, there.own)
+    """Give a restored topic the configs that were held back, or only some of them."""
+    waits = {
+        key: value
+        for key, value in ours.waiting(there.name, there.own).items()
+        if only is None or key in only
+    }
     if not waits:
         return [], []
     return [

@@ -8,18 +8,22 @@ stays.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
+from towpath.model.acl import Acl
 from towpath.model.errors import BrokenLogError
 from towpath.model.groups import ClientGroup
 from towpath.model.nouns import ClusterId, TopicId, TopicName
+from towpath.model.quota import Quota
+from towpath.model.scram import Credential
 from towpath.segments.log.entries import Capture
 from towpath.segments.log.state import ArchiveState
 
 TOPIC, GROUP = "topic", "group"
+ACLS, USERS, QUOTAS = "acls", "users", "quotas"
 """Kinds of captures."""
 T = TypeVar("T")
 
@@ -91,7 +95,71 @@ class GroupCapture:
         return Capture(kind=GROUP, name=self.group.name, value=value)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AclsCapture:
+    """All ACLs of a cluster, in their order."""
+
+    cluster: ClusterId
+    acls: tuple[Acl, ...]
+
+    def capture(self) -> Capture:
+        """Return it as the commit log has it."""
+        return Capture(kind=ACLS, name=self.cluster, value=_ACLS.dump_python(self, mode="json"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UsersCapture:
+    """The SCRAM users of a cluster: mechanism and iterations of each. No cluster tells secrets."""
+
+    cluster: ClusterId
+    users: tuple[tuple[Credential, int], ...]
+
+    def capture(self) -> Capture:
+        """Return it as the commit log has it."""
+        return Capture(kind=USERS, name=self.cluster, value=_USERS.dump_python(self, mode="json"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuotasCapture:
+    """All client quotas of a cluster."""
+
+    cluster: ClusterId
+    quotas: tuple[tuple[Quota, float], ...]
+
+    def capture(self) -> Capture:
+        """Return it as the commit log has it."""
+        return Capture(kind=QUOTAS, name=self.cluster, value=_QUOTAS.dump_python(self, mode="json"))
+
+
 _TOPIC, _GROUP = TypeAdapter(TopicCapture), TypeAdapter(GroupCapture)
+_ACLS, _USERS = TypeAdapter(AclsCapture), TypeAdapter(UsersCapture)
+_QUOTAS = TypeAdapter(QuotasCapture)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CapturedAccess:
+    """The access on a source as of a version of its archive; `None` is what was not archived."""
+
+    acls: AclsCapture | None = None
+    users: UsersCapture | None = None
+    quotas: QuotasCapture | None = None
+
+
+def captured_access(state: ArchiveState, where: str) -> CapturedAccess:
+    """Return the access as of a version; of several source clusters, that of the latest.
+
+    Args:
+        state: The archive as of the version.
+        where: The log, for messages.
+
+    Raises:
+        BrokenLogError: A capture is something else.
+    """
+    return CapturedAccess(
+        acls=_last(_ACLS, ACLS, state, where),
+        users=_last(_USERS, USERS, state, where),
+        quotas=_last(_QUOTAS, QUOTAS, state, where),
+    )
 
 
 def captured_topics(state: ArchiveState, where: str) -> dict[TopicId, TopicCapture]:
@@ -128,3 +196,13 @@ def _captured(adapter: TypeAdapter[T], kind: str, state: ArchiveState, where: st
             except ValidationError as error:
                 why = f"the {kind} {name} in version {each.version} cannot be read: {error.title}"
                 raise BrokenLogError(where, why) from None
+
+
+def _last(adapter: TypeAdapter[T], kind: str, state: ArchiveState, where: str) -> T | None:
+    """Return the latest capture of a kind."""
+    found = [(each.version, name) for (of, name), each in state.captures.items() if of == kind]
+    if not found:
+        return None
+    name = max(found)[1]
+    captures = {(kind, name): state.captures[kind, name]}
+    return next(iter(_captured(adapter, kind, replace(state, captures=captures), where)))

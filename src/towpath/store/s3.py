@@ -13,12 +13,11 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-import botocore.session
-from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
 from towpath.config import StoreConfig, Tls
 from towpath.model.errors import StoreRefusedError
+from towpath.store.aws import aws_client
 from towpath.store.objects import Data, Put, StoredObject, Unfinished, Upload
 from towpath.store.s3_errors import told
 from towpath.store.transport import Transport
@@ -29,8 +28,6 @@ _NAME = "towpath-write"
 """Metadata that names the write of an object."""
 _CHECKSUM = "CRC32"
 """What the store checks each part by; botocore itself computes no faster one."""
-_REGION = "us-east-1"
-"""The region that stores take whose regions mean nothing."""
 _COLD = frozenset({"GLACIER", "DEEP_ARCHIVE"})
 """Storage classes whose objects must be thawed; those of `GLACIER_IR` can be read at once."""
 
@@ -216,26 +213,14 @@ class _S3Upload:
 
 
 def _client(config: StoreConfig) -> Any:
-    session = botocore.session.Session(profile=config.profile)
-    keys = config.keys
-    login = {}
-    if keys is not None:
-        login = {
-            "aws_access_key_id": keys.access_key_id,
-            "aws_secret_access_key": keys.secret_access_key.reveal(),
-            "aws_session_token": keys.session_token.reveal() if keys.session_token else None,
-        }
     in_path = config.path_style if config.path_style is not None else bool(config.endpoint)
-    return session.create_client(
+    return aws_client(
         "s3",
-        region_name=config.region or session.get_config_variable("region") or _REGION,
-        endpoint_url=config.endpoint,
-        config=Config(
-            retries={"total_max_attempts": 1},  # `Store` repeats
-            s3={"addressing_style": "path" if in_path else "auto"},
-            user_agent_extra="towpath",
-        ),
-        **login,
+        keys=config.keys,
+        profile=config.profile,
+        region=config.region,
+        endpoint=config.endpoint,
+        s3={"addressing_style": "path" if in_path else "auto"},
     )
 
 

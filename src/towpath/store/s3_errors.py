@@ -60,7 +60,12 @@ _FORBIDDEN = (
 
 
 def told(
-    error: ClientError | BotoCoreError, where: str, what: str, *, only_new: bool = False
+    error: ClientError | BotoCoreError,
+    where: str,
+    what: str,
+    *,
+    only_new: bool = False,
+    rights: str = _FORBIDDEN,
 ) -> StoreError:
     """Return our error for one of botocore.
 
@@ -70,9 +75,10 @@ def told(
         what: What was being done.
         only_new: Whether it was demanded that there is no such object; else, where anything was
             demanded, that it has a certain tag.
+        rights: The advice where the login has too few rights.
     """
     if isinstance(error, ClientError):
-        return _answered(error, where, what, only_new=only_new)
+        return _answered(error, where, what, rights, only_new=only_new)
     if isinstance(error, ResponseStreamingError | IncompleteReadError):
         return StoreAwayError(where, what, f"the answer broke off ({type(error).__name__})")
     if isinstance(error, HTTPClientError):
@@ -93,7 +99,9 @@ def _unanswered(error: HTTPClientError, where: str, what: str) -> StoreError:
     return StoreAwayError(where, what, printed(f"{type(cause).__name__}: {foreign(cause)}"))
 
 
-def _answered(error: ClientError, where: str, what: str, *, only_new: bool) -> StoreError:
+def _answered(
+    error: ClientError, where: str, what: str, rights: str, *, only_new: bool
+) -> StoreError:
     code = str(error.response.get("Error", {}).get("Code", ""))
     status = int(error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0))
     why = f"{_message(error)} ({code or status})"
@@ -107,7 +115,7 @@ def _answered(error: ClientError, where: str, what: str, *, only_new: bool) -> S
         return StoreFullError(where, what, why)
     if code in _AGAIN_CODES or status in _AGAIN:
         return StoreAwayError(where, what, why)
-    advice = _ADVICE.get(code, _FORBIDDEN if status in {401, 403} else "")
+    advice = _ADVICE.get(code, rights if status in {401, 403} else "")
     return StoreRefusedError(where, what, why, advice)
 
 

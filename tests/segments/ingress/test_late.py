@@ -6,7 +6,8 @@ import itertools
 
 import pytest
 
-from towpath.segments.ingress.late import LatePolicy
+from towpath.model.nouns import SourceOffset, TopicName, TopicPartition
+from towpath.segments.ingress.late import LateParts, LatePolicy
 
 
 def test_the_pauses_of_the_specified_system() -> None:
@@ -27,3 +28,45 @@ def test_pauses_double_and_take_the_time_together(retries: int, seconds: float) 
 
 def test_without_a_look_a_part_is_lost_at_once() -> None:
     assert LatePolicy(retries=0).pause(0) is None
+
+
+TP = TopicPartition(TopicName("orders"), 0)
+
+
+class Clock:
+    now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_looks_are_counted_until_a_part_is_lost() -> None:
+    clock = Clock()
+    late = LateParts(LatePolicy(retries=2, seconds=3.0), clock=clock)
+    assert late.missed(TP, SourceOffset(5)) == (1.0, 1)
+    clock.now += 1
+    assert late.missed(TP, SourceOffset(5)) == (2.0, 2)
+    clock.now += 2
+    assert late.missed(TP, SourceOffset(5)) is None
+    assert late.missed(TP, SourceOffset(5)) == (1.0, 1)  # a restore that begins anew
+
+
+def test_a_look_that_comes_early_does_not_count() -> None:
+    clock = Clock()
+    late = LateParts(LatePolicy(retries=2, seconds=3.0), clock=clock)
+    late.missed(TP, SourceOffset(5))
+    clock.now += 0.25
+    assert late.missed(TP, SourceOffset(5)) == (0.75, 1)
+
+
+def test_another_part_that_is_late_has_looks_of_its_own() -> None:
+    late = LateParts(LatePolicy(retries=2, seconds=3.0), clock=Clock())
+    late.missed(TP, SourceOffset(5))
+    late.came(TP)
+    assert late.missed(TP, SourceOffset(9)) == (1.0, 1)
+    assert late.missed(TP, SourceOffset(12)) == (1.0, 1)
+
+
+def test_looks_of_slices_before_count() -> None:
+    late = LateParts(LatePolicy(retries=3, seconds=7.0), {TP: 2}, clock=Clock())
+    assert late.missed(TP, SourceOffset(5)) == (4.0, 3)

@@ -17,7 +17,7 @@ from towpath.cli.show.grid import Grid
 from towpath.cli.show.output import console, line
 from towpath.metrics import log
 from towpath.model.amounts import count, counted, size, span
-from towpath.model.clock import readable
+from towpath.model.clock import now_ms, readable
 from towpath.model.findings import beside
 from towpath.model.reasons import as_data
 from towpath.plan.explain import groups, remarks
@@ -97,6 +97,7 @@ def status_picture(seen: RestoreStatus) -> RenderableType:
     held = [f"{name}: held back: {', '.join(keys)}" for name, keys in seen.held.items()]
     return Group(
         line(f"restore {seen.task.name}: region {seen.scope.region}, version {seen.scope.version}"),
+        line(str(seen.heard)),
         *parts,
         rows_picture(seen.rows),
         *map(line, held),
@@ -106,7 +107,7 @@ def status_picture(seen: RestoreStatus) -> RenderableType:
 
 def rows_picture(rows: Iterable[RestoreRow], most: int | None = None) -> RenderableType:
     """Return a table of partitions, those in trouble first."""
-    ordered = sorted(rows, key=lambda row: (_RANK[row.state], row.tp))
+    ordered = sorted(rows, key=lambda row: (_RANK[row.state], row.source, row.tp))
     shown = ordered[:most]
     told = [line(each) for each in pointers([code for row in shown for code in row.codes])]
     if len(shown) < len(ordered):
@@ -124,7 +125,7 @@ def _cells(row: RestoreRow) -> Sequence[str]:
     lost = [f"offsets {gap.first} to {gap.end - 1} are lost: {gap.cause}" for gap in row.gaps]
     why = "; ".join([*([row.error] if row.error else lost), *([row.reason] if row.reason else [])])
     numbers = count(row.at), count(row.part.end), count(row.records)
-    return (str(row.tp), str(row.state), row.mode, *numbers, why)
+    return (row.named, str(row.state), row.mode, *numbers, why)
 
 
 def states(rows: Sequence[RestoreRow]) -> str:
@@ -144,17 +145,33 @@ def progress_line(progress: RestoreProgress) -> str:
     return f"{size(done)} of {size(whole)}{share}{rate}{eta}; {states(progress.rows)}"
 
 
-def report(progress: RestoreProgress, name: str, *, stop: bool) -> dict[str, Any]:
-    """Return the result of a restore as data."""
+def report(
+    progress: RestoreProgress, name: str, target: Sequence[str], *, stop: bool
+) -> dict[str, Any]:
+    """Return the result of a restore as data.
+
+    Args:
+        progress: How far it came.
+        name: Its name.
+        target: The addresses of the target.
+        stop: Whether the user stopped it.
+    """
+    seconds = time.monotonic() - progress.began
     return {
         "restore": name,
-        "seconds": round(time.monotonic() - progress.began, 1),
+        "archives": list(progress.archives),
+        "target": list(target),
+        "began": readable(int(now_ms() - 1000 * seconds)),
+        "ended": readable(now_ms()),
+        "seconds": round(seconds, 1),
         "stopped": stop,
         "complete": progress.complete,
         "records": sum(row.records for row in progress.rows),
         "left_out": list(progress.left_out),
         "trouble": progress.trouble,
         "notes": [*progress.notes, *([progress.takeover] if progress.takeover else [])],
+        "sources": [each.as_data() for each in progress.heard],
+        "notifications": progress.notified.as_data() if progress.notified else None,
         "partitions": [row.as_data() for row in progress.rows],
         "groups": _groups(progress),
     }
@@ -200,10 +217,13 @@ def _given(progress: RestoreProgress) -> Iterator[str]:
 def result_picture(progress: RestoreProgress, *, stop: bool) -> RenderableType:
     """Return the result of a restore for people."""
     how = "restored" if progress.complete else "stopped" if stop else "ended"
+    how = "followed until stopped" if progress.following else how
     taken = span(time.monotonic() - progress.began)
     records = sum(row.records for row in progress.rows)
     lines = [f"{how} after {taken}: {count(records)} records; {states(progress.rows)}"]
     lines += _given(progress)
+    lines += map(str, progress.heard)
+    lines += [str(progress.notified)] if progress.notified else []
     lines += progress.left_out
     lines += [f"trouble: {progress.trouble}"] if progress.trouble else []
     lines += [progress.takeover] if progress.takeover else []
@@ -261,6 +281,8 @@ class RestoreDisplay:
         parts: list[RenderableType] = [Text(f"{self._name}  {taken}  {progress.phase}")]
         if progress.rows:
             parts.append(Text(progress_line(progress)))
+        parts += [line(str(each)) for each in progress.heard]
+        parts += [line(str(progress.notified))] if progress.notified else []
         parts += [line(each) for each in (*progress.left_out, progress.trouble) if each]
         if self._stop.is_set():
             parts.insert(0, Text(_STOPPING, style="yellow"))
@@ -272,9 +294,11 @@ class RestoreDisplay:
             self._phase = progress.phase
             log.event("restore.phase", self._name, "", {"phase": self._phase}, trouble=False)
         told = tuple(each for each in (*progress.left_out, progress.trouble) if each)
-        told += tuple(f"{row.tp}: {row.error}" for row in progress.rows if row.error)
+        told += tuple(each.why for each in progress.heard if each.why)
+        told += (progress.notified.trouble,) if progress.notified else ()
+        told += tuple(f"{row.named}: {row.error}" for row in progress.rows if row.error)
         for each in told:
-            if each not in self._told:
+            if each and each not in self._told:
                 log.event("restore.trouble", self._name, "", {"why": each}, trouble=True)
         self._told = told
         if now - self._said > _LINE_EVERY and progress.rows:

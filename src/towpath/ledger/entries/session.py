@@ -26,7 +26,8 @@ class Session:
     """Heartbeat of one `towpath run`, with what it tells its slices.
 
     Rounds up to `ended_round` are over: a slice of such a round drains and returns. Of rounds up
-    to `left_round` no slice runs any more.
+    to `left_round` no slice runs any more. Whenever `news` is another number, the source has more
+    than slices know; only sources that do not tell slices themselves have news, such as archives.
     """
 
     kind: ClassVar[str] = "session"
@@ -44,6 +45,7 @@ class Session:
     work: str = MIRROR
     """The kind of work: runs of different kinds do not refuse each other."""
     left_round: int = 0
+    news: int = 0
 
     def about(self) -> tuple[str | int, ...]:
         """Return the part of the key after kind and link."""

@@ -154,6 +154,9 @@ class Fetcher(Generic[R]):
         """Send the requests that waited for memory, as far as there is memory now."""
         self._requests.refill()
 
+    def news(self) -> None:
+        """See `Feed`: brokers answer as soon as they have more."""
+
     def doubt(self, reader: R) -> None:
         """Fetch no more for `reader`, whose batch was damaged; next time ask the leader."""
         self._near.fail(reader.source)

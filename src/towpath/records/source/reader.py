@@ -124,6 +124,9 @@ class Feed(Protocol[R_contra]):
     def refill(self) -> None:
         """Go on with readers that waited for memory, as far as there is memory now."""
 
+    def news(self) -> None:
+        """Look for more to read, as the driver says that there is more."""
+
     def end(self) -> None:
         """Feed no reader any more, even if one is added later."""
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from pydantic import TypeAdapter
 
 from towpath.config import ClusterConfig, StoreConfig
 from towpath.config.segments import SegmentLimits
-from towpath.model.nouns import SegmentFormat, SourceOffset, TopicName
+from towpath.model.nouns import ProducerId, SegmentFormat, SourceOffset, TopicId, TopicName
 from towpath.model.reasons import Reason
 from towpath.segments.egress.plan import PlannedRange
 from towpath.segments.model import PartitionId, Segment
@@ -30,6 +30,7 @@ class EgressSlice:
         ranges: The ranges.
         limits: When segments of each topic are complete.
         memory: Bytes of fetched records that may be held.
+        left_out: Producer ids whose records are left out, by topic.
         patience: Seconds without a record after which a range is left for another cycle.
     """
 
@@ -40,6 +41,7 @@ class EgressSlice:
     ranges: tuple[PlannedRange, ...]
     limits: Mapping[TopicName, SegmentLimits]
     memory: int = 96 << 20
+    left_out: Mapping[TopicId, frozenset[ProducerId]] = field(default_factory=dict)
     patience: float = 10.0
 
 

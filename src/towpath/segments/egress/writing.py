@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from concurrent.futures import Future
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 
 import numpy as np
 
 from towpath.config.segments import SegmentLimits
 from towpath.model.errors import TowpathError
-from towpath.model.nouns import SegmentFormat, SourceOffset, TopicName
+from towpath.model.nouns import ProducerId, SegmentFormat, SourceOffset, TopicId, TopicName
 from towpath.model.reasons import Reason
 from towpath.segments.egress.objects import Spool, Uploads
 from towpath.segments.egress.plan import PlannedRange
@@ -100,11 +101,13 @@ class WritingTerms:
         region: The region of their keys.
         spread: Whether keys begin with a hash.
         format: How they hold records.
+        left_out: Producer ids whose records are left out, by topic.
     """
 
     region: str
     spread: bool
     format: SegmentFormat = SegmentFormat.PARQUET
+    left_out: Mapping[TopicId, frozenset[ProducerId]] = field(default_factory=dict)
 
     def key(self, footer: SegmentFooter, attempt: str) -> str:
         """Return the key of the object of one segment."""
@@ -270,7 +273,10 @@ class RangeWriting:
                 start=self._next,
             )
             self._writer = target.file.segment(
-                head, end=self._work.end, whole=self._shared is not None
+                head,
+                end=self._work.end,
+                left_out=self._terms.left_out.get(head.topic_id, ()),
+                whole=self._shared is not None,
             )
         return self._writer
 

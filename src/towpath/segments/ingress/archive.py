@@ -29,6 +29,11 @@ class LoggedArchive:
         """See `SegmentArchive`."""
         return self._log.state.segments(partition, first, end, AT_ONCE)
 
+    def end(self, partition: PartitionId) -> SourceOffset:
+        """Return up to where a partition is archived, by what was read of the log."""
+        known = self._log.state.partitions.get(partition)
+        return known.archived_to if known is not None else SourceOffset(0)
+
     def refresh(self) -> bool:
         """See `SegmentArchive`."""
         return bool(self._log.follow())

@@ -13,6 +13,7 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from typing import Protocol
 
 import numpy as np
 
@@ -24,12 +25,13 @@ from towpath.model.errors import (
     TowpathError,
 )
 from towpath.model.nouns import Side, SourceOffset, TopicPartition
+from towpath.model.reasons import ReasonCode
 from towpath.records.landing.landing import Landing
 from towpath.records.lane.lane import Lane
 from towpath.records.source.trouble import LOOKS, SourceLoss, damage
 from towpath.records.trouble import AGAIN
 from towpath.segments.ingress.encoding import nothing
-from towpath.segments.ingress.late import LatePolicy, lost
+from towpath.segments.ingress.late import LateParts, lost
 from towpath.segments.ingress.supply import Chunk, Chunks, Supply, WithheldError
 
 _MOST_READERS = 16
@@ -66,31 +68,52 @@ class _Reading:
     weight: int = 0
 
 
+class Growing(Protocol):
+    """An archive that grows while it is read."""
+
+    def refresh(self) -> bool:
+        """Read what was added to it. Blocking. Returns whether it was anything.
+
+        Raises:
+            TowpathError: The archive cannot be asked.
+        """
+        ...
+
+    def has_more(self, lane: Lane) -> bool:
+        """Whether there is more than a lane has taken in."""
+        ...
+
+
 class SupplyFeed:
     """Hands batches of supplies to lanes; see `Feed`.
 
     Args:
         landing: Whose lanes are fed.
         supply: Returns the supply of a lane.
-        late: What is done about missing parts.
+        late: The parts that are missing.
         close: Closes what the supplies share.
+        growing: The archive, if lanes go on with what is added to it.
     """
 
     def __init__(
         self,
         landing: Landing,
         supply: Callable[[Lane], Supply],
-        late: LatePolicy,
+        late: LateParts,
         close: Callable[[], None] = lambda: None,
+        growing: Growing | None = None,
     ) -> None:
         self._landing, self._supply, self._late, self._close = landing, supply, late, close
+        self._growing, self._refreshing, self._more_news = growing, False, False
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="towpath-archive")
         self._readings: dict[TopicPartition, _Reading] = {}
         self._waiting: deque[_Reading] = deque()
         """Those for which there is no memory yet."""
         self._active: set[_Reading] = set()
-        self._tries: dict[TopicPartition, tuple[SourceOffset, int]] = {}
-        """Where each lane waits for a late part, and how often it was looked for again."""
+        self._dry: set[Lane] = set()
+        """Those that were handed all that is there."""
+        self._missing: set[Lane] = set()
+        """Those of which an object is not in the store yet."""
         self.share = 0
         self.ended = False
         self.throttled = 0.0
@@ -113,6 +136,8 @@ class SupplyFeed:
     def remove(self, lane: Lane) -> None:
         """See `Feed`."""
         reading = self._readings.pop(lane.source, None)
+        self._dry.discard(lane)
+        self._missing.discard(lane)
         if reading is not None:
             self._leave(reading)
 
@@ -142,6 +167,35 @@ class SupplyFeed:
         for reading in [*self._active]:
             self._go_on(reading)
         self._fill()
+
+    def news(self) -> None:
+        """See `Feed`: read on what was added, and look again for what is late."""
+        if self._growing is None or self.ended:
+            return
+        if self._refreshing:
+            self._more_news = True
+            return
+        self._refreshing = True
+        self._landing.jobs.run(self._growing.refresh, self._refreshed, self._threads)
+
+    def _refreshed(self, said: bool | TowpathError) -> None:
+        again, self._refreshing, self._more_news = self._more_news, False, False
+        if again or isinstance(said, TowpathError):
+            pause = AGAIN.after(1) if isinstance(said, TowpathError) else 0.0
+            self._landing.reactor.later(pause, self.news)
+        for lane in [*self._dry]:
+            self._on_end(lane)
+        for lane in [*self._missing]:
+            self.add(lane)
+
+    def _on_end(self, lane: Lane) -> None:
+        """Go on with a lane that was handed all that was there, if there is more by now."""
+        if self._growing is None:
+            return
+        if self._growing.has_more(lane):
+            self.add(lane)
+        else:
+            self._dry.add(lane)
 
     def end(self) -> None:
         """See `Feed`."""
@@ -234,6 +288,7 @@ class SupplyFeed:
             self._failed(reading, said)
         elif said is None:
             self._leave(reading)  # all was handed on
+            self._on_end(reading.lane)
             self._fill()
         else:
             frame = self._landing.pool.adopt(np.frombuffer(said.data, np.uint8))
@@ -245,7 +300,7 @@ class SupplyFeed:
         assert reading.ahead is not None  # noqa: S101  # by `_go_on`
         (frame, chunk), reading.ahead = reading.ahead, None
         reading.since = time.monotonic()
-        self._tries.pop(lane.source, None)
+        self._late.came(lane.source)
         try:
             lane.take(frame, 0, len(chunk.data), chunk.aborted)
         except CorruptBatchError as error:
@@ -291,19 +346,19 @@ class SupplyFeed:
 
     def _withheld(self, lane: Lane, error: WithheldError) -> None:
         """Wait for a missing part, then stop there, or go on behind it."""
-        at, tries = self._tries.get(lane.source, (error.first, 0))
-        tries = tries if at == error.first else 0
-        pause = self._late.pause(tries)
-        if pause is not None:
-            self._tries[lane.source] = error.first, tries + 1
-            lane.hinder(Side.SOURCE, self._late.waiting(error.why, tries + 1))
+        missed = self._late.missed(lane.source, error.first)
+        policy = self._late.policy
+        if missed is not None:
+            pause, look = missed
+            lane.hinder(Side.SOURCE, policy.waiting(error.why, look))
+            if error.why.code is ReasonCode.ARCHIVE_MISSING:
+                self._missing.add(lane)
             self._again(lane, pause)
             return
-        self._tries.pop(lane.source, None)
         first = max(error.first, lane.expected)
         loss = SourceLoss(first, error.end, error.end, error.why)
-        self._landing.note_gap(lane, loss, self._late.skip)
-        if self._late.skip:
+        self._landing.note_gap(lane, loss, policy.skip)
+        if policy.skip:
             self._skip(lane, error.end)
         else:
             lane.end(lost(first, error.end, error.why))

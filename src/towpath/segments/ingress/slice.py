@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from dataclasses import replace
 
 from towpath.records.copy import land
 from towpath.records.landing.landing import Landing
@@ -12,9 +13,10 @@ from towpath.records.lane.lane import Lane
 from towpath.records.work import Summary, Throttled
 from towpath.segments.ingress.archive import LoggedArchive
 from towpath.segments.ingress.feed import SupplyFeed
+from towpath.segments.ingress.late import LateParts
 from towpath.segments.ingress.segment_supply import SegmentArchive, SegmentSupply
 from towpath.segments.ingress.supply import Supply
-from towpath.segments.ingress.work import KeyedRange, RestoreSlice
+from towpath.segments.ingress.work import ArchivedRange, KeyedRange, RestoreSlice
 from towpath.segments.log import CommitLog
 from towpath.store import Store
 
@@ -37,12 +39,22 @@ def restore(work: RestoreSlice, throttled: Throttled | None = None) -> Iterator[
     """
     with ExitStack() as stack:
         store = stack.enter_context(Store(work.store))
-        archive = LoggedArchive(store, CommitLog.open(store, work.region))
-        yield from land(work, feeding(work, archive), throttled=throttled)
+        log = CommitLog.open(store, work.region, arriving=work.follow)
+        archive = LoggedArchive(store, log)
+        growing = GrowingArchive(archive, work) if work.follow else None
+        yield from land(work, feeding(work, archive, growing), throttled=throttled)
 
 
-def feeding(work: RestoreSlice, archive: SegmentArchive) -> Callable[[Landing], SupplyFeed]:
-    """Return the function that makes the feed of a restore slice."""
+def feeding(
+    work: RestoreSlice, archive: SegmentArchive, growing: GrowingArchive | None = None
+) -> Callable[[Landing], SupplyFeed]:
+    """Return the function that makes the feed of a restore slice.
+
+    Args:
+        work: The slice.
+        archive: The archive.
+        growing: The same, if the slice goes on with what is added to it.
+    """
 
     def feed(landing: Landing) -> SupplyFeed:
         openers = ThreadPoolExecutor(_OPENERS, thread_name_prefix="towpath-objects")
@@ -53,11 +65,46 @@ def feeding(work: RestoreSlice, archive: SegmentArchive) -> Callable[[Landing], 
                 from towpath.segments.ingress.keyed import KeyedSupply  # noqa: PLC0415, its loops
 
                 return KeyedSupply(archive, wanted, openers)
+            if growing is not None:
+                wanted = growing.left(lane, wanted)
             return SegmentSupply(archive, wanted, openers)
 
         def close() -> None:
             openers.shutdown(wait=False, cancel_futures=True)
 
-        return SupplyFeed(landing, supply, work.late, close)
+        return SupplyFeed(landing, supply, LateParts(work.late, work.looked), close, growing)
 
     return feed
+
+
+class GrowingArchive:
+    """See `Growing`.
+
+    Args:
+        archive: The archive.
+        work: The slice that reads it.
+    """
+
+    def __init__(self, archive: LoggedArchive, work: RestoreSlice) -> None:
+        self._archive = archive
+        self._partitions = {
+            tp: each.partition
+            for tp, each in work.ranges.items()
+            if isinstance(each, ArchivedRange)
+        }
+
+    def refresh(self) -> bool:
+        """See `Growing`."""
+        return self._archive.refresh()
+
+    def has_more(self, lane: Lane) -> bool:
+        """See `Growing`."""
+        return self._archive.end(self._partitions[lane.source]) > lane.expected
+
+    def left(self, lane: Lane, wanted: ArchivedRange) -> ArchivedRange:
+        """Return what there is of a range for a lane now."""
+        return replace(
+            wanted,
+            start=max(wanted.start, lane.expected),
+            end=self._archive.end(wanted.partition),
+        )

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from towpath.config import StoreConfig
-from towpath.model.nouns import SourceOffset, TopicPartition
+from towpath.model.nouns import ClusterId, SourceOffset, TopicPartition
 from towpath.records.work import Slice
 from towpath.segments.ingress.late import LatePolicy
 from towpath.segments.ingress.layout import KeyedLayout
@@ -15,6 +15,17 @@ from towpath.wire.codec import LZ4
 
 RESTORE = "restore"
 """The kind of work of a restore: mirrors and restores do not refuse each other."""
+_ARCHIVE = "archive:"
+
+
+def archived(region: str) -> ClusterId:
+    """Return what stands in the ledger for the cluster that a restore reads from."""
+    return ClusterId(f"{_ARCHIVE}{region}")
+
+
+def is_archive(cluster: ClusterId) -> str:
+    """Return the region of the archive that stands in the ledger for a cluster, "" for none."""
+    return cluster.removeprefix(_ARCHIVE) if cluster.startswith(_ARCHIVE) else ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,9 +73,14 @@ class RestoreSlice(Slice):
         region: The region whose archive it is.
         ranges: What is restored, by the archived topic and the partition of the target.
         late: What is done about missing parts.
+        looked: How often late parts were looked for by slices before, by partition.
+        follow: Whether the slice goes on with what is added to the archive. The ranges then say
+            where partitions begin, and the log where they end.
     """
 
     store: StoreConfig
     region: str
     ranges: Mapping[TopicPartition, ArchivedRange | KeyedRange] = field(default_factory=dict)
     late: LatePolicy = LatePolicy()  # noqa: RUF009  # it is frozen
+    looked: Mapping[TopicPartition, int] = field(default_factory=dict)
+    follow: bool = False

@@ -82,8 +82,14 @@ class CommitLog:
         self._unsure = False
 
     @classmethod
-    def open(cls, store: Store, region: str) -> CommitLog:
+    def open(cls, store: Store, region: str, *, arriving: bool = False) -> CommitLog:
         """Read a log that must have an entry, up to its end.
+
+        Args:
+            store: The store.
+            region: The region of the archive.
+            arriving: Whether others copy the objects there, in any order. Then the log ends for
+                now in front of the first entry that is missing (`missing`).
 
         Raises:
             NoArchiveError: It has none.
@@ -91,7 +97,7 @@ class CommitLog:
             NewerArchiveError: An entry was written in a newer format.
             StoreError: The store could not be read.
         """
-        log = cls._read(store, region)
+        log = cls._read(store, region, arriving=arriving)
         if not log.state.version:
             raise NoArchiveError(log.where)
         return log
@@ -111,11 +117,12 @@ class CommitLog:
         return log
 
     @classmethod
-    def _read(cls, store: Store, region: str) -> CommitLog:
+    def _read(cls, store: Store, region: str, *, arriving: bool = False) -> CommitLog:
         checkpoints = LogCheckpoints(store, region)
         log = cls(store, region, checkpoints.newest(), checkpoints.notes)
         log.follow()
-        log._require_no_later()
+        if not arriving and log.missing() is not None:
+            raise log._missing(log.state.version + 1)
         return log
 
     @property
@@ -144,6 +151,27 @@ class CommitLog:
                 at_once = _READ_AHEAD  # it is behind
             self._unsure = False
         return tuple(found)
+
+    def missing(self) -> int | None:
+        """Return the next version if it is missing although later ones are there, else `None`.
+
+        A list of the keys behind the end tells. Whoever changed or deleted an entry, or copies the
+        objects to another store and has not copied this one yet, is to be asked.
+
+        Raises:
+            BrokenLogError: An entry contradicts those before it.
+            NewerArchiveError: An entry was written in a newer format.
+            StoreError: The store could not be read.
+        """
+        last = entry_key(self.region, self._state.version)
+        prefix = log_prefix(self.region)
+        for each in self.store.list(prefix, after=last):
+            if each.key.removeprefix(prefix).removesuffix(".json").isdigit():
+                self.follow()  # it may have been written just now
+                version = self._state.version
+                return version + 1 if entry_key(self.region, version) < each.key else None
+            return None
+        return None
 
     def append(self, draft: Draft) -> Committed:
         """Commit a draft as the next version.
@@ -316,21 +344,6 @@ class CommitLog:
         except ObjectMissingError:
             return None
         return decode(data, f"{self.store.config.url}/{key}"), hashed(data)
-
-    def _require_no_later(self) -> None:
-        """Check that the log ends where it ends: a list of the keys behind it finds nothing.
-
-        Raises:
-            BrokenLogError: An entry is missing, and later ones are there.
-        """
-        last = entry_key(self.region, self._state.version)
-        prefix = log_prefix(self.region)
-        for each in self.store.list(prefix, after=last):
-            if each.key.removeprefix(prefix).removesuffix(".json").isdigit():
-                self.follow()  # it may have been written just now
-                if entry_key(self.region, self._state.version) < each.key:
-                    raise self._missing(self._state.version + 1)
-            return
 
     def _missing(self, version: int) -> BrokenLogError:
         key = entry_key(self.region, version)

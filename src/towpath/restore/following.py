@@ -1,0 +1,191 @@
+"""An archive that a restore follows: its log as it grows, and what of it can be begun."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+
+from towpath.config.restore import FollowConfig
+from towpath.ledger.books import LinkBooks
+from towpath.model.backoff import BackOff
+from towpath.model.clock import now_ms
+from towpath.model.errors import CommitLogError, StoreError
+from towpath.model.nouns import TopicId, TopicName, TopicPartition
+from towpath.model.reasons import Reason, ReasonCode
+from towpath.restore.heard import Heard, heard_of
+from towpath.restore.model import RestorePart, RestoreScope
+from towpath.segments.log import Archive, CommitLog
+from towpath.segments.model import PartitionId
+from towpath.store import Store
+
+_AGAIN = BackOff(first=1.0, longest=30.0)
+
+
+class FollowedArchive:
+    """Looks for new versions of the archive of one region.
+
+    Others may copy its objects here, in any order: an entry of the log that is missing while later
+    ones are there is waited for, and read over where a checkpoint behind it has arrived.
+
+    Args:
+        store: Where the archive is.
+        region: The region.
+        rules: How often to look, and when it counts as silent.
+
+    Attributes:
+        archive: The archive, as far as it was read.
+        heard: What is heard of it.
+        reopened: Whether it was read over a missing entry since this was asked last.
+
+    Raises:
+        CommitLogError: There is no archive yet, or its log is of no use.
+        StoreError: The store cannot be read.
+    """
+
+    def __init__(self, store: Store, region: str, rules: FollowConfig) -> None:
+        self._store, self._region, self._rules = store, region, rules
+        self.archive = Archive(CommitLog.open(store, region, arriving=True))
+        self._next = time.monotonic() + rules.look
+        self._next_list = 0.0
+        self._failures = 0
+        self._trouble: Reason | None = None
+        self._missing: Reason | None = None
+        self.reopened = False
+
+    @property
+    def heard(self) -> Heard:
+        """What is heard of the archive."""
+        return heard_of(
+            self._region,
+            self.archive.log.state,
+            float(self._rules.silence),
+            self._trouble or self._missing,
+        )
+
+    def look(self, *, at_once: bool = False) -> bool:
+        """Look for new versions when it is time to. Returns whether there were any. Never raises.
+
+        Args:
+            at_once: Whether it is time to in any case.
+        """
+        now = time.monotonic()
+        if now < self._next and not at_once:
+            return False
+        before = self.archive.log.state.version
+        try:
+            grown = bool(self.archive.log.follow()) or self._overtaken(now)
+        except (CommitLogError, StoreError) as error:
+            self._failures += 1
+            self._trouble = error.reason
+            self._next = now + max(float(self._rules.look), _AGAIN.after(self._failures))
+            # Entries before the bad one were taken in.
+            return self.archive.log.state.version > before
+        self._failures, self._next, self._trouble = 0, now + self._rules.look, None
+        if grown:
+            self._missing = None
+        return grown
+
+    def _overtaken(self, now: float) -> bool:
+        """Find out, now and then, whether the next entry is missing and later ones are there.
+
+        Returns:
+            Whether the log was read on behind it.
+        """
+        if now < self._next_list:
+            return False
+        self._next_list = now + float(self._rules.silence) / 2
+        log = self.archive.log
+        before, missing = log.state.version, log.missing()
+        self._missing = None
+        if missing is None or log.state.version > before:
+            return log.state.version > before
+        fresh = CommitLog.open(self._store, self._region, arriving=True)
+        if fresh.state.version > log.state.version:
+            self.archive, self.reopened = Archive(fresh), True
+            return True
+        self._missing = Reason.of(ReasonCode.ARCHIVE_OVERTAKEN, version=missing)
+        return False
+
+    def young(
+        self, scope: RestoreScope, books: LinkBooks, delay: float
+    ) -> frozenset[TopicPartition]:
+        """Return the partitions whose restore may not begin yet.
+
+        Args:
+            scope: What is restored.
+            books: What the ledger knows of the restore.
+            delay: How old the first segment of a partition must be, in seconds.
+        """
+        if not delay:
+            return frozenset()
+        after = now_ms() - int(delay * 1000)
+        return frozenset(
+            tp
+            for topic in scope.topics.values()
+            for tp, part in topic.by_partition.items()
+            if books.of(tp).opened is None and self._begun(part) > after
+        )
+
+    def _begun(self, part: RestorePart) -> int:
+        """Return when the first segment of a partition was written, in ms."""
+        found = self.archive.segments(part.id, part.start, part.start + 1)
+        return found[0].created if found else now_ms()
+
+
+class TopicGenerations:
+    """Chooses which topic is restored where the archive has several of one name.
+
+    A topic that is deleted and created again is another one. What is left of the first is restored
+    before the next one begins.
+
+    Args:
+        books: What the ledger knows of the restore.
+    """
+
+    def __init__(self, books: LinkBooks) -> None:
+        self._books = books
+
+    def choose(
+        self, name: TopicName, ids: Sequence[TopicId], parts: Mapping[TopicId, list[RestorePart]]
+    ) -> TopicId:
+        """Return the topic that is restored now.
+
+        Args:
+            name: The name.
+            ids: The topics of this name, the latest one last.
+            parts: The partitions of each.
+        """
+        numbers = {part.id.partition for each in ids for part in parts[each]}
+        opened = (self._books.of(TopicPartition(name, number)).opened for number in numbers)
+        begun = {each.source_topic_id for each in opened if each is not None}
+        known = [place for place, each in enumerate(ids) if each in begun]
+        if not known:
+            return ids[-1]
+        now = known[-1]
+        is_over = now + 1 < len(ids) and all(self._is_done(name, each) for each in parts[ids[now]])
+        return ids[now + 1] if is_over else ids[now]
+
+    def _is_done(self, name: TopicName, part: RestorePart) -> bool:
+        known = self._books.of(TopicPartition(name, part.id.partition))
+        if known.opened is None or known.opened.source_topic_id != part.id.topic_id:
+            return part.start == part.end
+        at = known.receipt.source_end if known.receipt is not None else part.start
+        return at >= part.end
+
+
+Shape = frozenset[tuple[TopicName, TopicName, TopicId, int, frozenset[PartitionId]]]
+"""What makes slices be planned anew where it changes."""
+
+
+def shape_of(scope: RestoreScope) -> Shape:
+    """Return the topics and partitions of a restore."""
+    return frozenset(
+        (
+            name,
+            each.target,
+            each.topic.id,
+            each.topic.partitions,
+            frozenset(p.id for p in each.parts),
+        )
+        for name, each in scope.topics.items()
+    )

@@ -1,0 +1,52 @@
+"""Clients of AWS's services, and of others with the same interface, with the login of the file."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import botocore.session
+from botocore.config import Config
+
+from towpath.config import AwsKeys
+
+_REGION = "us-east-1"
+"""The region that services take whose regions mean nothing."""
+
+
+def aws_client(
+    service: str,
+    *,
+    keys: AwsKeys | None,
+    profile: str | None,
+    region: str | None,
+    endpoint: str | None,
+    s3: dict[str, Any] | None = None,
+) -> Any:
+    """Return a client of botocore that tries nothing again by itself.
+
+    Args:
+        service: The service, such as `s3`.
+        keys: The login; by default what AWS's tools find.
+        profile: The profile in the files of AWS's tools.
+        region: The region; by default that of the environment.
+        endpoint: The URL of a service that is not the provider's own.
+        s3: Options of S3.
+
+    Raises:
+        BotoCoreError: Its configuration cannot be used.
+    """
+    session = botocore.session.Session(profile=profile)
+    login = {}
+    if keys is not None:
+        login = {
+            "aws_access_key_id": keys.access_key_id,
+            "aws_secret_access_key": keys.secret_access_key.reveal(),
+            "aws_session_token": keys.session_token.reveal() if keys.session_token else None,
+        }
+    return session.create_client(
+        service,
+        region_name=region or session.get_config_variable("region") or _REGION,
+        endpoint_url=endpoint,
+        config=Config(retries={"total_max_attempts": 1}, s3=s3, user_agent_extra="towpath"),
+        **login,
+    )

@@ -1,0 +1,82 @@
+"""The page of a restore: its facts and their digest, with nothing that a browser would do."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from html import unescape
+from typing import Any
+
+from towpath.cli.show.drill import canonical, drill_page
+
+EVIL = "<script>alert(1)</script>\"'&"
+ROW = {
+    "source": "eu",
+    "topic": EVIL,
+    "partition": 3,
+    "target": "copy.orders",
+    "state": "restored",
+    "first": 5,
+    "end": 25,
+    "restored_to": 25,
+    "records": 17,
+    "archived_records": 20,
+    "archived_bytes": 4096,
+    "mode": "identical",
+    "reason": "",
+    "error": "",
+    "codes": [],
+    "gaps": [{"first": 10, "end": 13, "why": EVIL, "skipped": True}],
+}
+FACTS: dict[str, Any] = {
+    "restore": "restore.shop",
+    "archives": [
+        {"source": "eu", "store": "s3://bucket/p", "region": "eu", "version": 7, "time": "then"}
+    ],
+    "target": ["kafka:9092"],
+    "began": "2025-01-31T08:00:00Z",
+    "ended": "2025-01-31T08:00:10Z",
+    "seconds": 10.0,
+    "stopped": False,
+    "complete": False,
+    "records": 17,
+    "left_out": ["group g: it has members"],
+    "trouble": "",
+    "notes": [EVIL],
+    "partitions": [ROW, {**ROW, "gaps": [], "error": "it waits", "state": "late", "mode": ""}],
+}
+
+
+def test_the_page_tells_what_was_restored() -> None:
+    page = drill_page(FACTS)
+    text = unescape(re.sub("<[^>]*>", "\n", page))
+    for each in (
+        "Restore restore.shop", "not complete", "s3://bucket/p, region eu", "7 of then",
+        "kafka:9092", "2025-01-31T08:00:00Z", "1 of 2", "copy.orders", "10 to 12", "it waits",
+        "group g: it has members", "3 records/s",
+    ):  # fmt: skip
+        assert each in text, each
+
+
+def test_the_digest_is_of_the_facts_in_the_page() -> None:
+    page = drill_page(FACTS)
+    found = re.search(r'<pre id="facts">(.*?)</pre>', page, re.DOTALL)
+    assert found is not None
+    told = unescape(found[1])
+    assert told == canonical(FACTS)
+    assert json.loads(told) == FACTS
+    assert hashlib.sha256(told.encode()).hexdigest() in page
+
+
+def test_no_text_of_others_is_markup_and_nothing_is_loaded() -> None:
+    page = drill_page(FACTS)
+    assert "<script" not in page
+    assert "alert(1)&lt;/script&gt;&quot;&#x27;&amp;" in page
+    assert not re.search(r"(src|href)=", page)
+    assert "default-src 'none'" in page
+
+
+def test_a_restore_of_nothing_has_a_page() -> None:
+    empty = {**FACTS, "partitions": [], "archives": [], "seconds": 0.0, "notes": [], "left_out": []}
+    assert "0 of 0" in drill_page(empty)
