@@ -52,7 +52,7 @@ def require_expressions(texts: tuple[str, ...], path: str) -> tuple[str, ...]:
     try:
         return tuple(map(_expression, texts))
     except ValueError as error:
-        raise ConfigError((ConfigProblem(path, str(error)),)) from None
+        raise ConfigError((ConfigProblem(path, foreign(error)),)) from None
 
 
 def fits(text: str, expressions: tuple[str, ...]) -> bool:

@@ -18,6 +18,7 @@ from towpath.model.errors import (
     ObjectMissingError,
     TowpathError,
 )
+from towpath.model.foreign import foreign
 from towpath.model.nouns import SourceOffset
 from towpath.segments.format.files import read_object
 from towpath.segments.format.schema import OFFSET, TIMESTAMP, TIMESTAMP_RAW
@@ -131,5 +132,5 @@ def _in_segment(archive: Archive, segment: Segment, time: int) -> int | None:
         finally:
             reader.close()
     except _OF_ONE_OBJECT as error:
-        raise BoundError(time, str(error)) from error
+        raise BoundError(time, foreign(error)) from error
     return None
