@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import json
+import random
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from tests.support.brokers import SharedCluster
 from tests.support.here import Here
-from tests.support.kafka import Record, consume, create_topic, produce, wait_until
+from tests.support.kafka import Record, consume, create_topic, produce, set_config, wait_until
 from tests.support.links import Link, registries
 from tests.support.program import Program
 from tests.support.registry import LocalRegistry, record
 from tests.support.registry_proxy import Body, Changed, RegistryProxy
+from tests.support.scrape import Scrape
 from tests.support.serialized import FORMATS, read, write
+from towpath.dev import ports
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark]
 COUNT = 100
@@ -27,6 +31,100 @@ LATE, NO_ID, FORBIDDEN = 5000, 77_777, 88_888
 def named(number: int) -> bytes:
     """Return an Avro record of one int, 3, that names a schema."""
     return b"\0" + number.to_bytes(4, "big") + b"\6"
+
+
+@dataclass
+class Shop:
+    """A topic whose records are changed in each way, and set aside."""
+
+    topic: str
+    ours: LocalRegistry
+    source: SharedCluster
+    target: SharedCluster
+
+    def __post_init__(self) -> None:
+        create_topic(self.source.bootstrap, self.topic, 1, {"max.message.bytes": "20000"})
+        number = self.ours.register(f"{self.topic}-value", record("Sold", "x"))
+        self.ours.ask("PUT", f"/config/{self.topic}-value", {"compatibility": "FULL"})
+        secret = ("secret", b"hunter2")
+        good = [Record(b"k", named(number), (secret,)) for _ in range(3)]
+        bad = Record(b"bad", named(0), (secret,))
+        produce(self.source.bootstrap, self.topic, [Record(b"tmp-1", b"x"), *good, bad])
+
+    @property
+    def change(self) -> dict[str, object]:
+        """Its entry under `changes`."""
+        return {
+            "topics": [self.topic],
+            "drop": [{"name": "temporary", "key": {"prefixes": ["tmp-"]}}],
+            "ids": {"malformed": "quarantine"},
+            "redact": ["secret"],
+            "headers": [{"name": "env", "value": "prod"}],
+            "undeliverable": "quarantine",
+        }
+
+    def sell_large(self) -> None:
+        """Write a record that the target refuses, and one behind it."""
+        set_config(self.source.bootstrap, self.topic, "max.message.bytes", "100000")
+        large = Record(b"large", b"\1" + random.Random(7).randbytes(30_000))
+        for each in (large, Record(b"last", b"\1last")):
+            produce(self.source.bootstrap, self.topic, [each])
+
+    def is_counted(self, seen: Scrape) -> bool:
+        """Whether the run serves what became of the records."""
+        of = self.topic
+        found = {
+            rule: seen.get(name, topic=of, **{label: rule})
+            for name, label, rule in (
+                ("towpath_dropped_records", "rule", "temporary"),
+                ("towpath_rewritten_parts", "what", "ids"),
+                ("towpath_rewritten_parts", "what", "redacted"),
+                ("towpath_rewritten_parts", "what", "headers"),
+                ("towpath_quarantined_records", "reason", "ID_ZERO"),
+                ("towpath_quarantined_records", "reason", "RECORD_TOO_LARGE"),
+            )
+        }
+        return found == {
+            "temporary": 1, "ids": 3, "redacted": 3, "headers": 4, "ID_ZERO": 1,
+            "RECORD_TOO_LARGE": 1,
+        }  # fmt: skip
+
+    def assert_set_aside(self, here: Here, file: Path) -> None:
+        """Two records are in quarantine, and the one that fits now is replayed, once."""
+        only = str(file), "--topics", self.topic
+        listed = here("quarantine", "ls", *only, "-o", "json")
+        assert listed.code == 3, listed.said
+        assert [each["offset"] for each in listed.json["records"]] == [4, 5]
+        set_config(self.target.bootstrap, self.topic, "max.message.bytes", "100000")
+        for code in (0, 3):  # then nothing is left that could be replayed
+            done = here("quarantine", "replay", *only, "--reason", "RECORD_TOO_LARGE", "--yes")
+            assert done.code == code, done.said
+        found = consume(self.target.bootstrap, self.topic, [0])
+        assert [each.key for each in found] == [b"k"] * 3 + [b"last", b"large"]
+        assert found[0].headers == (("secret", b"REDACTED"), ("env", b"prod"))
+
+
+def assert_served(seen: Scrape, raw: str, created: int) -> None:
+    """What a run serves of schemas, when it has registered so many versions."""
+    prefix = "redpanda_migrator_sr_"
+    found = {
+        "passed": seen.get("towpath_unchanged_ids", topic=raw, reason="ID_NONE"),
+        "untranslated": seen.of("towpath_schema_ids_untranslated"),
+        "created": seen.get(f"{prefix}schemas_created_total"),
+        "create times": seen.get(f"{prefix}schema_create_latency_ns_count"),
+        "create errors": seen.get(f"{prefix}schema_create_errors_total"),
+        "updates": seen.get(f"{prefix}compatibility_updates_total"),
+        "update times": seen.get(f"{prefix}compatibility_update_latency_ns_count"),
+        "update errors": seen.get(f"{prefix}compatibility_update_errors_total"),
+        "versions": seen.of("towpath_schema_versions"),
+        "skipped": sum(seen.of("towpath_schemas_skipped").values()),
+    }
+    assert found == {
+        "passed": 1, "untranslated": {("SCHEMA_ID_ABSENT",): 1}, "created": created,
+        "create times": created, "create errors": 0, "updates": 1, "update times": 1,
+        "update errors": 0, "versions": {("missing",): 0, ("there",): created}, "skipped": 0,
+    }  # fmt: skip
+    assert min(seen.of("towpath_registry_requests_total").values()) > created
 
 
 def test_ids_in_records_become_those_of_the_target(
@@ -45,12 +143,18 @@ def test_ids_in_records_become_those_of_the_target(
     for each in (*(f"{name}-{format_}" for format_ in FORMATS), late, raw, strict):
         create_topic(source.bootstrap, each, 1)
     written = write(source.bootstrap, ours.url, name, COUNT)
+    shop = Shop(f"{name}-shop", ours, source, target)
     changes = [
-        {"topics": [raw], "ids": {"wait": "1s"}},
-        {"topics": [strict], "ids": {"strict": True, "wait": "1s"}},
+        {"topics": [raw], "ids": {"wait": "1s", "strict": False}},
+        {"topics": [strict], "ids": {"wait": "1s"}},
+        shop.change,
     ]
-    between = registries(ours.url, theirs.url, ids="translate", interval="1h")
-    link = Link(tmp_path, source, target, name, schemas=between, changes=json.dumps(changes))
+    between = registries(ours.url, theirs.url, ids="translate", interval="1h", strict=True)
+    (port,) = ports.reserve(1)
+    link = Link(
+        tmp_path, source, target, name, schemas=between, changes=json.dumps(changes),
+        listen=f"127.0.0.1:{port}",
+    )  # fmt: skip
     file = link.file
 
     def there(topic: str) -> list[bytes | None]:
@@ -76,8 +180,12 @@ def test_ids_in_records_become_those_of_the_target(
         wait_until(lambda: there(raw) == [named(NO_ID)], "what is no id passes", 30)
         wait_until(lambda: "SCHEMA_ID_REFUSED" in here("status", str(file)).said, "strict", 30)
         assert there(strict) == []
+        shop.sell_large()
+        wait_until(lambda: shop.is_counted(Scrape(link.listen)), "all is counted", 30)
+        assert_served(Scrape(link.listen), raw, len(theirs.schemas()) - 20)
     finally:
         run.stop()
+    shop.assert_set_aside(here, file)
     told = here("status", str(file), "--output", "json").json["schema_ids"]
     assert told["untranslated"] == {"SCHEMA_ID_ABSENT": 1}
     assert told["awaited"] == []
