@@ -207,7 +207,7 @@ def test_missing_events_are_counted_and_explained() -> None:
 def test_fields_of_a_later_minor_version_are_passed_over(entry: Entry) -> None:
     key, value = entries.encode(entry)
     assert value is not None
-    later = json.dumps({**json.loads(value), "news": [1]}).encode()
+    later = json.dumps({**json.loads(value), "of a later version": [1]}).encode()
     assert entries.decode(key, later) == entry
 
 
