@@ -211,7 +211,8 @@ def test_a_follower_that_takes_no_changes_is_read_and_another_address_written(
 ) -> None:
     ours, theirs = new_registry(), new_registry()
     fill(ours)
-    theirs.register("before", record("Before", "x"))
+    if ids == "translate":
+        theirs.register("before", record("Before", "x"))  # takes the first id
     ours.ask("PUT", "/config/person", {"compatibility": "FULL"})
 
     def reads_alone(method: str, path: str, body: Body) -> Changed:
@@ -224,7 +225,7 @@ def test_a_follower_that_takes_no_changes_is_read_and_another_address_written(
         link.settle()
     assert follower.asked["GET"] > 0
     assert follower.asked["POST"] + follower.asked["PUT"] <= 8, "at most once at a time"
-    assert {text for _, text in ours.schemas().values()} < {
+    assert {text for _, text in ours.schemas().values()} <= {
         text for _, text in theirs.schemas().values()
     }
     assert [theirs.level("person"), theirs.mode("person")] == ["FULL", None]
