@@ -22,9 +22,17 @@ from tests.support.batches import (
 )
 from towpath.model.errors import CorruptBatchError
 from towpath.wire import plain
-from towpath.wire.batch import CODEC_MASK, CONTROL, LOG_APPEND_TIME, TRANSACTIONAL, BatchHeader
+from towpath.wire.batch import (
+    CODEC_MASK,
+    CONTROL,
+    HEADER_SIZE,
+    LOG_APPEND_TIME,
+    TRANSACTIONAL,
+    BatchHeader,
+)
+from towpath.wire.opened import BASE, open_batch
 from towpath.wire.plain import Record
-from towpath.wire.reencode import Dense, reencode
+from towpath.wire.reencode import Dense, _room, _write, reencode, reencode_opened
 
 END = (1 << 63) - 1
 LARGE = 1 << 20
@@ -100,6 +108,52 @@ def test_what_is_written_is_what_the_readable_codec_reads(
     written = run(log, first, end, max_bytes)
     assert records(written) == [r for r in source if first <= r.offset < end]
     assert all(len(dense.batch) <= max_bytes or dense.count == 1 for dense in written)
+
+
+@given(logs(), st.data())
+def test_a_batch_that_is_dense_already_becomes_what_it_would_become_record_by_record(
+    log: list[bytearray], data: st.DataObject
+) -> None:
+    """Only how it is made differs, so two copiers of different versions make the same bytes."""
+    dense = numbered(
+        data.draw(st.lists(RECORD, min_size=1, max_size=6)), data.draw(st.integers(0, 9))
+    )
+    some = [*log, batch(dense, data.draw(st.sampled_from(CODECS)))]
+    for raw in some:
+        source = open_batch(raw)
+        base = int(source.batches[0, BASE])
+        edge = st.sampled_from([0, END, base, base + 1, base + len(dense)])
+        first, end = data.draw(edge), data.draw(edge)
+        most = data.draw(st.sampled_from([70, 150, 300, LARGE]))
+        slowly = _write(source, first, end, most, _room(source, most), apart=False)
+        made = reencode_opened(source, first_offset=first, end_offset=end, max_bytes=most)
+        assert [(d.batch, d.count, d.offsets.tolist()) for d in made] == [
+            (d.batch, d.count, d.offsets.tolist()) for d in slowly
+        ]
+
+
+def one_record(body: bytes, behind: bytes = b"") -> bytearray:
+    """Return a batch of one record with this body, and bytes behind it."""
+    short = plain.encode(numbered([Record(b"k", b"v")]))
+    records = bytes([2 * len(body)]) + body + behind
+    length = (HEADER_SIZE - 12 + len(records)).to_bytes(4, "big")
+    return sealed(bytes(short[:8]) + length + bytes(short[12:HEADER_SIZE]) + records)
+
+
+@pytest.mark.parametrize("place", [1, 2], ids=["time", "offset"])
+def test_a_number_with_more_bytes_than_it_needs_is_written_anew(place: int) -> None:
+    short = plain.encode(numbered([Record(b"k", b"v")]))
+    body = bytes(short[HEADER_SIZE + 1 :])
+    long = body[:place] + bytes([body[place] | 0x80, 0]) + body[place + 1 :]
+    (made,) = reencode_opened(open_batch(one_record(long)), max_bytes=LARGE)
+    assert len(made.batch) == len(short)
+    assert plain.decode(made.batch) == plain.decode(short)
+
+
+def test_bytes_behind_dense_records_are_damage() -> None:
+    body = bytes(plain.encode(numbered([Record(b"k", b"v")]))[HEADER_SIZE + 1 :])
+    with pytest.raises(CorruptBatchError, match="bytes behind the last record"):
+        reencode_opened(open_batch(one_record(body, b"\0")), max_bytes=LARGE)
 
 
 @pytest.mark.parametrize("codec", CODECS)
