@@ -35,6 +35,7 @@ FROZEN = [
     ("towpath_lag_seconds", "gauge", "seconds", ("topic", "partition")),
     ("towpath_gaps", "gauge", "gaps", ("topic", "partition")),
     ("towpath_gap_offsets", "gauge", "offsets", ("topic", "partition")),
+    ("towpath_records_from_archive", "gauge", "records", ("topic", "partition")),
     ("towpath_quarantined_records", "gauge", "records", ("topic", "reason")),
     ("towpath_skipped_records", "gauge", "records", ("topic", "reason")),
     ("towpath_dropped_records", "gauge", "records", ("topic", "rule")),

@@ -167,6 +167,17 @@ TEXTS = {
         "entry 7 of the commit log is missing, and later ones are there: it is still on its way,"
         " or was deleted; copy it again from the region that archives"
     ),
+    Reason.of(ReasonCode.ARCHIVE_WITHOUT_TOPIC): (
+        "it holds nothing of this topic of this cluster; is it archived, and was it before it was"
+        " deleted and created again?"
+    ),
+    Reason.of(ReasonCode.ARCHIVE_BEGINS, begin=40): "it begins at offset 40",
+    Reason.of(ReasonCode.ARCHIVE_ENDS, end=40): "it ends at offset 40 so far",
+    Reason.of(ReasonCode.ARCHIVE_GAP, kind="lost"): "the archive holds no record there (lost)",
+    Reason.of(ReasonCode.NOT_IN_ARCHIVE, why=Reason.of(ReasonCode.ARCHIVE_ENDS, end=40)): (
+        "the archive does not give what retention at the source removed before it was copied: it"
+        " ends at offset 40 so far"
+    ),
     Reason.of(ReasonCode.ARCHIVE_LATE, why=MISSING, look=2, looks=16): (
         "it waits for a part of the archive (look 2 of 16): the commit log of the archive names"
         " object data/eu/orders/0/0/1.parquet, and the store does not have it"

@@ -18,6 +18,7 @@ from confluent_kafka.admin import AdminClient
 
 from tests.support.kafka import Record, consume, create_topic, end_offsets, produce, wait_until
 from tests.support.mirror import Mirror
+from towpath.mirror.slices import feeding
 from towpath.model.nouns import SourceOffset, TargetOffset
 from towpath.records.copy import copy
 from towpath.records.work import CopySlice, Slice, Summary
@@ -101,7 +102,7 @@ def endless(work: CopySlice) -> CopySlice:
 
 def drain(work: CopySlice) -> None:
     """Copy a slice; what it tells is not needed."""
-    for _ in copy(work):
+    for _ in copy(work, feeding=feeding(work)):
         pass
 
 
@@ -122,10 +123,15 @@ def catch_up(mirror: Mirror) -> None:
     raise AssertionError(f"copying does not come to an end: {summaries}")
 
 
-def copy_without_receipts(mirror: Mirror, copiers: Copiers, reached: int) -> None:
-    """Copy until the target ends at `reached`, then die before anything stands in the ledger."""
+def copy_without_receipts(
+    mirror: Mirror, copiers: Copiers, reached: int, receipts: float = 3600.0
+) -> None:
+    """Copy until the target ends at `reached`, then die before anything stands in the ledger.
+
+    Gaps come into the ledger with receipts, the first after so many seconds.
+    """
     [work] = mirror.slices()
-    copiers.start(replace(endless(work), receipts=3600.0))
+    copiers.start(replace(endless(work), receipts=receipts))
     wait_until(
         lambda: end_offsets(mirror.target.bootstrap, mirror.topic)[1] >= reached, "it is copied"
     )

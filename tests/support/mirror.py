@@ -17,6 +17,7 @@ from towpath.ledger.entries import Entry
 from towpath.ledger.keys import new_name
 from towpath.ledger.ledger import Ledger
 from towpath.mirror.rounds import RoundPlan, plan_round
+from towpath.mirror.slices import feeding
 from towpath.model.nouns import Side, TopicName, TopicPartition
 from towpath.records.copy import copy
 from towpath.records.work import CopySlice, Summary
@@ -78,7 +79,7 @@ class Mirror:
 
     def catch_up(self) -> list[Summary]:
         """Copy everything that the source has now."""
-        return [done for work in self.slices() for done in copy(work)]
+        return [done for work in self.slices() for done in copy(work, feeding=feeding(work))]
 
     def note(self, entry: Entry) -> None:
         """Append an entry to the ledger."""

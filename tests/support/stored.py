@@ -15,7 +15,7 @@ from tests.support.batches import batch, numbered
 from tests.support.segments import TINY, buffer
 from towpath.config import ArchiveConfig, load_archive
 from towpath.model.clock import now_ms
-from towpath.model.nouns import SegmentFormat, SourceOffset, TopicId, TopicName
+from towpath.model.nouns import ClusterId, SegmentFormat, SourceOffset, TopicId, TopicName
 from towpath.segments.captures import TopicCapture
 from towpath.segments.format.footer import SegmentHead
 from towpath.segments.format.parquet_writer import ParquetObject, ParquetSegmentWriter
@@ -74,6 +74,7 @@ class StoredArchive:
         target: Where its file restores to.
         more: Further sections of the file.
         region: The region that archives.
+        cluster: Of which cluster it says that it is.
     """
 
     folder: Path
@@ -81,6 +82,7 @@ class StoredArchive:
     target: str
     more: Mapping[str, Any] = field(default_factory=dict)
     region: str = REGION
+    cluster: ClusterId = CLUSTER
 
     def file(self, **restore: Any) -> Path:
         """Write the file with this section `restore`."""
@@ -129,7 +131,7 @@ class StoredArchive:
     ) -> None:
         """Archive the description of a topic."""
         told = TopicCapture(
-            cluster=CLUSTER,
+            cluster=self.cluster,
             id=TopicId(number or f"id-{topic}"),
             name=TopicName(topic),
             partitions=partitions,
@@ -147,14 +149,15 @@ class StoredArchive:
         partition: int = 0,
         number: str = "",
         end: int | None = None,
+        start: int | None = None,
     ) -> list[Segment]:
         """Archive records of a partition in segments that begin at these offsets."""
         wanted = records[-1].offset + 1 if end is None else end
-        places = [records[0].offset, *cuts, wanted]
-        pid = PartitionId(CLUSTER, TopicId(number or f"id-{topic}"), partition)
+        places = [records[0].offset if start is None else start, *cuts, wanted]
+        pid = PartitionId(self.cluster, TopicId(number or f"id-{topic}"), partition)
         made = [self._segment(pid, topic, records, *each) for each in pairwise(places)]
         seen = SeenPartition(
-            cluster=CLUSTER,
+            cluster=self.cluster,
             topic_id=pid.topic_id,
             topic=TopicName(topic),
             partition=partition,
@@ -170,7 +173,7 @@ class StoredArchive:
         out = io.BytesIO()
         target = ParquetObject(lambda: out, TINY)
         head = SegmentHead(
-            cluster=CLUSTER,
+            cluster=self.cluster,
             topic_id=pid.topic_id,
             topic=TopicName(topic),
             partition=pid.partition,

@@ -207,7 +207,26 @@ VALUES = [
         "{offsets: same}",
         "records.offsets: 'same' is not one of auto, identical, mapped",
     ),
-    ("records", "{on_gap: [stop]}", "records.on_gap: must be one of stop, record, not a list"),
+    (
+        "records",
+        "{on_gap: [stop]}",
+        "records.on_gap: must be one of stop, record, archive, not a list",
+    ),
+    (
+        "records",
+        "{on_gap: archive}",
+        "records.archive: is required by `on_gap: archive`: the archive to take records from",
+    ),
+    (
+        "records",
+        "{archive: {store: {url: 'file:a'}, region: eu}}",
+        "records.archive: is used with `on_gap: archive` only",
+    ),
+    (
+        "records",
+        "{on_gap: archive, archive: {store: {url: 'file:a'}, region: eu, otherwise: archive}}",
+        "records.archive.otherwise: 'archive' is not one of stop, record",
+    ),
     (
         "records",
         "{fill: 99999999999}",

@@ -19,6 +19,7 @@ from towpath.config.files import note, stamps, troubles
 from towpath.config.glue import given_ids
 from towpath.config.groups import Following, GroupsConfig, GroupStates, Mm2Config, Mm2Topic
 from towpath.config.link import (
+    GapArchive,
     LinkConfig,
     OffsetsPolicy,
     OnGap,
@@ -84,6 +85,7 @@ __all__ = [
     "EncryptionMode",
     "Extras",
     "Following",
+    "GapArchive",
     "GroupStates",
     "GroupsConfig",
     "GssapiSasl",

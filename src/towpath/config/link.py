@@ -25,8 +25,10 @@ from towpath.config.groups import GroupsConfig
 from towpath.config.metrics import MetricsConfig
 from towpath.config.problems import not_one_of, placed_error
 from towpath.config.rates import MaxRates, RateConfig
+from towpath.config.region import region_name
 from towpath.config.schemas import SchemaIds, SchemasConfig
 from towpath.config.shape import Section
+from towpath.config.store import StoreConfig
 from towpath.config.times import milliseconds, parse_time
 from towpath.config.topics import Count, TopicsConfig
 from towpath.config.units import Duration, Size, between
@@ -60,6 +62,33 @@ class OnGap(StrEnum):
 
     STOP = "stop"
     RECORD = "record"
+    ARCHIVE = "archive"
+
+
+class WithoutArchive(StrEnum):
+    """What to do about records that the archive behind the source does not give either."""
+
+    STOP = "stop"
+    RECORD = "record"
+
+
+class GapArchive(Section):
+    """The archive that has what the source has deleted."""
+
+    store: StoreConfig = Field(description="Where the archive is kept.")
+    region: Annotated[str, AfterValidator(region_name)] = Field(
+        description="The region whose archive is read; it must be of the source of this link."
+    )
+    wait: Annotated[Duration, between("1s", "7d")] = Field(
+        Duration.parse("10m"),
+        description="How long a partition waits for records that the archive does not give now: the"
+        " store is away, an object is missing, or it is not archived so far.",
+    )
+    otherwise: WithoutArchive = Field(
+        WithoutArchive.STOP,
+        description="What is done about records that the archive does not give: `stop` or `record`,"
+        " as `on_gap` says without an archive.",
+    )
 
 
 def _start(value: object) -> StartAt | int:
@@ -101,7 +130,13 @@ class RecordsConfig(Section):
     on_gap: OnGap = Field(
         OnGap.STOP,
         description="When records of the source were lost before we read them: `stop` that"
-        " partition, or `record` the gap in the ledger and go on.",
+        " partition, `record` the gap in the ledger and go on, or take them from the `archive`"
+        " (docs/archive.md).",
+    )
+    archive: GapArchive | None = Field(
+        None,
+        validate_default=True,
+        description="The archive of the source from which `on_gap: archive` takes records.",
     )
 
     fill: Annotated[Count, Strict(), Field(ge=0, le=MOST_FILL)] = Field(
@@ -113,6 +148,25 @@ class RecordsConfig(Section):
         " this is 0. Each takes a transaction marker of 78 bytes until the target's cleaner removes"
         " it, and needs the ACL Alter or ClusterAction on the cluster (docs/rights.md).",
     )
+
+    @property
+    def stops_on_gap(self) -> bool:
+        """Whether a partition stops where records are lost that no archive gives."""
+        if self.archive is not None:
+            return self.archive.otherwise is WithoutArchive.STOP
+        return self.on_gap is OnGap.STOP
+
+    @field_validator("archive")
+    @classmethod
+    def _archive_of_gaps(
+        cls, archive: GapArchive | None, info: ValidationInfo
+    ) -> GapArchive | None:
+        on_gap = info.data.get("on_gap")
+        if on_gap is OnGap.ARCHIVE and archive is None:
+            raise ValueError("is required by `on_gap: archive`: the archive to take records from")
+        if archive is not None and on_gap not in {None, OnGap.ARCHIVE}:
+            raise ValueError("is used with `on_gap: archive` only")
+        return archive
 
     @field_validator("group")
     @classmethod
@@ -211,7 +265,9 @@ class LinkConfig(Section):
     def holds_credentials(self) -> bool:
         """Whether slices carry credentials that others could log in with."""
         registries = (self.schemas.source, self.schemas.target) if self.schemas else ()
-        return any(each.holds_credentials for each in (self.source, self.target, *registries))
+        stores = (self.records.archive.store,) if self.records.archive else ()
+        places = (self.source, self.target, *registries, *stores)
+        return any(each.holds_credentials for each in places)
 
     @property
     def changes_records(self) -> bool:

@@ -185,6 +185,13 @@ GAPS = gauge(
 GAP_OFFSETS = gauge(
     "towpath_gap_offsets", "offsets", "Source offsets in those gaps.", labels=_PLACE
 )
+ARCHIVED_RECORDS = gauge(
+    "towpath_records_from_archive",
+    "records",
+    "Records that came from an archive, as the source had deleted them (`records.on_gap: archive`),"
+    " since the mirror topic was begun.",
+    labels=_PLACE,
+)
 QUARANTINED_RECORDS = gauge(
     "towpath_quarantined_records",
     "records",
@@ -387,6 +394,7 @@ ALL = (
     LAG_SECONDS,
     GAPS,
     GAP_OFFSETS,
+    ARCHIVED_RECORDS,
     QUARANTINED_RECORDS,
     SKIPPED_RECORDS,
     DROPPED_RECORDS,

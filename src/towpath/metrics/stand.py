@@ -28,6 +28,7 @@ class Stand:
         dropped: Records that a rule left out, by its name.
         rewritten: Parts of records that changes have written anew, by kind.
         unchanged: Ids of schemas that passed unchanged, by the code of the reason.
+        from_archive: Records that came from an archive, as the source had deleted them.
     """
 
     topic: str
@@ -46,6 +47,7 @@ class Stand:
     dropped: Mapping[str, int] = field(default_factory=dict)
     rewritten: Mapping[str, int] = field(default_factory=dict)
     unchanged: Mapping[str, int] = field(default_factory=dict)
+    from_archive: int = 0
 
 
 @dataclass(slots=True)
@@ -56,6 +58,7 @@ class Sum:
     lag_seconds: float | None = None
     gaps: int = 0
     gap_offsets: int = 0
+    from_archive: int = 0
     records: int = 0
     bytes: int = 0
     states: Counter[str] = field(default_factory=Counter)
@@ -68,6 +71,7 @@ class Sum:
             self.lag_seconds = max(stand.lag_seconds, self.lag_seconds or 0.0)
         self.gaps += stand.gaps
         self.gap_offsets += stand.gap_offsets
+        self.from_archive += stand.from_archive
         self.states[stand.state] += 1
 
     def add_copied(self, copied: tuple[int, int]) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from towpath.cluster.admin import Admin
 from towpath.cluster.metadata import Answers
-from towpath.config import LinkConfig, OffsetsPolicy, OnGap, StartAt
+from towpath.config import LinkConfig, OffsetsPolicy, StartAt
 from towpath.ledger.books import LinkBooks
 from towpath.mirror.gaps import to_fill
 from towpath.mirror.history import history
@@ -74,7 +74,7 @@ def forecast(
     """
     fresh = list(_fresh(books, seen, found))
     made_again: list[Finding] = []
-    if config.records.on_gap is OnGap.STOP:
+    if config.records.stops_on_gap:
         names = {each.source.topic for each in fresh if each.again}
         made_again += [Problem(name, told_again(name), Cause.TOPIC) for name in names]
         fresh = [each for each in fresh if each.source.topic not in names]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from towpath.config import LinkConfig
@@ -11,6 +11,7 @@ from towpath.groups.telling import preview_of
 from towpath.ledger.entries import WHOLE_LINK
 from towpath.ledger.link import OpenLink, open_link
 from towpath.ledger.rates import Limits
+from towpath.mirror.backing import backing
 from towpath.mirror.forecast import forecast
 from towpath.mirror.reopenings import reopenings
 from towpath.mirror.starts import Offsets
@@ -32,6 +33,7 @@ from towpath.status.status import caught_up, status
 from towpath.staying.observe import look
 from towpath.topics.disk_space import DiskLook, look_at_disks, room
 from towpath.topics.markers import markers
+from towpath.topics.observed import ObservedTopics
 from towpath.topics.subject import TOPICS
 
 
@@ -117,6 +119,7 @@ class _Records:
         fill, notes = markers(link.config.records.offsets, link.config.records.fill, link.target)
         yield from notes
         yield from quarantine.findings(link.config, link.target)
+        yield from _backing(link, topics.seen.topics, topics.found.topics)
         if not known:
             return
         yield from _lost_entries(link)
@@ -146,6 +149,14 @@ class _Records:
             note = Note("source", f"{error}; so it is not known how many bytes there are to copy")
             return replace(plan, notes=(*plan.notes, note))
         return replace(plan, to_copy=told)
+
+
+def _backing(
+    link: OpenLink, seen: ObservedTopics, names: Mapping[TopicName, TopicName]
+) -> Iterator[Note | Problem]:
+    if link.config.records.archive is not None:
+        ids = {topic.name: topic.id for topic in seen.source if topic.name in names}
+        yield from backing(link.config, link.source.cluster.id(), ids)
 
 
 def _lost_entries(link: OpenLink) -> Iterator[Note | Problem]:

@@ -10,7 +10,7 @@ from types import MappingProxyType
 from towpath.cluster.admin import Admin
 from towpath.cluster.admin.leaders import KnownLeaders
 from towpath.cluster.data.client import Client
-from towpath.config import LinkConfig, OffsetsPolicy, OnGap
+from towpath.config import LinkConfig, OffsetsPolicy
 from towpath.ledger.books import LinkBooks
 from towpath.ledger.ledger import SESSIONS, Ledger
 from towpath.ledger.link import Known, OpenLink
@@ -162,9 +162,10 @@ def _slice(plan: RoundPlan, number: int, assignments: tuple[Assignment, ...]) ->
         round=number,
         seconds=float("inf") if plan.once else config.run.round + _LATE,
         offsets=config.records.offsets,
-        stop_on_gap=config.records.on_gap is OnGap.STOP,
+        stop_on_gap=config.records.stops_on_gap,
         receipts=float(config.run.receipts),
         memory=int(config.run.memory),
+        archive=config.records.archive,
     )
 
 
@@ -233,7 +234,7 @@ class _Assigner:
 
     @property
     def _stops(self) -> bool:
-        return self._config.records.on_gap is OnGap.STOP
+        return self._config.records.stops_on_gap
 
     def _raw(
         self, topics: Collection[tuple[Topic, Topic]], cluster: ClusterId

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pyarrow as pa
 
 from towpath.engine.attempts import attempt
-from towpath.records.copy import copy
+from towpath.records.copy import Feeding, copy
 from towpath.records.told import told
 from towpath.records.work import CopySlice, Throttled
 
@@ -16,4 +16,15 @@ from towpath.records.work import CopySlice, Throttled
 def run_slice(work: CopySlice) -> Iterator[pa.RecordBatch]:
     """Copy; tell only what the ledger does not: what was never opened, or is still under way."""
     throttled: Throttled = {}
-    yield told(copy(replace(work, attempt=attempt()), throttled), throttled)
+    copied = copy(replace(work, attempt=attempt()), throttled, feeding=feeding(work))
+    yield told(copied, throttled)
+
+
+def feeding(work: CopySlice) -> Feeding | None:
+    """Return what makes the feed of a slice, `None` if it is the source alone."""
+    if work.archive is None:
+        return None
+    # Reading archives takes a second to import, which a slice without one does not need.
+    from towpath.segments.ingress.backed_feed import backed  # noqa: PLC0415
+
+    return backed

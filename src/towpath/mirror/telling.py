@@ -69,6 +69,7 @@ def stands(rows: Iterable[PartitionStatus]) -> Iterator[Stand]:
             dropped=changed.dropped,
             rewritten=changed.rewritten,
             unchanged=changed.unchanged,
+            from_archive=changed.from_archive,
         )
 
 

@@ -67,6 +67,11 @@ class ReasonCode(StrEnum):
     ARCHIVE_UNCOVERED = "ARCHIVE_UNCOVERED"
     ARCHIVE_SILENT = "ARCHIVE_SILENT"
     ARCHIVE_OVERTAKEN = "ARCHIVE_OVERTAKEN"
+    ARCHIVE_WITHOUT_TOPIC = "ARCHIVE_WITHOUT_TOPIC"
+    ARCHIVE_BEGINS = "ARCHIVE_BEGINS"
+    ARCHIVE_ENDS = "ARCHIVE_ENDS"
+    ARCHIVE_GAP = "ARCHIVE_GAP"
+    NOT_IN_ARCHIVE = "NOT_IN_ARCHIVE"
 
     # Why the position of a group is not written
     GROUP_HAS_MEMBERS = "GROUP_HAS_MEMBERS"
@@ -347,6 +352,17 @@ SENTENCES: Mapping[ReasonCode, Callable[..., str]] = MappingProxyType(
         ReasonCode.ARCHIVE_OVERTAKEN: lambda version: (
             f"entry {version} of the commit log is missing, and later ones are there: it is still"
             " on its way, or was deleted; copy it again from the region that archives"
+        ),
+        ReasonCode.ARCHIVE_WITHOUT_TOPIC: lambda: (
+            "it holds nothing of this topic of this cluster; is it archived, and was it before it"
+            " was deleted and created again?"
+        ),
+        ReasonCode.ARCHIVE_BEGINS: lambda begin: f"it begins at offset {begin}",
+        ReasonCode.ARCHIVE_ENDS: lambda end: f"it ends at offset {end} so far",
+        ReasonCode.ARCHIVE_GAP: lambda kind: f"the archive holds no record there ({kind})",
+        ReasonCode.NOT_IN_ARCHIVE: lambda why: (
+            "the archive does not give what retention at the source removed before it was copied:"
+            f" {why}"
         ),
         ReasonCode.GROUP_HAS_MEMBERS: lambda group, state: (
             f"group {group} has members on the target"

@@ -28,8 +28,7 @@ from towpath.records.lane.lane import Lane
 from towpath.records.outside import NOTHING, Outside
 from towpath.records.reports import PaceReports
 from towpath.records.source.beginnings import Beginnings
-from towpath.records.source.fetcher import Fetcher
-from towpath.records.source.reader import Feed
+from towpath.records.source.reader import Elsewhere, Feed
 from towpath.records.source.resting import RESTING
 from towpath.records.source.side import SourceSide
 from towpath.records.target.opening import Opener
@@ -40,12 +39,14 @@ _TURN = 0.25
 _AGAIN = 1.0
 """Seconds before this attempt is announced again to a target that is away."""
 _DRAIN = 15.0
+Feeding = Callable[[CopySlice, Admin], Callable[[Landing], Feed[Lane]]]
 
 
 def copy(
     work: CopySlice,
     throttled: Throttled | None = None,
     outside: Callable[[CopySlice], Outside] = Outside.of,
+    feeding: Feeding | None = None,
 ) -> Iterator[Summary]:
     """Copy the partitions of `work` until its round ends. Yields the summary of each.
 
@@ -53,6 +54,7 @@ def copy(
         work: The slice.
         throttled: Gets the seconds for which brokers throttled us, at the end.
         outside: Returns what lanes need that change records.
+        feeding: Returns what makes the feed of the lanes; by default a fetcher alone.
 
     Raises:
         ClusterError: The source or the target could not be reached at all.
@@ -60,7 +62,8 @@ def copy(
     """
     waits: Throttled = {} if throttled is None else throttled
     with Admin(work.source, Side.SOURCE) as source:
-        yield from land(work, fetching(work, source), finding(work, source), waits, outside(work))
+        feed = (feeding or fetching)(work, source)
+        yield from land(work, feed, finding(work, source), waits, outside(work))
         waits[Side.SOURCE] = waits.get(Side.SOURCE, 0.0) + source.throttled
 
 
@@ -108,27 +111,38 @@ def land(
         yield from copier.summaries()
 
 
-def fetching(work: CopySlice, source: Admin) -> Callable[[Landing], Fetcher[Lane]]:
+def fetching(work: CopySlice, source: Admin) -> Callable[[Landing], Feed[Lane]]:
     """Return the function that makes the feed of a copy slice: a fetcher."""
+    return lambda landing: source_side(work, source, landing).fetcher
 
-    def feed(landing: Landing) -> Fetcher[Lane]:
-        return SourceSide[Lane](
-            landing.reactor,
-            work.source,
-            source,
-            landing.pool,
-            landing.jobs,
-            share=work.memory,
-            many=len(work.assignments) >= RESTING,
-            stop_on_gap=work.stop_on_gap,
-            go=landing.go,
-            stop=landing.stop,
-            on_gap=landing.note_gap,
-            begin_later=landing.begin_later,
-            pace=landing.pace,
-        ).fetcher
 
-    return feed
+def source_side(
+    work: CopySlice, source: Admin, landing: Landing, elsewhere: Elsewhere[Lane] | None = None
+) -> SourceSide[Lane]:
+    """Return what fetches for the lanes of a copy slice.
+
+    Args:
+        work: The slice.
+        source: The control plane of the source.
+        landing: Whose lanes are fed.
+        elsewhere: Another place that may have what the source has deleted.
+    """
+    return SourceSide[Lane](
+        landing.reactor,
+        work.source,
+        source,
+        landing.pool,
+        landing.jobs,
+        share=work.memory,
+        many=len(work.assignments) >= RESTING,
+        stop_on_gap=work.stop_on_gap,
+        go=landing.go,
+        stop=landing.stop,
+        on_gap=landing.note_gap,
+        begin_later=landing.begin_later,
+        elsewhere=elsewhere,
+        pace=landing.pace,
+    )
 
 
 def finding(work: CopySlice, source: Admin) -> Callable[[Landing], Beginnings]:

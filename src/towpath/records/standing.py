@@ -6,17 +6,19 @@ from dataclasses import dataclass, field, replace
 
 from towpath.cluster.data.leaders import Leader
 from towpath.ledger.books import PartitionBooks
-from towpath.ledger.entries import ChangedAt, Receipt, Run, Tally
+from towpath.ledger.entries import ChangedAt, Gap, Receipt, Run, Tally
 from towpath.ledger.keys import is_abandoned
 from towpath.ledger.packed import runs_of
 from towpath.model.changes import NO_CHANGE, RecordChange
 from towpath.model.clock import now_ms
 from towpath.model.nouns import LinkName, Mode, SourceOffset, TargetOffset
-from towpath.model.reasons import Reason
+from towpath.model.reasons import Reason, ReasonCode
 from towpath.records.items import TransactionalWriter
 from towpath.records.passed import Passed
 from towpath.records.work import Assignment
 from towpath.wire import batch as wire
+
+_DELETED = {ReasonCode.RETENTION, ReasonCode.NOT_IN_ARCHIVE}
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +86,9 @@ class Standing:
     """What changes did to records."""
     refused: frozenset[SourceOffset] = frozenset()
     """Offsets of records that are left out, because the target refuses them."""
+    passed_over: tuple[Gap, ...] = ()
+    """Records that retention had deleted and that no archive gave, behind the position: an earlier
+    copier went on behind them, or was about to."""
 
     def agrees(self, books: PartitionBooks) -> bool:
         """Whether the ledger still says by what records behind the position are written."""
@@ -139,6 +144,7 @@ def known_standing(books: PartitionBooks, at: int, change: RecordChange = NO_CHA
             run=run,
             change=change,
             refused=_left_out(books, opened.source_start),
+            passed_over=_passed_over(books, opened.source_start),
         )
     source = receipt.source_end
     if receipt.mode is Mode.IDENTICAL:
@@ -170,6 +176,7 @@ def known_standing(books: PartitionBooks, at: int, change: RecordChange = NO_CHA
         changed=books.changed,
         tally=receipt.tally,
         refused=_left_out(books, source),
+        passed_over=_passed_over(books, source),
         abandoned=tuple(each for each in books.standing if is_abandoned(each.at, at)),
     )
 
@@ -180,6 +187,13 @@ def _left_out(books: PartitionBooks, start: SourceOffset) -> frozenset[SourceOff
         SourceOffset(offset)
         for each in books.refused
         for offset in range(max(start, each.first), each.end)
+    )
+
+
+def _passed_over(books: PartitionBooks, start: SourceOffset) -> tuple[Gap, ...]:
+    """Return the gaps by retention from `start` on behind which copying goes on."""
+    return tuple(
+        gap for gap in books.gaps if gap.went_on and gap.end > start and gap.why.code in _DELETED
     )
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from towpath.config import ClusterConfig, OffsetsPolicy
+from towpath.config import ClusterConfig, GapArchive, OffsetsPolicy
 from towpath.ledger.entries import MIRROR
 from towpath.model.changes import NO_CHANGE, RecordChange
 from towpath.model.nouns import (
@@ -153,9 +153,14 @@ class Slice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CopySlice(Slice):
-    """Partitions of a source cluster to copy."""
+    """Partitions of a source cluster to copy.
+
+    Attributes:
+        archive: The archive that has what the source has deleted, `None` if there is none.
+    """
 
     source: ClusterConfig
+    archive: GapArchive | None = None
 
 
 Throttled = dict[Side, float]

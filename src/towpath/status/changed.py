@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from towpath.ledger.entries import Tally
+from towpath.ledger.entries import FROM_ARCHIVE, Tally
 
 _REWRITTEN = ("ids", "headers", "redacted")
 _UNCHANGED = ("bad_ids", "unchanged_ids")
@@ -21,15 +21,18 @@ class ChangedParts:
         rewritten: Parts of records that were written anew: `ids` of schemas, `headers`, and values
             of headers that were `redacted`.
         unchanged: Ids of schemas that passed as they were, by the code of the reason.
+        from_archive: Records that came from an archive, as the source had deleted them.
     """
 
     dropped: Mapping[str, int]
     rewritten: Mapping[str, int]
     unchanged: Mapping[str, int]
+    from_archive: int = 0
 
     @classmethod
     def of(cls, tally: Tally) -> ChangedParts:
         """Sort what the receipts of a partition count."""
+        from_archive = 0
         dropped, rewritten, unchanged = Counter[str](), Counter[str](), Counter[str]()
         for kind, number in tally:
             what, _, name = kind.partition(":")
@@ -39,4 +42,6 @@ class ChangedParts:
                 unchanged[name] += number
             elif what in _REWRITTEN:
                 rewritten[what] += number
-        return cls(dropped, rewritten, unchanged)
+            elif what == FROM_ARCHIVE:
+                from_archive += number
+        return cls(dropped, rewritten, unchanged, from_archive)

@@ -9,7 +9,7 @@ from enum import StrEnum
 from towpath.cluster.admin import Admin
 from towpath.cluster.admin.leaders import leader_is_away
 from towpath.cluster.metadata import TopicInfo
-from towpath.config import LinkConfig, OnGap
+from towpath.config import LinkConfig
 from towpath.ledger.books import LinkBooks, PartitionBooks
 from towpath.ledger.entries import Cut, Gap, Pause, Receipt, Restarted, Tally
 from towpath.model.clock import now_ms
@@ -191,7 +191,7 @@ def status(
     )
     names, misnamed = config.topics.target_names({tp.topic for tp in {*tps, *known}})
     there = target.topics.describe(names.values())
-    stop = config.records.on_gap is OnGap.STOP
+    stop = config.records.stops_on_gap
     again = books.made_again({name: info.id for name, info in topics.items()})
     troubles: dict[TopicPartition, _Trouble] = {}
     for tp in filter(lambda tp: config.topics.matches(tp.topic), {*tps, *known}):

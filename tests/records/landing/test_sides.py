@@ -32,6 +32,7 @@ from towpath.records.landing.reopening import lane_reopening
 from towpath.records.landing.target_side import TargetSide
 from towpath.records.lane.lane import Lane
 from towpath.records.permit import WritePermit
+from towpath.records.source.reader import Elsewhere
 from towpath.records.source.side import SourceSide
 from towpath.records.source.trouble import LOOKS, SourceLoss, cut
 from towpath.records.standing import Standing
@@ -56,7 +57,9 @@ class StandInOpener:
 class Sides:
     """Both sides of some lanes, without brokers."""
 
-    def __init__(self, *, stop_on_gap: bool = True) -> None:
+    def __init__(
+        self, *, stop_on_gap: bool = True, elsewhere: Elsewhere[Lane] | None = None
+    ) -> None:
         self.reactor = StandInReactor()
         self.jobs = Jobs(self.reactor)  # type: ignore[arg-type]  # a stand-in
         self.opener = StandInOpener()
@@ -70,7 +73,7 @@ class Sides:
             ClusterConfig(bootstrap=("host:1",)), Mock(), BufferPool(64 << 20), self.jobs,
             share=1 << 20, stop_on_gap=stop_on_gap, go=lambda _: None, stop=self.stop,
             on_gap=lambda _, lost, went_on: self.gaps.append((lost, went_on)),
-            begin_later=lambda *_: None,
+            begin_later=lambda *_: None, elsewhere=elsewhere,
         )  # fmt: skip
         self.fetcher = self.source.fetcher
         self.source_node = stand_in_node(self.fetcher)
@@ -185,6 +188,46 @@ def test_what_was_read_is_copied_before_a_gap_stops_its_partition() -> None:
     assert read.progress.error.startswith("offsets 2 to 8 were not copied: retention;")
     assert [(gap.first, gap.end, went_on) for gap, went_on in sides.gaps] == [(2, 9, False)]
     assert sides.source_node.asked == []
+
+
+def deleted(first: int, end: int) -> SourceLoss:
+    return SourceLoss(SourceOffset(first), SourceOffset(end), SourceOffset(end), told("retention"))
+
+
+@pytest.mark.parametrize("gives", [False, True])
+def test_another_place_is_asked_for_what_the_source_has_deleted(gives: bool) -> None:
+    asked = Mock(take=Mock(return_value=gives))
+    sides, read = Sides(elsewhere=asked), lane()
+    sides.fetcher.add(read)
+    sides.source_node.answer(Part(0, error=OUT_OF_RANGE))
+    sides.reactor.finish(deleted(0, 9))
+    asked.take.assert_called_once_with(read, deleted(0, 9))
+    assert read.progress.stopped is not gives
+    assert len(sides.gaps) == (not gives)
+    assert sides.source_node.asked == []
+
+
+def test_no_other_place_is_asked_where_the_source_was_cut() -> None:
+    asked = Mock()
+    sides, read = Sides(elsewhere=asked), lane(at=4)
+    sides.fetcher.add(read)
+    sides.source_node.answer(Part(0, error=OUT_OF_RANGE))
+    sides.reactor.finish(cut(SourceOffset(2), SourceOffset(4)))
+    asked.take.assert_not_called()
+    assert read.progress.stopped
+
+
+@pytest.mark.parametrize("stop", [False, True])
+def test_what_a_lane_gives_back_while_the_source_is_asked_is_not_lost(stop: bool) -> None:
+    sides, read = Sides(stop_on_gap=stop), lane()
+    sides.fetcher.add(read)
+    sides.source_node.answer(Part(0, [plain(0), plain(1, size=5000)]))
+    sides.source_node.answer(Part(0, error=OUT_OF_RANGE))
+    assert read.expected == 2
+    assert read.shed()
+    sides.reactor.finish(deleted(2, 9))
+    assert (read.expected, read.progress.stopped, sides.gaps) == (0, False, [])
+    assert len(sides.source_node.asked) == 1
 
 
 def test_what_was_read_is_copied_before_a_topic_that_is_another_one_stops() -> None:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.batches import batch, from_arrow, numbered
+from tests.support.batches import batch, numbered
+from tests.support.chunks import told
 from tests.support.logs import Log, logs, read_plainly
 from tests.support.shelves import MemoryArchive
 from towpath.model.nouns import SegmentFormat, SourceOffset
@@ -19,10 +19,7 @@ from towpath.segments.ingress.segment_supply import SegmentSupply
 from towpath.segments.ingress.supply import Chunk, WithheldError
 from towpath.segments.ingress.work import ArchivedRange
 from towpath.segments.model import GapKind
-from towpath.wire import batch as wire
-from towpath.wire.aborted import AbortedTransactions
 from towpath.wire.plain import Record
-from towpath.wire.records import decode
 
 AS_IN_A_LOG = {GapKind.MARKER, GapKind.ABORTED}
 FORMATS = st.lists(st.sampled_from(SegmentFormat), min_size=1, max_size=3)
@@ -32,31 +29,6 @@ FORMATS = st.lists(st.sampled_from(SegmentFormat), min_size=1, max_size=3)
 def threads() -> Iterator[ThreadPoolExecutor]:
     with ThreadPoolExecutor(1) as made:
         yield made
-
-
-def told(chunks: Iterable[Chunk], first: int = 0) -> tuple[list[Record], set[int], int]:
-    """Return the records of chunks, the offsets of void batches, and the end of it all.
-
-    As a lane does, offsets before the expected one are passed over.
-    """
-    records: list[Record] = []
-    voids: set[int] = set()
-    at = first
-    for chunk in chunks:
-        buffer = np.frombuffer(chunk.data, np.uint8)
-        transactions = AbortedTransactions(chunk.aborted)
-        for row in wire.scan(buffer, 0, len(buffer)).tolist():
-            last, attributes = row[wire.LAST], row[wire.ATTRIBUTES]
-            void = transactions.void(last, attributes, row[wire.PRODUCER])
-            if void:
-                voids |= {*range(max(at, row[wire.BASE]), last + 1)}
-            else:
-                position = row[wire.POSITION]
-                found = from_arrow(decode(chunk.data[position : position + row[wire.LENGTH]]))
-                records += [each for each in found if each.offset >= at]
-            at = max(at, last + 1)
-        assert at <= chunk.end
-    return records, voids, at
 
 
 def supply(

@@ -12,10 +12,12 @@ from towpath.cli.show import limits
 from towpath.cli.show.grid import Cell, Grid
 from towpath.cli.show.output import line
 from towpath.cli.show.states import counts, marked
+from towpath.ledger.entries import FROM_ARCHIVE
 from towpath.model.amounts import count, counted, size, span
 from towpath.model.clock import readable
 from towpath.plan.lease import lease_lines
 from towpath.runbook import pointers
+from towpath.status.changed import ChangedParts
 from towpath.status.cutovers import cutovers
 from towpath.status.look import LinkStatus
 from towpath.status.set_aside import summed as summed_aside
@@ -148,8 +150,13 @@ def remarks(row: PartitionStatus) -> Iterable[str]:
             " consumers with isolation.level=read_uncommitted may see empty records there;"
             " `towpath plan` tells which right is missing"
         )
-    if row.change or row.tally:
-        done = "".join(f", {kind} {count(number)}" for kind, number in row.tally)
+    archived = ChangedParts.of(row.tally).from_archive
+    if archived:
+        text = f"{count(archived)} records came from the archive, as the source had deleted them"
+        yield row.named(text)
+    changed = [(kind, number) for kind, number in row.tally if kind != FROM_ARCHIVE]
+    if row.change or changed:
+        done = "".join(f", {kind} {count(number)}" for kind, number in changed)
         yield row.named(f"records are changed on their way (change {row.change or 'none'}{done})")
     for gap in row.gaps:
         if gap.end > gap.first:

@@ -27,6 +27,7 @@ from towpath.ledger.entries.link import (
 from towpath.ledger.entries.operator import WHOLE_LINK, Pause, Restarted, SetRate
 from towpath.ledger.entries.pace import Paced, Share, Used
 from towpath.ledger.entries.partition import (
+    FROM_ARCHIVE,
     ChangedAt,
     Cut,
     Gap,
@@ -52,6 +53,7 @@ from towpath.ledger.entries.session import (
 from towpath.ledger.entries.step import Journal, Phase
 
 __all__ = [
+    "FROM_ARCHIVE",
     "LEVEL",
     "MIRROR",
     "UNCHANGED_LEVEL",

@@ -22,11 +22,14 @@ Run = tuple[SourceOffset, TargetOffset, int]
 """Source start, target start, length: offsets that moved together."""
 ChangedAt = tuple[SourceOffset, TargetOffset, str]
 """From which source and target offset on records are copied under the change with a digest."""
+FROM_ARCHIVE = "archived"
+"""The kind in a tally of records that came from an archive, as the source had deleted them."""
 Tally = tuple[tuple[str, int], ...]
 """What changes did to records, and how often: `ids` of schemas that were rewritten, `bad_ids:` that
 passed as they were, with the code of what is bad, `unchanged_ids:` that a decision lets pass, with
 the code of its reason, `headers` that were written, values of headers that were `redacted`, records
-that were `dropped:` by a rule or `quarantined:` for a code, and those that the target `refused`."""
+that were `dropped:` by a rule or `quarantined:` for a code, and those that the target `refused`.
+Beside what changes did: records that came from an archive (`FROM_ARCHIVE`)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -60,6 +60,7 @@ class Lane:
             it (`jobs`).
         failures: Number of errors in a row, for the back-off.
         writer: Writes in transactions, if the target refuses our producer id.
+        passed_over: Gaps behind which copying has been decided to go on.
         level: Fill gaps of a mapped partition too, so that the distance between source and target
             offsets stays the same.
         cutter: Merges and splits waiting batches.
@@ -80,6 +81,7 @@ class Lane:
         self.progress = LaneProgress(work, standing)
         self._intake = Intake(self.progress, self.queue, standing, self.cutter, outside)
         self.writer = standing.writer
+        self.passed_over = standing.passed_over
         self.level = work.fill > 0
         self.unanswered = 0
         self.refused: Produced | None = None
@@ -143,6 +145,7 @@ class Lane:
         self.progress.resume(standing)
         self._intake.stand(standing)
         self.writer = standing.writer
+        self.passed_over = standing.passed_over
         self._landed = -_REMEMBERED
 
     @property

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from towpath.ledger.entries import Receipt, Run
+from towpath.ledger.entries import FROM_ARCHIVE, Receipt, Run
 from towpath.ledger.producers import of_generation
 from towpath.model.nouns import LinkName, Mode, ProducerId, Side, SourceOffset, TargetOffset
 from towpath.model.reasons import Reason, ReasonCode
@@ -104,6 +104,8 @@ class LaneProgress:
         self.changed = standing.trouble is not None
         self.copied_records = self.copied_bytes = 0
         self.went_back: list[WentBack] = []
+        self._archived: list[tuple[int, int]] = []
+        """Source offsets [first, end) whose records come from an archive, in order."""
         self._stand(standing)
 
     def _stand(self, standing: Standing) -> None:
@@ -163,6 +165,7 @@ class LaneProgress:
         """Count `length` records from source offset `source`, found at target offset `target`."""
         across = self.mode is Mode.IDENTICAL or target == self._bridged
         self.runs.add(source, target, length, across=across)
+        self._count_archived(source, SourceOffset(source + length))
         self.copied_records += length
         self._grow(target + length, length)
 
@@ -173,8 +176,24 @@ class LaneProgress:
         first, count = int(lengths[0]), int(lengths.sum())
         self.note(SourceOffset(int(pieces[0, 0])), target, first)
         self.runs.add_apart(np.stack((pieces[1:, 0], there[1:], lengths[1:]), 1))
+        for source, length in pieces[1:].tolist() if self._archived else ():
+            self._count_archived(source, source + length)
         self.copied_records += count - first
         self._grow(target + count, count - first)
+
+    def comes_from_archive(self, first: SourceOffset, end: SourceOffset) -> None:
+        """Count the records at source offsets [first, end) as those of an archive from now on.
+
+        They are read from there, once more perhaps after an opening.
+        """
+        left = [part for part in self._archived if part[1] > self.position.source]
+        known = max((stop for _, stop in left), default=0)
+        self._archived = [*left, (max(first, known), end)] if end > known else left
+
+    def _count_archived(self, first: int, end: int) -> None:
+        """Count the records at source offsets [first, end) that came from an archive."""
+        for start, stop in self._archived:
+            self._tally[FROM_ARCHIVE] += max(0, min(end, stop) - max(first, start))
 
     def vanish(self, count: int) -> None:
         """Count records that the target holds and the source has deleted."""

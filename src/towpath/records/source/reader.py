@@ -9,6 +9,7 @@ from towpath.cluster.data.buffers import Frame
 from towpath.model.nouns import Side, SourceOffset, TopicId, TopicPartition
 from towpath.model.reasons import Reason
 from towpath.records.jobs import Owner
+from towpath.records.source.trouble import SourceLoss
 
 
 class SourceReader(Owner, Protocol):
@@ -86,6 +87,17 @@ class SourceReader(Owner, Protocol):
 
 R = TypeVar("R", bound=SourceReader)
 R_contra = TypeVar("R_contra", bound=SourceReader, contravariant=True)
+
+
+class Elsewhere(Protocol[R_contra]):
+    """Another place that may have records which the source has deleted, such as an archive."""
+
+    def take(self, reader: R_contra, what: SourceLoss) -> bool:
+        """Feed a reader, which nobody feeds now, with lost records; then let the source go on.
+
+        Returns:
+            Whether that is tried. Otherwise the records are lost.
+        """
 
 
 class Feed(Protocol[R_contra]):

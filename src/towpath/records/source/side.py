@@ -21,7 +21,7 @@ from towpath.model.reasons import Reason, ReasonCode
 from towpath.records.jobs import Jobs
 from towpath.records.source.fetcher import Fetcher
 from towpath.records.source.pace import Pace
-from towpath.records.source.reader import R
+from towpath.records.source.reader import Elsewhere, R
 from towpath.records.source.resting import RestingFetcher
 from towpath.records.source.trouble import (
     LOOKS,
@@ -51,6 +51,7 @@ class SourceSide(Generic[R]):
         stop: Stops a reader.
         on_gap: Gets the missing offsets, and whether the reader continues after them.
         begin_later: Lets a reader that `begins_later` begin at an offset.
+        elsewhere: Another place that may have what the source has deleted.
         pace: Limits on the bytes per second; by default there are none.
 
     Attributes:
@@ -72,11 +73,13 @@ class SourceSide(Generic[R]):
         stop: Callable[[R, Reason], None],
         on_gap: Callable[[R, SourceLoss, bool], None],
         begin_later: Callable[[R, SourceOffset], None],
+        elsewhere: Elsewhere[R] | None = None,
         pace: Pace | None = None,
     ) -> None:
         self._source, self._jobs, self._stop_on_gap = source, jobs, stop_on_gap
         self._go, self._stop = go, stop
         self._on_gap, self._begin_later = on_gap, begin_later
+        self._elsewhere = elsewhere
         # A follower near us would have to be found anew with each change.
         make = RestingFetcher[R] if many and not config.rack else Fetcher[R]
         self.fetcher = make(
@@ -209,9 +212,16 @@ class SourceSide(Generic[R]):
     # Lost records
 
     def _lost(self, reader: R, what: SourceLoss) -> None:
-        if what.go_on > reader.expected and reader.begins_later:
+        deleted = what.go_on > reader.expected
+        if deleted and reader.begins_later:
             self._begin_later(reader, what.go_on)
-            return
+        elif deleted and reader.expected < what.first:
+            self.fetcher.add(reader)  # it gave back what it had taken in, for lack of memory
+        elif not (deleted and self._elsewhere and self._elsewhere.take(reader, what)):
+            self.lose(reader, what)
+
+    def lose(self, reader: R, what: SourceLoss) -> None:
+        """Stop a reader where records are lost for good, or let it go on behind them."""
         self._on_gap(reader, what, not self._stop_on_gap)
         first, last = what.first, what.end - 1
         if self._stop_on_gap:

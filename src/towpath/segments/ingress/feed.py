@@ -93,6 +93,8 @@ class SupplyFeed:
         late: The parts that are missing.
         close: Closes what the supplies share.
         growing: The archive, if lanes go on with what is added to it.
+        on_over: Gets each lane that was handed all that is there, if nothing is added.
+        on_lost: Gets each part that stays missing; by default, it is lost as `late` says.
     """
 
     def __init__(
@@ -102,9 +104,15 @@ class SupplyFeed:
         late: LateParts,
         close: Callable[[], None] = lambda: None,
         growing: Growing | None = None,
+        *,
+        on_over: Callable[[Lane], None] = lambda _: None,
+        on_lost: Callable[[Lane, WithheldError], None] | None = None,
     ) -> None:
         self._landing, self._supply, self._late, self._close = landing, supply, late, close
         self._growing, self._refreshing, self._more_news = growing, False, False
+        self._on_over, self._on_lost = on_over, on_lost or self._lose
+        self._pausing: dict[TopicPartition, object] = {}
+        """Lanes that are read for again after a pause, unless they are removed before."""
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="towpath-archive")
         self._readings: dict[TopicPartition, _Reading] = {}
         self._waiting: deque[_Reading] = deque()
@@ -135,6 +143,7 @@ class SupplyFeed:
 
     def remove(self, lane: Lane) -> None:
         """See `Feed`."""
+        self._pausing.pop(lane.source, None)
         reading = self._readings.pop(lane.source, None)
         self._dry.discard(lane)
         self._missing.discard(lane)
@@ -144,13 +153,8 @@ class SupplyFeed:
     def park(self, lane: Lane) -> None:
         """See `Feed`: a lane that gave its batches back waits behind all others."""
         if lane.source in self._readings:
-            pause = AGAIN.longest
             self.remove(lane)
-            self._landing.jobs.later(lane, pause, lambda: self._unpark(lane))
-
-    def _unpark(self, lane: Lane) -> None:
-        if lane.source not in self._readings:
-            self.add(lane)
+            self._again(lane, AGAIN.longest)
 
     def doubt(self, lane: Lane) -> None:
         """See `Feed`: there is no other place to read the batch from."""
@@ -191,8 +195,8 @@ class SupplyFeed:
     def _on_end(self, lane: Lane) -> None:
         """Go on with a lane that was handed all that was there, if there is more by now."""
         if self._growing is None:
-            return
-        if self._growing.has_more(lane):
+            self._on_over(lane)
+        elif self._growing.has_more(lane):
             self.add(lane)
         else:
             self._dry.add(lane)
@@ -342,19 +346,28 @@ class SupplyFeed:
             self._again(lane, AGAIN.after(lane.failures))
 
     def _again(self, lane: Lane, pause: float) -> None:
-        self._landing.jobs.later(lane, pause, lambda: self.add(lane))
+        this = self._pausing[lane.source] = object()
+        self._landing.jobs.later(lane, pause, lambda: self._resume(lane, this))
+
+    def _resume(self, lane: Lane, pause: object) -> None:
+        if self._pausing.get(lane.source) is pause:
+            self.add(lane)
 
     def _withheld(self, lane: Lane, error: WithheldError) -> None:
         """Wait for a missing part, then stop there, or go on behind it."""
-        missed = self._late.missed(lane.source, error.first)
-        policy = self._late.policy
+        missed = None if error.is_final else self._late.missed(lane.source, error.first)
         if missed is not None:
             pause, look = missed
-            lane.hinder(Side.SOURCE, policy.waiting(error.why, look))
+            lane.hinder(Side.SOURCE, self._late.policy.waiting(error.why, look))
+            self._again(lane, pause)
             if error.why.code is ReasonCode.ARCHIVE_MISSING:
                 self._missing.add(lane)
-            self._again(lane, pause)
             return
+        self._on_lost(lane, error)
+
+    def _lose(self, lane: Lane, error: WithheldError) -> None:
+        """Stop in front of a lost part, or go on behind it."""
+        policy = self._late.policy
         first = max(error.first, lane.expected)
         loss = SourceLoss(first, error.end, error.end, error.why)
         self._landing.note_gap(lane, loss, policy.skip)

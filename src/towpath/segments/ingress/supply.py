@@ -60,14 +60,17 @@ class WithheldError(TowpathError):
         first: The first offset that cannot be read.
         end: The offset behind the last one.
         why: What is wrong with it.
+        is_final: Whether it is of no use to look again.
     """
 
     code = "ARCHIVE_LOST"
     exit_code = 3
 
-    def __init__(self, first: SourceOffset, end: SourceOffset, why: Reason) -> None:
+    def __init__(
+        self, first: SourceOffset, end: SourceOffset, why: Reason, *, is_final: bool = False
+    ) -> None:
         super().__init__(first, end, why)
-        self.first, self.end, self.why = first, end, why
+        self.first, self.end, self.why, self.is_final = first, end, why, is_final
 
     @property
     def reason(self) -> Reason:

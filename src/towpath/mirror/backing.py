@@ -1,0 +1,72 @@
+"""What a plan says of the archive that stands behind the source (`records.on_gap: archive`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from towpath.config import GapArchive, LinkConfig
+from towpath.model.errors import TowpathError
+from towpath.model.findings import Cause, Note, Problem
+from towpath.model.nouns import ClusterId, TopicId, TopicName
+
+_ABOUT = "records.archive"
+_NAMED = 5
+"""So many topics are named at most."""
+
+
+def backing(
+    config: LinkConfig, cluster: ClusterId, topics: Mapping[TopicName, TopicId]
+) -> Iterator[Note | Problem]:
+    """Yield what the archive can give of the source, if the file names one.
+
+    Args:
+        config: The link.
+        cluster: The id of the source.
+        topics: The topics that are mirrored, with their ids at the source.
+    """
+    archive = config.records.archive
+    if archive is None:
+        return
+    try:
+        clusters, archived = _held(archive)
+    except TowpathError as error:
+        text = f"{error}; until it can be read, partitions whose source deletes records wait for it"
+        yield Note(_ABOUT, text)
+        return
+    if clusters and cluster not in clusters:
+        others = ", ".join(sorted(clusters))
+        text = (
+            f"the archive of region {archive.region} is of cluster {others}, and the source is"
+            f" {cluster}; name the archive of this source"
+        )
+        yield Problem(_ABOUT, text, Cause.FILE)
+        return
+    missing = sorted(name for name, number in topics.items() if (cluster, number) not in archived)
+    yield Note(_ABOUT, _told(archive, missing, len(topics)))
+
+
+def _held(archive: GapArchive) -> tuple[set[ClusterId], set[tuple[ClusterId, TopicId]]]:
+    """Return of which clusters and topics an archive has records.
+
+    Raises:
+        CommitLogError: There is no archive, or its log cannot be used.
+        StoreError: The store cannot be read.
+    """
+    # A plan of a link without an archive does not load what reads them.
+    from towpath.segments.log import CommitLog  # noqa: PLC0415
+    from towpath.store import Store  # noqa: PLC0415
+
+    with Store(archive.store) as store:
+        known = CommitLog.open(store, archive.region).state.partitions
+    return {each.cluster for each in known}, {(each.cluster, each.topic_id) for each in known}
+
+
+def _told(archive: GapArchive, missing: list[TopicName], count: int) -> str:
+    text = (
+        "what the source deletes before it is copied is taken from the archive of region"
+        f" {archive.region}"
+    )
+    if not missing:
+        return text
+    named = ", ".join(missing[:_NAMED]) + (" and others" if len(missing) > _NAMED else "")
+    return f"{text}; it has nothing so far of {len(missing)} of {count} topics: {named}"
