@@ -3,7 +3,7 @@
 Two regions that archive and restore each other's topics would send their records round and round.
 A restore writes under producer ids of its own, and the ledger names them before the first record is
 written. So an archive that looks at the source first, and reads the ledger then, knows the ids of
-all that it has seen (docs/decisions/0051).
+all that it has seen (docs/decisions/0052).
 """
 
 from __future__ import annotations

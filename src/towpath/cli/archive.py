@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from towpath.cli.compacting import compact
+from towpath.cli.forgetting import forget, prune
 from towpath.cli.on_spark import LoggedOnSpark, with_options
 from towpath.cli.options import ArchiveFile
 from towpath.cli.show.output import Output, OutputOption, console, show
@@ -19,6 +20,8 @@ archive = typer.Typer(
 )
 
 archive.command("compact")(compact)
+archive.command("prune")(prune)
+archive.command("forget")(forget)
 
 LEFT_OUT = 3
 """Exit code where something is left out, in trouble, or lost."""

@@ -15,6 +15,7 @@ from towpath.config.naming import Expression, fits
 from towpath.config.problems import not_empty
 from towpath.config.region import region_name
 from towpath.config.restore import RestoreConfig
+from towpath.config.retention import RetentionConfig
 from towpath.config.segments import SegmentsConfig
 from towpath.config.shape import Section
 from towpath.config.store import StoreConfig
@@ -123,6 +124,11 @@ class ArchiveConfig(Section):
         (),
         description="Which segments become larger ones, and when: a list of rules, each applied by"
         " itself.",
+    )
+    retention: tuple[RetentionConfig, ...] = Field(
+        (),
+        description="How much is kept, for `archive prune`: a list of rules. Nothing is removed by"
+        " itself. Default: everything stays.",
     )
     grace: Annotated[Duration, between("0s", "3650d")] = Field(
         Duration.parse("1d"),

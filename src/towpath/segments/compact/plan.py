@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +19,8 @@ from towpath.config.compaction import CompactionConfig
 from towpath.model.nouns import SegmentFormat, SourceOffset, TopicName
 from towpath.segments.log.columns import SegmentTable, TabledPartition
 from towpath.segments.model import PartitionId, Segment
+
+T = TypeVar("T")
 
 SMALL_RAW = 16 << 20
 """Most bytes of records of a segment that shares its object; they are held in memory."""
@@ -122,7 +125,7 @@ class _Rows:
         )
         order = np.arange(len(table.partitions) + 1)
         self._bounds = np.searchsorted(rows["partition"].to_numpy(), order)
-        self.sizes = _shares(table)
+        self.sizes = object_shares(table)
 
     def start(self, row: int) -> int:
         return int(self._starts[row])
@@ -159,7 +162,7 @@ class _Rows:
         return high - low >= rule.min_count or is_large or is_old
 
 
-def _shares(table: SegmentTable) -> npt.NDArray[np.float64]:
+def object_shares(table: SegmentTable) -> npt.NDArray[np.float64]:
     """Return the bytes of each segment's object; what several share is divided by raw bytes."""
     coded = table.rows["key"].combine_chunks().dictionary_encode()
     codes = coded.indices.fill_null(len(coded.dictionary)).to_numpy(zero_copy_only=False)
@@ -225,16 +228,30 @@ def next_slices(
         slots: Number of slices.
         most: Bytes of one slice, unless a single bundle is larger.
     """
-    slices: list[list[Bundle]] = [[] for _ in range(slots)]
+    return shared_out(bundles, _cost, slots, most)
+
+
+def shared_out(
+    items: Iterable[T], cost: Callable[[T], int], slots: int, most: int
+) -> tuple[list[tuple[T, ...]], list[T]]:
+    """Return the items of each slice of the next round, the largest first, and those left over.
+
+    Args:
+        items: What is to be done.
+        cost: How much work an item is.
+        slots: Number of slices.
+        most: Upper bound on the work of one slice, unless a single item is more.
+    """
+    slices: list[list[T]] = [[] for _ in range(slots)]
     held = [0] * slots
-    left: list[Bundle] = []
-    for bundle in sorted(bundles, key=_cost, reverse=True):
+    left: list[T] = []
+    for each in sorted(items, key=cost, reverse=True):
         at = held.index(min(held))
-        if slices[at] and held[at] + _cost(bundle) > most:
-            left.append(bundle)
+        if slices[at] and held[at] + cost(each) > most:
+            left.append(each)
             continue
-        slices[at].append(bundle)
-        held[at] += _cost(bundle)
+        slices[at].append(each)
+        held[at] += cost(each)
     return [tuple(each) for each in slices if each], left
 
 

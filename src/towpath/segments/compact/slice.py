@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from functools import partial
@@ -10,10 +9,6 @@ from functools import partial
 import pyarrow as pa
 
 from towpath.model.errors import (
-    CorruptSegmentError,
-    NewerSegmentError,
-    ObjectExistsError,
-    ObjectMissingError,
     StoreError,
     TowpathError,
 )
@@ -23,26 +18,24 @@ from towpath.segments.compact.inputs import (
     held_inputs,
     inputs_of,
     require_equal,
-    require_written,
+)
+from towpath.segments.compact.objects import (
+    OF_ONE,
+    WRITTEN_AGAIN,
+    NewObject,
+    free_key,
+    place_of,
 )
 from towpath.segments.compact.plan import Bundle, PlannedMerge
 from towpath.segments.compact.work import SCHEMA, CompactResult, CompactSlice
 from towpath.segments.format.footer import SegmentFooter
 from towpath.segments.format.merging import MergedObject, merge, merge_batches
-from towpath.segments.format.parquet_writer import ParquetOptions
 from towpath.segments.format.regrouping import MergedInput
-from towpath.segments.format.sink import Sink
-from towpath.segments.keys import segment_key, shared_key
+from towpath.segments.keys import shared_key
 from towpath.segments.model import Segment, SegmentPlace
 from towpath.store import Store
-from towpath.store.writer import ObjectWriter
 
 __all__ = ["SCHEMA", "compact", "compact_rows"]
-
-WRITTEN_AGAIN = ParquetOptions(level=3)
-"""How small row groups are written again: once for years, so that a denser codec pays."""
-_OF_ONE = (CorruptSegmentError, NewerSegmentError, ObjectMissingError, ObjectExistsError)
-"""What is wrong with one object; any other error of a store is one of all merges."""
 
 
 def compact(work: CompactSlice) -> Iterator[CompactResult]:
@@ -90,7 +83,7 @@ class _Merging:
         (only,) = bundle
         try:
             return {only: self._alone(only)}
-        except _OF_ONE as error:
+        except OF_ONE as error:
             return {only: error}
 
     def _alone(self, wanted: PlannedMerge) -> Segment:
@@ -98,7 +91,7 @@ class _Merging:
         kind = wanted.format(self._work.format)
         inputs = inputs_of(self._store, wanted.segments, self._work.rows)
         with ExitStack() as stack:
-            out = _Out(self._store, stack, partial(self._key, wanted, kind), wanted.level)
+            out = NewObject(self._store, stack, partial(self._key, wanted, kind), wanted.level)
             begin = partial(out.begin, _expected(wanted, kind))
             if kind is SegmentFormat.BATCHES:
                 footer, _ = merge_batches(inputs, begin, level=wanted.level)
@@ -130,7 +123,7 @@ class _Merging:
         key = partial(shared_key, self._work.region, first.topic, first.level,
                       spread=self._work.store.spread)  # fmt: skip
         with ExitStack() as stack:
-            out = _Out(self._store, stack, key, first.level)
+            out = NewObject(self._store, stack, key, first.level)
             target = MergedObject(partial(out.begin, 0), WRITTEN_AGAIN)
             footers = {each: target.merge(some, each.level) for each, some in given.items()}
             target.close()
@@ -150,53 +143,13 @@ class _Merging:
             try:
                 inputs = held_inputs(self._store, key, segments)
                 found[key] = dict(zip(segments, inputs, strict=True))
-            except _OF_ONE as error:
+            except OF_ONE as error:
                 found[key] = error
         return found
 
     def _key(self, wanted: PlannedMerge, kind: SegmentFormat) -> str:
-        """Return a key that no object has: a dead writer may have left one."""
-        made = partial(
-            segment_key,
-            self._work.region,
-            wanted.topic,
-            wanted.id.partition,
-            wanted.level,
-            wanted.start,
-            wanted.end,
-            suffix=kind,
-            spread=self._work.store.spread,
-        )
-        try:
-            self._store.head(made())
-        except ObjectMissingError:
-            return made()
-        return made(attempt=secrets.token_hex(4))
-
-
-class _Out:
-    """An object that begins with its first record."""
-
-    def __init__(self, store: Store, stack: ExitStack, key: partial[str], level: int) -> None:
-        self._store, self._stack, self._key = store, stack, key
-        self._class = store.config.class_of(level)
-        self._writer: ObjectWriter | None = None
-
-    def begin(self, expected: int) -> Sink:
-        """Begin it; the writer is aborted if an error leaves the context."""
-        writer = self._store.writer(self._key(), self._class, expected=expected)
-        self._writer = self._stack.enter_context(writer)
-        return writer
-
-    def close(self, footers: list[SegmentFooter], kind: SegmentFormat) -> SegmentPlace | None:
-        """Make the object, and look at it; `None` if there is no record."""
-        if self._writer is None:
-            return None
-        made = self._writer.close()
-        place = SegmentPlace(key=made.key, size=made.size, storage_class=self._class)
-        full = [each for each in footers if each.parts]
-        require_written(self._store, kind, place, full)
-        return place
+        place = wanted.topic, wanted.id.partition, wanted.level
+        return free_key(self._store, self._work.region, place, (wanted.start, wanted.end), kind)
 
 
 def _held_input(
@@ -212,23 +165,9 @@ def _checked(
     wanted: PlannedMerge, footer: SegmentFooter, kind: SegmentFormat, place: SegmentPlace | None
 ) -> Segment:
     """Return the new segment, which holds what its inputs hold."""
-    made = footer.segment(kind, _place_of(footer, kind, place))
+    made = footer.segment(kind, place_of(footer, kind, place))
     require_equal(made, wanted.segments, place.key if place else "of the compaction")
     return made
-
-
-def _place_of(
-    footer: SegmentFooter, kind: SegmentFormat, place: SegmentPlace | None
-) -> SegmentPlace | None:
-    if place is None or not footer.parts:
-        return None
-    return SegmentPlace(
-        key=place.key,
-        size=place.size,
-        first_row_group=footer.first_row_group,
-        row_groups=len(footer.parts) if kind is SegmentFormat.PARQUET else 0,
-        storage_class=place.storage_class,
-    )
 
 
 def _expected(wanted: PlannedMerge, kind: SegmentFormat) -> int:

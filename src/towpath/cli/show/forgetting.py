@@ -1,0 +1,147 @@
+"""What leaves an archive on request, or would. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from rich.console import Group, RenderableType
+
+from towpath.archive.forgetting import Forgetting
+from towpath.archive.pruning import Pruning
+from towpath.cli.show.compaction import tidied_data, tidied_lines
+from towpath.cli.show.grid import Grid
+from towpath.cli.show.output import line
+from towpath.config import ArchiveConfig
+from towpath.model.amounts import count, counted, size
+from towpath.model.clock import readable
+
+_PRUNED = ("topic", "partition", "begin", "then", "segments", "records", "bytes", "newest", "left")
+
+
+def prune_data(archive: str, made: Pruning) -> dict[str, Any]:
+    """Return what goes, for programs."""
+    return {
+        "archive": archive,
+        "version": made.version,
+        "pruned": made.done is not None,
+        "segments": sum(len(each.segments) for each in made.partitions),
+        "records": sum(each.records for each in made.partitions),
+        "bytes": sum(each.bytes for each in made.partitions),
+        "partitions": [
+            {
+                "topic": each.topic,
+                "topic_id": each.id.topic_id,
+                "partition": each.id.partition,
+                "begin": each.begin,
+                "end": each.end,
+                "archived_to": each.archived_to,
+                "segments": len(each.segments),
+                "records": each.records,
+                "bytes": each.bytes,
+                "newest": each.newest,
+            }
+            for each in made.partitions
+        ],
+        **(tidied_data(made.done) if made.done is not None else {}),
+    }
+
+
+def prune_picture(made: Pruning, data: Mapping[str, Any]) -> RenderableType:
+    """Return what goes, for people."""
+    if not made.partitions:
+        rest = tidied_lines(data) if made.done is not None else []
+        return Group(*map(line, ["nothing to prune", *rest]))
+    table = Grid(
+        _PRUNED,
+        (
+            (
+                each.topic,
+                str(each.id.partition),
+                count(each.begin),
+                count(each.end),
+                count(len(each.segments)),
+                count(each.records),
+                size(each.bytes),
+                readable(each.newest) if each.newest is not None else "-",
+                "nothing" if each.all else count(each.archived_to - each.end),
+            )
+            for each in made.partitions
+        ),
+        right=_PRUNED[1:7],
+        spare=("segments", "newest"),
+    )
+    what = (
+        f"{counted(data['segments'], 'segment')} of {counted(len(made.partitions), 'partition')},"
+        f" {count(data['records'])} records, {size(data['bytes'])}"
+    )
+    if made.done is None:
+        last = ["", f"would be removed: {what}; nothing was done: add --yes"]
+    else:
+        last = ["", f"removed from the archive: {what}; version {made.version}"]
+        last += tidied_lines(data)
+    return Group(table, *map(line, last))
+
+
+def forget_data(archive: str, done: Forgetting, *, writes: bool, stopped: bool) -> dict[str, Any]:
+    """Return what was found and done, for programs."""
+    return {
+        "archive": archive,
+        "version": done.version,
+        "written": writes,
+        "stopped": stopped,
+        "complete": not done.failed and not stopped,
+        "segments_looked_at": done.done,
+        "segments": done.segments,
+        "records": done.records,
+        "erased": done.erased,
+        "partitions": [
+            {"topic": topic, "partition": partition, "records": records}
+            for (topic, partition), records in sorted(done.found.items())
+        ],
+        "failed": [{"object": key, "why": why} for key, why in sorted(done.failed.items())],
+        "replaced_objects_left": done.waiting,
+        "readers": done.readers,
+        **(tidied_data(done.tidied) if done.tidied is not None else {}),
+    }
+
+
+def forget_picture(
+    config: ArchiveConfig, done: Forgetting, data: Mapping[str, Any]
+) -> RenderableType:
+    """Return what was found and done, for people."""
+    lines = [
+        f"{topic}-{partition}: {counted(records, 'record')} with this key"
+        for (topic, partition), records in sorted(done.found.items())
+    ]
+    what = f"{counted(done.records, 'record')} in {counted(done.segments, 'segment')}"
+    if not done.records:
+        lines.append(f"no record has this key, in {counted(done.done, 'segment')}")
+    elif not data["written"]:
+        lines.append(f"would be erased: {what}; nothing was done: add --yes")
+    else:
+        lines.append(f"erased: {what}; version {done.version}; their offsets are gaps now")
+    lines += [f"✗ {key}: {why}" for key, why in sorted(done.failed.items())]
+    if data["stopped"]:
+        lines.append(f"stopped: {count(done.planned - done.done)} segments were not looked at")
+    lines += _out_of_reach(config, done)
+    return Group(*map(line, lines))
+
+
+def _out_of_reach(config: ArchiveConfig, done: Forgetting) -> list[str]:
+    """Return what may still hold the records."""
+    lines = []
+    if done.waiting:
+        kept = " or because the file says `delete: false`" if any(
+            not rule.delete for rule in config.compaction
+        ) else ""  # fmt: skip
+        lines.append(
+            f"{counted(done.waiting, 'replaced object')} may still hold such records: kept for"
+            f" `grace` ({config.grace}), for {counted(done.readers, 'registered reader')}{kept};"
+            " run this command again later to delete them"
+        )
+    lines.append(
+        "not reached: the source itself, versions that the bucket keeps of deleted objects, copies"
+        " in other regions, tables that were registered elsewhere, and clusters that were restored"
+    )
+    return lines

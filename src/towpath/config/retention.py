@@ -1,0 +1,38 @@
+"""The section `retention` of an archive: how much of it `archive prune` leaves."""
+
+from __future__ import annotations
+
+from typing import Annotated, Self
+
+from pydantic import AfterValidator, Field, model_validator
+
+from towpath.config.naming import Expression, fits
+from towpath.config.problems import not_empty
+from towpath.config.shape import Section
+from towpath.config.units import Duration, Size, between
+
+
+class RetentionConfig(Section):
+    """How much of some topics is kept; for each topic the first rule counts that names it."""
+
+    topics: Annotated[tuple[Expression, ...], AfterValidator(not_empty)] = Field(
+        (".*",), description="Regular expressions; the rule is for topics whose whole name matches."
+    )
+    max_age: Annotated[Duration, between("1s", "36500d")] | None = Field(
+        None,
+        description="First segments whose newest record is older may go; the time is that of the"
+        " record, or where it has none that of the segment.",
+    )
+    max_size: Annotated[Size, between("1B", "1048576GiB")] | None = Field(
+        None, description="Bytes of objects of one partition from which on its first segments go."
+    )
+
+    @model_validator(mode="after")
+    def _says_something(self) -> Self:
+        if self.max_age is None and self.max_size is None:
+            raise ValueError("needs max_age or max_size; leave it out to keep everything")
+        return self
+
+    def concerns(self, topic: str) -> bool:
+        """Return whether the rule is for a topic."""
+        return fits(topic, self.topics)

@@ -1,0 +1,125 @@
+"""New objects of slices that replace segments: their keys, and how they get into the store."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from functools import partial
+
+from towpath.model.errors import (
+    CorruptSegmentError,
+    NewerSegmentError,
+    ObjectExistsError,
+    ObjectMissingError,
+)
+from towpath.model.nouns import SegmentFormat, SourceOffset, TopicName
+from towpath.segments.compact.inputs import require_written
+from towpath.segments.format.footer import SegmentFooter
+from towpath.segments.format.parquet_writer import ParquetOptions
+from towpath.segments.format.sink import Sink
+from towpath.segments.keys import segment_key
+from towpath.segments.model import Segment, SegmentPlace
+from towpath.store import Store
+from towpath.store.writer import ObjectWriter
+
+WRITTEN_AGAIN = ParquetOptions(level=3)
+"""How small row groups are written again: once for years, so that a denser codec pays."""
+OF_ONE = (CorruptSegmentError, NewerSegmentError, ObjectMissingError, ObjectExistsError)
+"""What is wrong with one object; any other error of a store is one of all work."""
+
+
+def new_key(
+    store: Store,
+    region: str,
+    segment: Segment,
+    kind: SegmentFormat,
+) -> str:
+    """Return a key for a segment that no object has."""
+    return free_key(
+        store, region, (segment.topic, segment.partition, segment.level),
+        (segment.start, segment.end), kind,
+    )  # fmt: skip
+
+
+def free_key(
+    store: Store,
+    region: str,
+    place: tuple[TopicName, int, int],
+    span: tuple[SourceOffset, SourceOffset],
+    kind: SegmentFormat,
+) -> str:
+    """Return a key that no object has: a dead writer may have left one, or it is replaced.
+
+    Args:
+        store: The store.
+        region: The region.
+        place: Topic, partition and level.
+        span: First offset and end of the range.
+        kind: The format.
+
+    Raises:
+        StoreError: The store cannot be read.
+    """
+    made = partial(segment_key, region, *place, *span, suffix=kind, spread=store.config.spread)
+    try:
+        store.head(made())
+    except ObjectMissingError:
+        return made()
+    return made(attempt=secrets.token_hex(4))
+
+
+class NewObject:
+    """An object that begins with its first record.
+
+    Args:
+        store: The store.
+        stack: Aborts the object if an error leaves it.
+        key: Returns its key.
+        level: The level of its segments.
+    """
+
+    def __init__(self, store: Store, stack: ExitStack, key: Callable[[], str], level: int) -> None:
+        self._store, self._stack, self._key = store, stack, key
+        self._class = store.config.class_of(level)
+        self._writer: ObjectWriter | None = None
+
+    def begin(self, expected: int) -> Sink:
+        """Begin it.
+
+        Args:
+            expected: Most bytes that it may have; 0 if that is not known.
+        """
+        writer = self._store.writer(self._key(), self._class, expected=expected)
+        self._writer = self._stack.enter_context(writer)
+        return writer
+
+    def close(self, footers: Sequence[SegmentFooter], kind: SegmentFormat) -> SegmentPlace | None:
+        """Make the object, and look at it; `None` if there is no record.
+
+        Raises:
+            CorruptSegmentError: It does not say what was written.
+            StoreError: It could not be written.
+        """
+        if self._writer is None:
+            return None
+        made = self._writer.close()
+        place = SegmentPlace(key=made.key, size=made.size, storage_class=self._class)
+        full = [each for each in footers if each.parts]
+        require_written(self._store, kind, place, full)
+        return place
+
+
+def place_of(
+    footer: SegmentFooter, kind: SegmentFormat, place: SegmentPlace | None
+) -> SegmentPlace | None:
+    """Return where a segment is in a new object; `None` for one without a record."""
+    if place is None or not footer.parts:
+        return None
+    return SegmentPlace(
+        key=place.key,
+        size=place.size,
+        first_row_group=footer.first_row_group,
+        row_groups=len(footer.parts) if kind is SegmentFormat.PARQUET else 0,
+        storage_class=place.storage_class,
+    )
