@@ -122,6 +122,7 @@ class SegmentPlace:
         first_row_group: The first row group of the segment; 0 for whole batches.
         row_groups: Number of its row groups; 0 for whole batches, which share no object.
         storage_class: The storage class it was written with; empty for the bucket's default.
+        crc: CRC-32 of the whole object; None where who wrote it did not tell.
     """
 
     key: str
@@ -129,6 +130,7 @@ class SegmentPlace:
     first_row_group: int = 0
     row_groups: int = 0
     storage_class: str = ""
+    crc: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

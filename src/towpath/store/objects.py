@@ -24,6 +24,8 @@ class StoredObject:
         modified: When it was written, in ms.
         storage_class: Its storage class; empty where the store does not say.
         cold: Whether it must be thawed before it can be read, as far as the store says.
+        crc: CRC-32 of its bytes, as whoever wrote it computed it, or as the store keeps it; None
+            where neither tells.
     """
 
     key: str
@@ -32,6 +34,7 @@ class StoredObject:
     modified: int
     storage_class: str = ""
     cold: bool = False
+    crc: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,6 +7,7 @@ finds credentials wherever AWS's tools do (docs/decisions/0044).
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
@@ -28,6 +29,8 @@ _NAME = "towpath-write"
 """Metadata that names the write of an object."""
 _CHECKSUM = "CRC32"
 """What the store checks each part by; botocore itself computes no faster one."""
+_WHOLE = "FULL_OBJECT"
+"""The kind of checksum that is one of all bytes, however they were written."""
 _COLD = frozenset({"GLACIER", "DEEP_ARCHIVE"})
 """Storage classes whose objects must be thawed; those of `GLACIER_IR` can be read at once."""
 
@@ -61,7 +64,10 @@ class S3Backend:
         """Begin to write an object in parts."""
         with self._told("begin to write", key):
             answer = self._client.create_multipart_upload(
-                **self._at(key), **self._kept(how), ChecksumAlgorithm=_CHECKSUM
+                **self._at(key),
+                **self._kept(how),
+                ChecksumAlgorithm=_CHECKSUM,
+                ChecksumType=_WHOLE,
             )
         return _S3Upload(self, key, answer["UploadId"], how)
 
@@ -88,8 +94,9 @@ class S3Backend:
     def head(self, key: str) -> tuple[StoredObject, str]:
         """Return an object without its bytes, and the name of the write that made it."""
         with self._told("look at", key):
-            answer = self._client.head_object(**self._at(key))
-        return _found(key, answer, answer["ContentLength"]), answer["Metadata"].get(_NAME, "")
+            answer = self._client.head_object(**self._at(key), ChecksumMode="ENABLED")
+        found = replace(_found(key, answer, answer["ContentLength"]), crc=_crc(answer))
+        return found, answer["Metadata"].get(_NAME, "")
 
     def page(self, prefix: str, after: str) -> tuple[Sequence[StoredObject], bool]:
         """Return the next objects with a prefix behind a key, and whether there are more."""
@@ -244,6 +251,14 @@ def is_cold(storage_class: str, answer: Any) -> bool:
 
 def _stored(key: str, size: int, tag: str, modified: int, storage_class: str) -> StoredObject:
     return StoredObject(key=key, size=size, tag=tag, modified=modified, storage_class=storage_class)
+
+
+def _crc(answer: Any) -> int | None:
+    """Return the checksum that a store keeps of all bytes of an object; None for any other."""
+    told = str(answer.get(f"Checksum{_CHECKSUM}", ""))
+    if "-" in told or answer.get("ChecksumType", _WHOLE) != _WHOLE:
+        return None  # one of the checksums of parts
+    return int.from_bytes(base64.b64decode(told)) if told else None
 
 
 def _whole_size(answer: Any) -> int:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import zlib
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -55,7 +57,7 @@ class ObjectWriter:
         self._buffer = bytearray()
         self._given: Data | None = None
         """A part that was given and is not sent: an object of one part is written as a whole."""
-        self._sent = 0
+        self._sent = self._crc = 0
         self._upload: Upload | None = None
         self._under_way: deque[Future[None]] = deque()
         self._made: StoredObject | None = None
@@ -107,6 +109,7 @@ class ObjectWriter:
         view = memoryview(data).cast("B")
         if len(view):
             self._send_given()
+        self._crc = zlib.crc32(view, self._crc)
         self._buffer += view
         while len(self._buffer) > self._part_size:
             part = bytes(memoryview(self._buffer)[: self._part_size])
@@ -128,11 +131,12 @@ class ObjectWriter:
         if self.closed:
             raise ValueError("write to a closed object")
         self._send_given()
+        self._crc = zlib.crc32(data, self._crc)
         self._given = data
         return len(data)
 
     def close(self) -> StoredObject:
-        """Make the object and return it; again, if it was made already.
+        """Make the object and return it, with its CRC-32; again, if it was made already.
 
         Raises:
             ObjectExistsError: There is an object with this key.
@@ -196,7 +200,7 @@ class ObjectWriter:
             while self._under_way:
                 self._under_way.popleft().result()
             write = self._upload.complete
-        self._made = self._store.written(self._key, self._how, write)
+        self._made = replace(self._store.written(self._key, self._how, write), crc=self._crc)
         self._buffer.clear()
         self._given = None
 

@@ -104,7 +104,9 @@ class NewObject:
         if self._writer is None:
             return None
         made = self._writer.close()
-        place = SegmentPlace(key=made.key, size=made.size, storage_class=self._class)
+        place = SegmentPlace(
+            key=made.key, size=made.size, storage_class=self._class, crc=made.crc
+        )
         full = [each for each in footers if each.parts]
         require_written(self._store, kind, place, full)
         return place
@@ -122,4 +124,5 @@ def place_of(
         first_row_group=footer.first_row_group,
         row_groups=len(footer.parts) if kind is SegmentFormat.PARQUET else 0,
         storage_class=place.storage_class,
+        crc=place.crc,
     )

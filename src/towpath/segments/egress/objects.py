@@ -113,6 +113,7 @@ class Uploads:
             with suppress(TowpathError):  # told by whoever asks for the object
                 self._waiting.popleft().result()
         future = self._pool.submit(self._written, spool, key)
+        future.add_done_callback(lambda done: spool.close() if done.cancelled() else None)
         self._waiting.append(future)
         return future
 

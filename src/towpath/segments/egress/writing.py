@@ -89,6 +89,7 @@ class Made:
             first_row_group=self.footer.first_row_group,
             row_groups=len(self.footer.parts) if kind is SegmentFormat.PARQUET else 0,
             storage_class=storage_class,
+            crc=found.crc,
         )
         return self.footer.segment(kind, place)
 

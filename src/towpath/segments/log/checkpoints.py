@@ -92,8 +92,7 @@ class LogCheckpoints:
             told = json.loads(file.schema_arrow.metadata[_STATE])
             if told["v"] > FORMAT:
                 raise NewerArchiveError(where, str(told.get("towpath", "")), told["v"], FORMAT)
-            rows = file.read().cast(COLUMNS)
-            return _state(told, rows)
+            return _state(told, _with_all(file.read()))
         except (pa.ArrowException, OSError, KeyError, ValueError, TypeError):
             raise BrokenLogError(
                 where, "it is no checkpoint of a commit log, and is passed over; delete it"
@@ -122,6 +121,14 @@ class LogCheckpoints:
     @property
     def _prefix(self) -> str:
         return checkpoint_prefix(self._region)
+
+
+def _with_all(rows: pa.Table) -> pa.Table:
+    """Return rows of this version of the format or an older one with all columns."""
+    for field in COLUMNS:
+        if field.nullable and field.name not in rows.column_names:
+            rows = rows.append_column(field, pa.nulls(len(rows), field.type))
+    return rows.select(COLUMNS.names).cast(COLUMNS)
 
 
 def _written(state: ArchiveState) -> bytes:

@@ -41,6 +41,7 @@ COLUMNS = pa.schema(
         pa.field("row_groups", pa.int32()),
         pa.field("storage_class", _WORD),
         pa.field("created", pa.int64(), nullable=False),
+        pa.field("crc", pa.uint32()),  # later than the first version of the format
     ]
 )
 """One row for each segment, sorted by partition and start."""
@@ -129,6 +130,11 @@ class SegmentTable:
         to = to if most is None else min(to, at + most)
         return self._segments(self.partitions[place], at, to)
 
+    def taken(self, numbers: pa.Array | pa.ChunkedArray) -> list[Segment]:
+        """Return the segments of some rows, by their numbers."""
+        rows = self.rows.take(numbers).to_pylist()
+        return [_segment(self.partitions[row["partition"]], row) for row in rows]
+
     def changed(
         self, changes: Mapping[PartitionId, TableChange], topics: Mapping[PartitionId, TopicName]
     ) -> SegmentTable:
@@ -202,6 +208,7 @@ def _row(segment: Segment, place: int) -> dict[str, Any]:
         "row_groups": at and at.row_groups,
         "storage_class": at and at.storage_class,
         "created": segment.created,
+        "crc": at and at.crc,
     }
 
 
@@ -214,6 +221,7 @@ def _segment(partition: TabledPartition, row: Mapping[str, Any]) -> Segment:
             first_row_group=row["first_row_group"],
             row_groups=row["row_groups"],
             storage_class=row["storage_class"],
+            crc=row["crc"],
         )
     return Segment(
         cluster=partition.id.cluster,
