@@ -140,6 +140,7 @@ class Commits:
             self._standings[each.partition_id].committed([each])
         for each in made.dropped:
             self._standings[each.partition_id].redundant += each.records
+            self._standings[each.partition_id].rewound += 1
         self._standings.follow(self._log.state)
 
     def _seen(self, partitions: Iterable[PartitionId]) -> tuple[SeenPartition, ...]:

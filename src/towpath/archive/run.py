@@ -12,6 +12,7 @@ from towpath.archive.capturing import GroupCaptures, TopicCaptures
 from towpath.archive.capturing_access import AccessCaptures
 from towpath.archive.commits import WORK, Commits
 from towpath.archive.compacting import ScheduledCompaction
+from towpath.archive.events import told_run
 from towpath.archive.lease import HeldArchive
 from towpath.archive.look import SourceLook, SourceLooks
 from towpath.archive.positions import ArchivePositions
@@ -135,6 +136,8 @@ class _Run:
             self._store, self._config.archive, self._config.region, WORK, WORK, self._stop
         )
         stack.enter_context(lease)
+        caught_up = self._wishes.until_caught_up
+        stack.enter_context(told_run(self._store, self._config, lease, until_caught_up=caught_up))
         log.follow()  # the run before this one may have committed until now
         self._log, self._lease = log, lease
         self._standings = Standings(log.state)
@@ -229,6 +232,7 @@ class _Run:
 
     def _in_trouble(self, error: TowpathError) -> None:
         self._failures += 1
+        self._scheduler.failures[error.code] += 1
         self._next_look = self._next_commit = time.monotonic() + _AGAIN.after(self._failures)
         if self.progress.trouble != str(error):
             self._say("run.trouble", {"why": str(error), "code": error.code}, "", True)

@@ -40,6 +40,7 @@ class Scheduler:
         cycles: The cycles that go on.
         ended: Number of cycles that have ended.
         failed: Those of them that failed as a whole, by the code of the error.
+        failures: Errors of partitions and of cycles so far, by their codes; the run adds its own.
         throttled: Seconds for which brokers throttled slices.
     """
 
@@ -59,6 +60,7 @@ class Scheduler:
         self.cycles = Cycles(spark, news)
         self.ended = 0
         self.failed = Counter[str]()
+        self.failures = Counter[str]()
         self.throttled = 0.0
 
     def begin(self, slots: int) -> None:
@@ -148,6 +150,7 @@ class Scheduler:
         error = cycle.error
         if error is not None:
             self.failed[error.code] += 1
+            self.failures[error.code] += 1
             self._say("cycle.failed", {"why": str(error), "code": error.code}, "", True)
         trouble = dict.fromkeys(cycle.partitions, error.reason) if error is not None else {}
         for result in cycle.results:
@@ -155,5 +158,6 @@ class Scheduler:
             self._standings[result.id].took(result.segments)
             if result.trouble is not None:
                 trouble[result.id] = result.trouble
+                self.failures[result.trouble.codes[-1]] += 1
         for each in cycle.partitions:
             self._standings[each].ended(trouble.get(each), now)

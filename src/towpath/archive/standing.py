@@ -41,7 +41,8 @@ class PartitionStanding:
         gone: Its topic is no more at the source, or is another one now.
         run: What this run has archived of it.
         gaps: Offsets without a record in all of its archive, by kind.
-        redundant: Records that this run has read in vain, as another writer was faster.
+        redundant: Records that this run has read in vain, as another writer was faster; `rewound`,
+            the segments that it has written of them.
     """
 
     id: PartitionId
@@ -60,6 +61,7 @@ class PartitionStanding:
     run: PartitionSums = field(default_factory=PartitionSums)
     gaps: Counter[str] = field(default_factory=Counter)
     redundant: int = 0
+    rewound: int = 0
     _asked: tuple[SourceOffset, float] = (SourceOffset(-1), 0.0)
     """The end up to which it was planned to be archived, and when the source told that end."""
 

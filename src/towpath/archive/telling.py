@@ -67,6 +67,7 @@ def reading(
         committed=commits.time / 1000,
         cycles=progress.cycles,
         failed=dict(scheduler.failed),
+        failures=dict(scheduler.failures),
         throttled=scheduler.throttled,
         trouble=bool(progress.trouble),
         compaction=compaction,
@@ -87,4 +88,5 @@ def _stand(each: PartitionStanding, now: float, state: str) -> ArchiveStand:
         records=each.run.records,
         segments=each.run.segments,
         redundant=each.redundant,
+        rewound=each.rewound,
     )

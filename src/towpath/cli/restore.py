@@ -133,9 +133,14 @@ def run(
         from towpath.cli.show import restore as shown  # noqa: PLC0415
         from towpath.cli.show.drill import drill_page  # noqa: PLC0415
         from towpath.restore.regions import run_all  # noqa: PLC0415
+        from towpath.restore.telling import telling_restore, told_restore  # noqa: PLC0415
 
-        with shown.RestoreDisplay(name, on.logs, stop) as display:
-            progress = run_all(tasks, spark, stop, display.show, on.parallelism)
+        with (
+            shown.RestoreDisplay(name, on.logs, stop) as display,
+            telling_restore(name, tasks, display.show) as tell,
+            told_restore(name, tasks, tell) as tell_all,
+        ):
+            progress = run_all(tasks, spark, stop, tell_all, on.parallelism)
         was_stopped = stop.is_set()
     data = shown.report(progress, name, tasks[0].target.bootstrap, stop=was_stopped)
     show(shown.result_picture(progress, stop=was_stopped), data)

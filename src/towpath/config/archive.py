@@ -68,6 +68,10 @@ class ArchiveRunConfig(Section):
     memory: Annotated[Size, between("8MiB", "4GiB")] = Field(
         Size.parse("96MiB"), description="Memory for record bytes in one slice."
     )
+    events: Annotated[Duration, between("1h", "3650d")] = Field(
+        Duration.parse("90d"),
+        description="How long events stay in the store, which `towpath archive events` shows.",
+    )
 
 
 def _archive_name(text: str) -> str:

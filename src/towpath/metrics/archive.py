@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from towpath.metrics.compaction import CompactionCounts
+from towpath.metrics.told import ToldMeter
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,7 +23,7 @@ class ArchiveStand:
         exposed: Seconds for which the oldest of them may have waited.
         gaps: Offsets without a record, by kind.
         records: Records that the run has archived; `segments` likewise.
-        redundant: Records that it has read in vain.
+        redundant: Records that it has read in vain; `rewound`, segments that it has written so.
     """
 
     topic: str
@@ -38,6 +38,7 @@ class ArchiveStand:
     records: int = 0
     segments: int = 0
     redundant: int = 0
+    rewound: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +50,7 @@ class ArchiveCounts:
         version: The newest version of the archive.
         committed: When it was written, in seconds since 1970.
         cycles: Cycles that have ended; `failed`, those that failed, by the code of the error.
+        failures: Errors so far of the source, of the store and of others, by their codes.
         throttled: Seconds for which brokers throttled the run.
         trouble: Whether the run as a whole is in trouble.
         compaction: What was compacted beside it.
@@ -59,36 +61,15 @@ class ArchiveCounts:
     committed: float = 0.0
     cycles: int = 0
     failed: Mapping[str, int] = field(default_factory=dict)
+    failures: Mapping[str, int] = field(default_factory=dict)
     throttled: float = 0.0
     trouble: bool = False
     compaction: CompactionCounts = field(default_factory=CompactionCounts)
 
 
-class ArchiveMeter:
-    """Keeps what a run tells, for whoever asks from another thread."""
-
-    def __init__(self) -> None:
-        self._reading: ArchiveCounts | None = None
-        self._turned = time.monotonic()
-
-    def tell(self, reading: ArchiveCounts) -> None:
-        """Take in how things stand."""
-        self._reading = reading
-
-    def turned(self) -> None:
-        """Take in that the main loop has gone round once more."""
-        self._turned = time.monotonic()
-
-    @property
-    def idle(self) -> float:
-        """Seconds since the main loop last went round, or since the start."""
-        return time.monotonic() - self._turned
-
-    @property
-    def ready(self) -> bool:
-        """Whether the source and the store were looked at."""
-        return self._reading is not None
+class ArchiveMeter(ToldMeter[ArchiveCounts]):
+    """Keeps what the run of an archive tells."""
 
     def read(self) -> ArchiveCounts:
         """Return what was told last."""
-        return self._reading or ArchiveCounts()
+        return self.last() or ArchiveCounts()

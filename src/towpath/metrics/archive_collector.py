@@ -17,6 +17,8 @@ from towpath.metrics.names import Metric
 from towpath.metrics.stand import LIMIT
 from towpath.model.nouns import Detail
 
+_OF_SOURCE, _OF_STORE = "CLUSTER", "STORE"
+"""What the codes of errors of the source and of the store begin with."""
 Key = tuple[str, str]
 """Topic and partition as labels; empty where a series tells of all of them."""
 
@@ -54,6 +56,7 @@ _THEIRS: Mapping[Metric, Callable[[ArchiveStand], float]] = {
     names.MESSAGES_WRITTEN: lambda each: each.records,
     names.MESSAGES_REWINDED: lambda each: each.redundant,
     names.SEGMENTS_WRITTEN: lambda each: each.segments,
+    names.SEGMENTS_REWINDED: lambda each: each.rewound,
 }
 
 
@@ -88,10 +91,20 @@ class ArchiveCollector(Collector):
         yield family(names.LAST_COMMIT, [((), now.committed)] if now.committed else [])
         yield family(names.CYCLES, [((), now.cycles)])
         yield family(names.CYCLES_FAILED, (((why,), each) for why, each in now.failed.items()))
+        yield from _failures(now.failures)
         yield family(names.ARCHIVE_THROTTLED, [((), now.throttled)])
         yield family(names.ARCHIVE_TROUBLE, [((), now.trouble)])
         for metric, read in compaction.READ.items():
             yield family(metric, [((), read(now.compaction))])
+
+
+def _failures(found: Mapping[str, int]) -> Iterator[Family]:
+    """Yield the metrics of errors: of the source, of the store, and of all by their codes."""
+    of_store = sum(number for code, number in found.items() if code.startswith(_OF_STORE))
+    of_source = sum(number for code, number in found.items() if code.startswith(_OF_SOURCE))
+    yield family(names.SOURCE_ERRORS, [((), of_source)])
+    yield family(names.STORE_ERRORS, [((), of_store)])
+    yield family(names.FAILURES, (((code,), number) for code, number in found.items()))
 
 
 def chosen(detail: Detail, stands: tuple[ArchiveStand, ...]) -> Detail:

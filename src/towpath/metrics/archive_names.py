@@ -1,6 +1,6 @@
 """Every metric of the run of an archive. Those of a link's run are in `metrics/names.py`.
 
-The first four are what kafka-replicator calls the same facts: its `egress.R.T.P.messages.written`
+The first seven are what kafka-replicator calls the same facts: its `egress.R.T.P.messages.written`
 is `egress_messages_written_total` with the labels region, topic and partition here.
 """
 
@@ -35,6 +35,22 @@ SEGMENTS_WRITTEN = counter(
     "segments",
     "Segments that this run has added to the archive.",
     labels=_THEIRS,
+)
+SEGMENTS_REWINDED = counter(
+    "egress_segments_rewinded_total",
+    "segments",
+    "Segments that this run has written in vain, as another writer was faster.",
+    labels=_THEIRS,
+)
+SOURCE_ERRORS = counter(
+    "kafka_consumer_errors_total",
+    "errors",
+    "Errors of the source that this run has met, each time that something failed by one.",
+)
+STORE_ERRORS = counter(
+    "s3_client_errors_total",
+    "errors",
+    "Errors of the store, of any kind of store, likewise.",
 )
 ARCHIVE_INFO = gauge(
     "towpath_archive_info",
@@ -98,6 +114,12 @@ CYCLES_FAILED = counter(
     "Those of them that failed as a whole, by the code of the error.",
     labels=("reason",),
 )
+FAILURES = counter(
+    "towpath_archive_errors_total",
+    "errors",
+    "All errors that this run has met, by code: of partitions, of cycles and of the run itself.",
+    labels=("reason",),
+)
 ARCHIVE_THROTTLED = counter(
     "towpath_archive_throttled_seconds_total",
     "seconds",
@@ -114,6 +136,9 @@ ALL: tuple[Metric, ...] = (
     MESSAGES_WRITTEN,
     MESSAGES_REWINDED,
     SEGMENTS_WRITTEN,
+    SEGMENTS_REWINDED,
+    SOURCE_ERRORS,
+    STORE_ERRORS,
     ARCHIVE_INFO,
     ARCHIVED_TO,
     STABLE_END,
@@ -126,6 +151,7 @@ ALL: tuple[Metric, ...] = (
     LAST_COMMIT,
     CYCLES,
     CYCLES_FAILED,
+    FAILURES,
     ARCHIVE_THROTTLED,
     ARCHIVE_TROUBLE,
     *compaction.ALL,

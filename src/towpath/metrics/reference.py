@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable
 
-from towpath.metrics import archive_names
+from towpath.metrics import archive_names, restore_names
 from towpath.metrics.names import ALL, Metric
 from towpath.metrics.server import STALLED
 from towpath.metrics.stand import LIMIT
@@ -80,9 +80,45 @@ kafka-replicator calls the same facts: its names have region, topic and partitio
 """
 
 
+_RESTORE = """
+## Metrics of a restore
+
+`towpath restore run` serves these, likewise from `metrics` of the archive's file; `/ready` answers
+200 once it has looked at the archive and the target. The ledger of the target is what they tell, so
+all but the rate go on where they stood after a restart.
+
+"""
+_REPLICATOR = """
+## The metrics of kafka-replicator
+
+Where its metric is not there, the reason is that nothing here does what it counts.
+
+| kafka-replicator | here |
+|---|---|
+| `egress.R.T.P.messages.consumed`, `written`, `rewinded` | `egress_messages_consumed_total`, ... |
+| `egress.R.T.P.segments.written`, `rewinded` | `egress_segments_written_total`, ... |
+| `ingress.R.lag`, `R.T.lag`, `R.T.P.lag` | `towpath_restore_lag_offsets`, in sums |
+| `ingress.R.T.P.segments.waiting` | the same: a restore goes by offsets, not by segments |
+| `ingress.R.T.P.segments.late`, `lost` | `ingress_segments_late`, `ingress_segments_lost` |
+| `ingress.R.T.P.segments.read` | `towpath_restored_bytes`, as segments change |
+| `ingress.R.T.P.messages.lost` | `ingress_messages_lost` |
+| `ingress.R.T.P.messages.produced` | `ingress_messages_produced_total` |
+| `ingress.R.T.P.checkpoint` | `ingress_checkpoint` |
+| `compaction.*` | `compaction_...` |
+| `checkpoint.*` | none: positions are receipts in the target's ledger, written with the records |
+| `css.*`, `s3.list-segments.*` | none: nothing is listed; the commit log says what there is |
+| `s3.client.errors` | `s3_client_errors_total`, for any store |
+| `s3.parquet.errors` | `towpath_archive_errors_total{reason="CORRUPT_SEGMENT"}` |
+| `kafka.consumer.errors` | `kafka_consumer_errors_total` |
+| `kafka.producer.errors` | the codes of partitions in `towpath restore status` |
+"""
+
+
 def markdown() -> str:
     """Return the page."""
-    return _INTRODUCTION + _table(ALL) + _ARCHIVE + _table(archive_names.ALL)
+    archive = _ARCHIVE + _table(archive_names.ALL)
+    restore = _RESTORE + _table(restore_names.ALL)
+    return _INTRODUCTION + _table(ALL) + archive + restore + _REPLICATOR
 
 
 def _table(metrics: Iterable[Metric]) -> str:

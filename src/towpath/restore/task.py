@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from towpath.config import (
     ArchiveConfig,
     ClusterConfig,
     LostParts,
+    MetricsConfig,
     RestoreConfig,
     RestoredRange,
     RestoreSource,
@@ -34,6 +35,8 @@ class RestoreTask:
         first_delay: How old the first segment of a partition must be before it is begun, in
             seconds.
         follow: Whether the restore goes on with what is archived meanwhile.
+        archive: The name of the archive.
+        metrics: What the restore tells Prometheus, and where.
     """
 
     name: LinkName
@@ -45,6 +48,8 @@ class RestoreTask:
     source: str = ""
     first_delay: float = 0.0
     follow: bool = False
+    archive: str = ""
+    metrics: MetricsConfig = field(default_factory=MetricsConfig)
 
     @classmethod
     def of(
@@ -76,6 +81,8 @@ class RestoreTask:
             target=config.target,
             rules=rules,
             as_of=as_of or AsOf(),
+            archive=config.archive,
+            metrics=config.metrics,
         )
 
     @classmethod

@@ -4,6 +4,7 @@
     [spread/]region/_shared/topic/level/<hash>-<uuid>.parquet      an object of several segments
     region/_log/<version>.json                                     an entry of the commit log
     region/_log/leases/<work>.json                                 who does a kind of work now
+    region/_log/events/<time>-<name>.json                          what happened to the archive
 
 Offsets and versions have 20 digits. The last offset in a key is inclusive, everywhere else ranges
 are half-open. The spread, if there is one, is four hex digits: stores that limit requests by prefix
@@ -114,6 +115,16 @@ def checkpoint_prefix(region: str) -> str:
 def lease_key(region: str, work: str) -> str:
     """Return the key of the lease for a kind of work."""
     return f"{log_prefix(region)}leases/{work}.json"
+
+
+def events_prefix(region: str) -> str:
+    """Return what the keys of all events begin with."""
+    return f"{log_prefix(region)}events/"
+
+
+def event_key(region: str, at: int, name: str) -> str:
+    """Return the key of an event at a time in ms; keys ascend with it."""
+    return f"{events_prefix(region)}{at:020d}-{name}.json"
 
 
 def log_prefix(region: str) -> str:

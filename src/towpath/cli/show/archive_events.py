@@ -1,0 +1,121 @@
+"""Events of an archive as sentences, as text and as JSON. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from types import MappingProxyType
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from towpath.archive.events import ArchiveHistory
+from towpath.cli.show import history
+from towpath.cli.show.output import line
+from towpath.ledger.events import Event
+from towpath.model.amounts import counted
+from towpath.model.clock import readable
+from towpath.segments.events import ArchiveWhat
+
+_NAMED = 5
+
+
+def picture(found: ArchiveHistory) -> RenderableType:
+    """Return a line for each event: when, who and where, and what happened."""
+    parts: list[RenderableType] = []
+    if found.earlier:
+        earlier = counted(found.earlier, "earlier event")
+        parts.append(line(f"{earlier} not shown; raise --limit to see more"))
+    parts += map(_line, found.events)
+    if not found.events:
+        since = f" since {readable(found.since)}" if found.since else ""
+        parts.append(line(f"nothing happened to the archive{since} but archiving"))
+    if found.unreadable:
+        objects = counted(found.unreadable, "event")
+        parts.append(line(f"{objects} cannot be read by this version of Towpath"))
+    return Group(*parts)
+
+
+def as_json(archive: str, found: ArchiveHistory) -> dict[str, Any]:
+    """Return the events for programs; each as it was written, and its sentence."""
+    return {
+        "archive": archive,
+        "earlier": found.earlier,
+        "unreadable": found.unreadable,
+        "events": [
+            {**asdict(each), "trouble": _is_trouble(each), "text": sentence(each)}
+            for each in found.events
+        ],
+    }
+
+
+def sentence(event: Event) -> str:
+    """Return what happened as a sentence."""
+    make = _SENTENCES.get(event.what)
+    if make is not None:
+        try:
+            return make(event.facts)
+        except (KeyError, TypeError, ValueError):
+            pass  # another version wrote other facts
+    return history.sentence(event)
+
+
+def _is_trouble(event: Event) -> bool:
+    if event.what == ArchiveWhat.RESTORE_ENDED:
+        return bool(event.facts.get("error"))
+    return event.what == ArchiveWhat.LOST or event.is_trouble
+
+
+def _line(event: Event) -> Text:
+    origin = event.origin
+    who = f"{origin.user}@{origin.host}" if origin.user else origin.host
+    bad = _is_trouble(event)
+    shown = line(f"{readable(event.at)}  {who}  {'! ' if bad else ''}{sentence(event)}")
+    shown.stylize("yellow" if bad else "")
+    return shown
+
+
+_Facts = Mapping[str, Any]
+
+
+def _of(facts: _Facts) -> str:
+    topics = facts["topics"]
+    more = f" and {len(topics) - _NAMED} more" if len(topics) > _NAMED else ""
+    return f"{', '.join(topics[:_NAMED])}{more} (version {facts['version']})"
+
+
+def _restore_started(facts: _Facts) -> str:
+    return f"{facts['restore']} started to restore to {facts['target']}"
+
+
+def _restore_ended(facts: _Facts) -> str:
+    if facts["error"]:
+        return f"{facts['restore']} ended with error {facts['error']}"
+    return f"{facts['restore']} {'is complete' if facts['complete'] else 'ended incomplete'}"
+
+
+_SENTENCES: Mapping[str, Callable[[_Facts], str]] = MappingProxyType(
+    {
+        ArchiveWhat.RESTORE_STARTED: _restore_started,
+        ArchiveWhat.RESTORE_ENDED: _restore_ended,
+        ArchiveWhat.COMPACTED: lambda facts: (
+            f"{counted(facts['removed'], 'segment')} became {facts['added']} by compaction of"
+            f" {_of(facts)}"
+        ),
+        ArchiveWhat.PRUNED: lambda facts: (
+            f"{counted(facts['removed'], 'segment')} pruned of {_of(facts)}"
+        ),
+        ArchiveWhat.FORGOTTEN: lambda facts: (
+            f"records were erased from {counted(facts['removed'], 'segment')} of {_of(facts)}"
+        ),
+        ArchiveWhat.LOST: lambda facts: (
+            f"records of {counted(facts['removed'], 'segment')} of {_of(facts)} were given up as"
+            " lost"
+        ),
+        ArchiveWhat.SWEPT: lambda facts: (
+            f"{counted(facts['objects'], 'object')} deleted that nobody needs any more"
+            f" (version {facts['version']})"
+        ),
+    }
+)

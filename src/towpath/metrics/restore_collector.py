@@ -1,0 +1,106 @@
+"""Converts the counts of a restore to metric families, anew for each scrape."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from prometheus_client.metrics_core import Metric as Family
+from prometheus_client.registry import Collector
+
+from towpath.metrics import restore_names as names
+from towpath.metrics.collector import family
+from towpath.metrics.names import Metric
+from towpath.metrics.restore import RestoreCounts, RestoreMeter, RestoreStand
+from towpath.metrics.stand import LIMIT
+from towpath.model.nouns import Detail
+
+_Value = Callable[[RestoreStand], float]
+_SUMS: Mapping[Metric, _Value] = {
+    names.RESTORE_LAG: lambda each: max(0, each.end - each.restored_to),
+    names.RESTORE_LOST: lambda each: each.lost,
+}
+_THEIRS: Mapping[Metric, _Value] = {
+    names.MESSAGES_LOST: lambda each: each.lost,
+    names.SEGMENTS_LOST: lambda each: each.gaps,
+    names.SEGMENTS_LATE: lambda each: each.late,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class AboutRestore:
+    """Facts about a restore that do not change while it runs.
+
+    Attributes:
+        version: The version of Towpath.
+        restore: The name of the restore.
+        detail: What has series of its own.
+        states: All states of a partition.
+    """
+
+    version: str
+    restore: str
+    detail: Detail
+    states: tuple[str, ...]
+
+
+class RestoreCollector(Collector):
+    """Collector that reads the meter of a restore for each scrape."""
+
+    def __init__(self, meter: RestoreMeter, about: AboutRestore) -> None:
+        self._meter, self._about = meter, about
+
+    def collect(self) -> Iterator[Family]:
+        """Yield every metric, also those without a series now."""
+        now, about = self._meter.read(), self._about
+        detail = _chosen(about.detail, now.stands)
+        told = {names.MESSAGES_PRODUCED: self._meter.produced, **_THEIRS, **_SUMS}
+        for metric, value in told.items():
+            yield family(metric, _summed(detail, now.stands, value).items())
+        yield from _offsets(now.stands if detail is Detail.PARTITION else ())
+        yield family(names.RESTORE_INFO, [((about.version, about.restore), 1)])
+        numbers = Counter(each.state for each in now.stands)
+        yield family(
+            names.RESTORE_PARTITIONS, (((state,), numbers[state]) for state in about.states)
+        )
+        yield from _whole(now)
+
+
+def _offsets(stands: Iterable[RestoreStand]) -> Iterator[Family]:
+    """Yield metrics of offsets, which have no sum."""
+    places = [((each.region, each.topic, str(each.partition)), each.restored_to) for each in stands]
+    yield family(names.RESTORED_TO, places)
+    yield family(names.CHECKPOINT, ((place, to - 1) for place, to in places if to > 0))
+
+
+def _whole(now: RestoreCounts) -> Iterator[Family]:
+    """Yield metrics of the restore as a whole."""
+    yield family(names.RESTORE_BYTES, [((), now.bytes)])
+    yield family(names.RESTORED_BYTES, [((), now.done_bytes)])
+    yield family(names.RESTORE_RATE, [((), now.rate)])
+    left = [] if now.seconds_left is None else [((), now.seconds_left)]
+    yield family(names.RESTORE_ETA, left)
+    yield family(names.RESTORE_LEFT_OUT, [((), now.left_out)])
+    yield family(names.RESTORE_TROUBLE, [((), now.trouble)])
+
+
+def _chosen(detail: Detail, stands: tuple[RestoreStand, ...]) -> Detail:
+    """Return the detail that is meant, which is never `AUTO`."""
+    if detail is not Detail.AUTO:
+        return detail
+    if len(stands) <= LIMIT:
+        return Detail.PARTITION
+    return Detail.TOPIC if len({each.topic for each in stands}) <= LIMIT else Detail.LINK
+
+
+def _summed(
+    detail: Detail, stands: tuple[RestoreStand, ...], value: _Value
+) -> dict[tuple[str, str, str], float]:
+    added: dict[tuple[str, str, str], float] = {}
+    for each in stands:
+        topic = "" if detail is Detail.LINK else each.topic
+        partition = str(each.partition) if detail is Detail.PARTITION else ""
+        key = each.region, topic, partition
+        added[key] = added.get(key, 0.0) + value(each)
+    return added

@@ -1,0 +1,108 @@
+"""Every metric of a restore. Those that begin with `ingress_` are kafka-replicator's names."""
+
+from __future__ import annotations
+
+from towpath.metrics.names import Metric, counter, gauge
+
+_THEIRS = ("region", "topic", "partition")
+
+MESSAGES_PRODUCED = counter(
+    "ingress_messages_produced_total",
+    "records",
+    "Records that this run has restored.",
+    labels=_THEIRS,
+)
+MESSAGES_LOST = gauge(
+    "ingress_messages_lost",
+    "offsets",
+    "Archived offsets that are lost, as their part of the archive is missing or damaged.",
+    labels=_THEIRS,
+)
+SEGMENTS_LOST = gauge(
+    "ingress_segments_lost",
+    "segments",
+    "Parts of the archive that are lost.",
+    labels=_THEIRS,
+)
+SEGMENTS_LATE = gauge(
+    "ingress_segments_late",
+    "segments",
+    "Parts of the archive that are missing, and waited for: at most one of each partition.",
+    labels=_THEIRS,
+)
+CHECKPOINT = gauge(
+    "ingress_checkpoint",
+    "offsets",
+    "The last archived offset that is restored, inclusive. It has no series before the first one.",
+    labels=_THEIRS,
+)
+RESTORE_INFO = gauge(
+    "towpath_restore_info",
+    "1",
+    "Always 1; the labels tell the version of Towpath and the name of the restore.",
+    labels=("version", "restore"),
+)
+RESTORED_TO = gauge(
+    "towpath_restored_to",
+    "offsets",
+    "The archived offset up to which the partition is restored, exclusive.",
+    labels=_THEIRS,
+)
+RESTORE_LAG = gauge(
+    "towpath_restore_lag_offsets",
+    "offsets",
+    "How many archived offsets are not restored.",
+    labels=_THEIRS,
+)
+RESTORE_LOST = gauge(
+    "towpath_restore_lost_offsets",
+    "offsets",
+    "Archived offsets that are lost: the restore went on without them.",
+    labels=_THEIRS,
+)
+RESTORE_PARTITIONS = gauge(
+    "towpath_restore_partitions", "partitions", "Partitions by state.", labels=("state",)
+)
+RESTORE_BYTES = gauge(
+    "towpath_restore_bytes", "bytes", "Archived bytes, uncompressed, of all that is restored."
+)
+RESTORED_BYTES = gauge(
+    "towpath_restored_bytes", "bytes", "Those of them that are on the target, about."
+)
+RESTORE_RATE = gauge(
+    "towpath_restore_rate_bytes_per_second",
+    "bytes per second",
+    "Archived bytes that were restored each second, in the last half minute.",
+)
+RESTORE_ETA = gauge(
+    "towpath_restore_eta_seconds",
+    "seconds",
+    "Seconds until all is restored at this rate. It has no series while that is not known.",
+)
+RESTORE_LEFT_OUT = gauge(
+    "towpath_restore_left_out", "things", "Topics, partitions and others that are not restored."
+)
+RESTORE_TROUBLE = gauge(
+    "towpath_restore_trouble",
+    "1",
+    "1 while the restore as a whole is in trouble, such as with a target that is away; else 0.",
+)
+
+ALL: tuple[Metric, ...] = (
+    MESSAGES_PRODUCED,
+    MESSAGES_LOST,
+    SEGMENTS_LOST,
+    SEGMENTS_LATE,
+    CHECKPOINT,
+    RESTORE_INFO,
+    RESTORED_TO,
+    RESTORE_LAG,
+    RESTORE_LOST,
+    RESTORE_PARTITIONS,
+    RESTORE_BYTES,
+    RESTORED_BYTES,
+    RESTORE_RATE,
+    RESTORE_ETA,
+    RESTORE_LEFT_OUT,
+    RESTORE_TROUBLE,
+)

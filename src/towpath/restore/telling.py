@@ -1,0 +1,118 @@
+"""Tells Prometheus how a restore goes, if the file asks for it, and the archive that it was."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+
+from towpath import __version__
+from towpath.metrics.restore import RestoreCounts, RestoreMeter, RestoreStand
+from towpath.model.errors import TowpathError
+from towpath.restore.progress import PartState, RestoreProgress, RestoreRow
+from towpath.restore.task import RestoreTask
+from towpath.segments.events import ArchiveEvents, ArchiveWhat
+from towpath.store import Store
+
+Show = Callable[[RestoreProgress], None]
+
+
+@contextmanager
+def telling_restore(name: str, tasks: Sequence[RestoreTask], show: Show) -> Iterator[Show]:
+    """Return what shows the progress, and tells it to Prometheus if the file asks for it.
+
+    Args:
+        name: The name of the restore.
+        tasks: The restores of its regions.
+        show: Shows the progress.
+
+    Raises:
+        ConfigError: The address of `metrics.listen` cannot be listened on.
+    """
+    config, region = tasks[0].metrics, tasks[0].region
+    if config.address is None:
+        yield show
+        return
+    # Importing prometheus-client takes a tenth of a second, and not every restore needs it.
+    from towpath.metrics.restore_collector import (  # noqa: PLC0415
+        AboutRestore,
+        RestoreCollector,
+    )
+    from towpath.metrics.server import MetricsServer  # noqa: PLC0415
+
+    meter = RestoreMeter()
+    about = AboutRestore(__version__, name, config.detail, tuple(PartState))
+
+    def shown(progress: RestoreProgress) -> None:
+        if progress.rows:
+            meter.tell(reading(progress, region))
+        show(progress)
+
+    with MetricsServer(config.address, meter, RestoreCollector(meter, about)):
+        yield shown
+
+
+def reading(progress: RestoreProgress, region: str) -> RestoreCounts:
+    """Return all counts of a restore as they are now.
+
+    Args:
+        progress: What the restore shows.
+        region: The region of rows that name none, as there is only one.
+    """
+    return RestoreCounts(
+        stands=tuple(_stand(each, region) for each in progress.rows),
+        bytes=progress.all_bytes,
+        done_bytes=progress.done_bytes,
+        rate=progress.rate,
+        seconds_left=progress.seconds_left,
+        left_out=len(progress.left_out),
+        trouble=bool(progress.trouble),
+    )
+
+
+def _stand(row: RestoreRow, region: str) -> RestoreStand:
+    return RestoreStand(
+        region=row.source or region,
+        topic=row.tp.topic,
+        partition=row.tp.partition,
+        state=row.state,
+        restored_to=row.at,
+        end=row.part.end,
+        late=row.state is PartState.LATE,
+        lost=sum(gap.end - gap.first for gap in row.gaps),
+        gaps=len(row.gaps),
+        records=row.records,
+    )
+
+
+@contextmanager
+def told_restore(name: str, tasks: Sequence[RestoreTask], show: Show) -> Iterator[Show]:
+    """Write an event into the store at the start and at the end of a restore.
+
+    A login that may not write there writes none; the target's topic of events has them anyway.
+
+    Args:
+        name: The name of the restore.
+        tasks: The restores of its regions; the events are in the archive of the first one.
+        show: Shows the progress.
+    """
+    task = tasks[0]
+    last: list[RestoreProgress] = []
+
+    def shown(progress: RestoreProgress) -> None:
+        last[:] = [progress]
+        show(progress)
+
+    told = {"restore": name, "target": ",".join(task.target.bootstrap)}
+    with (
+        Store(task.store) as store,
+        ArchiveEvents(store, task.region, task.archive, task.target.login) as events,
+    ):
+        events.tell(ArchiveWhat.RESTORE_STARTED, **told)
+        try:
+            yield shown
+        except BaseException as error:
+            code = error.code if isinstance(error, TowpathError) else type(error).__name__
+            events.tell(ArchiveWhat.RESTORE_ENDED, **told, error=code, complete=False)
+            raise
+        complete = bool(last) and last[-1].complete
+        events.tell(ArchiveWhat.RESTORE_ENDED, **told, error="", complete=complete)

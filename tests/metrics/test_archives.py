@@ -1,0 +1,231 @@
+"""Names and values of the metrics of archives and restores."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+
+import pytest
+
+from tests.support.scrape import Scrape
+from towpath.archive.progress import ArchiveRowState
+from towpath.config import MetricsConfig, StoreConfig
+from towpath.dev import ports
+from towpath.ledger.entries import Gap
+from towpath.metrics import archive_names, restore_names
+from towpath.metrics.archive import ArchiveCounts, ArchiveMeter, ArchiveStand
+from towpath.metrics.archive_collector import AboutArchive, ArchiveCollector
+from towpath.metrics.server import MetricsServer
+from towpath.metrics.stand import LIMIT
+from towpath.model.errors import ConfigError
+from towpath.model.nouns import (
+    ClusterId,
+    Detail,
+    LinkName,
+    ProducerId,
+    SourceOffset,
+    TopicId,
+    TopicName,
+    TopicPartition,
+)
+from towpath.model.reasons import Reason, ReasonCode
+from towpath.restore.model import RestorePart
+from towpath.restore.progress import RestoreProgress, RestoreRow
+from towpath.restore.task import RestoreTask
+from towpath.restore.telling import Show, telling_restore
+from towpath.segments.model import PartitionId
+
+ARCHIVE = [
+    ("egress_messages_consumed_total", "counter", ("region", "topic", "partition")),
+    ("egress_messages_written_total", "counter", ("region", "topic", "partition")),
+    ("egress_messages_rewinded_total", "counter", ("region", "topic", "partition")),
+    ("egress_segments_written_total", "counter", ("region", "topic", "partition")),
+    ("egress_segments_rewinded_total", "counter", ("region", "topic", "partition")),
+    ("kafka_consumer_errors_total", "counter", ()),
+    ("s3_client_errors_total", "counter", ()),
+    ("towpath_archive_info", "gauge", ("version", "archive", "region")),
+    ("towpath_archived_to", "gauge", ("topic", "partition")),
+    ("towpath_archive_stable_end", "gauge", ("topic", "partition")),
+    ("towpath_archive_lag_offsets", "gauge", ("topic", "partition")),
+    ("towpath_archive_lag_bytes", "gauge", ("topic", "partition")),
+    ("towpath_archive_rpo_seconds", "gauge", ("topic", "partition")),
+    ("towpath_archive_gap_offsets", "gauge", ("topic", "partition", "kind")),
+    ("towpath_archive_partitions", "gauge", ("state",)),
+    ("towpath_archive_version", "gauge", ()),
+    ("towpath_archive_last_commit_timestamp_seconds", "gauge", ()),
+    ("towpath_archive_cycles_total", "counter", ()),
+    ("towpath_archive_cycles_failed_total", "counter", ("reason",)),
+    ("towpath_archive_errors_total", "counter", ("reason",)),
+    ("towpath_archive_throttled_seconds_total", "counter", ()),
+    ("towpath_archive_trouble", "gauge", ()),
+    ("compaction_running", "gauge", ()),
+    ("compaction_success_total", "counter", ()),
+    ("compaction_skipped_total", "counter", ()),
+    ("compaction_stopped_total", "counter", ()),
+    ("compaction_errors_total", "counter", ()),
+    ("compaction_duration_seconds_total", "counter", ()),
+    ("compaction_segments_read_total", "counter", ()),
+    ("compaction_segments_written_total", "counter", ()),
+    ("towpath_compaction_bytes_total", "counter", ()),
+    ("towpath_archive_deleted_objects_total", "counter", ()),
+    ("towpath_archive_orphans", "gauge", ()),
+]
+RESTORE = [
+    ("ingress_messages_produced_total", "counter", ("region", "topic", "partition")),
+    ("ingress_messages_lost", "gauge", ("region", "topic", "partition")),
+    ("ingress_segments_lost", "gauge", ("region", "topic", "partition")),
+    ("ingress_segments_late", "gauge", ("region", "topic", "partition")),
+    ("ingress_checkpoint", "gauge", ("region", "topic", "partition")),
+    ("towpath_restore_info", "gauge", ("version", "restore")),
+    ("towpath_restored_to", "gauge", ("region", "topic", "partition")),
+    ("towpath_restore_lag_offsets", "gauge", ("region", "topic", "partition")),
+    ("towpath_restore_lost_offsets", "gauge", ("region", "topic", "partition")),
+    ("towpath_restore_partitions", "gauge", ("state",)),
+    ("towpath_restore_bytes", "gauge", ()),
+    ("towpath_restored_bytes", "gauge", ()),
+    ("towpath_restore_rate_bytes_per_second", "gauge", ()),
+    ("towpath_restore_eta_seconds", "gauge", ()),
+    ("towpath_restore_left_out", "gauge", ()),
+    ("towpath_restore_trouble", "gauge", ()),
+]
+"""Change an entry only together with a line in the changelog about what breaks."""
+STAND = ArchiveStand(
+    topic="orders", partition=0, state="waiting", archived_to=90, stable_end=100, lag=10,
+    lag_bytes=500.0, exposed=12.5, gaps={"retention": 3, "marker": 2}, records=40, segments=2,
+    redundant=5, rewound=1,
+)  # fmt: skip
+FIRST = {"topic": "orders", "partition": "0"}
+ROW = RestoreRow(
+    tp=TopicPartition(TopicName("orders"), 0),
+    target=TopicName("orders"),
+    part=RestorePart(
+        id=PartitionId(ClusterId("c"), TopicId("t"), 0),
+        start=SourceOffset(0),
+        end=SourceOffset(100),
+        records=100,
+        bytes=1000,
+        oldest=None,
+        newest=None,
+    ),
+    at=SourceOffset(0),
+)
+
+
+def test_names_kinds_and_labels_are_frozen() -> None:
+    told = [(m.name, str(m.kind), m.labels) for m in archive_names.ALL]
+    assert told == ARCHIVE
+    assert [(m.name, str(m.kind), m.labels) for m in restore_names.ALL] == RESTORE
+
+
+@contextmanager
+def served(counts: ArchiveCounts, detail: Detail = Detail.AUTO) -> Iterator[Scrape]:
+    (port,) = ports.reserve(1)
+    meter = ArchiveMeter()
+    meter.tell(counts)
+    about = AboutArchive("1.2.3", "shop", "eu", detail, tuple(ArchiveRowState))
+    with MetricsServer(("127.0.0.1", port), meter, ArchiveCollector(meter, about)):
+        yield Scrape(f"127.0.0.1:{port}")
+
+
+def test_everything_that_an_archive_tells_is_served() -> None:
+    counts = ArchiveCounts(
+        stands=(STAND,),
+        version=7,
+        committed=1.7e9,
+        cycles=3,
+        failed={"CLUSTER": 1},
+        failures={"CLUSTER_REFUSED": 2, "STORE_AWAY": 4, "CORRUPT_BATCH": 1},
+        throttled=1.5,
+        trouble=True,
+    )
+    with served(counts) as got:
+        assert got.labels == {m.name: {*m.labels} for m in archive_names.ALL}
+        theirs = {"region": "eu", **FIRST}
+        assert got.get("egress_messages_consumed_total", **theirs) == 45
+        assert got.get("egress_messages_written_total", **theirs) == 40
+        assert got.get("egress_messages_rewinded_total", **theirs) == 5
+        assert got.get("egress_segments_rewinded_total", **theirs) == 1
+        assert got.get("kafka_consumer_errors_total") == 2
+        assert got.get("s3_client_errors_total") == 4
+        errors = {("CLUSTER_REFUSED",): 2, ("STORE_AWAY",): 4, ("CORRUPT_BATCH",): 1}
+        assert got.of("towpath_archive_errors_total") == errors
+        assert got.get("towpath_archive_rpo_seconds", **FIRST) == 12.5
+        assert got.get("towpath_archive_gap_offsets", kind="retention", **FIRST) == 3
+        assert got.get("towpath_archive_partitions", state="waiting") == 1
+        assert got.get("towpath_archive_trouble") == 1
+
+
+def test_large_archives_have_no_more_series() -> None:
+    stands = tuple(replace(STAND, partition=number) for number in range(LIMIT + 1))
+    with served(ArchiveCounts(stands=stands)) as got:
+        assert got.of("towpath_archive_lag_offsets") == {("", "orders"): 10 * (LIMIT + 1)}
+        assert got.of("towpath_archive_rpo_seconds") == {("", "orders"): 12.5}
+        assert got.of("towpath_archived_to") == {}
+
+
+@contextmanager
+def told(detail: Detail = Detail.AUTO) -> Iterator[tuple[Show, str, list[RestoreProgress]]]:
+    (port,) = ports.reserve(1)
+    address = f"127.0.0.1:{port}"
+    shown: list[RestoreProgress] = []
+    task = RestoreTask.__new__(RestoreTask)
+    for name, value in {
+        "name": LinkName("restore.shop"),
+        "region": "eu",
+        "store": StoreConfig.model_validate({"url": "file:///tmp/none"}),
+        "metrics": MetricsConfig(listen=address, detail=detail),
+    }.items():
+        object.__setattr__(task, name, value)
+    with telling_restore("restore.shop", [task], shown.append) as show:
+        yield show, address, shown
+
+
+def test_everything_that_a_restore_tells_is_served() -> None:
+    gap = Gap(
+        link=LinkName("l"), topic=TopicName("orders"), partition=0, producer_id=ProducerId(7),
+        first=SourceOffset(20), end=SourceOffset(29), why=Reason.of(ReasonCode.RETENTION),
+        went_on=True, at=0,
+    )  # fmt: skip
+    progress = RestoreProgress()
+    with told() as (show, address, shown):
+        show(progress)  # before anything is known
+        progress.take([replace(ROW, at=SourceOffset(10), records=10, mode="identical")])
+        show(progress)
+        late = str(ReasonCode.ARCHIVE_LATE)
+        row = replace(ROW, at=SourceOffset(50), records=41, mode="identical", gaps=(gap,),
+                      error="it is late", codes=(late,))  # fmt: skip
+        progress.take([row])
+        progress.left_out, progress.trouble = ("a topic",), "away"
+        show(progress)
+        got = Scrape(address)
+        assert len(shown) == 3
+    named = {m.name: {*m.labels} for m in restore_names.ALL}
+    assert got.labels == {name: named[name] for name in got.labels}
+    theirs = {"region": "eu", **FIRST}
+    assert got.get("ingress_messages_produced_total", **theirs) == 31, "10 were there before"
+    assert got.get("ingress_messages_lost", **theirs) == 9
+    assert got.get("ingress_segments_lost", **theirs) == 1
+    assert got.get("ingress_segments_late", **theirs) == 1
+    assert got.get("ingress_checkpoint", **theirs) == 49
+    assert got.get("towpath_restored_to", **theirs) == 50
+    assert got.get("towpath_restore_lag_offsets", **theirs) == 50
+    assert got.get("towpath_restore_lost_offsets", **theirs) == 9
+    assert got.get("towpath_restore_partitions", state="late") == 1
+    assert got.get("towpath_restore_bytes") == 1000
+    assert got.get("towpath_restored_bytes") == 500
+    assert got.get("towpath_restore_left_out") == 1
+    assert got.get("towpath_restore_trouble") == 1
+
+
+def test_an_address_that_is_taken_is_said() -> None:
+    with told() as (_, address, _):
+        task = RestoreTask.__new__(RestoreTask)
+        object.__setattr__(task, "metrics", MetricsConfig(listen=address))
+        object.__setattr__(task, "name", LinkName("other"))
+        object.__setattr__(task, "region", "eu")
+        with (
+            pytest.raises(ConfigError, match="the port is taken"),
+            telling_restore("other", [task], lambda _: None),
+        ):
+            pass
