@@ -12,7 +12,18 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from tests.support.archiving import Archive
 from tests.support.brokers import SharedCluster
 from tests.support.here import Here
-from tests.support.kafka import PATIENCE, Record, consume, create_topic, produce, set_config
+from tests.support.kafka import (
+    PATIENCE,
+    Record,
+    consume,
+    create_topic,
+    produce,
+    set_config,
+    wait_until,
+)
+from tests.support.scrape import Scrape
+from towpath.dev import ports
+from towpath.metrics import archive_names
 from towpath.model.clock import now_ms
 
 pytestmark = pytest.mark.broker
@@ -122,8 +133,51 @@ def test_an_archive_holds_what_consumers_see(
     one = here("archive", "show", str(archive.file), segment["place"]["key"])
     assert one.code == 0, one.said
     assert "the object says the same" in one.out
+    verified = here.on_spark(
+        "archive", "verify", str(archive.file), "--against", "source", "--output", "json"
+    )
+    assert verified.code == 0, verified.said
+    assert (verified.json["problems"], verified.json["orphans"]) == ([], 0)
+    assert (verified.json["unsummed_objects"], verified.json["entries"]) == (
+        0,
+        archive.log.state.version,
+    )
+    for row in verified.json["partitions"]:
+        assert row["compared"] == row["records"], row
+    assert sum(row["records"] for row in verified.json["partitions"]) == 1200 + 3 + 1 + 20
+    events = here("archive", "events", str(archive.file), "--output", "json").json["events"]
+    assert [each["text"] for each in events] == [
+        "the run started, to end when caught up",
+        "the run ended",
+    ]
     again = here.on_spark("archive", "run", str(archive.file), "--until-caught-up")
     assert "0 segments" in again.out
+
+
+def assert_told(address: str, plain: str, transactional: str) -> None:
+    """Scrape a run that goes on, until it has told of a topic and of the gaps of another one."""
+
+    found: list[Scrape] = []
+
+    def is_told() -> bool:
+        got = Scrape(address)
+        found[:] = [got]
+        reached = got.get("towpath_archived_to", topic=plain, partition="0")
+        place = {"topic": transactional, "partition": "0"}
+        gaps = got.get("towpath_archive_gap_offsets", kind="aborted", **place)
+        return (reached, gaps) == (400, 20)
+
+    wait_until(is_told, "metrics are told", 60)
+    (got,) = found
+    assert {each.name for each in got.families} == {
+        each.name.removesuffix("_total") for each in archive_names.ALL
+    }
+    theirs = {"region": "here", "topic": plain, "partition": "0"}
+    assert got.get("egress_messages_written_total", **theirs) == 400
+    assert (got.get("egress_segments_written_total", **theirs) or 0) > 1
+    assert got.get("towpath_archive_lag_offsets", topic=plain, partition="0") == 0
+    assert got.get("towpath_archive_trouble") == 0
+    assert (got.get("towpath_archive_version") or 0) > 0
 
 
 @pytest.mark.spark(own=True)
@@ -131,12 +185,20 @@ def test_a_run_that_is_killed_goes_on_where_it_stood(
     source: SharedCluster, tmp_path: Path, new_name: NewName, here: Here
 ) -> None:
     name = new_name("archive")
+    (port,) = ports.reserve(1)
     archive = Archive(
-        tmp_path, source, name, segments={"max_messages": 50, "max_age": "1s"}, group=f"g-{name}"
+        tmp_path,
+        source,
+        name,
+        segments={"max_messages": 50, "max_age": "1s"},
+        group=f"g-{name}",
+        metrics={"listen": f"127.0.0.1:{port}"},
     )
     topics = fill(source.bootstrap, name)
     run = archive.start()
     archive.wait_for(run, f"{name}.plain", 400)
+    assert_told(f"127.0.0.1:{port}", f"{name}.plain", f"{name}.tx")
+    archive.write(metrics={})
     refused = here("archive", "run", str(archive.file), "--master", "local[2]")
     assert refused.code == 4
     assert f"works on archive {name} now" in refused.err

@@ -27,7 +27,7 @@ from towpath.runbook import RunbookPage, pages, pointers
 from towpath.status.status import State
 
 HEADINGS = ["What it means", "What is safe", "What to look at", "What to do"]
-OF_COMMANDS = {"FAULT", "DIFFERENT"}
+OF_COMMANDS = {"FAULT", "DIFFERENT", "ARCHIVE_DIFFERENT"}
 """Codes of commands that are neither reasons nor errors."""
 SOURCE = Path(towpath.__file__).parent
 

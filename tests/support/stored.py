@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
@@ -17,8 +18,8 @@ from towpath.config import ArchiveConfig, load_archive
 from towpath.model.clock import now_ms
 from towpath.model.nouns import ClusterId, SegmentFormat, SourceOffset, TopicId, TopicName
 from towpath.segments.captures import TopicCapture
+from towpath.segments.format.files import write_object
 from towpath.segments.format.footer import SegmentHead
-from towpath.segments.format.parquet_writer import ParquetObject, ParquetSegmentWriter
 from towpath.segments.keys import segment_key
 from towpath.segments.log import CommitLog
 from towpath.segments.log.entries import Draft, SeenPartition
@@ -75,6 +76,7 @@ class StoredArchive:
         more: Further sections of the file.
         region: The region that archives.
         cluster: Of which cluster it says that it is.
+        kind: How its objects hold records.
     """
 
     folder: Path
@@ -83,6 +85,7 @@ class StoredArchive:
     more: Mapping[str, Any] = field(default_factory=dict)
     region: str = REGION
     cluster: ClusterId = CLUSTER
+    kind: SegmentFormat = SegmentFormat.PARQUET
 
     def file(self, **restore: Any) -> Path:
         """Write the file with this section `restore`."""
@@ -171,7 +174,7 @@ class StoredArchive:
         self, pid: PartitionId, topic: str, records: Sequence[Record], start: int, end: int
     ) -> Segment:
         out = io.BytesIO()
-        target = ParquetObject(lambda: out, TINY)
+        target = write_object(self.kind, lambda: out, TINY)
         head = SegmentHead(
             cluster=self.cluster,
             topic_id=pid.topic_id,
@@ -179,16 +182,20 @@ class StoredArchive:
             partition=pid.partition,
             start=SourceOffset(start),
         )
-        writer = ParquetSegmentWriter(target, head, end=SourceOffset(end))
+        writer = target.segment(head, end=SourceOffset(end))
         some = [each for each in records if start <= each.offset < end]
         for each in batches_of(some):
             writer.take(buffer(each), 0, len(each), ())
         footer = writer.close(SourceOffset(end))
         target.close()
         first, last = SourceOffset(start), SourceOffset(end)
-        key = segment_key(self.region, TopicName(topic), pid.partition, 0, first, last)
+        key = segment_key(
+            self.region, TopicName(topic), pid.partition, 0, first, last, suffix=self.kind
+        )
         if pid.topic_id != f"id-{topic}":
             key = f"{pid.topic_id}/{key}"
-        self.store.put_new(key, out.getvalue())
-        place = SegmentPlace(key=key, size=len(out.getvalue()))
-        return footer.segment(SegmentFormat.PARQUET, place)
+        data = out.getvalue()
+        self.store.put_new(key, data)
+        groups = len(footer.parts) if self.kind is SegmentFormat.PARQUET else 0
+        place = SegmentPlace(key=key, size=len(data), row_groups=groups, crc=zlib.crc32(data))
+        return footer.segment(self.kind, place if footer.parts else None)

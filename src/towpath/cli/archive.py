@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from towpath.cli.archive_verify import verify
 from towpath.cli.compacting import compact
 from towpath.cli.forgetting import forget, prune
 from towpath.cli.on_spark import LoggedOnSpark, with_options
@@ -14,6 +15,7 @@ from towpath.cli.options import ArchiveFile
 from towpath.cli.show.output import Output, OutputOption, console, show
 from towpath.cli.signals import stopping
 from towpath.config import load_archive
+from towpath.model.clock import now_ms
 
 archive = typer.Typer(
     help="Keep topics in a store, from where they can be brought back.", no_args_is_help=True
@@ -134,3 +136,34 @@ def show_one(
     data = [segment_data(each.segment) | {"object_says_the_same": each.equal} for each in found]
     show(look_picture(found), {"segments": data})
     return 0 if all(each.equal for each in found) else LEFT_OUT
+
+
+@archive.command("events")
+def events(
+    file: ArchiveFile,
+    *,
+    since: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TIME",
+            help="Show events of this time or later: an age such as 90m, 2h or 3d, or a date such"
+            " as 2026-01-31 or 2026-01-31T18:00 (UTC unless it names a zone).",
+        ),
+    ] = None,
+    limit: Annotated[
+        int, typer.Option(min=1, metavar="N", help="Show at most the last N of these events.")
+    ] = 1000,
+    output: OutputOption = Output.TEXT,
+) -> None:
+    """Show who did what to the archive: runs, takeovers, compactions, deletions, restores."""
+    del output  # `show` reads it from the arguments
+    from towpath.archive.events import history  # noqa: PLC0415  # help waits for none of it
+    from towpath.cli.history import time_of  # noqa: PLC0415
+    from towpath.cli.show.archive_events import as_json, picture  # noqa: PLC0415
+
+    config = load_archive(file)
+    found = history(config, 0 if since is None else time_of(since, now_ms()), limit)
+    show(picture(found), as_json(config.archive, found))
+
+
+archive.command("verify")(verify)

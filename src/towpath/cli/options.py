@@ -51,6 +51,7 @@ SlicesOption = Annotated[
     int | None,
     typer.Option(min=1, help="Number of slices; by default the number of Spark's slots."),
 ]
+_MOST_NUMBERS = 1_000_000
 LogLevelOption = Annotated[
     LogLevel | None,
     typer.Option(help="Log everything that happens, only what is trouble, or nothing."),
@@ -141,6 +142,36 @@ def rate_of(text: str, path: str, also: str = "") -> ByteRate:
         return max_rate(text)
     except ValueError as error:
         raise _refusal(path, foreign(error) + also) from None
+
+
+def pattern_of(text: str, option: str = "--topics") -> re.Pattern[str]:
+    """Return the regular expression that an option names.
+
+    Raises:
+        ConfigError: It is none.
+    """
+    try:
+        return re.compile(text)
+    except re.error as error:
+        raise _refusal(option, f"{text!r} is not a regular expression: {foreign(error)}") from None
+
+
+def numbers_of(text: str, option: str = "--partitions") -> frozenset[int]:
+    """Return the numbers that an option names, such as `0,3-5`.
+
+    Raises:
+        ConfigError: It names none.
+    """
+    found: set[int] = set()
+    for part in text.split(","):
+        bounds = re.fullmatch(r"(\d{1,9})(?:-(\d{1,9}))?", part.strip())
+        if bounds is None:
+            raise _refusal(option, f"{text[:100]!r} are not numbers such as 0,3-5")
+        first, last = int(bounds[1]), int(bounds[2] or bounds[1])
+        if last - first >= _MOST_NUMBERS:
+            raise _refusal(option, f"{part.strip()} are more than {_MOST_NUMBERS} numbers")
+        found.update(range(first, last + 1))
+    return frozenset(found)
 
 
 def write_report(

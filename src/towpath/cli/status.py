@@ -10,14 +10,13 @@ from typing import Annotated
 import typer
 from rich.console import Group, RenderableType
 
-from towpath.cli.options import LinkFile
+from towpath.cli.options import LinkFile, pattern_of
 from towpath.cli.show.output import Output, OutputOption, console, line, show
 from towpath.cli.show.status import link_as_json, link_picture
 from towpath.cli.signals import stopping
 from towpath.config import load
 from towpath.model.clock import now_ms, readable
 from towpath.model.errors import ClusterError, ConfigError, ConfigProblem, UnreachableError
-from towpath.model.foreign import foreign
 from towpath.status.look import LinkLook, LinkStatus, looking
 from towpath.status.totals import SortOrder
 
@@ -52,7 +51,7 @@ def status(
     """Show where each partition stands, from the target's ledger and both clusters."""
     if watch and output is Output.JSON:
         raise _refusal("--watch", "shows text only; leave out `--output json`")
-    pattern = _pattern(topics)
+    pattern = pattern_of(topics)
     config = load(file)
     with looking(config) as look:
         if watch:
@@ -96,15 +95,6 @@ def _exit_code(seen: LinkStatus) -> int:
     if seen.source_gone:
         return UnreachableError.exit_code
     return 3 if seen.lost or any(row.left_out for row in seen.rows) else 0
-
-
-def _pattern(text: str) -> re.Pattern[str]:
-    try:
-        return re.compile(text)
-    except re.error as error:
-        raise _refusal(
-            "--topics", f"{text!r} is not a regular expression: {foreign(error)}"
-        ) from None
 
 
 def _refusal(option: str, text: str) -> ConfigError:

@@ -1,4 +1,4 @@
-"""A progress bar of slices, shown only on a terminal."""
+"""A progress bar of slices or other things, shown only on a terminal."""
 
 from __future__ import annotations
 
@@ -27,11 +27,12 @@ class Bar:
     """
 
     def __init__(self, doing: str, unit: str = "slices") -> None:
+        self._doing = doing
         self._progress = Progress(
-            TextColumn(doing),
+            TextColumn("{task.description}"),
             BarColumn(),
             MofNCompleteColumn(),
-            TextColumn(unit),
+            TextColumn("{task.fields[unit]}"),
             TimeElapsedColumn(),
             TextColumn("ETA"),
             TimeRemainingColumn(),
@@ -39,7 +40,7 @@ class Bar:
             transient=True,
             disable=not sys.stderr.isatty(),
         )
-        self._task = self._progress.add_task("", total=None)
+        self._task = self._progress.add_task(doing, total=None, unit=unit)
 
     def __enter__(self) -> Bar:
         self._progress.start()
@@ -51,6 +52,13 @@ class Bar:
     def done(self, number: int, total: int) -> None:
         """Show how many are done."""
         self._progress.update(self._task, completed=number, total=total)
+
+    def doing(self, doing: str, unit: str, number: int, total: int) -> None:
+        """Show how much is done of a part of the job, which begins when its name is new."""
+        if doing != self._doing:
+            self._doing = doing
+            self._progress.reset(self._task, description=doing, unit=unit)
+        self.done(number, total)
 
     @contextmanager
     def away(self) -> Iterator[None]:

@@ -56,6 +56,8 @@ class ParquetObjectReader:
         self.footers = self._footers()
         self._window: WindowedFile | None = None
         self._whole: pq.ParquetFile | None = None
+        if not self._file.schema_arrow.equals(ARCHIVED):
+            raise CorruptSegmentError(name, "its columns are not those of a segment")
 
     def segment(self, first_row_group: int = 0) -> SegmentFooter:
         """Return the footer of the segment that begins with a row group.

@@ -1,0 +1,109 @@
+"""What a verification of an archive has found, as it is shown. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from towpath.archive.verify.found import CheckedArchive, CheckedPartition
+from towpath.cli.show.grid import Grid
+from towpath.cli.show.output import line
+from towpath.model.amounts import count, counted, size, span
+from towpath.runbook import pointers
+
+_COLUMNS = ("topic", "partition", "segments", "records", "at the source", "gone there", "note")
+_RIGHT = ("partition", "segments", "records", "at the source", "gone there")
+
+
+def check_data(archive: str, found: CheckedArchive, seconds: float) -> dict[str, Any]:
+    """Return what was found, for programs."""
+    scope = found.scope
+    return {
+        "archive": archive,
+        "whole": not found.problems,
+        "version": found.version,
+        "seconds": round(seconds, 1),
+        "deep": scope.reads,
+        "against_source": scope.source,
+        "sample_percent": scope.share * 100,
+        "sample_seed": scope.seed if scope.share < 1 else None,
+        "entries": found.entries,
+        "segments": found.segments,
+        "objects": found.objects,
+        "bytes": found.bytes,
+        "unsummed_objects": found.unsummed,
+        "orphans": found.orphans[0] if found.orphans else None,
+        "orphan_bytes": found.orphans[1] if found.orphans else None,
+        "problems": [asdict(each) for each in found.problems],
+        "notes": found.notes,
+        "partitions": [
+            {
+                "topic": each.topic,
+                "topic_id": partition.topic_id,
+                "partition": partition.partition,
+                "segments": each.segments,
+                "records": each.records,
+                "compared": each.compared,
+                "gone_at_source": each.gone,
+                "uncompared": each.uncompared,
+            }
+            for partition, each in sorted(found.partitions.items())
+        ],
+    }
+
+
+def check_picture(found: CheckedArchive, data: Mapping[str, Any]) -> RenderableType:
+    """Return what was found, for people: one line for each problem."""
+    parts: list[RenderableType] = []
+    if found.partitions:
+        rows = [
+            _row(partition.partition, each) for partition, each in sorted(found.partitions.items())
+        ]
+        spare = () if found.scope.source else ("at the source", "gone there", "note")
+        parts += [Grid(_COLUMNS, rows, right=_RIGHT, spare=spare, below=("note",)), ""]
+    parts += [line(f"✗ {each}") for each in found.problems]
+    parts += map(line, found.notes)
+    if found.orphans and found.orphans[0]:
+        number, bytes_ = found.orphans
+        text = "that a writer which died has left, or that are not committed yet"
+        parts.append(line(f"{counted(number, 'object')} ({size(bytes_)}) in no entry of the commit"
+                          f" log, {text}"))  # fmt: skip
+    if found.unsummed:
+        more = "" if found.scope.reads else " (--deep computes it)"
+        parts.append(line(f"of {counted(found.unsummed, 'object')} the checksum is not told{more}"))
+    parts += map(line, pointers(each.code for each in found.problems))
+    return Group(*parts, line(_sentence(found, data)))
+
+
+def _row(partition: int, each: CheckedPartition) -> tuple[Text | str, ...]:
+    return (
+        each.topic,
+        str(partition),
+        count(each.segments),
+        count(each.records),
+        count(each.compared),
+        count(each.gone),
+        each.uncompared,
+    )
+
+
+def _sentence(found: CheckedArchive, data: Mapping[str, Any]) -> str:
+    scope = found.scope
+    how = "whole" if not found.problems else counted(len(found.problems), "problem")
+    text = f"version {found.version}: {how}; the commit log has {count(found.entries)}"
+    text += f" entries, {counted(found.segments, 'segment')} in {counted(found.objects, 'object')}"
+    if scope.reads:
+        records = sum(each.records for each in found.partitions.values())
+        text += f", {count(records)} records in {size(found.bytes)} read"
+    else:
+        text += ", none of them read (--deep reads them)"
+    if scope.source:
+        compared = sum(each.compared for each in found.partitions.values())
+        text += f", {count(compared)} equal at the source"
+    if scope.share < 1:
+        text += f"; a sample of {scope.share:.2%}, --seed {scope.seed}"
+    return f"{text}; {span(data['seconds'])}"
