@@ -20,7 +20,7 @@ from tests.support.segments import seen
 from towpath.cluster.data.buffers import BufferPool
 from towpath.config import StoreConfig
 from towpath.config.segments import SegmentLimits
-from towpath.model.errors import CorruptBatchError
+from towpath.model.errors import CorruptBatchError, StoreAwayError
 from towpath.model.nouns import ClusterId, SegmentFormat, SourceOffset, TopicId, TopicName
 from towpath.model.reasons import Reason, ReasonCode
 from towpath.segments.egress.objects import Uploads
@@ -30,6 +30,7 @@ from towpath.segments.egress.writing import RangeWriting, SharedObject, WritingT
 from towpath.segments.format.files import read_object
 from towpath.segments.model import GapKind, OffsetGap, PartitionId, Segment
 from towpath.store import Store
+from towpath.store.writer import ObjectWriter
 from towpath.wire.plain import Record
 
 LOOSE = SegmentLimits(messages=1_000_000, bytes=1 << 30, age=300.0)
@@ -281,3 +282,37 @@ def test_what_waits_is_compared_with_what_a_segment_lacks() -> None:
         writing.finish(whole=False)
         ((segment,), trouble) = writing.result()
         assert (segment.end, trouble) == (2, None)
+
+
+class Breaking(Store):
+    """A store in which some writes fail."""
+
+    def __init__(self, config: StoreConfig, fails: set[int]) -> None:
+        super().__init__(config)
+        self._fails, self._writes = fails, 0
+
+    def writer(
+        self, key: str, storage_class: str = "", *, only_new: bool = True, expected: int = 0
+    ) -> ObjectWriter:
+        self._writes += 1
+        if self._writes in self._fails:
+            raise StoreAwayError("s3://there", "write")
+        return super().writer(key, storage_class, only_new=only_new, expected=expected)
+
+
+def test_a_segment_that_could_not_be_written_ends_the_range(tmp_path: Path) -> None:
+    """Nothing behind it counts, and its failure is never told as success."""
+    store = Breaking(StoreConfig(url=tmp_path.as_uri()), {2})
+    uploads = Uploads(store, "")
+    log = Log(tuple(bytes(batch([Record(b"k", b"v", (), 7, n)])) for n in range(4)))
+    writing = RangeWriting(planned(0, 4), replace(LOOSE, messages=1), uploads, TERMS)
+    reader = RangeReader(planned(0, 4))
+    pool = BufferPool(1 << 20)
+    feed(reader, log, [], pool)
+    write_all(reader, writing)
+    writing.finish(whole=True)
+    segments, trouble = writing.result()
+    uploads.close()
+    assert [(each.start, each.end) for each in segments] == [(0, 1)]
+    assert trouble is not None
+    assert trouble.codes == ("STORE_AWAY",)
