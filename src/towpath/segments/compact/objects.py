@@ -104,9 +104,7 @@ class NewObject:
         if self._writer is None:
             return None
         made = self._writer.close()
-        place = SegmentPlace(
-            key=made.key, size=made.size, storage_class=self._class, crc=made.crc
-        )
+        place = SegmentPlace(key=made.key, size=made.size, storage_class=self._class, crc=made.crc)
         full = [each for each in footers if each.parts]
         require_written(self._store, kind, place, full)
         return place
