@@ -49,7 +49,8 @@ def test_a_url_says_what_where_is(url: str, kind: StoreKind, bucket: str, prefix
         ("bucket/a", "'bucket/a' is not a URL such as s3://bucket/prefix or file:///path"),
         ("http://bucket/a", "'http://bucket/a' is not a URL such as s3://bucket/prefix or"),
         ("s3:///a", "'s3:///a' is not a URL such as"),
-        ("s3://bucket/a?b", "'s3://bucket/a?b' is not a URL such as"),
+        ("s3://bucket/a?b", "has a part behind ? or # in it; write the URL without that"),
+        ("s3://me@bucket/a", "'s3://me@bucket/a' is not a URL such as"),
         ("s3://me:hunter2@bucket/a", "has a password in it; give the login in keys of its own"),
         ("file://host/a", "'file://host/a' names a host; write file:///path, or file:path"),
         ("file:", "names no folder"),
@@ -58,6 +59,14 @@ def test_a_url_says_what_where_is(url: str, kind: StoreKind, bucket: str, prefix
 )
 def test_other_texts_are_no_urls(url: str, told: str) -> None:
     assert problem(url=url).startswith(f"url: {told}")
+
+
+@pytest.mark.parametrize("key", ["url", "endpoint"])
+@pytest.mark.parametrize("scheme", ["s3", "https", "file", "ftp"])
+@pytest.mark.parametrize("rest", ["?X-Amz-Signature=hunter2", "#hunter2", "/?a=b&token=hunter2"])
+def test_a_signature_in_a_url_is_not_repeated(key: str, scheme: str, rest: str) -> None:
+    wrong = {"url": "s3://b"} | {key: f"{scheme}://bucket/a{rest}"}
+    assert "hunter2" not in problem(**wrong)
 
 
 def test_what_is_not_used_is_refused() -> None:

@@ -65,6 +65,12 @@ class StoreEncryption(Section):
         return self
 
 
+def _require_no_query(text: str) -> None:
+    """Refuse what may hold a secret, such as a signature, without repeating it."""
+    if "?" in text or "#" in text:
+        raise ValueError("has a part behind ? or # in it; write the URL without that")
+
+
 def _url(text: str, info: ValidationInfo) -> str:
     try:
         parts = urlsplit(text)
@@ -73,9 +79,10 @@ def _url(text: str, info: ValidationInfo) -> str:
     if parts.password is not None:
         # The text itself is not repeated, as it holds a password.
         raise ValueError("has a password in it; give the login in keys of its own")
-    if parts.scheme == StoreKind.FILES and not (parts.query or parts.fragment):
+    _require_no_query(text)
+    if parts.scheme == StoreKind.FILES:
         return _file_url(text, parts.netloc, parts.path, info)
-    if parts.scheme != StoreKind.S3 or not parts.hostname or parts.query or parts.fragment:
+    if parts.scheme != StoreKind.S3 or not parts.hostname or parts.username is not None:
         raise ValueError(f"{text[:100]!r} is not a URL such as {_SUCH_AS}")
     return f"s3://{parts.netloc}/{parts.path.strip('/')}".rstrip("/")
 
@@ -104,7 +111,8 @@ def endpoint_url(text: str) -> str:
         raise ValueError("is not a URL such as https://store:9000") from None
     if parts.username is not None:
         raise ValueError("has a login in it; give the login under `keys`")
-    if not is_whole or parts.query or parts.fragment:
+    _require_no_query(text)
+    if not is_whole:
         raise ValueError(f"{text[:100]!r} is not a URL such as https://store:9000")
     return text.rstrip("/")
 
