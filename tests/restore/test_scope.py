@@ -13,7 +13,8 @@ from towpath.config import RestoreConfig
 from towpath.model.errors import NoArchiveError
 from towpath.model.nouns import SourceOffset, TopicId, TopicName
 from towpath.restore.model import RestoreScope
-from towpath.restore.scope import AsOf, expired, open_archive, scope_of
+from towpath.restore.scope import expired, scope_of
+from towpath.segments.log import AsOf, open_archive
 from towpath.segments.log.entries import Draft, EntryKind
 from towpath.segments.model import PartitionId
 

@@ -11,11 +11,14 @@ from towpath.cli.archive_verify import verify
 from towpath.cli.compacting import compact
 from towpath.cli.forgetting import forget, prune
 from towpath.cli.on_spark import LoggedOnSpark, with_options
+from towpath.cli.moments import AtOption, VersionOption, as_of
+from towpath.cli.on_spark import LoggedOnSpark, OnSpark, with_options
 from towpath.cli.options import ArchiveFile
-from towpath.cli.show.output import Output, OutputOption, console, show
+from towpath.cli.show.output import Output, OutputOption, Rows, console, show
 from towpath.cli.signals import stopping
 from towpath.config import load_archive
 from towpath.model.clock import now_ms
+from towpath.config.naming import require_expressions
 
 archive = typer.Typer(
     help="Keep topics in a store, from where they can be brought back.", no_args_is_help=True
@@ -164,6 +167,66 @@ def events(
     config = load_archive(file)
     found = history(config, 0 if since is None else time_of(since, now_ms()), limit)
     show(picture(found), as_json(config.archive, found))
+
+
+@archive.command("query")
+@with_options
+def query(
+    file: ArchiveFile,
+    sql: Annotated[
+        str,
+        typer.Argument(
+            metavar="SQL", help="A query in Spark SQL; each topic is a view, all are `records`."
+        ),
+    ],
+    *,
+    topic: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="EXPRESSION",
+            help="Only topics whose whole name matches; may be given several times.",
+        ),
+    ] = None,
+    at: AtOption = None,
+    version: VersionOption = None,
+    limit: Annotated[int, typer.Option(min=1, max=1_000_000, help="The most rows to show.")] = 1000,
+    on: OnSpark,
+    output: Annotated[
+        Rows,
+        typer.Option(
+            "--output", "-o", help="Show a table, one JSON document, a JSON line per row, or CSV."
+        ),
+    ] = Rows.TEXT,
+) -> int:
+    """Ask an archive by Spark SQL: each record once, of exactly the segments of a version."""
+    expressions = require_expressions(tuple(topic or (".*",)), "--topic")
+    moment = as_of(at, version)
+    config = load_archive(file)
+    spark = on.start(
+        f"archive {config.archive}",
+        ("towpath.segments.query.scan",),
+        credentials=config.store.holds_credentials,
+    )
+    from towpath.archive.query import QueryWish  # noqa: PLC0415  # as in `run`
+    from towpath.archive.query import query as ask  # noqa: PLC0415
+    from towpath.cli.show.query import rows_data, show_rows  # noqa: PLC0415
+
+    answer = ask(config, QueryWish(sql=sql, topics=expressions, as_of=moment, most=limit), spark)
+    show_rows(answer, output)
+    on.tell(rows_data(answer))
+    return 0
+
+
+@archive.command("register")
+def register(file: ArchiveFile, *, output: OutputOption = Output.TEXT) -> int:
+    """Make the files of an archive tables of Iceberg, in the catalog that the file names."""
+    del output  # `show` reads it from the arguments
+    from towpath.archive.iceberg.register import register as work  # noqa: PLC0415  # as in `status`
+    from towpath.cli.show.registered import registered_data, registered_picture  # noqa: PLC0415
+
+    done = work(load_archive(file))
+    show(registered_picture(done), registered_data(done))
+    return 0 if done.complete else LEFT_OUT
 
 
 archive.command("verify")(verify)

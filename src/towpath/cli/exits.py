@@ -55,6 +55,8 @@ _COMMANDS = """\
 | `archive prune` | it was shown, or done | - |
 | `archive forget` | it was shown, or done | a segment could not be read, or it was stopped |
 | `archive verify` | the archive is whole | something is missing, damaged, or differs |
+| `archive query` | the rows are shown | |
+| `archive register` | each table has all records | one could not be registered, or lacks records |
 | `archive show` | the object says what the commit log says | it says something else |
 | `checkpoints` | each group stands at its checkpoints | a group was left, or its answer was lost |
 | `import` | the files, or the positions, are written | something has no equal, or was left |

@@ -7,16 +7,15 @@ from typing import Annotated
 import typer
 from pydantic import ValidationError
 
+from towpath.cli.moments import AtOption, VersionOption, as_of
 from towpath.cli.on_spark import LoggedOnSpark, with_options
 from towpath.cli.options import ArchiveFile
 from towpath.cli.show.output import Form, FormOption, Output, OutputOption, show
 from towpath.cli.signals import stopping
 from towpath.config import Bound, RestoredRange, load_archive, parse_bound
-from towpath.config.times import parse_time
 from towpath.model.errors import ConfigError, ConfigProblem
 from towpath.model.foreign import foreign
 from towpath.restore import RESTORING
-from towpath.restore.scope import AsOf
 from towpath.restore.task import RestoreTask
 
 LEFT_OUT = 3
@@ -25,19 +24,6 @@ restore = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
 )
-
-AtOption = Annotated[
-    str | None,
-    typer.Option(
-        "--at",
-        metavar="TIME",
-        help="Restore what was archived at this time, such as 2025-01-31T08:00:00Z.",
-    ),
-]
-VersionOption = Annotated[
-    int | None, typer.Option("--version", min=1, help="Restore this version of the archive.")
-]
-
 
 FromOption = Annotated[
     str | None,
@@ -82,7 +68,7 @@ def plan(
     from towpath.cli.show.restore import as_markdown, plan_picture  # noqa: PLC0415
     from towpath.ledger.link import open_target  # noqa: PLC0415
     from towpath.restore.plan import plan_restore  # noqa: PLC0415
-    from towpath.restore.scope import open_archive  # noqa: PLC0415
+    from towpath.segments.log import open_archive  # noqa: PLC0415
     from towpath.store import Store  # noqa: PLC0415
 
     plans = []
@@ -189,19 +175,14 @@ def _tasks(
     Raises:
         ConfigError: The options or the file ask for something impossible.
     """
-    if at is not None and version is not None:
-        raise _misused("--version", "is not used with --at; name one of them")
+    moment = as_of(at, version)
     if follow and (at is not None or version is not None):
         raise _misused("--follow", "is not used with --at or --version: what follows has no end")
-    try:
-        time = None if at is None else parse_time(at)
-    except ValueError as error:
-        raise _misused("--at", foreign(error)) from None
     config = load_archive(file)
     part = _range(config.restore.range, first, end)
     if follow and not (part.is_whole and not config.restore.partitions):
         raise _misused("--follow", "is not used with a range, or with `restore.partitions`")
-    tasks = RestoreTask.each(config, AsOf(version, time), part, follow=follow)
+    tasks = RestoreTask.each(config, moment, part, follow=follow)
     if source is not None:
         known = ", ".join(each.source for each in tasks if each.source) or "none"
         tasks = tuple(each for each in tasks if each.source == source)

@@ -10,6 +10,7 @@ from pydantic import AfterValidator, Field, StrictBool
 
 from towpath.config.clusters import ClusterConfig
 from towpath.config.compaction import CompactionConfig
+from towpath.config.iceberg import IcebergConfig
 from towpath.config.metrics import MetricsConfig
 from towpath.config.naming import Expression, fits
 from towpath.config.problems import not_empty
@@ -138,6 +139,9 @@ class ArchiveConfig(Section):
         Duration.parse("1d"),
         description="How long objects stay after their segments were replaced or removed, for those"
         " who read without saying so; objects that no segment ever had stay as long.",
+    )
+    iceberg: IcebergConfig | None = Field(
+        None, description="The catalog in which the files of the archive are Iceberg tables."
     )
     target: ClusterConfig | None = Field(None, description="The cluster that a restore writes to.")
     restore: RestoreConfig = Field(

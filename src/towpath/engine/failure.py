@@ -6,7 +6,8 @@ import re
 
 from towpath.model.errors import ClusterError, TowpathError, WorkersError
 
-_OURS = re.compile(r"towpath\.[\w.]+\.(\w+Error): (.+)")
+OURS = re.compile(r"towpath\.[\w.]+\.(\w+Error): (.+)")
+"""One of our errors in Spark's text, by its class and its sentence."""
 _OF_WORKERS = WorkersError.__name__
 """What the program that starts a worker's Python prints (`engine/packages.py`)."""
 
@@ -18,7 +19,7 @@ def of_spark(error: RuntimeError) -> TowpathError:
     raised.
     """
     text = str(error).strip()
-    found = _OURS.findall(text)
+    found = OURS.findall(text)
     if found:
         name, said = found[-1]
         return WorkersError(said) if name == _OF_WORKERS else ClusterError(said)

@@ -39,11 +39,10 @@ from towpath.restore.model import RestoreScope
 from towpath.restore.plan import RestorePlan, identify, plan_restore
 from towpath.restore.progress import RestorePhase, RestoreProgress, restored, rows_of, stopped
 from towpath.restore.rounds import RoundTerms, plan_slices
-from towpath.restore.scope import open_archive
 from towpath.restore.task import RestoreTask
 from towpath.restore.waking import Bell
 from towpath.segments.ingress.work import RESTORE
-from towpath.segments.log import Archive, ArchiveReading
+from towpath.segments.log import Archive, ArchiveReading, open_archive
 from towpath.store import Store
 
 _LOOK = 1.0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -16,46 +16,11 @@ from towpath.restore.bounds import BoundError, Offsets, narrowed
 from towpath.restore.model import RestorePart, RestoreScope, RestoreTopic
 from towpath.segments.captures import GroupCapture, TopicCapture, captured_groups, captured_topics
 from towpath.segments.ingress.layout import KeyedLayout
-from towpath.segments.log import Archive, ArchivedTo, ArchiveState, CommitLog
+from towpath.segments.log import Archive, ArchivedTo, ArchiveState
 from towpath.segments.model import PartitionId
-from towpath.store import Store
 from towpath.topics.observed import Topic
 
 _SUMS = {"records": "sum", "raw_bytes": "sum", "min_time": "min", "max_time": "max"}
-
-
-@dataclass(frozen=True, slots=True)
-class AsOf:
-    """As of when an archive is restored; by default as it is now.
-
-    Attributes:
-        version: A version of its commit log.
-        time: A time in ms; the last version that was written until then counts.
-    """
-
-    version: int | None = None
-    time: int | None = None
-
-
-def open_archive(store: Store, region: str, as_of: AsOf, *, arriving: bool = False) -> Archive:
-    """Open an archive as of a moment.
-
-    Args:
-        store: Where it is.
-        region: The region.
-        as_of: The moment.
-        arriving: Whether others copy it there, as `CommitLog.open` has it.
-
-    Raises:
-        CommitLogError: There is no archive, or none as of then, or its log is of no use.
-        StoreError: The store could not be read.
-    """
-    if as_of.version is not None:
-        return Archive.of_version(store, region, as_of.version)
-    if as_of.time is not None:
-        return Archive.at(store, region, as_of.time)
-    log = CommitLog.open(store, region, arriving=arriving)
-    return Archive(log, log.state)
 
 
 Choose = Callable[[TopicName, Sequence[TopicId], Mapping[TopicId, list[RestorePart]]], TopicId]

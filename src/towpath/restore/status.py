@@ -13,9 +13,10 @@ from towpath.restore.heard import Heard, HeardState, heard_of
 from towpath.restore.logs import look_at_logs
 from towpath.restore.model import RestoreScope
 from towpath.restore.progress import RestoreRow, rows_of
-from towpath.restore.scope import open_archive, scope_of
+from towpath.restore.scope import scope_of
 from towpath.restore.task import RestoreTask
 from towpath.segments.ingress.work import RESTORE, archived
+from towpath.segments.log import open_archive
 from towpath.store import Store
 from towpath.topics.owned import ours_of
 

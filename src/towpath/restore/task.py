@@ -16,8 +16,8 @@ from towpath.config import (
 )
 from towpath.model.errors import ConfigError, ConfigProblem
 from towpath.model.nouns import LinkName
-from towpath.restore.scope import AsOf
 from towpath.segments.ingress.late import LatePolicy
+from towpath.segments.log import AsOf
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

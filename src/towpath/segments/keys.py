@@ -2,6 +2,7 @@
 
     [spread/]region/topic/partition/level/<start>-<last>.parquet   the object of one segment
     [spread/]region/_shared/topic/level/<hash>-<uuid>.parquet      an object of several segments
+    region/_iceberg/topic/<hash>.parquet                           a copy of some row groups
     region/_log/<version>.json                                     an entry of the commit log
     region/_log/leases/<work>.json                                 who does a kind of work now
     region/_log/events/<time>-<name>.json                          what happened to the archive
@@ -21,7 +22,7 @@ from uuid import uuid4
 
 from towpath.model.nouns import SegmentFormat, SourceOffset, TopicName
 
-_RESERVED = frozenset({"_log", "_shared", ".", ".."})
+_RESERVED = frozenset({"_iceberg", "_log", "_shared", ".", ".."})
 _DATA = (
     r"(?:([^/]+)/\d+/(\d+)/\d{20}-\d{20}(?:\.[0-9a-f]+)?"
     r"|_shared/([^/]+)/(\d+)/[0-9a-f]{8}-[0-9a-f-]{36})\.(?:parquet|batches)"
@@ -90,6 +91,27 @@ def data_key(region: str, key: str) -> DataKey | None:
 def data_prefix(region: str, *, spread: bool) -> str:
     """Return what all keys of objects with segments begin with; "" if that is a hash."""
     return "" if spread else f"{quoted(region)}/"
+
+
+def is_shared(key: str) -> bool:
+    """Return whether an object may have several segments."""
+    return "/_shared/" in key
+
+
+def registered_prefix(region: str, topic: TopicName) -> str:
+    """Return what the keys of objects begin with that only the Iceberg table of a topic needs."""
+    return f"{quoted(region)}/_iceberg/{quoted(topic)}/"
+
+
+def registered_key(region: str, topic: TopicName, parts: str) -> str:
+    """Return the key of a copy of row groups for an Iceberg table.
+
+    Args:
+        region: The region.
+        topic: The topic.
+        parts: What names the object and the row groups that are copied.
+    """
+    return f"{registered_prefix(region, topic)}{_hash(parts, 16)}.parquet"
 
 
 def entry_key(region: str, version: int) -> str:

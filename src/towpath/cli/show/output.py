@@ -39,6 +39,15 @@ class Form(StrEnum):
     MARKDOWN = "markdown"
 
 
+class Rows(StrEnum):
+    """The output forms of the rows of a query."""
+
+    TEXT = "text"
+    JSON = "json"
+    JSONL = "jsonl"
+    CSV = "csv"
+
+
 _asked: ContextVar[Form] = ContextVar("asked", default=Form.TEXT)
 
 

@@ -24,6 +24,8 @@
     │   ├── BrokenLogError             an entry is missing, or contradicts others
     │   ├── NewerArchiveError          it was written by a newer Towpath
     │   └── WriterReplacedError        another process does this work now
+    ├── CatalogError                4  a catalog of Iceberg tables could not be used
+    ├── QueryError                  2  a query of an archive is wrong
     ├── CommitRefusedError          1  a commit would contradict the archive
     ├── StoreError                  4  an object store could not be used
     │   ├── ObjectMissingError         there is no such object
@@ -56,7 +58,7 @@ Every constructor hands all of its positional arguments to `Exception`, else an 
 be unpickled.
 """
 
-from towpath.model.errors.archive import ArchiveHeldError
+from towpath.model.errors.archive import ArchiveHeldError, CatalogError, QueryError
 from towpath.model.errors.base import (
     ConfigError,
     ConfigProblem,
@@ -119,6 +121,7 @@ from towpath.model.errors.store import (
 __all__ = [
     "ArchiveHeldError",
     "BrokenLogError",
+    "CatalogError",
     "ClusterError",
     "CommitLogError",
     "CommitRefusedError",
@@ -143,6 +146,7 @@ __all__ = [
     "ObjectExistsError",
     "ObjectMissingError",
     "PackError",
+    "QueryError",
     "RefusedError",
     "RegistryRefusedError",
     "RepeatedError",

@@ -1,4 +1,4 @@
-"""Errors about an archive, and about other processes that work on it."""
+"""Errors about an archive, its catalog, queries, and other processes that work on it."""
 
 from __future__ import annotations
 
@@ -20,4 +20,34 @@ class ArchiveHeldError(TowpathError):
             f"another process ({self.command}, {self.where}) works on archive {self.archive} now;"
             " an archive has one at a time in each region: to work here instead, stop that one"
             " first (Ctrl-C or SIGTERM), then try again"
+        )
+
+
+class CatalogError(TowpathError):
+    """A catalog of Iceberg tables could not be used, or has another table of that name."""
+
+    code = "CATALOG"
+    exit_code = 4
+
+    def __init__(self, said: str, advice: str = "") -> None:
+        super().__init__(said, advice)
+        self.said, self.advice = said, advice
+
+    def __str__(self) -> str:
+        return f"{self.said}; {self.advice}" if self.advice else self.said
+
+
+class QueryError(TowpathError):
+    """Spark does not accept a query of an archive, or fails at it; the text is Spark's."""
+
+    code = "QUERY"
+    exit_code = 2
+
+    def __init__(self, said: str, advice: str = "") -> None:
+        super().__init__(said, advice)
+        self.said, self.advice = said, advice
+
+    def __str__(self) -> str:
+        return f"the query cannot be answered: {self.said}" + (
+            f"; {self.advice}" if self.advice else ""
         )

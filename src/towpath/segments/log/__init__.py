@@ -6,7 +6,7 @@ were written down. `archive` is what readers of records see, also of the past, a
 objects for them.
 """
 
-from towpath.segments.log.archive import Archive
+from towpath.segments.log.archive import Archive, AsOf, open_archive
 from towpath.segments.log.commit_log import CommitLog, Committed
 from towpath.segments.log.entries import (
     Capture,
@@ -25,6 +25,7 @@ __all__ = [
     "ArchiveReading",
     "ArchiveState",
     "ArchivedTo",
+    "AsOf",
     "Capture",
     "Captured",
     "CommitLog",
@@ -36,5 +37,6 @@ __all__ = [
     "SeenPartition",
     "Stays",
     "living_readers",
+    "open_archive",
     "sweep",
 ]

@@ -8,7 +8,7 @@ or forgotten since is gone.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from towpath.model.errors import NoArchiveError
@@ -20,6 +20,40 @@ from towpath.store import ObjectReader, Store
 
 Range = tuple[SourceOffset, SourceOffset]
 """Offsets [first, end)."""
+
+
+@dataclass(frozen=True, slots=True)
+class AsOf:
+    """As of when an archive is read; by default as it is now.
+
+    Attributes:
+        version: A version of its commit log.
+        time: A time in ms; the last version that was written until then counts.
+    """
+
+    version: int | None = None
+    time: int | None = None
+
+
+def open_archive(store: Store, region: str, as_of: AsOf, *, arriving: bool = False) -> Archive:
+    """Open an archive as of a moment.
+
+    Args:
+        store: Where it is.
+        region: The region.
+        as_of: The moment.
+        arriving: Whether others copy it there, as `CommitLog.open` has it.
+
+    Raises:
+        CommitLogError: There is no archive, or none as of then, or its log is of no use.
+        StoreError: The store could not be read.
+    """
+    if as_of.version is not None:
+        return Archive.of_version(store, region, as_of.version)
+    if as_of.time is not None:
+        return Archive.at(store, region, as_of.time)
+    log = CommitLog.open(store, region, arriving=arriving)
+    return Archive(log, log.state)
 
 
 class Archive:

@@ -1,0 +1,163 @@
+"""`towpath archive register`: the files of an archive in a catalog, topic by topic.
+
+What is registered is made from the commit log each time: the files that a table lacks are added,
+and those that are none of the archive any more go. So a registration that failed, or that was left
+out, is made up for by the next one. It is apart from the run of the archive, which never waits for
+a catalog.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+
+from towpath.archive.iceberg.files import TableFiles, TopicObjects, objects_of
+from towpath.archive.iceberg.tables import IcebergTables, TableChanges, TableContent
+from towpath.archive.lease import HeldArchive
+from towpath.config import ArchiveConfig
+from towpath.model.clock import now_ms
+from towpath.model.errors import ConfigError, ConfigProblem, TowpathError
+from towpath.model.nouns import TopicId, TopicName
+from towpath.segments.keys import quoted, registered_prefix
+from towpath.segments.log import Archive, CommitLog
+from towpath.segments.model import PartitionId
+from towpath.store import Store
+
+WORK = "register"
+_KEPT = 86_400_000
+"""Milliseconds for which copies are kept at least, for readers of older snapshots of a table."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableRegistration:
+    """What became of the table of a topic.
+
+    Attributes:
+        topic: The topic.
+        table: The name of its table.
+        files: Number of files that the table has.
+        records: Number of records that they have.
+        changes: What was changed.
+        copies: Number of new or changed files that are copies, as an object has other row groups.
+        skipped: Number of segments of whole batches, which no table can have.
+        skipped_records: Number of their records.
+        why: Why it could not be registered, "" if it was.
+    """
+
+    topic: TopicName
+    table: str
+    files: int = 0
+    records: int = 0
+    changes: TableChanges = TableChanges()  # noqa: RUF009  # it is frozen
+    copies: int = 0
+    skipped: int = 0
+    skipped_records: int = 0
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Registration:
+    """A registration of all topics as of a version.
+
+    Attributes:
+        version: The version of the commit log.
+        tables: The tables, by topic.
+    """
+
+    version: int
+    tables: tuple[TableRegistration, ...]
+
+    @property
+    def complete(self) -> bool:
+        """Whether each table has all records of its topic."""
+        return not any(each.why or each.skipped for each in self.tables)
+
+
+def register(config: ArchiveConfig) -> Registration:
+    """Register the files of an archive in its catalog.
+
+    A topic that cannot be registered holds up no other.
+
+    Raises:
+        ConfigError: The file names no catalog, or pyiceberg is not installed.
+        CatalogError: The catalog cannot be used.
+        CommitLogError: There is no archive, or its log cannot be used.
+        ArchiveHeldError: Another process registers it now.
+        StoreError: The store cannot be used.
+    """
+    if config.iceberg is None:
+        text = "is missing: name the catalog whose tables the files become"
+        raise ConfigError((ConfigProblem("iceberg", text),))
+    with Store(config.store) as store:
+        log = CommitLog.open(store, config.region)
+        location = f"{_base(store)}/{quoted(config.region)}/_iceberg/_tables"
+        tables = IcebergTables(config.iceberg, config.store, location)
+        held = HeldArchive(store, config.archive, config.region, "archive register", WORK)
+        with held:
+            return Registration(log.state.version, tuple(_Registering(log, tables).all()))
+
+
+class _Registering:
+    def __init__(self, log: CommitLog, tables: IcebergTables) -> None:
+        self._log, self._tables = log, tables
+        self._store, self._region = log.store, log.region
+        self._base = _base(log.store)
+
+    def all(self) -> Iterator[TableRegistration]:
+        partitions: defaultdict[TopicId, set[PartitionId]] = defaultdict(set)
+        for each in self._log.state.partitions:
+            partitions[each.topic_id].add(each)
+        for topic, ids in sorted(Archive(self._log, self._log.state).topics().items()):
+            yield self._topic(topic, ids[-1], partitions[ids[-1]])
+
+    def _topic(
+        self, topic: TopicName, number: TopicId, partitions: set[PartitionId]
+    ) -> TableRegistration:
+        name, state = self._tables.name_of(topic), self._log.state
+        found = objects_of(state, partitions)
+        files: list[str] = []
+
+        def places(there: Collection[str]) -> list[str]:
+            files.extend(self._keys(topic, found, there))
+            return [f"{self._base}/{key}" for key in files]
+
+        try:
+            content = TableContent(self._log.where, number, state.version, found.digest)
+            changes = self._tables.register(topic, content, places)
+            if changes.removed:
+                self._forget_copies(topic, files)
+        except TowpathError as error:
+            return TableRegistration(topic=topic, table=name, why=str(error))
+        return TableRegistration(
+            topic=topic,
+            table=name,
+            files=len(found.objects),
+            records=sum(each.records for each in found.objects.values()),
+            changes=changes,
+            copies=sum(key not in found.objects for key in files),
+            skipped=found.batches,
+            skipped_records=found.batch_records,
+        )
+
+    def _keys(self, topic: TopicName, found: TopicObjects, there: Collection[str]) -> list[str]:
+        """Return the keys of the files of a table."""
+        known = {each.removeprefix(f"{self._base}/") for each in there}
+        files = TableFiles(self._store, self._region, topic, self._log.state.removed)
+        objects = found.objects.values()
+        return [*self._store.threads.map(lambda each: files.key(each, known), objects)]
+
+    def _forget_copies(self, topic: TopicName, files: Collection[str]) -> None:
+        """Delete old copies that the table does not need any more."""
+        before = now_ms() - _KEPT
+        found = self._store.list(registered_prefix(self._region, topic))
+        old = [each.key for each in found if each.modified < before]
+        self._store.delete(key for key in old if key.endswith(".parquet") and key not in files)
+
+
+def _base(store: Store) -> str:
+    """Return the place of a store as paths of Iceberg begin, which are not quoted."""
+    config = store.config
+    if config.bucket:
+        return f"{config.kind}://{config.bucket}/{config.prefix}".rstrip("/")
+    return f"file://{config.prefix}".rstrip("/")

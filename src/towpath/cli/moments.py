@@ -1,0 +1,39 @@
+"""Options that say as of when an archive is read."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from towpath.config.times import parse_time
+from towpath.model.errors import ConfigError, ConfigProblem
+from towpath.model.foreign import foreign
+from towpath.segments.log import AsOf
+
+AtOption = Annotated[
+    str | None,
+    typer.Option(
+        "--at",
+        metavar="TIME",
+        help="Take what was archived at this time, such as 2025-01-31T08:00:00Z.",
+    ),
+]
+VersionOption = Annotated[
+    int | None, typer.Option("--version", min=1, help="Take this version of the archive.")
+]
+
+
+def as_of(at: str | None, version: int | None) -> AsOf:
+    """Return as of when an archive is read.
+
+    Raises:
+        ConfigError: Both options are given, or the time is none.
+    """
+    if at is not None and version is not None:
+        raise ConfigError((ConfigProblem("--version", "is not used with --at; name one of them"),))
+    try:
+        time = None if at is None else parse_time(at)
+    except ValueError as error:
+        raise ConfigError((ConfigProblem("--at", foreign(error)),)) from None
+    return AsOf(version, time)

@@ -1,0 +1,57 @@
+"""What a registration in a catalog has done, as it is shown. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from rich.console import Group, RenderableType
+
+from towpath.archive.iceberg.register import Registration, TableRegistration
+from towpath.cli.show.grid import Grid
+from towpath.cli.show.output import line
+from towpath.model.amounts import count, counted
+
+_HEADERS = ("topic", "table", "files", "records", "added", "removed", "why")
+
+
+def registered_picture(done: Registration) -> RenderableType:
+    """Return what was registered, for people."""
+    table = Grid(
+        _HEADERS,
+        map(_row, done.tables),
+        right=("files", "records", "added", "removed"),
+        below=("why",),
+    )
+    right = sum(not each.why for each in done.tables)
+    told = f"{right} of {counted(len(done.tables), 'table')} as of version {done.version}"
+    return Group(table, "", line(told))
+
+
+def _row(each: TableRegistration) -> tuple[str, ...]:
+    notes = [each.why]
+    if each.skipped:
+        notes.append(
+            f"{counted(each.skipped, 'segment')} of whole batches skipped, with"
+            f" {count(each.skipped_records)} records; only `format: parquet` can be registered"
+        )
+    if each.copies:
+        notes.append(f"{counted(each.copies, 'file')} copied, as others in them were replaced")
+    return (
+        each.topic,
+        each.table,
+        count(each.files),
+        count(each.records),
+        count(each.changes.added),
+        count(each.changes.removed),
+        "; ".join(filter(None, notes)),
+    )
+
+
+def registered_data(done: Registration) -> dict[str, Any]:
+    """Return what was registered, for programs."""
+    return {
+        "version": done.version,
+        "complete": done.complete,
+        "tables": [asdict(each) for each in done.tables],
+    }

@@ -1,0 +1,219 @@
+"""The files of an archive are read by other programs, and are tables of Iceberg as they are."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow.parquet as pq
+import pytest
+from pyiceberg.catalog import Catalog, load_catalog
+
+from tests.support.archives import COMPACTOR, WRITER
+from tests.support.here import Here
+from tests.support.segments import TINY, buffer
+from tests.support.stored import REGION, StoredArchive, batches_of, old_records
+from towpath.config import check
+from towpath.model.nouns import SegmentFormat, SourceOffset, TopicId, TopicName
+from towpath.segments.format.files import write_object
+from towpath.segments.format.footer import SegmentHead
+from towpath.segments.format.merging import merge, open_input
+from towpath.segments.keys import shared_key
+from towpath.segments.log import Draft, EntryKind
+from towpath.segments.model import PartitionId, Segment, SegmentPlace
+from towpath.wire.plain import Record
+
+NewName = Callable[[str], str]
+
+
+@pytest.fixture
+def stored(tmp_path: Path, new_name: NewName) -> StoredArchive:
+    properties = {"type": "sql", "uri": f"sqlite:///{tmp_path}/catalog.db"}
+    name = new_name("shop")
+    return StoredArchive(tmp_path, name, "127.0.0.1:1", {"iceberg": {"properties": properties}})
+
+
+def catalog(stored: StoredArchive) -> Catalog:
+    uri = f"sqlite:///{stored.folder}/catalog.db"
+    return load_catalog("towpath", type="sql", uri=uri)
+
+
+def share(stored: StoredArchive, topic: str, parts: list[tuple[Record, ...]]) -> list[Segment]:
+    """Archive several partitions of a topic in one object."""
+    out = io.BytesIO()
+    target = write_object(SegmentFormat.PARQUET, lambda: out, TINY)
+    footers = []
+    for partition, records in enumerate(parts):
+        head = SegmentHead(
+            cluster=partition_of(topic, 0).cluster,
+            topic_id=TopicId(f"id-{topic}"),
+            topic=TopicName(topic),
+            partition=partition,
+            start=SourceOffset(records[0].offset),
+        )
+        writer = target.segment(head, whole=True)
+        for each in batches_of(records):
+            writer.take(buffer(each), 0, len(each), ())
+        footers.append(writer.close(SourceOffset(records[-1].offset + 1)))
+    size = target.close()
+    key = shared_key(REGION, TopicName(topic), 0)
+    stored.store.put_new(key, out.getvalue())
+    made = [
+        footer.segment(
+            SegmentFormat.PARQUET,
+            SegmentPlace(
+                key=key,
+                size=size,
+                first_row_group=footer.first_row_group,
+                row_groups=len(footer.parts),
+            ),
+        )
+        for footer in footers
+    ]
+    stored.log.append(Draft(writer=WRITER, add=tuple(made)))
+    return made
+
+
+def partition_of(topic: str, partition: int) -> PartitionId:
+    from tests.support.archives import partition_id
+
+    return partition_id(partition, topic)
+
+
+def compact(stored: StoredArchive, inputs: list[Segment]) -> Segment:
+    """Replace segments by one; their objects stay."""
+    out = io.BytesIO()
+    store = stored.store
+    places = [each.place for each in inputs if each.place is not None]
+    opened = [
+        open_input(SegmentFormat.PARQUET, store.reader(place.key), place.key, place.first_row_group)
+        for place in places
+    ]
+    footer, size = merge(opened, lambda: out, level=1, good_bytes=0)
+    key = f"{REGION}/compacted-{inputs[0].topic}-{inputs[0].partition}.parquet"
+    store.put_new(key, out.getvalue())
+    place = SegmentPlace(key=key, size=size, row_groups=len(footer.parts))
+    made = footer.segment(SegmentFormat.PARQUET, place)
+    removed = tuple(each.id for each in inputs)
+    draft = Draft(writer=COMPACTOR, kind=EntryKind.COMPACT, remove=removed, add=(made,))
+    stored.log.append(draft)
+    return made
+
+
+def registered(here: Here, file: str, code: int = 0) -> dict[str, dict[str, Any]]:
+    ended = here("archive", "register", file, "-o", "json")
+    assert ended.code == code, ended.said
+    return {each["topic"]: each for each in ended.json["tables"]}
+
+
+def rows(table: Any) -> list[tuple[Any, ...]]:
+    return sorted((row["partition"], row["offset"], row["key"], row["value"]) for row in table)
+
+
+@pytest.mark.spark
+def test_others_read_the_files_and_a_catalog_has_each_record_once(
+    stored: StoredArchive, here: Here
+) -> None:
+    records = [each for each in old_records(90, 5) if each.offset % 9 != 3]
+    segments = stored.put("pay.eu", records, cuts=[20, 41])
+    parts = [old_records(8), old_records(9, 100)]
+    shared = share(stored, "orders", parts)
+    stored.kind = SegmentFormat.BATCHES
+    stored.put("raw", old_records(3))
+    stored.kind = SegmentFormat.PARQUET
+    file = str(stored.file())
+    told = registered(here, file, 3)
+    assert told["raw"]["skipped_records"] == 3
+    assert (told["pay.eu"]["files"], told["orders"]["files"]) == (3, 1)
+    wanted = [(0, each.offset, each.key, each.value) for each in records]
+    files = [str(stored.path(each)) for each in segments]
+
+    # The same files, read by everyone.
+    assert rows(pq.read_table(files).to_pylist()) == wanted
+    with duckdb.connect() as base:
+        read = base.read_parquet(files).project("partition, \"offset\", key, value")  # fmt: skip
+        assert sorted(read.fetchall()) == wanted
+    assert rows(spark_rows(files)) == wanted
+    tables = catalog(stored)
+    table = tables.load_table(("kafka", "pay.eu"))
+    assert rows(table.scan().to_arrow().to_pylist()) == wanted
+    assert {task.file.file_path for task in table.scan().plan_files()} == {
+        f"file://{path}" for path in files
+    }
+    few = table.scan(row_filter="offset >= 41 and offset < 50").to_arrow()
+    assert len(few) == sum(41 <= each.offset < 50 for each in records)
+
+    # Nothing to do; then one of two partitions that share an object is compacted.
+    again = registered(here, file, 3)["orders"]
+    assert (again["changes"], again["copies"]) == ({"added": 0, "removed": 0}, 0)
+    more = stored.put("orders", old_records(5, 8))
+    compact(stored, [shared[0], *more])
+    compact(stored, segments)
+    told = registered(here, file, 3)
+    assert (told["orders"]["files"], told["orders"]["copies"]) == (2, 1)
+    assert told["pay.eu"]["changes"] == {"added": 1, "removed": 3}
+    for topic, expected in (
+        ("pay.eu", wanted),
+        (
+            "orders",
+            [
+                (number, each.offset, each.key, each.value)
+                for number, part in enumerate([(*parts[0], *old_records(5, 8)), parts[1]])
+                for each in part
+            ],
+        ),
+    ):
+        table = tables.load_table(("kafka", topic))
+        assert rows(table.scan().to_arrow().to_pylist()) == [
+            (number, offset, key, value) for number, offset, key, value in expected
+        ]
+    assert registered(here, file, 3)["orders"]["changes"] == {"added": 0, "removed": 0}
+
+
+def spark_rows(files: list[str]) -> list[dict[str, Any]]:
+    from towpath.engine.session import session
+
+    spark = session("local[2]", "towpath tests", credentials=False)
+    found: list[dict[str, Any]] = spark.read.parquet(*files).toArrow().to_pylist()
+    return found
+
+
+def test_what_cannot_be_registered_is_told_and_stops_no_other(
+    stored: StoredArchive, here: Here
+) -> None:
+    stored.put("orders", old_records(4), number="one")
+    stored.put("users", old_records(4))
+    file = str(stored.file())
+    registered(here, file)
+    stored.put("orders", old_records(6), number="two")
+    stored.put("users", old_records(4, 4))
+    told = registered(here, file, 3)
+    assert "of topic id one" in told["orders"]["why"]
+    assert told["users"]["changes"]["added"] == 1
+    stored.more = {"iceberg": {"properties": {"type": "rest", "uri": "http://127.0.0.1:1"}}}
+    away = here("archive", "register", str(stored.file()))
+    assert away.code == 4, away.said
+    assert "opening the catalog towpath" in away.err
+    assert "Traceback" not in away.err
+    stored.more = {}
+    without = here("archive", "register", str(stored.file()))
+    assert without.code == 2, without.said
+    assert "iceberg: is missing" in without.err
+
+
+@pytest.mark.parametrize(
+    ("iceberg", "path"),
+    [
+        ({"properties": {"s3.secret-access-key": "x"}}, "iceberg.properties"),
+        ({"properties": {"uri": "postgresql://a:b@c/d"}}, "iceberg.properties"),
+        ({"table": "one"}, "iceberg.table"),
+    ],
+)
+def test_secrets_and_names_that_would_meet_are_refused(
+    stored: StoredArchive, iceberg: dict[str, Any], path: str
+) -> None:
+    stored.more = {"iceberg": iceberg}
+    assert [each.path for each in check(stored.file())] == [path]
