@@ -13,9 +13,11 @@ import pytest
 from pyiceberg.catalog import Catalog, load_catalog
 
 from tests.support.archives import COMPACTOR, WRITER
+from tests.support.buckets import Buckets
 from tests.support.here import Here
 from tests.support.segments import TINY, buffer
 from tests.support.stored import REGION, StoredArchive, batches_of, old_records
+from towpath.archive.iceberg.tables import IcebergTables
 from towpath.config import check
 from towpath.model.nouns import SegmentFormat, SourceOffset, TopicId, TopicName
 from towpath.segments.format.files import write_object
@@ -179,6 +181,41 @@ def spark_rows(files: list[str]) -> list[dict[str, Any]]:
     spark = session("local[2]", "towpath tests", credentials=False)
     found: list[dict[str, Any]] = spark.read.parquet(*files).toArrow().to_pylist()
     return found
+
+
+@pytest.mark.soak
+@pytest.mark.spark
+def test_a_bucket_is_asked_and_registered_with_the_login_of_the_store(
+    stored: StoredArchive, here: Here, buckets: Buckets, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bucket = buckets.new()
+    assert bucket.keys is not None
+    monkeypatch.setenv("ARCHIVE_SECRET", bucket.keys.secret_access_key.reveal())
+    keys = {
+        "access_key_id": bucket.keys.access_key_id,
+        "secret_access_key": "env:ARCHIVE_SECRET",
+    }
+    place = {"url": bucket.url, "endpoint": bucket.endpoint, "region": bucket.region, "keys": keys}
+    stored.more = {**stored.more, "store": place}
+    records = old_records(40)
+    stored.put("orders", records, cuts=[20])
+    parts = [old_records(8), old_records(9, 100)]
+    first, _ = share(stored, "users", parts)
+    compact(stored, [first, *stored.put("users", old_records(5, 8))])
+    file = str(stored.file())
+    asked = here.on_spark(
+        "archive", "query", file, "select topic, count(*) from records group by 1", "-o", "csv"
+    )
+    assert sorted(asked.out.splitlines()[1:]) == ['"orders",40', '"users",22'], asked.said
+    told = registered(here, file)
+    assert (told["users"]["files"], told["users"]["copies"]) == (2, 1)
+    config = stored.config()
+    assert config.iceberg is not None
+    tables = IcebergTables(config.iceberg, config.store, "")._catalog
+    for topic, count in (("orders", 40), ("users", 22)):
+        table = tables.load_table(("kafka", topic))
+        assert len(table.scan().to_arrow()) == count
+        assert all(task.file.file_path.startswith("s3://") for task in table.scan().plan_files())
 
 
 def test_what_cannot_be_registered_is_told_and_stops_no_other(

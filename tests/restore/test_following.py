@@ -15,9 +15,9 @@ from towpath.model.errors import BrokenLogError, ConfigError
 from towpath.model.nouns import LinkName, TopicName
 from towpath.restore.following import FollowedArchive, TopicGenerations, shape_of
 from towpath.restore.heard import HeardState, heard_of
-from towpath.restore.scope import AsOf, scope_of
+from towpath.restore.scope import scope_of
 from towpath.restore.task import RestoreTask
-from towpath.segments.log import CommitLog
+from towpath.segments.log import AsOf, CommitLog
 
 TARGET = "127.0.0.1:1"
 

@@ -19,6 +19,7 @@ from towpath.model.errors import QueryError, StoreError
 from towpath.model.nouns import TopicName
 from towpath.segments.format.schema import ARCHIVED, OFFSET
 from towpath.segments.log import Archive, ArchiveReading, AsOf, open_archive
+from towpath.segments.log.commit_log import require_archive
 from towpath.segments.model import PartitionId
 from towpath.segments.query.scan import (
     TOPIC,
@@ -91,6 +92,7 @@ def query(config: ArchiveConfig, wish: QueryWish, spark: Starting) -> QueryAnswe
         spark: The session, which may still start.
 
     Raises:
+        ConfigError: The store is no archive.
         QueryError: The SQL is wrong.
         CommitLogError: The commit log cannot be used, or there is no archive as of then.
         StoreError: The store cannot be read.
@@ -98,6 +100,7 @@ def query(config: ArchiveConfig, wish: QueryWish, spark: Starting) -> QueryAnswe
     """
     with ExitStack() as stack:
         store = stack.enter_context(Store(config.store))
+        require_archive(store)
         reading = stack.enter_context(_reading(store, config.region))
         archive = open_archive(store, config.region, wish.as_of)
         if reading is not None:

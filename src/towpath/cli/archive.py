@@ -10,15 +10,14 @@ import typer
 from towpath.cli.archive_verify import verify
 from towpath.cli.compacting import compact
 from towpath.cli.forgetting import forget, prune
-from towpath.cli.on_spark import LoggedOnSpark, with_options
 from towpath.cli.moments import AtOption, VersionOption, as_of
 from towpath.cli.on_spark import LoggedOnSpark, OnSpark, with_options
 from towpath.cli.options import ArchiveFile
-from towpath.cli.show.output import Output, OutputOption, Rows, console, show
+from towpath.cli.show.output import Output, OutputOption, RowsForm, console, show
 from towpath.cli.signals import stopping
 from towpath.config import load_archive
-from towpath.model.clock import now_ms
 from towpath.config.naming import require_expressions
+from towpath.model.clock import now_ms
 
 archive = typer.Typer(
     help="Keep topics in a store, from where they can be brought back.", no_args_is_help=True
@@ -192,11 +191,11 @@ def query(
     limit: Annotated[int, typer.Option(min=1, max=1_000_000, help="The most rows to show.")] = 1000,
     on: OnSpark,
     output: Annotated[
-        Rows,
+        RowsForm,
         typer.Option(
             "--output", "-o", help="Show a table, one JSON document, a JSON line per row, or CSV."
         ),
-    ] = Rows.TEXT,
+    ] = RowsForm.TEXT,
 ) -> int:
     """Ask an archive by Spark SQL: each record once, of exactly the segments of a version."""
     expressions = require_expressions(tuple(topic or (".*",)), "--topic")

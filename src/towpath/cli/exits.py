@@ -59,7 +59,7 @@ _COMMANDS = """\
 | `archive register` | each table has all records | one could not be registered, or lacks records |
 | `archive show` | the object says what the commit log says | it says something else |
 | `checkpoints` | each group stands at its checkpoints | a group was left, or its answer was lost |
-| `import` | the files, or the positions, are written | something has no equal, or was left |
+| `import` | all that was asked for is written | something has no equal, is missing or was left |
 | `cutover` | the clients can be moved | leave the clients where they are |
 | `restore plan` | everything can be restored | something would be left out |
 | `restore run` | all is restored | it was stopped, or something is left out or lost |

@@ -1,4 +1,4 @@
-"""`towpath import mm2`: make our files from MirrorMaker 2's."""
+"""`towpath import`: make our files from those of other tools."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Group, RenderableType
 
+from towpath.cli.importing_replicator import kafka_replicator
 from towpath.cli.options import LinkFile
 from towpath.cli.show.grid import Grid
 from towpath.cli.show.output import Output, OutputOption, console, line, show
@@ -24,6 +25,7 @@ from towpath.model.foreign import foreign
 NOT_ALL = 3
 
 importing = typer.Typer(help="Make files of ours from those of other tools.", no_args_is_help=True)
+importing.command("kafka-replicator")(kafka_replicator)
 
 
 @importing.callback()

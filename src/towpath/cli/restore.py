@@ -20,7 +20,7 @@ from towpath.restore.task import RestoreTask
 
 LEFT_OUT = 3
 restore = typer.Typer(
-    help="Bring archived topics back into a cluster.",
+    help="Bring archived topics back into a cluster, from an archive or a broker's own files.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -68,13 +68,13 @@ def plan(
     from towpath.cli.show.restore import as_markdown, plan_picture  # noqa: PLC0415
     from towpath.ledger.link import open_target  # noqa: PLC0415
     from towpath.restore.plan import plan_restore  # noqa: PLC0415
-    from towpath.segments.log import open_archive  # noqa: PLC0415
+    from towpath.segments.foreign.state import open_any  # noqa: PLC0415
     from towpath.store import Store  # noqa: PLC0415
 
     plans = []
     for task in tasks:
         with Store(task.store) as store, open_target(task.name, task.target) as to:
-            plans.append(plan_restore(task, to, open_archive(store, task.region, task.as_of)))
+            plans.append(plan_restore(task, to, open_any(store, task.region, task.as_of)))
     from rich.console import Group  # noqa: PLC0415
 
     data = [each.as_data() for each in plans]

@@ -63,7 +63,14 @@ from towpath.config.schemas import (
     SchemaVersions,
 )
 from towpath.config.secrets import PemFile, certificates
-from towpath.config.store import AwsKeys, EncryptionMode, StoreConfig, StoreEncryption, StoreKind
+from towpath.config.store import (
+    AwsKeys,
+    EncryptionMode,
+    StoreConfig,
+    StoreEncryption,
+    StoreKind,
+    StoreLayout,
+)
 from towpath.config.topics import INTERNAL_TOPICS, ConfigRules, Replicas, TopicsConfig
 from towpath.config.units import ByteRate, Duration, Size
 
@@ -124,6 +131,7 @@ __all__ = [
     "StoreConfig",
     "StoreEncryption",
     "StoreKind",
+    "StoreLayout",
     "Tls",
     "TopicsConfig",
     "certificates",

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import re
 from enum import StrEnum
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import AfterValidator, Field, StrictBool
+from pydantic import AfterValidator, Field, StrictBool, model_validator
 
 from towpath.config.clusters import ClusterConfig
 from towpath.config.compaction import CompactionConfig
 from towpath.config.iceberg import IcebergConfig
 from towpath.config.metrics import MetricsConfig
 from towpath.config.naming import Expression, fits
-from towpath.config.problems import not_empty
+from towpath.config.problems import not_empty, placed_error
 from towpath.config.region import region_name
 from towpath.config.restore import RestoreConfig
 from towpath.config.retention import RetentionConfig
 from towpath.config.segments import SegmentsConfig
 from towpath.config.shape import Section
-from towpath.config.store import StoreConfig
+from towpath.config.store import StoreConfig, StoreLayout
 from towpath.config.topics import TopicSelection
 from towpath.config.units import Duration, Size, between
 from towpath.model.nouns import ArchiveName, SegmentFormat
@@ -151,6 +151,15 @@ class ArchiveConfig(Section):
     metrics: MetricsConfig = Field(
         MetricsConfig(), description="Metrics for Prometheus (docs/metrics.md)."
     )
+
+    @model_validator(mode="after")
+    def _opens_no_foreign_batches(self) -> Self:
+        if self.store.layout is not StoreLayout.ARCHIVE:
+            for name in ("filter", "partitions"):
+                if getattr(self.restore, name):
+                    text = f"is not used with store.layout: {self.store.layout}"
+                    raise placed_error(f"{text}, whose batches are not opened", "restore", name)
+        return self
 
     @property
     def holds_credentials(self) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from enum import StrEnum
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
 from pydantic import (
     AfterValidator,
@@ -15,6 +15,7 @@ from pydantic import (
     StrictBool,
     ValidationInfo,
     field_validator,
+    model_validator,
 )
 
 from towpath.config.access import AccessConfig
@@ -28,7 +29,7 @@ from towpath.config.rates import MaxRates, RateConfig
 from towpath.config.region import region_name
 from towpath.config.schemas import SchemaIds, SchemasConfig
 from towpath.config.shape import Section
-from towpath.config.store import StoreConfig
+from towpath.config.store import StoreConfig, StoreLayout
 from towpath.config.times import milliseconds, parse_time
 from towpath.config.topics import Count, TopicsConfig
 from towpath.config.units import Duration, Size, between
@@ -89,6 +90,15 @@ class GapArchive(Section):
         description="What is done about records that the archive does not give: `stop` or `record`,"
         " as `on_gap` says without an archive.",
     )
+
+    @model_validator(mode="after")
+    def _is_ours(self) -> Self:
+        if self.store.layout is not StoreLayout.ARCHIVE:
+            text = (
+                f"is {self.store.layout}; gaps are filled from an archive of `towpath archive run`"
+            )
+            raise placed_error(text, "store", "layout")
+        return self
 
 
 def _start(value: object) -> StartAt | int:

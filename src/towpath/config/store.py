@@ -32,6 +32,14 @@ class StoreKind(StrEnum):
     FILES = "file"
 
 
+class StoreLayout(StrEnum):
+    """What lies in a store."""
+
+    ARCHIVE = "archive"
+    BROKER_LOG = "broker-log"
+    TIERED_STORAGE = "tiered-storage"
+
+
 class AwsKeys(Section):
     """Login to an S3 store with a pair of keys."""
 
@@ -143,6 +151,11 @@ class StoreConfig(Section):
     url: Annotated[str, AfterValidator(_url)] = Field(
         description=f"Where the objects are: {_SUCH_AS}. `file:path` is relative to the folder of"
         " this file. All machines that work on it must see the same."
+    )
+    layout: StoreLayout = Field(
+        StoreLayout.ARCHIVE,
+        description="What lies there. Besides an `archive` of Towpath, a restore reads a folder of"
+        " a broker's `log.dirs` (`broker-log`) and the bucket of pinterest's `tiered-storage`.",
     )
     region: str | None = Field(
         None, min_length=1, description="S3: the region. Default: that of the environment."

@@ -19,7 +19,7 @@ class Relation(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Bound:
+class ColumnBound:
     """A condition that each wanted row meets; all bounds of a query hold together.
 
     Attributes:

@@ -23,7 +23,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from towpath.engine.border import GONE
-from towpath.engine.bounds import Bound, Relation
+from towpath.engine.bounds import ColumnBound, Relation
 from towpath.engine.failure import OURS, of_spark
 from towpath.model.errors import QueryError, SparkLostError
 from towpath.model.foreign import leaving, printed
@@ -59,7 +59,7 @@ class SqlTable:
 
     name: str
     schema: str
-    parts: Callable[[Sequence[Bound]], list[Any]]
+    parts: Callable[[Sequence[ColumnBound]], list[Any]]
     read: Callable[[Any], Iterator[pa.RecordBatch]]
 
 
@@ -135,7 +135,7 @@ def _source(title: str, table: SqlTable) -> type[api.DataSource]:
 
     class Reader(api.DataSourceReader):
         def __init__(self, schema: StructType) -> None:
-            self._bounds: list[Bound] = []
+            self._bounds: list[ColumnBound] = []
             self._schema = schema
             self._read = table.read
 
@@ -172,11 +172,11 @@ def _source(title: str, table: SqlTable) -> type[api.DataSource]:
     return Source
 
 
-def _bound(found: api.Filter) -> Bound | None:
+def _bound(found: api.Filter) -> ColumnBound | None:
     """Return what a filter says of a column of the table; None for what is not made use of."""
     relation = _RELATIONS.get(type(found))
     path: Sequence[str] = getattr(found, "attribute", ())
     value = getattr(found, "value", None)
     if relation is None or len(path) != 1 or value is None:
         return None
-    return Bound(path[0], relation, tuple(value) if relation is Relation.AMONG else value)
+    return ColumnBound(path[0], relation, tuple(value) if relation is Relation.AMONG else value)

@@ -14,6 +14,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from towpath.config import StoreLayout
 from towpath.engine.failure import of_spark
 from towpath.engine.slots import slots
 from towpath.engine.starting import Starting
@@ -41,8 +42,9 @@ from towpath.restore.progress import RestorePhase, RestoreProgress, restored, ro
 from towpath.restore.rounds import RoundTerms, plan_slices
 from towpath.restore.task import RestoreTask
 from towpath.restore.waking import Bell
+from towpath.segments.foreign.state import open_any
 from towpath.segments.ingress.work import RESTORE
-from towpath.segments.log import Archive, ArchiveReading, open_archive
+from towpath.segments.log import Archive, ArchiveReading
 from towpath.store import Store
 
 _LOOK = 1.0
@@ -92,7 +94,7 @@ def run(
         store = stack.enter_context(Store(task.store))
         reading = stack.enter_context(_registered(store, task.region, progress))
         following = FollowedArchive(store, task.region, task.rules.follow) if task.follow else None
-        archive = following.archive if following else open_archive(store, task.region, task.as_of)
+        archive = following.archive if following else open_any(store, task.region, task.as_of)
         if reading is not None:
             reading.passed(archive.log.state.version)
         to = stack.enter_context(open_target(task.name, task.target))
@@ -113,6 +115,9 @@ def _registered(
     """Let others keep objects for this restore, if the login may write to the store."""
     with ExitStack() as stack:
         reading: ArchiveReading | None = None
+        if store.config.layout is not StoreLayout.ARCHIVE:
+            yield reading  # nothing is ever written beside the files of others
+            return
         try:
             reading = stack.enter_context(ArchiveReading(store, region, RESTORE))
         except StoreError as error:

@@ -15,8 +15,8 @@ from towpath.restore.model import RestoreScope
 from towpath.restore.progress import RestoreRow, rows_of
 from towpath.restore.scope import scope_of
 from towpath.restore.task import RestoreTask
+from towpath.segments.foreign.state import open_any
 from towpath.segments.ingress.work import RESTORE, archived
-from towpath.segments.log import open_archive
 from towpath.store import Store
 from towpath.topics.owned import ours_of
 
@@ -76,7 +76,7 @@ def look(task: RestoreTask) -> RestoreStatus:
         StoreError: The store could not be read.
     """
     with Store(task.store) as store, open_target(task.name, task.target) as to:
-        archive = open_archive(store, task.region, task.as_of, arriving=task.follow)
+        archive = open_any(store, task.region, task.as_of, arriving=task.follow)
         heard = heard_of(task.region, archive.log.state, float(task.rules.follow.silence))
         running: tuple[str, ...] = ()
         if to.ledger.usable():

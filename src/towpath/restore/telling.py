@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from towpath import __version__
+from towpath.config import StoreLayout
 from towpath.metrics.restore import RestoreCounts, RestoreMeter, RestoreStand
 from towpath.model.errors import TowpathError
 from towpath.restore.progress import PartState, RestoreProgress, RestoreRow
@@ -88,7 +89,8 @@ def _stand(row: RestoreRow, region: str) -> RestoreStand:
 def told_restore(name: str, tasks: Sequence[RestoreTask], show: Show) -> Iterator[Show]:
     """Write an event into the store at the start and at the end of a restore.
 
-    A login that may not write there writes none; the target's topic of events has them anyway.
+    A login that may not write there writes none, and none goes among the files of a broker; the
+    target's topic of events has them anyway.
 
     Args:
         name: The name of the restore.
@@ -102,6 +104,9 @@ def told_restore(name: str, tasks: Sequence[RestoreTask], show: Show) -> Iterato
         last[:] = [progress]
         show(progress)
 
+    if task.store.layout is not StoreLayout.ARCHIVE:
+        yield show
+        return
     told = {"restore": name, "target": ",".join(task.target.bootstrap)}
     with (
         Store(task.store) as store,

@@ -14,7 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.batches import SMALL, batch, numbered
-from tests.support.kafka import consume, create_topic, end_offsets, wait_until
+from tests.support.kafka import consume, create_topic
+from tests.support.log_files import log_in, wait_for_markers
 from tests.support.logs import Log, Seen, logs, read_plainly
 from tests.support.mirror import Mirror
 from tests.support.old_messages import OLD
@@ -224,13 +225,8 @@ def test_the_folder_of_a_running_broker(
     create_topic(source.bootstrap, mirror.topic)
     transactions(mirror, rng, 60)
     [folder] = source.home.rglob(f"{mirror.topic}-0")
-    files = [file for file in map(BrokerLogFile.of, map(str, folder.iterdir())) if file]
-    log = BrokerLog(files, lambda name: io.BytesIO(Path(name).read_bytes()))
-    # A commit is acknowledged before its markers are in the log.
-    wait_until(
-        lambda: log.survey().stable_end == end_offsets(source.bootstrap, mirror.topic)[1],
-        "all transactions have ended",
-    )
+    wait_for_markers(folder, source.bootstrap, mirror.topic)
+    log = log_in(folder)
     survey = log.survey()
     assert survey.cut is None
     found = [(each.record.offset, each.record.value) for each in archived(log, survey)]

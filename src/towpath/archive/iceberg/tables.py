@@ -21,6 +21,7 @@ from towpath.segments.format.schema import ARCHIVED
 
 _ARCHIVE, _TOPIC_ID = "towpath.archive", "towpath.topic-id"
 _VERSION, _FILES = "towpath.version", "towpath.files"
+_SQL = {"sql", "sqlite", "postgresql"}
 _METRICS = {
     "write.metadata.metrics.default": "none",
     **{
@@ -62,7 +63,7 @@ class IcebergTables:
     Args:
         config: The catalog.
         store: The store of the files, for logging in to it.
-        location: Where the catalog's tables keep their metadata if it has no warehouse.
+        location: Where tables of a catalog in a database keep their metadata without a warehouse.
 
     Raises:
         ConfigError: pyiceberg, or what this kind of catalog needs, is not installed.
@@ -77,7 +78,8 @@ class IcebergTables:
             raise ConfigError((ConfigProblem("iceberg", text),)) from None
         secrets = {name: each.reveal() for name, each in config.secrets.items()}
         self._properties = {**_login(store), **config.properties, **secrets}
-        self._properties.setdefault("warehouse", location)
+        if _is_sql(self._properties):
+            self._properties.setdefault("warehouse", location)
         self._config = config
         self._namespace = tuple(config.namespace.split("."))
         with _told(f"opening the catalog {config.catalog}"):
@@ -166,6 +168,12 @@ def _replace(
         made = parquet_files_to_data_files(table.io, change.table_metadata, iter(new))
         for file in made:
             snapshot.append_data_file(file)
+
+
+def _is_sql(properties: Mapping[str, str]) -> bool:
+    """Whether a catalog is a database; a server knows itself where tables keep their metadata."""
+    kind = properties.get("type") or properties.get("uri", "").partition(":")[0].partition("+")[0]
+    return kind in _SQL
 
 
 def _login(store: StoreConfig) -> dict[str, str]:

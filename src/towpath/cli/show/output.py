@@ -39,7 +39,7 @@ class Form(StrEnum):
     MARKDOWN = "markdown"
 
 
-class Rows(StrEnum):
+class RowsForm(StrEnum):
     """The output forms of the rows of a query."""
 
     TEXT = "text"

@@ -13,7 +13,7 @@ from rich.console import Group, RenderableType
 
 from towpath.archive.query import QueryAnswer
 from towpath.cli.show.grid import Grid
-from towpath.cli.show.output import Rows, line, show
+from towpath.cli.show.output import RowsForm, line, show
 from towpath.model.amounts import counted
 from towpath.model.clock import readable
 
@@ -22,16 +22,16 @@ _WIDE = 200
 """Characters of a value that a table shows."""
 
 
-def show_rows(answer: QueryAnswer, form: Rows) -> None:
+def show_rows(answer: QueryAnswer, form: RowsForm) -> None:
     """Print rows in a form; what is no row goes to stderr where programs read rows."""
     match form:
-        case Rows.TEXT | Rows.JSON:
+        case RowsForm.TEXT | RowsForm.JSON:
             show(rows_picture(answer), rows_data(answer))
-        case Rows.JSONL:
+        case RowsForm.JSONL:
             sys.stdout.writelines(f"{each}\n" for each in rows_lines(answer.rows))
-        case Rows.CSV:
+        case RowsForm.CSV:
             sys.stdout.write(rows_csv(answer.rows))
-    if answer.more and form in {Rows.JSONL, Rows.CSV}:
+    if answer.more and form in {RowsForm.JSONL, RowsForm.CSV}:
         sys.stderr.write(f"{_MORE}\n")
 
 

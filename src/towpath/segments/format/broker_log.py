@@ -22,9 +22,11 @@ from towpath.wire.batch import (
     ATTRIBUTES,
     BASE,
     CONTROL,
+    COUNT,
     LAST,
     LENGTH,
     MAGIC,
+    MAX_TIME,
     NO_END,
     POSITION,
     PRODUCER,
@@ -104,7 +106,10 @@ class LogSurvey:
         aborted: Aborted transactions.
         cut: What is left out at the end; None if nothing is.
         batches: Number of batches.
+        records: Number of their records, with those of aborted transactions, without markers.
         size: Their bytes.
+        oldest: The lowest of the highest timestamps of batches, in ms; None if none has one.
+        newest: The highest timestamp in ms.
     """
 
     start: SourceOffset | None = None
@@ -113,7 +118,22 @@ class LogSurvey:
     aborted: list[AbortedStretch] = field(default_factory=list)
     cut: LogCut | None = None
     batches: int = 0
+    records: int = 0
     size: int = 0
+    oldest: int | None = None
+    newest: int | None = None
+
+    def note(self, table: Table) -> None:
+        """Count batches."""
+        kept = table[(table[:, ATTRIBUTES] & CONTROL) == 0]
+        self.batches += len(table)
+        self.records += int(kept[:, COUNT].sum())
+        self.size += int(table[:, LENGTH].sum())
+        times = kept[kept[:, MAX_TIME] >= 0, MAX_TIME]
+        if len(times):
+            low, high = int(times.min()), int(times.max())
+            self.oldest = low if self.oldest is None else min(self.oldest, low)
+            self.newest = high if self.newest is None else max(self.newest, high)
 
     def told(self, first: int, last: int) -> tuple[tuple[int, int], ...]:
         """Return the aborted transactions among [first, last], as a fetch response has them."""
@@ -155,8 +175,7 @@ class BrokerLog:
         for window in self._windows(found):
             for row in np.flatnonzero(window.table[:, ATTRIBUTES] & TRANSACTIONAL).tolist():
                 _note_transaction(window, row, under_way, found)
-            found.batches += len(window.table)
-            found.size += int(window.table[:, LENGTH].sum())
+            found.note(window.table)
         found.stable_end = min([found.end, *under_way.values()])
         return found
 

@@ -7,13 +7,16 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import replace
 
+from towpath.config import StoreLayout
 from towpath.records.copy import land
 from towpath.records.landing.landing import Landing
 from towpath.records.lane.lane import Lane
 from towpath.records.work import Summary, Throttled
+from towpath.segments.foreign.logs import find_logs
 from towpath.segments.ingress.archive import LoggedArchive
 from towpath.segments.ingress.feed import SupplyFeed
 from towpath.segments.ingress.late import LateParts
+from towpath.segments.ingress.log_supply import LogSupply
 from towpath.segments.ingress.segment_supply import SegmentArchive, SegmentSupply
 from towpath.segments.ingress.supply import Supply
 from towpath.segments.ingress.work import ArchivedRange, KeyedRange, RestoreSlice
@@ -39,10 +42,29 @@ def restore(work: RestoreSlice, throttled: Throttled | None = None) -> Iterator[
     """
     with ExitStack() as stack:
         store = stack.enter_context(Store(work.store))
+        if work.store.layout is not StoreLayout.ARCHIVE:
+            yield from land(work, feeding_logs(work, store), throttled=throttled)
+            return
         log = CommitLog.open(store, work.region, arriving=work.follow)
         archive = LoggedArchive(store, log)
         growing = GrowingArchive(archive, work) if work.follow else None
         yield from land(work, feeding(work, archive, growing), throttled=throttled)
+
+
+def feeding_logs(work: RestoreSlice, store: Store) -> Callable[[Landing], SupplyFeed]:
+    """Return the function that makes the feed of a slice that restores the logs of brokers."""
+    logs = find_logs(store, work.region)
+
+    def feed(landing: Landing) -> SupplyFeed:
+        def supply(lane: Lane) -> LogSupply:
+            wanted = work.ranges[lane.source]
+            if isinstance(wanted, KeyedRange):
+                raise TypeError("the batches of a broker's log cannot be spread by keys")
+            return LogSupply(store, logs[wanted.partition], wanted.end)
+
+        return SupplyFeed(landing, supply, LateParts(work.late, work.looked))
+
+    return feed
 
 
 def feeding(

@@ -12,9 +12,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from threading import RLock
 
+from towpath.config import StoreLayout
 from towpath.model.clock import now_ms
 from towpath.model.errors import (
     BrokenLogError,
+    ConfigError,
+    ConfigProblem,
     NoArchiveError,
     ObjectExistsError,
     ObjectMissingError,
@@ -118,6 +121,7 @@ class CommitLog:
 
     @classmethod
     def _read(cls, store: Store, region: str, *, arriving: bool = False) -> CommitLog:
+        require_archive(store)
         checkpoints = LogCheckpoints(store, region)
         log = cls(store, region, checkpoints.newest(), checkpoints.notes)
         log.follow()
@@ -354,6 +358,17 @@ class CommitLog:
         last = self._state.writers.get(draft.writer.work)
         if last is not None and last.epoch > draft.writer.epoch:
             raise WriterReplacedError(self.where, draft.writer.work, last.host)
+
+
+def require_archive(store: Store) -> None:
+    """Check that a store is for an archive, and not the files of another program.
+
+    Raises:
+        ConfigError: It is not.
+    """
+    if store.config.layout is not StoreLayout.ARCHIVE:
+        text = f"is {store.config.layout}, which only `towpath restore` reads"
+        raise ConfigError((ConfigProblem("store.layout", text),))
 
 
 _ADVICE = (

@@ -16,7 +16,7 @@ from typing import Any
 import pyarrow as pa
 
 from towpath.config import StoreConfig
-from towpath.engine.bounds import Bound, Relation
+from towpath.engine.bounds import ColumnBound, Relation
 from towpath.model.errors import CorruptSegmentError
 from towpath.model.nouns import SegmentFormat, TopicName
 from towpath.segments.format.files import SegmentObjectReader, read_object
@@ -86,7 +86,7 @@ class ArchiveScan:
 
     segments: tuple[ScannedSegment, ...]
 
-    def __call__(self, bounds: Sequence[Bound]) -> list[tuple[ScannedSegment, ...]]:
+    def __call__(self, bounds: Sequence[ColumnBound]) -> list[tuple[ScannedSegment, ...]]:
         """Return what each task reads; what cannot meet the bounds is left out."""
         limits = _Limits.of(bounds)
         parts: list[tuple[ScannedSegment, ...]] = []
@@ -186,7 +186,7 @@ class _Limits:
     wanted: Wanted = ALL
 
     @classmethod
-    def of(cls, bounds: Sequence[Bound]) -> _Limits:
+    def of(cls, bounds: Sequence[ColumnBound]) -> _Limits:
         made = cls()
         for each in bounds:
             made._take(each)
@@ -210,7 +210,7 @@ class _Limits:
             return None
         return replace(segment, wanted=replace(limits, first=first, end=end))
 
-    def _take(self, bound: Bound) -> None:
+    def _take(self, bound: ColumnBound) -> None:
         if bound.column == PARTITION:
             self.partitions = _among(bound, int, self.partitions)
         elif bound.column == TOPIC:
@@ -233,7 +233,7 @@ class _Limits:
             )
 
 
-def _among(bound: Bound, kind: type, known: frozenset[Any] | None) -> frozenset[Any] | None:
+def _among(bound: ColumnBound, kind: type, known: frozenset[Any] | None) -> frozenset[Any] | None:
     """Return the values that a column may have, by an equality and what was known before."""
     if bound.relation is Relation.EQUAL:
         values = frozenset({bound.value})
@@ -246,7 +246,7 @@ def _among(bound: Bound, kind: type, known: frozenset[Any] | None) -> frozenset[
     return values if known is None else known & values
 
 
-def _range(bound: Bound, kind: type) -> tuple[Any, Any] | None:
+def _range(bound: ColumnBound, kind: type) -> tuple[Any, Any] | None:
     """Return the lowest and the highest value that a bound lets pass, or a little more.
 
     `None` stands for no limit; the whole is None where the bound cannot be made use of.

@@ -1,0 +1,1 @@
+"""Segments of CrowdStrike's kafka-replicator: read, and written again as ours."""
