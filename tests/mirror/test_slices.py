@@ -22,7 +22,7 @@ def test_a_slice_knows_how_often_spark_tried_it_before(
     monkeypatch.setattr(TaskContext, "get", lambda: task)
     done: list[int] = []
 
-    def copy(work: CopySlice, _: Throttled) -> Iterator[Summary]:
+    def copy(work: CopySlice, _: Throttled, **_more: object) -> Iterator[Summary]:
         done.append(work.attempt)
         yield from ()
 
@@ -44,7 +44,7 @@ def test_a_slice_knows_how_often_spark_tried_it_before(
 def test_how_long_brokers_asked_a_slice_to_wait_is_told_in_a_row_of_its_own(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def copy(_: CopySlice, throttled: Throttled) -> Iterator[Summary]:
+    def copy(_: CopySlice, throttled: Throttled, **_more: object) -> Iterator[Summary]:
         throttled |= {Side.SOURCE: 1.5, Side.TARGET: 0.0}
         yield from ()
 
