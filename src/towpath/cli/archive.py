@@ -12,7 +12,7 @@ from towpath.cli.compacting import compact
 from towpath.cli.forgetting import forget, prune
 from towpath.cli.moments import AtOption, VersionOption, as_of
 from towpath.cli.on_spark import LoggedOnSpark, OnSpark, with_options
-from towpath.cli.options import ArchiveFile
+from towpath.cli.options import MOST_EVENTS, ArchiveFile, EventsOption, SinceOption
 from towpath.cli.show.output import Output, OutputOption, RowsForm, console, show
 from towpath.cli.signals import stopping
 from towpath.config import load_archive
@@ -144,17 +144,8 @@ def show_one(
 def events(
     file: ArchiveFile,
     *,
-    since: Annotated[
-        str | None,
-        typer.Option(
-            metavar="TIME",
-            help="Show events of this time or later: an age such as 90m, 2h or 3d, or a date such"
-            " as 2026-01-31 or 2026-01-31T18:00 (UTC unless it names a zone).",
-        ),
-    ] = None,
-    limit: Annotated[
-        int, typer.Option(min=1, metavar="N", help="Show at most the last N of these events.")
-    ] = 1000,
+    since: SinceOption = None,
+    limit: EventsOption = MOST_EVENTS,
     output: OutputOption = Output.TEXT,
 ) -> None:
     """Show who did what to the archive: runs, takeovers, compactions, deletions, restores."""

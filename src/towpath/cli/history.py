@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from collections import deque
 from datetime import UTC, datetime
-from typing import Annotated
 
-import typer
-
-from towpath.cli.options import LinkFile
+from towpath.cli.options import MOST_EVENTS, EventsOption, LinkFile, SinceOption
 from towpath.cli.show.history import History, as_json, picture
 from towpath.cli.show.output import Output, OutputOption, show
 from towpath.cluster.admin import Admin
@@ -22,23 +19,12 @@ from towpath.model.errors import ConfigError, ConfigProblem
 from towpath.model.nouns import Side
 from towpath.plan.lease import last_lease
 
-_LIMIT = 1000
-
 
 def history(
     file: LinkFile,
     *,
-    since: Annotated[
-        str | None,
-        typer.Option(
-            metavar="TIME",
-            help="Show events of this time or later: an age such as 90m, 2h or 3d, or a date such"
-            " as 2026-01-31 or 2026-01-31T18:00 (UTC unless it names a zone).",
-        ),
-    ] = None,
-    limit: Annotated[
-        int, typer.Option(min=1, metavar="N", help="Show at most the last N of these events.")
-    ] = _LIMIT,
+    since: SinceOption = None,
+    limit: EventsOption = MOST_EVENTS,
     output: OutputOption = Output.TEXT,
 ) -> int:
     """Show what happened to the link, the newest event last, from the target's topic of events."""

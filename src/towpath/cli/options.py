@@ -63,6 +63,19 @@ LogFormatOption = Annotated[
         " option or --log-level is given."
     ),
 ]
+MOST_EVENTS = 1000
+"""Events that are shown where no option says how many."""
+SinceOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="TIME",
+        help="Show events of this time or later: an age such as 90m, 2h or 3d, or a date such"
+        " as 2026-01-31 or 2026-01-31T18:00 (UTC unless it names a zone).",
+    ),
+]
+EventsOption = Annotated[
+    int, typer.Option(min=1, metavar="N", help="Show at most the last N of these events.")
+]
 ReportOption = Annotated[
     Path | None, typer.Option(metavar="FILE", help="Write a JSON report to this file at the end.")
 ]
