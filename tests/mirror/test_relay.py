@@ -41,11 +41,18 @@ class Track:
     """A relay whose rounds and slices are stand-ins."""
 
     ready: bool = False
+    begun: bool = False
     log: list[str] = field(default_factory=list)
     rounds: dict[int, StandInRound] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.relay = Relay(self.begin, self, 7, lambda _: self.ready)  # type: ignore[arg-type]  # stand-ins
+        self.relay = Relay(
+            self.begin,  # type: ignore[arg-type]  # a stand-in
+            self,  # type: ignore[arg-type]  # a stand-in
+            7,
+            lambda _: self.begun,
+            lambda _: self.ready,
+        )
 
     def begin(self, number: int, follows: int) -> StandInRound:
         self.log.append(f"begin {number} after {follows}")
@@ -130,7 +137,7 @@ def test_a_round_that_ends_behind_the_failure_of_the_next_is_not_the_last() -> N
     assert (progress.round, mirror._failures) == (9, 0)
 
 
-def test_a_round_lasts_from_when_its_slices_are_connected_and_no_less_than_it_took_to_begin(
+def test_a_round_lasts_from_when_its_slices_run_and_no_less_than_it_took_to_begin(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     clock = [100.0]
@@ -138,8 +145,8 @@ def test_a_round_lasts_from_when_its_slices_are_connected_and_no_less_than_it_to
     track = Track()
     clock[0] += 5
     track.happens()
-    assert not track.relay.is_over(2), "its slices are not connected"
-    track.ready = True
+    assert not track.relay.is_over(2), "its slices do not run"
+    track.begun = True
     track.happens()
     clock[0] += 4
     assert not track.relay.is_over(2), "it took 5 seconds to begin"

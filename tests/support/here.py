@@ -6,14 +6,28 @@ import json
 import signal
 import threading
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from towpath.archive.run import ARCHIVING
 from towpath.cli.main import main
+from towpath.compare import COMPARING
+from towpath.mirror import COPYING
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 MASTER = ("--master", "local[2]")
 _STARTING = "towpath-spark"
+_WORKS = (*COPYING, *COMPARING, *ARCHIVING)
+
+
+def shared_spark() -> SparkSession:
+    """The Spark of this process, whose workers have read what slices need before the first one."""
+    from towpath.engine.session import session
+
+    return session(MASTER[1], "towpath tests", credentials=False, works=_WORKS, rounds=2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +61,7 @@ class Here:
 
     def on_spark(self, *arguments: str) -> Ended:
         """Do what `towpath` does with these arguments, on the Spark that the tests share."""
-        from towpath.engine.session import session
-
-        session(MASTER[1], "towpath tests", credentials=False, rounds=2)
+        shared_spark()
         numbers = signal.SIGINT, signal.SIGTERM
         before = [signal.getsignal(number) for number in numbers]
         try:

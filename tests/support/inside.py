@@ -11,9 +11,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tests.support.here import MASTER
+from tests.support.here import shared_spark
 from towpath.config import load
-from towpath.engine.session import session
 from towpath.engine.starting import Starting
 from towpath.mirror.progress import RunProgress, Wishes
 from towpath.mirror.run import run
@@ -35,7 +34,7 @@ class SharedSpark(Starting):
     def result(self) -> Any:
         if self._then:
             self._then.pop(0)()
-        return session(MASTER[1], "towpath tests", credentials=False, rounds=2)
+        return shared_spark()
 
 
 class RunInside:

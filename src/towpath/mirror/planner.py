@@ -92,12 +92,21 @@ class Planner:
             demand=self._balance.demand,
         )
 
+    def has_begun(self, number: int) -> bool:
+        """Whether all slices of a round run and have reached the target."""
+        slices = self._slices(number)
+        return slices is not None and slices <= self._session.announced
+
     def is_ready(self, number: int) -> bool:
-        """Whether all slices of a round are connected."""
+        """Whether all slices of a round that follows another are connected."""
+        slices = self._slices(number)
+        return slices is not None and slices <= self._session.ready
+
+    def _slices(self, number: int) -> set[tuple[int, int]] | None:
         table = self._dealer.table
         if table is None or table.round != number:
-            return False
-        return {(number, each) for each in range(len(table.hands))} <= self._session.ready
+            return None
+        return {(number, each) for each in range(len(table.hands))}
 
     def is_uneven(self, number: int, slots: Slots, rows: Sequence[PartitionStatus]) -> bool:
         """Whether the next round should begin now, with the partitions spread anew.

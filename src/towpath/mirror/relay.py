@@ -23,7 +23,8 @@ class Relay:
         begin: Begins a round, given its number and that of the round that it follows, or 0.
         session: Tells slices of the end of rounds.
         number: The number of the first round.
-        is_ready: Whether all slices of a round are connected.
+        has_begun: Whether all slices of a round run.
+        is_ready: Whether all slices of a round that follows another are connected.
 
     Attributes:
         number: The round that goes on.
@@ -37,9 +38,11 @@ class Relay:
         begin: Callable[[int, int], Rounds],
         session: LinkSession,
         number: int,
+        has_begun: Callable[[int], bool],
         is_ready: Callable[[int], bool],
     ) -> None:
-        self._begin, self._session, self._is_ready = begin, session, is_ready
+        self._begin, self._session = begin, session
+        self._has_begun, self._is_ready = has_begun, is_ready
         self.number = number
         self._round = begin(number, 0)
         self._began = self._since = time.monotonic()
@@ -104,11 +107,11 @@ class Relay:
         return False
 
     def _look_whether_under_way(self) -> None:
-        """Let the round's time run from when its slices are connected, or could have been."""
+        """Let the round's time run from when its slices run, or could have begun."""
         if not self._under_way:
             now = time.monotonic()
             late = now - self._began > _READY + _GONE
-            self._under_way, self._since = self._is_ready(self.number) or late, now
+            self._under_way, self._since = self._has_begun(self.number) or late, now
 
     def _switch(self, following: Rounds) -> None:
         self._round.stop()

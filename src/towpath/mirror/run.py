@@ -198,6 +198,7 @@ class _Mirror:
                 partial(self._begin, spark, slots),
                 self._session,
                 self.progress.round + 1,
+                self._planner.has_begun,
                 self._planner.is_ready,
             )
             try:

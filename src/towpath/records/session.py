@@ -7,7 +7,7 @@ import threading
 import time
 import uuid
 from collections import Counter, deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from contextlib import closing, suppress
 
 from towpath.cluster.admin import Admin
@@ -183,6 +183,11 @@ class LinkSession:
             if isinstance(entry, Paced) and entry.run_id == self.run_id:
                 self.paced[entry.round, entry.slice] = entry
         return [e for e in entries if isinstance(e, Session) and e.work == self._work]
+
+    @property
+    def announced(self) -> Set[tuple[int, int]]:
+        """Round and number of each slice that ran, or runs."""
+        return self._names.keys()
 
     def was_repeated(self, number: int) -> bool:
         """Whether Spark has tried a slice of a round more than once."""
