@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import resource
 import signal
+import socket
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
 from tests.support.program import environment
 from towpath.config import StoreConfig
-from towpath.model.errors import StoreFullError, StoreRefusedError
+from towpath.model.errors import StoreFullError, StoreLockedError, StoreRefusedError
 from towpath.store import Store
 
 
@@ -119,6 +121,47 @@ def test_a_kill_at_any_step_leaves_all_of_an_object_or_nothing(tmp_path: Path) -
     assert seen[:first] == [{}] * first
     assert seen[first:] == [{"a/b": 100_000}] * (len(codes) - first)
     assert 2 < first < len(codes) - 1
+
+
+HOLDER = """
+import sys
+from pathlib import Path
+from towpath.store.locking import locked
+
+with locked(Path(sys.argv[1]), 5, ""):
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_a_frozen_holder_of_the_lock_is_named_and_holds_up_nobody_for_ever(tmp_path: Path) -> None:
+    folder = tmp_path / "store"
+    hasty = {"url": folder.as_uri(), "timeout": "1s", "request_timeout": "300ms"}
+    with Store(StoreConfig.model_validate(hasty)) as store:
+        made = store.put_new("lease", b"1")
+        holder = subprocess.Popen(
+            [sys.executable, "-c", HOLDER, str(folder / ".towpath" / "lock")],
+            env=environment(),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+        )
+        assert holder.stdout is not None
+        holder.stdout.readline()
+        holder.send_signal(signal.SIGSTOP)
+        begun = time.monotonic()
+        with pytest.raises(StoreLockedError) as caught:
+            store.replace("lease", b"2", made.tag)
+        assert time.monotonic() - begun < 20
+        assert str(caught.value) == (
+            f"file://{folder}/lease: replace: process {holder.pid} on {socket.gethostname()} keeps"
+            f" the lock {folder}/.towpath/lock and does not go on, as if it were frozen; let it"
+            f" continue, or end it (`fuser -v {folder}/.towpath/lock` shows it)"
+        )
+        holder.send_signal(signal.SIGCONT)
+        holder.communicate()
+        made = store.replace("lease", b"2", made.tag)
+        assert store.get("lease") == b"2"
+        assert store.abort_uploads("", -1) == []
 
 
 def left(folder: Path) -> dict[str, int]:

@@ -8,7 +8,6 @@ taken, for all machines that share the folder.
 from __future__ import annotations
 
 import errno
-import fcntl
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -27,9 +26,9 @@ from towpath.model.errors import (
     StoreRefusedError,
 )
 from towpath.model.foreign import foreign
+from towpath.store.locking import LOCK, locked
 from towpath.store.objects import Data, Put, StoredObject, Unfinished, Upload
 
-_LOCK = "lock"
 _OWN = ".towpath"
 """The folder of what is being written, and of the lock."""
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
@@ -50,6 +49,7 @@ class FilesBackend:
     def __init__(self, config: StoreConfig) -> None:
         self._root, self._part_size = Path(config.prefix), int(config.part_size)
         self._own = self._root / _OWN
+        self._patience = config.request_timeout
 
     def close(self) -> None:
         """Do nothing: no file stays open."""
@@ -111,7 +111,7 @@ class FilesBackend:
         with self._told("list unfinished uploads below", prefix):
             for path in sorted(self._own.iterdir()) if self._own.is_dir() else ():
                 key = path.name.partition(".")[2].replace("%2F", "/").replace("%25", "%")
-                if path.name != _LOCK and key.startswith(prefix):
+                if path.name != LOCK and key.startswith(prefix):
                     with suppress(FileNotFoundError):  # it has just been completed
                         started = path.stat().st_mtime_ns // 1_000_000
                         found.append(Unfinished(key=key, id=path.name, started=started))
@@ -166,19 +166,12 @@ class FilesBackend:
         beside.unlink()
 
     def _move(self, beside: Path, path: Path, instead_of: str) -> None:
-        with self._locked():
+        with locked(self._own / LOCK, self._patience, f"file://{path}"):
             if instead_of:
                 present = _stored("", path.stat())
                 if present.tag != instead_of:
                     raise ObjectChangedError(str(path), "replace")
             beside.replace(path)
-
-    @contextmanager
-    def _locked(self) -> Iterator[None]:
-        """Keep all others from replacing an object, also on other machines."""
-        with (self._own / _LOCK).open("a") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            yield
 
     def _make_root(self) -> None:
         """Make the folder, but not those above it: what is not mounted must not be written to.

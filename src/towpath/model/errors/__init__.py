@@ -35,6 +35,7 @@
     │   ├── StoreRefusedError          the store refused
     │   ├── StoreFullError             it has no room left
     │   └── StoreAwayError             it gave no usable answer in time
+    │       └── StoreLockedError       another process keeps the lock of a folder
     ├── CorruptBatchError           1  bytes that are no record batch
     ├── CorruptSegmentError         3  an archived object does not hold what its footer says
     ├── NewerSegmentError           4  an archived object was written by a newer Towpath
@@ -115,6 +116,7 @@ from towpath.model.errors.store import (
     StoreAwayError,
     StoreError,
     StoreFullError,
+    StoreLockedError,
     StoreRefusedError,
 )
 
@@ -162,6 +164,7 @@ __all__ = [
     "StoreAwayError",
     "StoreError",
     "StoreFullError",
+    "StoreLockedError",
     "StoreRefusedError",
     "TargetLostError",
     "TargetReplacedError",

@@ -103,3 +103,27 @@ class StoreAwayError(StoreError):
             f"{self.where}: {self.what}: no usable answer in time ({self.why}); look whether the"
             " store runs and can be reached, and at `store.url` and `store.endpoint`"
         )
+
+
+class StoreLockedError(StoreAwayError):
+    """Another process holds the lock of a folder, and does not go on.
+
+    Args:
+        where: The object, as a URL.
+        what: What was being done.
+        lock: The file of the lock.
+        holder: The process that holds it, as it told, "" if nothing is known.
+    """
+
+    code = "STORE_LOCKED"
+
+    def __init__(self, where: str, what: str, lock: str, holder: str = "") -> None:
+        super().__init__(where, what, lock, holder)
+        self.lock, self.holder = lock, holder
+
+    def __str__(self) -> str:
+        holder = self.holder or "another process"
+        return (
+            f"{self.where}: {self.what}: {holder} keeps the lock {self.lock} and does not go on, as"
+            f" if it were frozen; let it continue, or end it (`fuser -v {self.lock}` shows it)"
+        )
