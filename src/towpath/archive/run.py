@@ -22,9 +22,10 @@ from towpath.archive.scheduling import Scheduler
 from towpath.archive.standing import PartitionStanding
 from towpath.archive.standings import Standings
 from towpath.archive.telling import reading, telling_archive
+from towpath.archive.trouble import Trouble
 from towpath.cluster.admin import Admin
 from towpath.cluster.connect.control import healable
-from towpath.config import ArchiveConfig
+from towpath.config import ArchiveConfig, Duration, StoreConfig
 from towpath.engine.slots import Slots, following
 from towpath.engine.starting import Starting
 from towpath.metrics import log as logging
@@ -32,7 +33,7 @@ from towpath.metrics.archive import ArchiveMeter
 from towpath.model.backoff import BackOff
 from towpath.model.clock import now_ms, readable
 from towpath.model.deadline import Deadline
-from towpath.model.errors import ClusterError, StoreAwayError, StoreError, TowpathError
+from towpath.model.errors import ClusterError, StoreAwayError, StoreError
 from towpath.model.nouns import Side, SourceOffset
 from towpath.segments.log import Capture, CommitLog
 from towpath.segments.model import PartitionId
@@ -45,6 +46,8 @@ _DRAIN = 30.0
 _GIVEN_UP = 4
 """Failures in a row after which a run that ends leaves a partition behind."""
 _AGAIN = BackOff(first=1.0, longest=15.0)
+_PATIENCE = 10.0
+"""Seconds for which the run itself repeats a request to the store before it does other things."""
 
 
 def run(
@@ -75,7 +78,7 @@ def run(
     with ExitStack() as stack:
         meter = stack.enter_context(telling_archive(config))
         source = stack.enter_context(Admin(config.source, Side.SOURCE))
-        store = stack.enter_context(Store(config.store))
+        store = stack.enter_context(Store(_hasty(config.store)))
         spark.require_allowed()
         made = _Run(config, wishes, source, store, stop, show, meter)
         stack.callback(made.close)
@@ -83,6 +86,15 @@ def run(
             made.enter(ArchivePhase.STARTING)
             made.go(spark.result())
         return made.progress
+
+
+def _hasty(store: StoreConfig) -> StoreConfig:
+    """Return the config of the run's own requests, which its loop repeats.
+
+    A store that is away must not hold up the loop: it looks at the source, and listens to people.
+    """
+    timeout = min(store.timeout, Duration(_PATIENCE))
+    return store.model_copy(update={"timeout": timeout})
 
 
 class _Run:
@@ -108,8 +120,8 @@ class _Run:
         self._positions = ArchivePositions(source, config.group)
         self._news = threading.Event()
         self._look: SourceLook | None = None
-        self._next_look = self._next_commit = 0.0
-        self._failures = 0
+        self._next_look = 0.0
+        self._source_trouble, self._store_trouble = Trouble(), Trouble()
         self._goal: dict[PartitionId, SourceOffset] = {}
         self._changed: list[Capture] = []
         self._new: set[PartitionId] = set()
@@ -214,34 +226,39 @@ class _Run:
         slots.look()
         self.progress.slots = slots.number
         if self._scheduler.take():
-            self._next_commit = min(self._next_commit, time.monotonic())
-        try:
-            if time.monotonic() >= self._next_look:
-                self._look_now()
-            self._scheduler.begin(slots.number)
-            self._commit_when_due()
-        except (ClusterError, StoreError) as error:
-            self._in_trouble(error)
-        else:
-            self._out_of_trouble()
+            self._store_trouble.again = 0.0
+        self._attempt(self._source_trouble, self._look_when_due)
+        self._scheduler.begin(slots.number)
+        self._attempt(self._store_trouble, self._commit_when_due)
         self._tell()
 
     def _pause(self) -> float:
-        left = max(0.0, self._next_look - time.monotonic())
+        left = max(0.0, self._look_due - time.monotonic())
         return min(1.0, left) if not self._stop.is_set() else 0.0
 
-    def _in_trouble(self, error: TowpathError) -> None:
-        self._failures += 1
-        self._scheduler.failures[error.code] += 1
-        self._next_look = self._next_commit = time.monotonic() + _AGAIN.after(self._failures)
-        if self.progress.trouble != str(error):
-            self._say("run.trouble", {"why": str(error), "code": error.code}, "", True)
-        self.progress.trouble = str(error)
+    def _attempt(self, side: Trouble, work: Callable[[], bool]) -> None:
+        """Do what is due with a side, which returns whether anything was; keep its trouble."""
+        try:
+            done = work()
+        except (ClusterError, StoreError) as error:
+            self._scheduler.failures[error.code] += 1
+            if side.failed(error, time.monotonic()):
+                self._say("run.trouble", {"why": str(error), "code": error.code}, "", True)
+        else:
+            if done and side.passed():
+                self._say("run.trouble_over", {})
+        both = self._source_trouble.why, self._store_trouble.why
+        self.progress.trouble = "; ".join(filter(None, both))
 
-    def _out_of_trouble(self) -> None:
-        if self.progress.trouble:
-            self._say("run.trouble_over", {})
-        self._failures, self.progress.trouble = 0, ""
+    @property
+    def _look_due(self) -> float:
+        return max(self._next_look, self._source_trouble.again)
+
+    def _look_when_due(self) -> bool:
+        if time.monotonic() < self._look_due:
+            return False
+        self._look_now()
+        return True
 
     def _look_now(self) -> None:
         """Look at the source.
@@ -277,14 +294,19 @@ class _Run:
 
     # Commits
 
-    def _commit_when_due(self) -> None:
+    def _commit_when_due(self) -> bool:
+        """Commit, or give a sign of life. Returns whether the store was asked for anything."""
         now = time.monotonic()
-        if now < self._next_commit:
-            return
+        if now < self._store_trouble.again:
+            return False
         if self._has_news:
-            self._commit()
-        elif now - self._commits.last >= self._config.run.heartbeat and not self._failures:
+            return self._commit()
+        is_due = now - self._commits.last >= self._config.run.heartbeat
+        # A store in trouble is asked for a sign of life to see whether it is over.
+        if (is_due or self._store_trouble.failures) and not self._source_trouble.failures:
             self._commits.beat()
+            return True
+        return False
 
     @property
     def _has_news(self) -> bool:
@@ -292,12 +314,14 @@ class _Run:
         ready = any(each.ahead and each.ready() for each in self._standings)
         return bool(ready or self._changed or self._new)
 
-    def _commit(self) -> None:
+    def _commit(self) -> bool:
+        """Commit what is ready. Returns that the store was asked."""
         added = self._commits.commit(self._changed, self._new)
         self._changed, self._new = [], set()
         self._positions.commit({each.partition_id for each in added}, self._standings)
         self._say("archive.committed", {"version": self._commits.version, "segments": len(added),
                   "records": sum(each.records for each in added)})  # fmt: skip
+        return True
 
     # The end
 
@@ -311,11 +335,8 @@ class _Run:
             self._scheduler.take()
             self._tell()
         self._scheduler.take()
-        try:
-            if self._has_news:
-                self._commit()
-        except (ClusterError, StoreError) as error:
-            self._in_trouble(error)
+        if self._has_news:
+            self._attempt(self._store_trouble, self._commit)
         if self._wishes.until_caught_up and not self._stop.is_set():
             self.progress.incomplete = tuple(
                 f"{each.topic}-{each.id.partition}: archived up to offset {each.archived_to} of"

@@ -1,0 +1,39 @@
+"""What a run suffers from: the source or the store, each told once and tried again. Pure."""
+
+from __future__ import annotations
+
+from towpath.model.backoff import BackOff
+from towpath.model.errors import TowpathError
+
+_AGAIN = BackOff(first=1.0, longest=15.0)
+
+
+class Trouble:
+    """Whether one side of a run, its source or its store, does what is asked of it.
+
+    It is in trouble from the first failure until something has succeeded. That nothing was tried,
+    as a pause goes on, is no success.
+
+    Attributes:
+        why: The last error, as a sentence; "" if there is none.
+        failures: Failures in a row.
+        again: When it may be asked again, by the monotonic clock.
+    """
+
+    def __init__(self) -> None:
+        self.why = ""
+        self.failures = 0
+        self.again = 0.0
+
+    def failed(self, error: TowpathError, now: float) -> bool:
+        """Take in that it failed. Returns whether the error differs from the last one."""
+        is_new, self.why = self.why != str(error), str(error)
+        self.failures += 1
+        self.again = now + _AGAIN.after(self.failures)
+        return is_new
+
+    def passed(self) -> bool:
+        """Take in that it did what was asked. Returns whether it was in trouble until now."""
+        was, self.why = bool(self.failures), ""
+        self.failures, self.again = 0, 0.0
+        return was
