@@ -37,6 +37,15 @@ schemas:
 """
 
 
+def test_a_topic_without_any_schemas_is_not_changed(write: Write) -> None:
+    """Its batches are not even opened."""
+    ids = "ids: {key: none, value: none}"
+    config = load(write(f"{LINK}{SCHEMAS}changes:\n  - topics: [raw]\n    {ids}\n"))
+    assert config.change_of("raw") == RecordChange()
+    assert config.change_of("raw").digest == ""
+    assert config.change_of("orders").ids == IdChange()
+
+
 def test_what_the_file_says_becomes_the_change_of_a_topic(write: Write) -> None:
     config = load(
         write(

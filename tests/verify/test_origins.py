@@ -166,3 +166,33 @@ def test_what_registries_say_of_rewritten_ids(
         assert said(1234, None)[0] is IdVerdict.UNKNOWN
     for each in sides:
         each.close()
+
+
+def test_parts_without_schemas_by_the_file_have_no_ids_unless_there_is_a_subject(
+    new_registry: Callable[..., LocalRegistry],
+) -> None:
+    """Keys that are long integers begin as ids do."""
+    ours = new_registry()
+    ours.register("orders-value", record("Order", "x"))
+    sides = [
+        Registry(RegistryConfig.model_validate({"url": ours.url, "timeout": "9s"}), side, 2)
+        for side in (Side.SOURCE, Side.TARGET)
+    ]
+    with ThreadPoolExecutor(2) as pool:
+        answers = SchemaAnswers(sides[0], sides[1], pool)
+        without = lambda topic, _part: topic == ORDERS  # noqa: E731
+        prover = Prover(answers, sides[0].subjects(), IdOrigins, without=without)
+        named = [NamedId(part, 1, 5, 17) for part in (Part.KEY, Part.VALUE)]
+        proof = prover.prove([row(*named), row(*named, topic=TopicName("other"))])
+        assert [(each.part, each.verdict) for each in proof.ids] == [
+            (Part.KEY, IdVerdict.NO_ID),
+            (Part.VALUE, IdVerdict.EQUAL),
+            (Part.KEY, IdVerdict.EQUAL),
+            (Part.VALUE, IdVerdict.EQUAL),
+        ]
+        assert proof.ids[0].why == (
+            "the file says that keys of orders have no schemas, and the source has no subject"
+            " orders-key"
+        )
+    for each in sides:
+        each.close()

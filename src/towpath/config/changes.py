@@ -27,6 +27,7 @@ from towpath.model.changes import (
     SubjectStrategy,
     Undeliverable,
 )
+from towpath.model.subjects import KEY, VALUE
 
 _ID_HEADERS = frozenset({"__key_schema_id", "__value_schema_id"})
 _MOST_NAME = 249
@@ -145,12 +146,18 @@ class IdsConfig(Section):
             raise placed_error("gives one id several UUIDs; which one is written?", "glue")
         return self
 
-    def change(self, *, strict: bool) -> IdChange:
-        """Return the change that this section means.
+    def has(self, part: str) -> bool:
+        """Whether a part of the records, `key` or `value`, has schemas."""
+        return (self.key if part == KEY else self.value) is not SubjectNames.NONE
+
+    def change(self, *, strict: bool) -> IdChange | None:
+        """Return the change that this section means, `None` if no byte of an id may change.
 
         Args:
             strict: What holds where the section does not say it.
         """
+        if not (self.has(KEY) or self.has(VALUE)):
+            return None
         return IdChange(
             key=_strategy(self.key),
             value=_strategy(self.value),

@@ -11,6 +11,7 @@ from towpath.cluster.admin import Admin
 from towpath.cluster.data.client import Client
 from towpath.compare.decided import decided_ids
 from towpath.config import LinkConfig, SchemasConfig
+from towpath.config.changes import section_of
 from towpath.ledger.ledger import Ledger
 from towpath.model.errors import ClusterError, ConfigError, ConfigProblem
 from towpath.model.nouns import Side, TopicName
@@ -47,6 +48,7 @@ class Prover:
         subjects: The subjects of the source, with their contexts.
         origins: Reads which ids the source's records had.
         context: Returns the context on the target of one of the source, `None` if it has none.
+        without: Whether the file says that a part of the records of a topic has no schemas.
     """
 
     def __init__(
@@ -55,8 +57,10 @@ class Prover:
         subjects: Iterable[SubjectName],
         origins: Callable[[], IdOrigins] = IdOrigins,
         context: Callable[[str], str | None] = str,
+        without: Callable[[TopicName, Part], bool] = lambda _topic, _part: False,
     ) -> None:
         self._answers, self._read_origins, self._context = answers, origins, context
+        self._without = without
         self._origins = IdOrigins()
         self._contexts: dict[str, list[str]] = {}
         for name in sorted(subjects):
@@ -94,7 +98,7 @@ class Prover:
     def _ask(self, keys: Iterable[_Key]) -> None:
         """Begin to ask both registries, several ids at once."""
         for key in keys:
-            for ours, theirs in self._where(key):
+            for ours, theirs in () if self._has_none(key) else self._where(key):
                 names = self._origins.of(*key).ids
                 self._answers.ask(Side.SOURCE, [(name, ours) for name in names])
                 self._answers.ask(Side.TARGET, [(key.id, theirs)] if theirs is not None else ())
@@ -122,6 +126,9 @@ class Prover:
         )
 
     def _verdict(self, key: _Key, origin: IdOrigin) -> tuple[IdVerdict, str]:
+        if self._has_none(key):
+            why = f"the file says that {key.part}s of {key.topic} have no schemas"
+            return IdVerdict.NO_ID, f"{why}, and the source has no subject {key.topic}-{key.part}"
         if not origin.decided:
             return IdVerdict.NO_ID, "by the ledger, no schema that the records may use has it"
         try:
@@ -182,6 +189,10 @@ class Prover:
     def _has_subject(self, topic: TopicName, part: Part) -> bool:
         return f"{topic}-{part}" in self._contexts
 
+    def _has_none(self, key: _Key) -> bool:
+        """Whether there are no schemas by the file, and the source's registry does not object."""
+        return self._without(key.topic, key.part) and not self._has_subject(key.topic, key.part)
+
     def _holes(self, rows: Iterable[PartitionVerdict]) -> Iterator[str]:
         for row in rows:
             seen, where = row.ids, f"{row.target_topic}-{row.partition}"
@@ -222,7 +233,16 @@ def proving(config: LinkConfig) -> Iterator[Prover]:
         contexts = source.contexts() or {DEFAULT_CONTEXT}
         subjects = source.subjects(contexts, deleted=True)
         answers = SchemaAnswers(source, target, pool)
-        yield Prover(answers, subjects, lambda: _origins(config), _contexts(schemas))
+        contexts_there, without = _contexts(schemas), _without(config)
+        yield Prover(answers, subjects, lambda: _origins(config), contexts_there, without)
+
+
+def _without(config: LinkConfig) -> Callable[[TopicName, Part], bool]:
+    def has_none(topic: TopicName, part: Part) -> bool:
+        section = section_of(config.changes, topic)
+        return section is not None and section.ids is not None and not section.ids.has(part)
+
+    return has_none
 
 
 def _contexts(config: SchemasConfig) -> Callable[[str], str | None]:
