@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
 from typing import Any
 
 import pytest
@@ -108,6 +109,31 @@ def test_threads_share_one_token(
     assert found == [found[0]] * 40
     assert (tokens.issued, tokens.refused) == (1, {})
     made.close()
+
+
+def test_threads_whose_token_is_refused_at_once_share_the_next_one(
+    new_registry: NewRegistry, tokens: TokenServer
+) -> None:
+    registry = new_registry()
+    fill(registry)
+    all_refused = Barrier(8, timeout=60)
+
+    def allows(authorization: str) -> bool:
+        good = tokens.allows(authorization)
+        if not good:
+            all_refused.wait()
+        return good
+
+    proxy = RegistryProxy(registry.url, allows=allows)
+    made = opened(proxy.url, login(tokens), timeout="90s")
+    assert len(made.subjects()) == 3
+    tokens.forget()
+    with ThreadPoolExecutor(8) as pool:
+        found = [*pool.map(lambda _: made.subjects(), range(8))]
+    assert found == [found[0]] * 8
+    assert (tokens.issued, tokens.refused) == (2, {"no token of ours": 8})
+    made.close()
+    proxy.stop()
 
 
 @pytest.mark.parametrize(

@@ -69,6 +69,10 @@ class RegistryClient:
             word = base64.b64encode(":".join(login).encode()).decode()
             self._headers["Authorization"] = f"Basic {word}"
 
+    def bear(self, token: str) -> None:
+        """Log in with a token from now on."""
+        self._headers["Authorization"] = f"Bearer {token}"
+
     def ask(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Any:
         """Return an answer; AssertionError for one that is not 2xx."""
         status, said = self.answer(method, path, body)
@@ -134,6 +138,7 @@ class LocalRegistry(RegistryClient):
         options: Further parts of its config, by section.
         vault: The certificates of one that has TLS, and wants `ADMIN` to log in.
         memory: Upper bound on its heap, for its garbage collector.
+        auth: Whom it lets in, instead of `ADMIN` or everybody.
     """
 
     def __init__(
@@ -143,6 +148,7 @@ class LocalRegistry(RegistryClient):
         options: Mapping[str, Any] | None = None,
         vault: Vault | None = None,
         memory: str = "64MiB",
+        auth: Mapping[str, Any] | None = None,
     ) -> None:
         (self.port,) = ports.reserve(1)
         at = f"127.0.0.1:{self.port}"
@@ -159,7 +165,7 @@ class LocalRegistry(RegistryClient):
                     "storage": {"type": "memory"},
                     "compatibility": {"default_level": "BACKWARD"},
                     "logging": {"level": "warn", "format": "json"},
-                    **({"security": _secured(vault)} if vault is not None else {}),
+                    "security": _security(vault, auth),
                     **(options or {}),
                 }
             )
@@ -181,28 +187,33 @@ class LocalRegistry(RegistryClient):
         self._process.wait(10)
 
 
-def _secured(vault: Vault) -> dict[str, Any]:
+def _security(vault: Vault | None, auth: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Return the section `security` of the config."""
+    if vault is None:
+        return {"auth": auth} if auth is not None else {}
+    tls = {
+        "enabled": True,
+        "cert_file": str(vault.broker.certificate),
+        "key_file": str(vault.broker.key),
+        "min_version": "TLS1.2",
+        "client_auth": "none",
+    }
+    return {"tls": tls, "auth": _password() if auth is None else auth}
+
+
+def _password() -> dict[str, Any]:
     user, word = ADMIN
     return {
-        "tls": {
+        "enabled": True,
+        "methods": ["basic"],
+        "basic": {"realm": "sr"},
+        "bootstrap": {
             "enabled": True,
-            "cert_file": str(vault.broker.certificate),
-            "key_file": str(vault.broker.key),
-            "min_version": "TLS1.2",
-            "client_auth": "none",
+            "username": user,
+            "password": word,
+            "email": "a@example.com",
         },
-        "auth": {
-            "enabled": True,
-            "methods": ["basic"],
-            "basic": {"realm": "sr"},
-            "bootstrap": {
-                "enabled": True,
-                "username": user,
-                "password": word,
-                "email": "a@example.com",
-            },
-            "rbac": {"enabled": True, "default_role": "readonly", "super_admins": [user]},
-        },
+        "rbac": {"enabled": True, "default_role": "readonly", "super_admins": [user]},
     }
 
 

@@ -8,6 +8,7 @@ import secrets
 import threading
 import time
 from collections import Counter
+from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs
@@ -20,6 +21,11 @@ _FORM = "application/x-www-form-urlencoded"
 class TokenServer:
     """A token server on loopback. `allows` is what a registry asks of each request.
 
+    Args:
+        life: Seconds that tokens live.
+        scope: The scope that tokens must be asked for with, "" for none.
+        made: Makes a token that lives for so many seconds.
+
     Attributes:
         life: Seconds that tokens live.
         told: Seconds that the answer says; `None` for the truth.
@@ -29,8 +35,14 @@ class TokenServer:
         refused: How often it refused a client, or a registry a token, by the reason.
     """
 
-    def __init__(self, *, life: float = 3600, scope: str = "") -> None:
-        self.life, self.scope = life, scope
+    def __init__(
+        self,
+        *,
+        life: float = 3600,
+        scope: str = "",
+        made: Callable[[float], str] = lambda _: secrets.token_urlsafe(24),
+    ) -> None:
+        self.life, self.scope, self._made = life, scope, made
         self.failures = self.issued = 0
         self.refused = Counter[str]()
         self._ends: dict[str, float] = {}
@@ -88,7 +100,7 @@ class TokenServer:
             status, error = wrong
             self.refused[error] += 1
             return status, {"error": error, "error_description": f"refused: {error}"}
-        token = secrets.token_urlsafe(24)
+        token = self._made(self.life)
         with self._lock:
             self.issued += 1
             self._ends[token] = time.monotonic() + self.life

@@ -170,23 +170,30 @@ class RegistryHttp:
 
     def _once(self, what: str, method: str, asked: Asked, deadline: Deadline) -> Answer:
         try:
-            answer = self._sent(method, asked, deadline)
-            if answer.status == 401 and self._login.renew():
-                return self._sent(method, asked, deadline)
+            login = self._login.header(self._patience(deadline))
+            answer = self._sent(method, asked, login, deadline)
+            if answer.status == 401:
+                self._login.refused(login)
+                other = self._login.header(self._patience(deadline))
+                if other != login:
+                    return self._sent(method, asked, other, deadline)
         except TokenRefusedError as error:
             side, number = self.side, error.status
             advice = _OAUTH.format(side=side)
             raise RegistryRefusedError(side, what, number, number, error.text, advice) from None
         return answer
 
-    def _sent(self, method: str, asked: Asked, deadline: Deadline) -> Answer:
+    def _patience(self, deadline: Deadline) -> float:
+        """Return how many seconds one request may take."""
         # One address of several must not take the time of all.
-        parts = min(2, len(self._config.url))
-        patience = max(0.05, deadline.left() / parts)
-        headers = self._login.header(patience)
+        return max(0.05, deadline.left() / min(2, len(self._config.url)))
+
+    def _sent(
+        self, method: str, asked: Asked, login: Mapping[str, str], deadline: Deadline
+    ) -> Answer:
+        patience = self._patience(deadline)
         url, query, body = asked
-        if body is not None:
-            headers["Content-Type"] = _TYPE
+        headers = {**login, **({"Content-Type": _TYPE} if body is not None else {})}
         self.requests = next(self._counted)
         end = Deadline.after(patience)
         sent = self._http.stream(

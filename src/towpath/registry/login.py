@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import time
+from collections.abc import Mapping
 from contextlib import suppress
 from threading import Lock
 from typing import Any
@@ -62,16 +63,16 @@ class RegistryLogin:
             remember(word)
             return {"Authorization": f"Basic {word}"}
         if config.token is not None:
-            return {"Authorization": f"Bearer {config.token.reveal()}"}
+            return _bearer(config.token.reveal())
         if config.oauth is not None:
-            return {"Authorization": f"Bearer {self._current(config.oauth, timeout)}"}
+            return _bearer(self._current(config.oauth, timeout))
         return {}
 
-    def renew(self) -> bool:
-        """Forget a token that was refused; return whether another one may be accepted."""
+    def refused(self, header: Mapping[str, str]) -> None:
+        """Forget the token of a header that was refused, unless there is another one already."""
         with self._lock:
-            had, self._token = self._token, ""
-        return bool(had)
+            if self._token and header == _bearer(self._token):
+                self._token = ""
 
     def _current(self, oauth: OauthLogin, timeout: float) -> str:
         with self._lock:
@@ -108,3 +109,7 @@ class RegistryLogin:
         life = body.get("expires_in")
         seconds = float(life) if isinstance(life, int | float) else _DEFAULT_LIFE
         self._token, self._until = token, time.monotonic() + max(1.0, seconds - _EARLY)
+
+
+def _bearer(token: str) -> dict[str, str]:
+    return {"Authorization": f"Bearer {token}"}
