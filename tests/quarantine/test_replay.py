@@ -6,7 +6,7 @@ import json
 import random
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -16,8 +16,13 @@ from tests.support.kafka import Record, consume, create_topic, produce, set_conf
 from tests.support.mirror import Mirror
 from tests.support.program import Program
 from tests.support.quarantine import begin, held, set_aside
+from towpath.cluster.codes import TOO_LARGE
 from towpath.dev.broker import LocalCluster
+from towpath.model.errors import RefusedError
 from towpath.model.nouns import Mode
+from towpath.quarantine.look import RecordFilter
+from towpath.quarantine.replay import ReplayReport, ReplayRequest, replay
+from towpath.quarantine.writing import ReplayWriter, Written
 from towpath.wire import plain
 
 NewName = Callable[[str], str]
@@ -171,3 +176,38 @@ def test_replays_that_are_killed_or_race_write_each_record_once(
     assert last.wait(300) in {0, 3}, last.said
     assert all(each.replay for each in held(mirror))
     assert Counter(values(mirror)) == Counter([b"first", *(each.value for each in records)])
+
+
+@pytest.mark.broker
+@pytest.mark.soak
+def test_a_replay_that_another_one_overtook_while_a_record_was_refused_writes_nothing_more(
+    mirror: Mirror, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It begins again after the refusal, and must not write what the other one has written."""
+    create_topic(mirror.source.bootstrap, mirror.topic)
+    create_topic(mirror.target.bootstrap, mirror.topic, config={"max.message.bytes": "10000"})
+    produce(mirror.source.bootstrap, mirror.topic, [Record(b"k", b"first")])
+    begin(mirror)
+    large = plain.Record(b"k", random.Random(1).randbytes(20_000), (), 1, 50)
+    small = [*numbered(10, 15), *numbered(60, 65)]
+    set_aside(mirror, [*small, large])
+    asked = ReplayRequest(RecordFilter(), shift=False, agreed=lambda *_: True)
+    others: list[ReplayReport] = []
+    write = ReplayWriter.write
+
+    def overtaken(self: ReplayWriter, records: Sequence[Written]) -> None:
+        try:
+            write(self, records)
+        except RefusedError as error:
+            if error.error in TOO_LARGE and not others:
+                monkeypatch.setattr(ReplayWriter, "write", write)
+                others.append(replay(mirror.config, asked))
+            raise
+
+    monkeypatch.setattr(ReplayWriter, "write", overtaken)
+    with pytest.raises(RefusedError, match="INVALID_PRODUCER_EPOCH"):
+        replay(mirror.config, asked)
+    assert [len(each.done) for each in others] == [10]
+    assert Counter(values(mirror)) == Counter([b"first", *(each.value for each in small)])
+    set_config(mirror.target.bootstrap, mirror.topic, "max.message.bytes", "100000")
+    assert [each.key.offset for each in replay(mirror.config, asked).done] == [50]

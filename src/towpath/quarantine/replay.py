@@ -235,7 +235,7 @@ def _write_some(
     except RefusedError as error:
         if writer.fenced_by(error) or error.retriable or error.forbidden:
             raise
-        _begin(here, writer)  # it aborts what was open
+        writer.abort()
         if len(some) == 1:
             left.append(NotReplayed(some[0][0].key, str(error)))
             return []

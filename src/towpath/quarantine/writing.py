@@ -50,6 +50,7 @@ class ReplayWriter:
         self._transactions = link.target.producers.transactions(name)
         self._who = ProducerEpoch(-1, -1)
         self._sequences: defaultdict[TopicPartition, int] = defaultdict(int)
+        self._is_open = False
 
     def begin(self) -> int:
         """Fence all earlier writers and end what they left open. Returns the producer id.
@@ -59,14 +60,15 @@ class ReplayWriter:
         """
         self._who = self._transactions.fence(Deadline.after(self._timeout))
         self._sequences.clear()
+        self._is_open = False
         return self._who.producer_id
 
     def write(self, records: Sequence[Written]) -> None:
         """Write records and their marks in one transaction, which is committed on return.
 
         Raises:
-            RefusedError: The target refused it. Nothing of it will be committed once `begin` was
-                called again.
+            RefusedError: The target refused it. Nothing of it will be committed once `abort` was
+                called.
             UnreachableError: No answer came in time. It may be committed or not.
         """
         deadline = Deadline.after(self._timeout)
@@ -76,8 +78,24 @@ class ReplayWriter:
         parts[PLACE] = [each.mark.encode() for each in records]
         for tp, some in parts.items():
             self._transactions.add(self._who, tp, deadline)
+            self._is_open = True
             self._append(tp, some)
         self._transactions.end(self._who, deadline, commit=True)
+        self._is_open = False
+
+    def abort(self) -> None:
+        """End the transaction that was refused, so that another one can be written.
+
+        It fences nobody: a replay that has begun meanwhile may have written the same records.
+
+        Raises:
+            RefusedError: Another replay of the link has begun (see `fenced_by`).
+            UnreachableError: No answer came in time.
+        """
+        if self._is_open:
+            deadline = Deadline.after(self._timeout)
+            self._transactions.end(self._who, deadline, commit=False)
+            self._is_open = False
 
     @staticmethod
     def fenced_by(error: RefusedError) -> bool:
