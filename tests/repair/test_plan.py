@@ -33,7 +33,7 @@ from towpath.repair.plan import (
     new_incarnation,
 )
 from towpath.status.losses import LostRecords, loss
-from towpath.verify.ranges import Bounds, common_range, kept_range
+from towpath.verify.ranges import Bounds, by_change, common_range, kept_range
 
 LINK, T, CLUSTER = LinkName("l"), TopicName("t"), ClusterId("c")
 TP = TopicPartition(T, 0)
@@ -217,6 +217,45 @@ def test_verification_goes_over_the_whole_log() -> None:
     assert (whole.part.first, whole.part.end, whole.part.runs) == (20, 100, ((20, 20, 80),))
     assert whole.part.producers == generations(*known.own)
     assert len(pickle.dumps(whole.part)) < 1000  # there may be ten thousand of them
+
+
+@pytest.mark.parametrize(
+    ("end", "told"),
+    [
+        (40, [(20, 40, "before"), (40, 100, "now")]),
+        (60, [(20, 60, "before"), (60, 100, "now")]),
+        (80, [(20, 60, "before"), (60, 80, "after"), (80, 100, "now")]),
+        (10, [(20, 100, "now")]),
+    ],
+)
+def test_each_record_is_compared_under_the_change_that_it_was_copied_under(
+    end: int, told: list[tuple[int, int, str]]
+) -> None:
+    """Those that the target kept, and those that are copied again, as the file says now."""
+    made = LinkBooks(LINK)
+    made.take(replace(OPENED, change="before"))
+    here = (SourceOffset(60), TargetOffset(60), "after")
+    made.take(replace(RECEIPT, change="after", changed=(here,)))
+    known = made.of(TP)
+    lost = loss(known, TargetOffset(end))
+    assert lost is not None
+    repair = Repair(TP, TP, lost, begin_at(known, lost))
+    for entry in new_incarnation(repair, known, CLUSTER, "run 2"):
+        made.take(entry)
+    assert known.opened is not None
+    at = known.receipt.source_end if known.receipt is not None else known.opened.source_start
+    copied = replace(  # as an opening does that finds another change in the file
+        known.receipt or replace(RECEIPT, producer_id=known.opened.producer_id),
+        source_end=SourceOffset(100),
+        target_end=TargetOffset(100),
+        change="now",
+        changed=(*known.changed, (at, TargetOffset(at), "now")),
+    )
+    made.take(copied)
+    whole = common_range(TP, known, Bounds(0, 0))
+    assert whole is not None
+    parts = [each.part for each in by_change(whole, known)]
+    assert [(each.first, each.end, each.change) for each in parts] == told
 
 
 def test_only_what_both_sides_hold_below_the_end_is_compared_first() -> None:

@@ -264,7 +264,8 @@ def _reopened(
         target_start=TargetOffset(repair.offset),
         run_id=run_id,
         at=at,
-        change=books.change,
+        # That of the first records which the target kept, if it kept any.
+        change=books.change if repair.offset > repair.lost.target_end else opened.change,
     )
 
 
@@ -272,6 +273,7 @@ def _standing(repair: Repair, books: PartitionBooks, receipt: Receipt, opened: O
     """Return the first receipt of the new incarnation; its totals include the records kept."""
     kept = repair.offset - books.start
     share = kept / max(1, receipt.source_end - books.start)
+    changed = tuple(each for each in books.changed if each[0] < repair.offset)
     return replace(
         receipt,
         producer_id=opened.producer_id,
@@ -288,6 +290,7 @@ def _standing(repair: Repair, books: PartitionBooks, receipt: Receipt, opened: O
         copier=opened.run_id[:16],
         packed="",
         claim=False,
-        change=books.change,
-        changed=books.changed,
+        # What is copied again is changed as the file says now: the lane goes over to that at once.
+        change=changed[-1][-1] if changed else opened.change,
+        changed=changed,
     )
