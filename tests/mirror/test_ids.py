@@ -20,6 +20,7 @@ from towpath.model.subjects import GIVEN
 
 LINK, ORDERS, BILLS = LinkName("ids"), TopicName("orders"), TopicName("bills")
 ABSENT = Reason.of(ReasonCode.SCHEMA_ID_ABSENT)
+LEFT_OUT = Reason.of(ReasonCode.SCHEMA_ID_LEFT_OUT, subject="orders-value")
 UNSEEN = Reason.of(ReasonCode.SCHEMAS_UNSEEN, why="away")
 CHANGE = IdChange(wait_ms=10_000)
 
@@ -84,14 +85,28 @@ def test_what_is_asked_is_looked_for_at_once() -> None:
 
 
 def test_an_id_that_stays_unknown_passes_after_the_bound() -> None:
-    desk = Desk(why=UNSEEN)
+    desk = Desk(why=LEFT_OUT)
     desk.turn(waits(0, 7, str(UUID(int=7))))
     assert desk.after(9.9) == []
     [made] = desk.after(0.2)
     assert isinstance(made, DecidedIds)
-    assert made.why == UNSEEN
+    assert made.why == LEFT_OUT
     assert desk.becomes(7, UUID(int=7)) == [7, UUID(int=7)]
     assert desk.after(100) == [], "one answer is enough"
+
+
+def test_while_a_registry_is_away_nothing_is_decided() -> None:
+    """Or an outage of a minute would leave an id untranslated for ever."""
+    desk = Desk(why=UNSEEN)
+    desk.turn(waits(0, 7))
+    assert desk.after(9.9) == []
+    [made] = desk.after(0.2)
+    assert isinstance(made, RefusedIds)
+    assert (made.partition, made.why) == (0, UNSEEN)
+    assert desk.books.topics == {}
+    desk.turn(waits(0, 7, name="later"))
+    desk.turn(*registered(LINK, {SubjectName("orders-value"): {7: 107}}))
+    assert desk.becomes(7) == [107]
 
 
 def test_bytes_that_are_no_id_get_a_decision_that_says_so() -> None:

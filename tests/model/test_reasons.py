@@ -228,7 +228,7 @@ TEXTS = {
         ids="schema id 7 in values",
         why=Reason.of(ReasonCode.SCHEMA_ID_UNANSWERED),
     ): (
-        "no id on the target is known for schema id 7 in values, and `strict` lets nothing pass:"
+        "no id on the target is known for schema id 7 in values, so its records are not copied:"
         " the run of the link did not answer in time; look at its log, and whether it runs"
     ),
     Reason.of(ReasonCode.SCHEMA_ID_ABSENT): (

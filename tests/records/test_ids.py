@@ -132,19 +132,17 @@ def test_two_slices_that_want_one_id_get_the_same_decision(side: Side2) -> None:
     assert all(isinstance(each, Removed) for each in gone), "nothing is waited for any more"
 
 
-def test_without_an_answer_the_slice_decides_by_itself(
-    side: Side2, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_an_answer_nothing_is_decided(side: Side2, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(asking, "_GRACE", 0.2)
     slice_ = side.slice()
     slice_.table(partition(0), CHANGE)
-    once(slice_.want(partition(0), CHANGE, value(7)))
+    with pytest.raises(UnknownIdsError, match="did not answer in time"):
+        once(slice_.want(partition(0), CHANGE, value(7)))
+    side.write(side.decided("late", i7=107))
+    wait_until(lambda: len(slice_.table(partition(0), CHANGE).value) == 1, "it has read", 30)
     assert slice_.table(partition(0), CHANGE).value.tolist() == (
-        IdTable.of(value={7: 7}, passing={7: ReasonCode.SCHEMA_ID_UNANSWERED}).value.tolist()
+        IdTable.of(value={7: 107}).value.tolist()
     )
-    later = side.slice()
-    wait_until(lambda: len(later.table(partition(0), CHANGE).value) == 1, "it is durable", 30)
-    assert later.books.passed == {"SCHEMA_ID_UNANSWERED": 1}
 
 
 def test_strict_lets_nothing_pass(side: Side2, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,7 +2,9 @@
 
 Slices write which ids they wait for, and this looks at both registries at once, has missing schemas
 registered, and writes what it knows. An id that stays unknown passes unchanged after `wait`, or the
-partition stops if the file says `strict`. Nothing else registers, so no id is registered twice.
+partition stops if the file says `strict`. It stops, too, while a registry does not answer: a
+decision holds for ever, so an outage must not lead to one (docs/decisions/0058). Nothing else
+registers, so no id is registered twice.
 """
 
 from __future__ import annotations
@@ -163,7 +165,7 @@ class IdAnswers:
             count = len(self.books.topics.get((each.topic, each.part), ()))
             if count >= MOST and reason.code in _NOT_OURS:
                 reason = Reason.of(ReasonCode.SCHEMA_IDS_TOO_MANY, part=each.part, count=count)
-            elif not change.strict:
+            elif not (change.strict or reason.code is ReasonCode.SCHEMAS_UNSEEN):
                 passing[reason, each.part].append(each)
                 continue
             for entry in entries:

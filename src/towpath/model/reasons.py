@@ -416,7 +416,7 @@ SENTENCES: Mapping[ReasonCode, Callable[..., str]] = MappingProxyType(
         ),
         ReasonCode.OTHER_RECORDS: _other_records,
         ReasonCode.SCHEMA_ID_REFUSED: lambda ids, why: (
-            f"no id on the target is known for {ids}, and `strict` lets nothing pass: {why}"
+            f"no id on the target is known for {ids}, so its records are not copied: {why}"
         ),
         ReasonCode.SCHEMA_ID_ABSENT: lambda: (
             "the registry of the source has no schema with this id; register it there, or say with"

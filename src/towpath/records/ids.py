@@ -29,7 +29,7 @@ from towpath.ledger.ledger import Ledger
 from towpath.model.changes import IdChange, RecordChange
 from towpath.model.clock import now_ms
 from towpath.model.errors import TowpathError, UnknownIdsError
-from towpath.model.nouns import Side, TopicName, TopicPartition
+from towpath.model.nouns import Side, TopicPartition
 from towpath.model.reasons import Reason, ReasonCode
 from towpath.model.subjects import KEY, VALUE, has_ids, strategy_of
 from towpath.records.outside import Ready
@@ -171,14 +171,17 @@ class _Want:
                 yield part, name
 
     def _ask(self, open_: Sequence[tuple[str, SchemaName]]) -> None:
-        """Ask for decisions; after the bound, do without an answer."""
+        """Ask for decisions.
+
+        Raises:
+            UnknownIdsError: The run does not answer. Nothing is decided then, as a decision holds
+                for ever.
+        """
         now = time.monotonic()
         self._since = self._since or now
         if now - self._since > self._change.wait_ms / 1000 + _GRACE:
-            if self._change.strict:
-                raise self._refused(open_, _UNANSWERED)
-            self._ids.write(self._passing(open_))
-        elif not self._asked or now - self._asked > _REPEATED:
+            raise self._refused(open_, _UNANSWERED)
+        if not self._asked or now - self._asked > _REPEATED:
             self._ids.write(self._awaited(open_))
             self._asked = now
 
@@ -202,20 +205,6 @@ class _Want:
             at=now_ms(),
             keys=tuple(written_id(name) for part, name in open_ if part == KEY),
             values=tuple(written_id(name) for part, name in open_ if part == VALUE),
-        )
-
-    def _passing(self, open_: Sequence[tuple[str, SchemaName]]) -> DecidedIds:
-        def of(part: str) -> dict[TopicName, tuple[tuple[int | str, int | str], ...]]:
-            ids = [written_id(name) for where, name in open_ if where == part]
-            return {self._tp.topic: tuple((each, each) for each in ids)} if ids else {}
-
-        return DecidedIds(
-            link=self._work.link,
-            name=new_name(),
-            at=now_ms(),
-            keys=of(KEY),
-            values=of(VALUE),
-            why=_UNANSWERED,
         )
 
 

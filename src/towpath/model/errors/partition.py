@@ -123,7 +123,7 @@ class NotIdenticalError(TowpathError):
 
 
 class UnknownIdsError(TowpathError):
-    """Records name schemas whose ids on the target nobody knows, and `strict` lets none pass.
+    """Records name schemas whose ids on the target nobody knows, and none of them may pass.
 
     Args:
         ids: The ids, for people.
