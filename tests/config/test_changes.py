@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from uuid import UUID
 
 import pytest
 
@@ -35,6 +36,53 @@ schemas:
   target: {url: "http://b:8081"}
   ids: translate
 """
+
+
+def test_all_problems_of_the_section_are_told_at_once(write: Write) -> None:
+    first, second = UUID(int=1), UUID(int=2)
+    file = write(
+        f"""{LINK}records: {{offsets: identical}}
+changes:
+  - topics: [a]
+    drop: [{{tombstones: true}}]
+  - topics: [b]
+    drop: [{{tombstones: true}}]
+    ids: {{key: record}}
+  - topics: [c]
+    ids: {{framing: from-glue, glue: {{{first}: 5, {second}: 6}}}}
+  - topics: [d]
+    ids: {{framing: from-glue, glue: {{{first}: 6, {second}: 7}}}}
+"""
+    )
+    told = [problem.path for problem in check(file)]
+    assert told == [
+        "changes[0].drop", "changes[1].drop", "changes[1].ids",
+        "changes[3].ids.glue.*", "changes[3].ids.glue.*",
+    ]  # fmt: skip
+    file = write(
+        f"""{LINK}changes:
+  - topics: [a]
+    headers: [{{name: x, value: a}}, {{name: x, value: b}}]
+    redact: [x, __key_schema_id]
+"""
+    )
+    assert [problem.path for problem in check(file)] == [
+        "changes[0].headers[1].name", "changes[0].redact[0]", "changes[0].redact[1]",
+    ]  # fmt: skip
+    file = write(
+        f"""{LINK}changes:
+  - topics: [a]
+    drop: [{{key: {{equals: [zz, "00"], prefixes: [y], encoding: hex}}}}]
+  - topics: [b]
+    ids: {{framing: from-glue, glue: {{{first}: true, {second}: "12"}}}}
+  - topics: [c]
+    ids: {{framing: from-glue, glue: {{none: 5, {second}: 0}}}}
+"""
+    )
+    told = [problem.path for problem in check(file)]
+    keys = ["changes[0].drop[0].key.equals[0]", "changes[0].drop[0].key.prefixes[0]"]
+    assert told[:4] == [*keys, *["changes[1].ids.glue.*"] * 2]
+    assert told[4:] == ["changes[2].ids.glue.none", "changes[2].ids.glue.*"]
 
 
 def test_a_topic_without_any_schemas_is_not_changed(write: Write) -> None:

@@ -7,10 +7,10 @@ from enum import StrEnum
 from typing import Annotated, Self
 from uuid import UUID
 
-from pydantic import AfterValidator, Field, StrictBool, field_validator, model_validator
+from pydantic import AfterValidator, Field, StrictBool, StrictInt, field_validator, model_validator
 
 from towpath.config.naming import Expression, fits
-from towpath.config.problems import not_empty, placed_error
+from towpath.config.problems import Placed, not_empty, placed_error, require_none
 from towpath.config.shape import Section
 from towpath.config.times import Moment
 from towpath.config.units import Duration, between
@@ -96,7 +96,7 @@ class IdsConfig(Section):
         description="What stands before a payload: `confluent` (5 bytes) on both sides, or AWS"
         " Glue's 18 bytes at the source (`from-glue`) or on the target (`to-glue`).",
     )
-    glue: dict[str, int] = Field(
+    glue: dict[str, StrictInt] = Field(
         default_factory=dict,
         description="For `from-glue` and `to-glue`: Glue's schema version ids (UUIDs), each with"
         " the id of the same schema in the other registry.",
@@ -123,17 +123,7 @@ class IdsConfig(Section):
     @field_validator("glue")
     @classmethod
     def _ids(cls, glue: dict[str, int]) -> dict[str, int]:
-        seen: set[UUID] = set()
-        for name, number in glue.items():
-            try:
-                known = UUID(name)
-            except ValueError:
-                raise placed_error("is not a UUID, as Glue's schema versions have", name) from None
-            if known in seen:
-                raise placed_error("is there already, written in another way", name)
-            seen.add(known)
-            if not 0 < number <= _LARGEST_ID:
-                raise placed_error(f"{number} is not between 1 and {_LARGEST_ID}", name)
+        require_none(_wrong_in(glue))
         return glue
 
     @model_validator(mode="after")
@@ -167,6 +157,22 @@ class IdsConfig(Section):
             strict=strict if self.strict is None else self.strict,
             wait_ms=round(self.wait * 1000),
         )
+
+
+def _wrong_in(glue: dict[str, int]) -> Iterator[Placed]:
+    """Yield what is wrong with ids of Glue and their numbers."""
+    seen: set[UUID] = set()
+    for name, number in glue.items():
+        try:
+            known = UUID(name)
+        except ValueError:
+            yield Placed((name,), "is not a UUID, as Glue's schema versions have")
+            continue
+        if known in seen:
+            yield Placed((name,), "is there already, written in another way")
+        seen.add(known)
+        if not 0 < number <= _LARGEST_ID:
+            yield Placed((name,), f"{number} is not between 1 and {_LARGEST_ID}")
 
 
 def _strategy(subjects: SubjectNames) -> SubjectStrategy | None:
@@ -235,16 +241,17 @@ class MatchConfig(Section):
 
     @model_validator(mode="after")
     def _bytes(self) -> Self:
+        require_none(self._no_bytes() if self.encoding is Encoding.HEX else ())
+        return self
+
+    def _no_bytes(self) -> Iterator[Placed]:
+        """Yield the texts that are not hex."""
         for key in ("equals", "prefixes"):
             for index, text in enumerate(getattr(self, key)):
-                if self.encoding is Encoding.HEX:
-                    try:
-                        bytes.fromhex(text)
-                    except ValueError:
-                        raise placed_error(
-                            "is not bytes in hex, such as 00ff", key, index
-                        ) from None
-        return self
+                try:
+                    bytes.fromhex(text)
+                except ValueError:
+                    yield Placed((key, index), "is not bytes in hex, such as 00ff")
 
     @property
     def is_empty(self) -> bool:
@@ -365,14 +372,18 @@ class ChangesConfig(Section):
 
     @model_validator(mode="after")
     def _names(self) -> Self:
+        require_none(self._misnamed())
+        return self
+
+    def _misnamed(self) -> Iterator[Placed]:
+        """Yield the names of headers that may not stand where they do."""
         seen: set[str] = set()
         for place, name in self._named():
             if name in _ID_HEADERS:
-                raise placed_error(f"{name} names a schema; it is changed by `ids` only", *place)
-            if name in seen:
-                raise placed_error(f"{name} is already added or redacted here", *place)
+                yield Placed(place, f"{name} names a schema; it is changed by `ids` only")
+            elif name in seen:
+                yield Placed(place, f"{name} is already added or redacted here")
             seen.add(name)
-        return self
 
     def _named(self) -> Iterator[tuple[tuple[str | int, ...], str]]:
         """Yield where a name of a header stands, and the name."""

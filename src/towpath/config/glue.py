@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from uuid import UUID
 
 from towpath.config.changes import ChangesConfig
-from towpath.config.problems import placed_error
+from towpath.config.problems import Placed
 from towpath.config.shape import Place, path_text
 from towpath.model.changes import Framing
 
@@ -19,22 +19,18 @@ def given_ids(sections: Iterable[ChangesConfig]) -> dict[GlueId, GlueId]:
     return {name: becomes for _, name, becomes in _entries(sections)}
 
 
-def require_one_answer(sections: Iterable[ChangesConfig]) -> None:
-    """Refuse sections that give one id two answers: records of all topics share the map.
-
-    Raises:
-        PydanticCustomError: Two sections differ.
-    """
+def two_answers(sections: Iterable[ChangesConfig]) -> Iterator[Placed]:
+    """Yield entries that give an id another answer: records of all topics share the map."""
     known: dict[GlueId, tuple[Place, GlueId]] = {}
     for place, name, becomes in _entries(sections):
         first, other = known.setdefault(name, (place, becomes))
         if other != becomes:
             what = "UUID" if isinstance(name, UUID) else "id"
-            raise placed_error(
+            yield Placed(
+                place,
                 f"gives {what} {name} the answer {becomes}, and"
                 f" {path_text(('changes', *first[:-1]))} gives it {other}; all topics of a link"
                 " share one map, so correct one of both, or mirror these topics by another link",
-                *place,
             )
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator, Mapping
 from enum import StrEnum
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
     AfterValidator,
@@ -21,10 +22,10 @@ from pydantic import (
 from towpath.config.access import AccessConfig
 from towpath.config.changes import ChangesConfig, change_of
 from towpath.config.clusters import ClusterConfig
-from towpath.config.glue import require_one_answer
+from towpath.config.glue import two_answers
 from towpath.config.groups import GroupsConfig
 from towpath.config.metrics import MetricsConfig
-from towpath.config.problems import not_one_of, placed_error
+from towpath.config.problems import Placed, not_one_of, placed_error, require_none
 from towpath.config.rates import MaxRates, RateConfig
 from towpath.config.region import region_name
 from towpath.config.schemas import SchemaIds, SchemasConfig
@@ -298,14 +299,7 @@ class LinkConfig(Section):
     def _possible(
         cls, changes: tuple[ChangesConfig, ...], info: ValidationInfo
     ) -> tuple[ChangesConfig, ...]:
-        records, schemas = info.data.get("records"), info.data.get("schemas")
-        for index, change in enumerate(changes):
-            if change.drop and records and records.offsets is OffsetsPolicy.IDENTICAL:
-                text = "offsets cannot stay identical where records are dropped"
-                raise placed_error(f"{text}; see records.offsets", index, "drop")
-            if change.ids and not change.ids.by_file and "schemas" in info.data:
-                _translating(schemas, index)
-        require_one_answer(changes)
+        require_none([*_impossible(changes, info.data), *two_answers(changes)])
         return changes
 
     @field_validator("topics")
@@ -320,6 +314,20 @@ class LinkConfig(Section):
         return topics
 
 
-def _translating(schemas: SchemasConfig | None, index: int) -> None:
-    if schemas is None or schemas.ids is not SchemaIds.TRANSLATE:
-        raise placed_error("needs `schemas.ids: translate`, which makes new ids", index, "ids")
+def _impossible(changes: Iterable[ChangesConfig], read: Mapping[str, Any]) -> Iterator[Placed]:
+    """Yield changes that the sections `records` and `schemas` leave no room for.
+
+    Args:
+        changes: The section `changes`.
+        read: The sections before it that are without problems.
+    """
+    records, schemas = read.get("records"), read.get("schemas")
+    keeps_offsets = records is not None and records.offsets is OffsetsPolicy.IDENTICAL
+    translates = schemas is not None and schemas.ids is SchemaIds.TRANSLATE
+    for index, change in enumerate(changes):
+        if change.drop and keeps_offsets:
+            text = "offsets cannot stay identical where records are dropped; see records.offsets"
+            yield Placed((index, "drop"), text)
+        if change.ids and not (change.ids.by_file or translates) and "schemas" in read:
+            text = "needs `schemas.ids: translate`, which makes new ids"
+            yield Placed((index, "ids"), text)

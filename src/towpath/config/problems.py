@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from difflib import get_close_matches
+from typing import NamedTuple
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails, PydanticCustomError
 
 from towpath.config.kafka_names import advice
-from towpath.config.shape import keys_at, parents_of, without_tags
+from towpath.config.shape import Place, keys_at, parents_of, without_tags
 from towpath.config.spots import Fault
 
 ENVIRONMENT = "towpath_environment"
@@ -48,6 +49,13 @@ _SHOWN = 40
 """Most characters of a wrong value to show."""
 
 
+class Placed(NamedTuple):
+    """A problem of a section: where it is, below the section, and what it is."""
+
+    below: Place
+    text: str
+
+
 def not_empty(entries: tuple[str, ...]) -> tuple[str, ...]:
     """Check that a list has an entry; pydantic's own check does not count invalid entries."""
     if not entries:
@@ -65,10 +73,26 @@ def placed_error(text: str, *below: str | int) -> PydanticCustomError:
     return PydanticCustomError(_PLACED, "{text}", {"text": text, "below": below})
 
 
+def require_none(problems: Iterable[Placed]) -> None:
+    """Refuse a section for all of its problems at once.
+
+    Raises:
+        PydanticCustomError: There are some.
+    """
+    found = [(tuple(each.below), each.text) for each in problems]
+    if found:
+        raise PydanticCustomError(_PLACED, "{text}", {"text": found[0][1], "all": found})
+
+
 def faults_of(error: ValidationError, root: type[BaseModel]) -> Iterable[tuple[str, Fault]]:
     """Yield pydantic's type and our sentence of each problem that pydantic found."""
     for details in error.errors(include_url=False):
         place = without_tags(tuple(part for part in details["loc"] if part != _OF_KEY))
+        several = details.get("ctx", {}).get("all", ())
+        for below, text in several:
+            yield details["type"], Fault(place + below, text, on_key=False)
+        if several:
+            continue
         place += tuple(details.get("ctx", {}).get("below", ()))
         text = _text(details, root)
         if details["type"] in {"union_tag_invalid", "union_tag_not_found"}:
