@@ -44,6 +44,21 @@ def test_a_slow_line_breaks_nothing_that_moves(
         assert store.get("large") == data
 
 
+@pytest.mark.soak
+@pytest.mark.parametrize("size", [2 * MIB, 10 * MIB])
+def test_a_line_of_64_kilobytes_each_second_is_used_with_the_patience_of_the_defaults(
+    behind: Callable[..., StoreConfig], line: Toxiproxy, port: int, size: int
+) -> None:
+    """What a request has sent may wait in buffers for longer than an answer may take."""
+    line.spoil(port, "bandwidth", "upstream", rate=64)
+    data = random.Random(1).randbytes(size)
+    with Store(behind(timeout="2m")) as store:
+        with store.writer("object") as writer:
+            writer.write(data)
+        assert store.get("object") == data
+        assert store.abort_uploads("", 0) == []
+
+
 def test_a_line_that_is_cut_in_the_middle_is_tried_again(
     behind: Callable[..., StoreConfig], line: Toxiproxy, port: int
 ) -> None:

@@ -184,7 +184,9 @@ class StoreConfig(Section):
         description="Time for one call; until then it is repeated after timeouts, 429 and 5xx.",
     )
     request_timeout: Annotated[Duration, between("100ms", "10m")] = Field(
-        Duration.parse("30s"), description="Time in which something must arrive at one request."
+        Duration.parse("30s"),
+        description="Time in which something must arrive at one request; up to three minutes more"
+        " for the answer to a large part, which may still wait in buffers of a slow line.",
     )
     part_size: Annotated[Size, between("5MiB", "512MiB")] = Field(
         Size.parse("8MiB"),

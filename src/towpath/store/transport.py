@@ -20,9 +20,14 @@ from botocore.exceptions import HTTPClientError
 
 from towpath.cluster.connect.security import ssl_context
 from towpath.config import Tls
+from towpath.store.sending import patient
 
 _PIECE = 256 << 10
 """Bytes that must be sent within the timeout."""
+_ELSEWHERE = 6 << 20
+"""Most bytes that wait in buffers of other machines, as Linux gives a connection by default."""
+_SLOWEST = 32 << 10
+"""Bytes a second of a line on which parts of any size can be written."""
 
 
 class Transport:
@@ -31,13 +36,13 @@ class Transport:
     Args:
         tls: Certificates.
         timeout: Seconds in which a connection must be made, a piece of the body sent, and something
-            of the answer received.
+            of the answer received. Behind a large body the answer may take longer.
         at_once: Connections that are kept.
     """
 
     def __init__(self, tls: Tls, timeout: float, at_once: int) -> None:
         self._tls, self._at_once = tls, at_once
-        self._timeout = urllib3.Timeout(connect=timeout, read=timeout)
+        self._timeout = timeout
         self._lock = Lock()
         self._pools: dict[str, urllib3.PoolManager] = {}
         self._context: SSLContext | None = None
@@ -63,7 +68,7 @@ class Transport:
                 assert_same_host=False,
                 preload_content=False,
                 decode_content=False,
-                timeout=self._timeout,
+                timeout=self._time_for(int(headers.get("Content-Length", 0))),
             )
             found = AWSResponse(request.url, answer.status, answer.headers, answer)
             if not request.stream_output:
@@ -71,6 +76,11 @@ class Transport:
         except (urllib3.exceptions.HTTPError, OSError) as error:
             raise HTTPClientError(error=error) from error
         return found
+
+    def _time_for(self, size: int) -> urllib3.Timeout:
+        """Return the time for a request: the last bytes of its body may still be on their way."""
+        answer = self._timeout + min(size, _ELSEWHERE) / _SLOWEST
+        return urllib3.Timeout(connect=self._timeout, read=answer)
 
     def close(self) -> None:
         """Close all connections."""
@@ -94,8 +104,8 @@ class Transport:
 
 def _made(proxy: str, context: SSLContext | None, at_once: int) -> urllib3.PoolManager:
     if proxy:
-        return urllib3.ProxyManager(proxy, maxsize=at_once, ssl_context=context)
-    return urllib3.PoolManager(maxsize=at_once, ssl_context=context)
+        return patient(urllib3.ProxyManager(proxy, maxsize=at_once, ssl_context=context))
+    return patient(urllib3.PoolManager(maxsize=at_once, ssl_context=context))
 
 
 def _proxy(scheme: str, host: str) -> str:
