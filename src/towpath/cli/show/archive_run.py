@@ -222,12 +222,17 @@ def _row_data(row: ArchiveRow) -> dict[str, Any]:
 
 def run_result(progress: ArchiveProgress, data: Mapping[str, Any]) -> RenderableType:
     """Return the result of a run for people."""
-    how = "stopped" if data["stopped"] else "ended" if data["lag"] else "caught up"
-    text = (
-        f"{how} after {span(data['seconds'])}: {counted(data['segments'], 'segment')},"
-        f" {count(data['records'])} records, {size(data['bytes'])} archived, lag"
-        f" {count(data['lag'])}; version {progress.version}"
-    )
-    lines = [line(text), *map(line, progress.left_out)]
+    lines = [line(_sentence(progress, data)), *map(line, progress.left_out)]
     lines += [line(f"trouble: {progress.trouble}")] if progress.trouble else []
     return Group(*lines, *map(line, progress.notes))
+
+
+def _sentence(progress: ArchiveProgress, data: Mapping[str, Any]) -> str:
+    how = "stopped" if data["stopped"] else "ended" if data["lag"] else "caught up"
+    said = f"{how} after {span(data['seconds'])}"
+    if not progress.version:
+        return f"{said}, before the archive and the source were looked at"
+    return (
+        f"{said}: {counted(data['segments'], 'segment')}, {count(data['records'])} records,"
+        f" {size(data['bytes'])} archived, lag {count(data['lag'])}; version {progress.version}"
+    )
