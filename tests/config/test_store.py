@@ -30,6 +30,7 @@ def problem(**fields: Any) -> str:
     [
         ("s3://bucket", StoreKind.S3, "bucket", ""),
         ("s3://my.bucket-1/a/b%20c/", StoreKind.S3, "my.bucket-1", "a/b%20c"),
+        ("gs://bucket.example.com/a/b/", StoreKind.GOOGLE, "bucket.example.com", "a/b"),
         ("file:///srv/my%20archive/", StoreKind.FILES, "", "/srv/my archive"),
         ("file://localhost/srv/archive", StoreKind.FILES, "", "/srv/archive"),
         ("file:archive", StoreKind.FILES, "", "/data/archive"),
@@ -46,8 +47,8 @@ def test_a_url_says_what_where_is(url: str, kind: StoreKind, bucket: str, prefix
 @pytest.mark.parametrize(
     ("url", "told"),
     [
-        ("bucket/a", "'bucket/a' is not a URL such as s3://bucket/prefix or file:///path"),
-        ("http://bucket/a", "'http://bucket/a' is not a URL such as s3://bucket/prefix or"),
+        ("bucket/a", "'bucket/a' is not a URL such as s3://bucket/prefix, gs://bucket/prefix"),
+        ("http://bucket/a", "'http://bucket/a' is not a URL such as s3://bucket/prefix, "),
         ("s3:///a", "'s3:///a' is not a URL such as"),
         ("s3://bucket/a?b", "has a part behind ? or # in it; write the URL without that"),
         ("s3://me@bucket/a", "'s3://me@bucket/a' is not a URL such as"),
@@ -75,6 +76,8 @@ def test_what_is_not_used_is_refused() -> None:
     assert problem(url=files, region="eu") == "region: is not used with file://"
     assert problem(url=files, endpoint="http://a:1") == "endpoint: is not used with file://"
     assert problem(url=files, storage_class="X") == "storage_class: is not used with file://"
+    assert problem(url="gs://a", keys=keys) == "keys: is not used with gs://"
+    assert problem(url=s3, service_account="env:HOME") == "service_account: is not used with s3://"
     assert problem(url=s3, keys=keys, profile="a") == "profile: give only one of keys and profile"
     kms = {"mode": "AES256", "kms_key": "a"}
     assert problem(url=s3, encryption=kms) == (
@@ -92,7 +95,9 @@ def test_what_is_not_used_is_refused() -> None:
 def test_a_secret_is_never_written_into_the_file(monkeypatch: pytest.MonkeyPatch) -> None:
     keys = {"access_key_id": "a", "secret_access_key": "hunter2"}
     assert problem(url="s3://b", keys=keys).startswith("keys.secret_access_key: a secret is never")
+    assert problem(url="gs://b", service_account="hunter2").startswith("service_account: a secret")
     monkeypatch.setenv("KEY", "hunter2")
+    assert read(url="gs://b", service_account="env:KEY").holds_credentials
     config = read(url="s3://b", keys={**keys, "secret_access_key": "env:KEY"})
     assert config.holds_credentials
     assert "hunter2" not in f"{config!r} {config} {config.model_dump()} {config.model_dump_json()}"

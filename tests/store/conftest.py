@@ -8,6 +8,9 @@ from pathlib import Path
 import pytest
 
 from tests.support.buckets import Buckets
+from tests.support.clusters import Clusters
+from tests.support.google import GoogleFront, GoogleStore
+from tests.support.google import fetch as fetch_google
 from tests.support.toxiproxy import Toxiproxy
 from towpath.config import Size, StoreConfig
 from towpath.dev import ports
@@ -17,14 +20,39 @@ SMALLEST = Size.parse("5MiB")
 """The smallest part that S3 takes."""
 
 
-@pytest.fixture(params=["file", "s3"])
+@pytest.fixture(params=["file", "s3", pytest.param("gs", marks=pytest.mark.soak)])
 def config(request: pytest.FixtureRequest, tmp_path: Path) -> StoreConfig:
     """Return the config of an empty store."""
     if request.param == "file":
         url = (tmp_path / "store").as_uri()
         return StoreConfig.model_validate({"url": url, "part_size": SMALLEST})
-    buckets: Buckets = request.getfixturevalue("buckets")
+    buckets: Buckets | GoogleStore
+    buckets = request.getfixturevalue({"s3": "buckets", "gs": "google"}[request.param])
     return buckets.new(part_size=SMALLEST)
+
+
+@pytest.fixture(scope="session")
+def google_program(clusters: Clusters) -> Path:
+    program = clusters.once("google-program", fetch_google)
+    if program is None:
+        pytest.skip("the Google store is built with Go, and there is no go command on PATH")
+    return program
+
+
+@pytest.fixture(scope="session")
+def google(google_program: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[GoogleStore]:
+    """Return a Google store that the tests of this process share; `.new()` makes a bucket."""
+    made = GoogleStore(google_program, tmp_path_factory.mktemp("google"))
+    yield made
+    made.stop()
+
+
+@pytest.fixture
+def google_front(google: GoogleStore) -> Iterator[GoogleFront]:
+    """Return a proxy before `google` that notes requests, and may answer itself."""
+    made = GoogleFront(google.port)
+    yield made
+    made.stop()
 
 
 @pytest.fixture

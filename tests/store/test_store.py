@@ -204,7 +204,8 @@ def test_what_a_dead_writer_left_is_found_and_removed(store: Store) -> None:
     while writer._under_way:
         writer._under_way.popleft().result()
     assert store.abort_uploads("", 3600) == []
-    assert [each.key for each in store.abort_uploads("a/", 0)] == ["a/topic%/large"]
+    found = ["a/topic%/large"] if store.finds_unfinished else []
+    assert [each.key for each in store.abort_uploads("a/", 0)] == found
     assert store.abort_uploads("a/", 0) == []
     writer.write(b"this one goes on")
     assert writer.close().size == 6 * MIB + 16

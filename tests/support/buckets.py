@@ -8,10 +8,8 @@ from __future__ import annotations
 import http.client
 import json
 import os
-import shutil
 import signal
 import subprocess
-import tempfile
 import threading
 from collections.abc import Callable, Mapping
 from contextlib import closing
@@ -22,11 +20,11 @@ from typing import Any
 import botocore.session
 from botocore.config import Config
 
+from tests.support.built import built
 from tests.support.certificates import Vault
 from tests.support.kafka import wait_until
 from towpath.config import AwsKeys, StoreConfig
 from towpath.dev import ports
-from towpath.model.home import home_folder
 from towpath.model.secret import Secret
 
 MODULE, VERSION = "github.com/versity/versitygw/cmd/versitygw", "v1.8.0"
@@ -38,19 +36,7 @@ READER = ("towpath-reader", "secret-of-reader")
 
 def fetch() -> Path | None:
     """Return the program; build it once with Go, or return None where there is no Go."""
-    program = home_folder() / "bin" / f"versitygw-{VERSION}"
-    if program.exists():
-        return program
-    go = shutil.which("go")
-    if go is None:
-        return None
-    program.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=program.parent) as scratch:
-        environment = os.environ | {"GOBIN": scratch, "CGO_ENABLED": "0"}
-        build = [go, "install", "-trimpath", "-ldflags=-s -w", f"{MODULE}@{VERSION}"]
-        subprocess.run(build, env=environment, check=True, capture_output=True)
-        (Path(scratch) / "versitygw").replace(program)
-    return program
+    return built("versitygw", MODULE, VERSION)
 
 
 class Buckets:
@@ -214,20 +200,30 @@ class StoreFront:
         said = self.change(method, path, headers)
         if said is not None:
             status, code = said
-            text = f"<Error><Code>{code}</Code><Message>as a test wants it</Message></Error>"
-            data = b"" if method == "HEAD" or status == 200 else text.encode()
+            data = b"" if method == "HEAD" or status == 200 else self.refusal(status, code)
             _reply(handler, status, {"etag": f'"{code}"'}, data)
             return
         headers.pop("expect", None)
-        onward = http.client.HTTPConnection("127.0.0.1", upstream, timeout=30)
-        with closing(onward):
-            onward.request(method, path, body, headers)
-            answer = onward.getresponse()
-            data = answer.read()
+        status, given, data = self.upstream(upstream, method, path, headers, body)
         if self.lost(method, path):
             handler.close_connection = True
             return
-        _reply(handler, answer.status, dict(answer.getheaders()), data)
+        _reply(handler, status, given, data)
+
+    def refusal(self, status: int, code: str) -> bytes:
+        """Return the body of an answer that refuses a request."""
+        del status
+        text = f"<Error><Code>{code}</Code><Message>as a test wants it</Message></Error>"
+        return text.encode()
+
+    def upstream(
+        self, port: int, method: str, path: str, headers: dict[str, str], body: bytes
+    ) -> tuple[int, dict[str, str], bytes]:
+        """Return status, headers and body of the store's answer."""
+        with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=30)) as onward:
+            onward.request(method, path, body, headers)
+            answer = onward.getresponse()
+            return answer.status, dict(answer.getheaders()), answer.read()
 
 
 def _reply(

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import json
-import os
-import shutil
 import subprocess
-import tempfile
 import urllib.request
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from tests.support.brokers import SharedCluster
+from tests.support.built import built
 from tests.support.kafka import wait_until
 from towpath.dev import ports
-from towpath.model.home import home_folder
 
 MODULE = "github.com/Shopify/toxiproxy/v2/cmd/server"
 VERSION = "v2.5.0"
@@ -23,19 +20,7 @@ VERSION = "v2.5.0"
 
 def fetch() -> Path | None:
     """Return the program; build it once with Go, or return None where there is no Go."""
-    program = home_folder() / "bin" / f"toxiproxy-{VERSION}"
-    if program.exists():
-        return program
-    go = shutil.which("go")
-    if go is None:
-        return None
-    program.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=program.parent) as scratch:
-        environment = os.environ | {"GOBIN": scratch, "CGO_ENABLED": "0"}
-        build = [go, "install", "-p", "1", "-trimpath", "-ldflags=-s -w", f"{MODULE}@{VERSION}"]
-        subprocess.run(build, env=environment, check=True, capture_output=True)
-        (Path(scratch) / "server").replace(program)
-    return program
+    return built("toxiproxy", MODULE, VERSION)
 
 
 class Toxiproxy:

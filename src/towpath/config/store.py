@@ -22,14 +22,18 @@ from towpath.config.secrets import SecretText
 from towpath.config.shape import Section
 from towpath.config.units import Duration, Size, between
 
-_SUCH_AS = "s3://bucket/prefix or file:///path"
+_SUCH_AS = "s3://bucket/prefix, gs://bucket/prefix or file:///path"
 
 
 class StoreKind(StrEnum):
     """Kinds of stores, by the scheme of their URL."""
 
     S3 = "s3"
+    GOOGLE = "gs"
     FILES = "file"
+
+
+_BUCKETS = frozenset({StoreKind.S3, StoreKind.GOOGLE})
 
 
 class StoreLayout(StrEnum):
@@ -90,9 +94,9 @@ def _url(text: str, info: ValidationInfo) -> str:
     _require_no_query(text)
     if parts.scheme == StoreKind.FILES:
         return _file_url(text, parts.netloc, parts.path, info)
-    if parts.scheme != StoreKind.S3 or not parts.hostname or parts.username is not None:
+    if parts.scheme not in _BUCKETS or not parts.hostname or parts.username is not None:
         raise ValueError(f"{text[:100]!r} is not a URL such as {_SUCH_AS}")
-    return f"s3://{parts.netloc}/{parts.path.strip('/')}".rstrip("/")
+    return f"{parts.scheme}://{parts.netloc}/{parts.path.strip('/')}".rstrip("/")
 
 
 def _file_url(text: str, host: str, path: str, info: ValidationInfo) -> str:
@@ -140,6 +144,7 @@ def tls_or_true(value: object) -> object:
 
 _ONLY = {
     StoreKind.S3: ("region", "path_style", "keys", "profile", "encryption"),
+    StoreKind.GOOGLE: ("service_account",),
     StoreKind.FILES: (),
 }
 _NOT_WITH_FILES = ("endpoint", "tls", "storage_class")
@@ -176,6 +181,12 @@ class StoreConfig(Section):
     profile: str | None = Field(
         None, min_length=1, description="S3: profile in the files of AWS's tools."
     )
+    service_account: SecretText | None = Field(
+        None,
+        description="Google: the JSON key of a service account. Default: what Google's tools find,"
+        " in GOOGLE_APPLICATION_CREDENTIALS (also for workload identity federation), files, or the"
+        " machine's account.",
+    )
     tls: Annotated[Tls | None, BeforeValidator(tls_or_true, json_schema_input_type=bool | Tls)] = (
         Field(None, description="Certificates for https. Default: the authorities of the system.")
     )
@@ -198,8 +209,9 @@ class StoreConfig(Section):
         BeforeValidator(_listed, json_schema_input_type=str | tuple[str, ...]),
     ] = Field(
         (),
-        description="Storage class of segments by level, such as `[STANDARD, STANDARD_IA]`; the"
-        " last one counts for higher levels. Default: that of the bucket.",
+        description="Storage class of segments by level, such as `[STANDARD, STANDARD_IA]` or"
+        " `[STANDARD, NEARLINE]`; the last one counts for higher levels. Default: that of the"
+        " bucket.",
     )
     encryption: StoreEncryption | None = Field(
         None, description="S3: encryption by the store. Default: that of the bucket."
@@ -229,7 +241,8 @@ class StoreConfig(Section):
     @property
     def holds_credentials(self) -> bool:
         """Whether someone who reads this value could log in with it."""
-        return self.keys is not None or (self.tls is not None and self.tls.cert is not None)
+        logins = (self.keys, self.service_account, self.tls and self.tls.cert)
+        return any(each is not None for each in logins)
 
     def class_of(self, level: int) -> str:
         """Return the storage class of segments of a level; "" for the bucket's default."""

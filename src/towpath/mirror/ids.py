@@ -3,7 +3,7 @@
 Slices write which ids they wait for, and this looks at both registries at once, has missing schemas
 registered, and writes what it knows. An id that stays unknown passes unchanged after `wait`, or the
 partition stops if the file says `strict`. It stops, too, while a registry does not answer: a
-decision holds for ever, so an outage must not lead to one (docs/decisions/0058). Nothing else
+decision holds for ever, so an outage must not lead to one (docs/decisions/0059). Nothing else
 registers, so no id is registered twice.
 """
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from ssl import SSLCertVerificationError
-
 from botocore.exceptions import (
     BotoCoreError,
     ClientError,
@@ -12,7 +10,6 @@ from botocore.exceptions import (
     NoCredentialsError,
     ResponseStreamingError,
 )
-from urllib3.exceptions import SSLError
 
 from towpath.model.errors import (
     ObjectChangedError,
@@ -24,7 +21,8 @@ from towpath.model.errors import (
     StoreFullError,
     StoreRefusedError,
 )
-from towpath.model.foreign import foreign, printed
+from towpath.model.foreign import printed
+from towpath.store.transport import unanswered
 
 _MISSING = frozenset({"NoSuchKey", "NoSuchUpload", "404", "NotFound"})
 _FULL = frozenset(
@@ -82,21 +80,13 @@ def told(
     if isinstance(error, ResponseStreamingError | IncompleteReadError):
         return StoreAwayError(where, what, f"the answer broke off ({type(error).__name__})")
     if isinstance(error, HTTPClientError):
-        return _unanswered(error, where, what)
+        return unanswered(error.kwargs.get("error") or error, where, what)
     if isinstance(error, NoCredentialsError):
         advice = "give `store.keys`, or keys in the environment (AWS_ACCESS_KEY_ID, ...)"
         return StoreRefusedError(where, what, "no AWS credentials were found", advice)
     # Its text may repeat what a program of the user printed, as a login that failed.
     advice = "look at the AWS configuration of this machine"
     return StoreRefusedError(where, what, f"botocore: {type(error).__name__}", advice)
-
-
-def _unanswered(error: HTTPClientError, where: str, what: str) -> StoreError:
-    cause = error.kwargs.get("error") or error
-    if isinstance(cause, SSLError) and isinstance(cause.args[0], SSLCertVerificationError):
-        why = f"its certificate is not trusted: {cause.args[0].verify_message}"
-        return StoreRefusedError(where, what, why, "look at `store.tls` and `store.endpoint`")
-    return StoreAwayError(where, what, printed(f"{type(cause).__name__}: {foreign(cause)}"))
 
 
 def _answered(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import partial
 from itertools import islice
 from threading import Lock
@@ -33,6 +34,7 @@ BACK_OFF = BackOff(0.1, 5.0, jitter=0.25)
 _THREADS = 16
 _DELETED_AT_ONCE = 1000
 _PIECE = 8 << 20
+_CONDITIONS = {StoreKind.S3: "If-None-Match", StoreKind.GOOGLE: "ifGenerationMatch"}
 _NEAR = 256 << 10
 """Ranges that are no further apart are read together, in bytes."""
 
@@ -266,7 +268,8 @@ class Store:
             return
         finally:
             self.delete([key])
-        why = "it replaced an object that was to be written only if there was none (If-None-Match)"
+        condition = _CONDITIONS.get(self.config.kind, "")
+        why = f"it replaced an object that was to be written only if there was none ({condition})"
         advice = "two writers could destroy an archive there; use another store, or a newer version"
         raise StoreRefusedError(self.config.url, "try conditional writes", why, advice)
 
@@ -342,6 +345,27 @@ def _made(config: StoreConfig) -> Backend:
             from towpath.store.s3 import S3Backend  # noqa: PLC0415
 
             return S3Backend(config)
+        case StoreKind.GOOGLE:
+            with _needed(config, "google-auth", "gcs"):
+                from towpath.store.gcs import GcsBackend  # noqa: PLC0415
+
+            return GcsBackend(config)
+
+
+@contextmanager
+def _needed(config: StoreConfig, library: str, extra: str) -> Iterator[None]:
+    """Tell which extra a store needs.
+
+    Raises:
+        StoreRefusedError: Its library is not installed.
+    """
+    try:
+        yield
+    except ImportError:
+        why = f"{library} is not installed"
+        raise StoreRefusedError(
+            config.url, "log in", why, f"pip install 'towpath[{extra}]'"
+        ) from None
 
 
 def _joined(ranges: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:

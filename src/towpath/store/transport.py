@@ -1,14 +1,15 @@
-"""HTTP for botocore: the certificates of the file, and time for what moves.
+"""HTTP for stores: the certificates of the file, and time for what moves.
 
-botocore makes, signs and reads the requests; `send` stands where botocore would send them. By
+botocore makes, signs and reads the requests of S3; `send` stands where botocore would send them. By
 itself botocore trusts authorities that it brings along, instead of the system's, and it gives all
-of a request's body one connect timeout, so that a slow line could never send a large part.
+of a request's body one connect timeout, so that a slow line could never send a large part. `ask`
+does the same for requests that are made here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from ssl import SSLContext
+from collections.abc import Iterator, Mapping, Sequence
+from ssl import SSLCertVerificationError, SSLContext
 from threading import Lock
 from typing import Any
 from urllib.parse import urlsplit
@@ -20,14 +21,19 @@ from botocore.exceptions import HTTPClientError
 
 from towpath.cluster.connect.security import ssl_context
 from towpath.config import Tls
+from towpath.model.errors import StoreAwayError, StoreError, StoreRefusedError
+from towpath.model.foreign import foreign, printed
 from towpath.store.sending import patient
 
+Bytes = bytes | bytearray | memoryview
 _PIECE = 256 << 10
 """Bytes that must be sent within the timeout."""
 _ELSEWHERE = 6 << 20
 """Most bytes that wait in buffers of other machines, as Linux gives a connection by default."""
 _SLOWEST = 32 << 10
 """Bytes a second of a line on which parts of any size can be written."""
+_BARE = frozenset({"GET", "HEAD", "DELETE"})
+"""Methods of requests without a body."""
 
 
 class Transport:
@@ -56,26 +62,38 @@ class Transport:
         headers = dict(request.headers)
         body = request.body
         if isinstance(body, bytes | bytearray):
-            body = _pieces(body) if len(body) > _PIECE else bytes(body)
+            body = _pieces([body]) if len(body) > _PIECE else bytes(body)
         try:
-            answer = self._pool(request.url).urlopen(
-                request.method,
-                request.url,
-                body=body,
-                headers=headers,
-                retries=False,
-                redirect=False,
-                assert_same_host=False,
-                preload_content=False,
-                decode_content=False,
-                timeout=self._time_for(int(headers.get("Content-Length", 0))),
-            )
+            size = int(headers.get("Content-Length", 0))
+            answer = self._sent(request.method, request.url, headers, body, size)
             found = AWSResponse(request.url, answer.status, answer.headers, answer)
             if not request.stream_output:
                 _ = found.content  # else the connection would not be free again
         except (urllib3.exceptions.HTTPError, OSError) as error:
             raise HTTPClientError(error=error) from error
         return found
+
+    def ask(
+        self, method: str, url: str, headers: Mapping[str, str], body: Sequence[Bytes] = ()
+    ) -> urllib3.BaseHTTPResponse:
+        """Return the answer to a request, all of which has arrived.
+
+        Args:
+            method: The method.
+            url: The URL.
+            headers: Headers; the length of the body is added.
+            body: The body, in any number of pieces.
+
+        Raises:
+            HTTPError: None came (of urllib3).
+            OSError: None came.
+        """
+        size = sum(map(len, body))
+        length = {} if method in _BARE else {"content-length": str(size)}
+        pieces = _pieces(body) if body else None
+        answer = self._sent(method, url, {**headers, **length}, pieces, size)
+        _ = answer.data  # else the connection would not be free again
+        return answer
 
     def _time_for(self, size: int) -> urllib3.Timeout:
         """Return the time for a request: the last bytes of its body may still be on their way."""
@@ -88,6 +106,22 @@ class Transport:
             for pool in self._pools.values():
                 pool.clear()
             self._pools.clear()
+
+    def _sent(
+        self, method: str, url: str, headers: Mapping[str, str], body: Any, size: int
+    ) -> urllib3.BaseHTTPResponse:
+        return self._pool(url).urlopen(
+            method,
+            url,
+            body=body,
+            headers=headers,
+            retries=False,
+            redirect=False,
+            assert_same_host=False,
+            preload_content=False,
+            decode_content=False,
+            timeout=self._time_for(size),
+        )
 
     def _pool(self, url: str) -> urllib3.PoolManager:
         parts = urlsplit(url)
@@ -116,8 +150,25 @@ def _proxy(scheme: str, host: str) -> str:
     return found if "://" in found else f"http://{found}"
 
 
-def _pieces(body: bytes | bytearray) -> Iterator[Any]:
+def _pieces(body: Sequence[Bytes]) -> Iterator[Any]:
     """Yield a body in pieces, as the timeout of a socket counts for each call that sends."""
-    view = memoryview(body)
-    for at in range(0, len(body), _PIECE):
-        yield view[at : at + _PIECE]
+    for each in body:
+        view = memoryview(each)
+        for at in range(0, len(view), _PIECE):
+            yield view[at : at + _PIECE]
+
+
+def unanswered(error: BaseException, where: str, what: str) -> StoreError:
+    """Return our error for a request that got no answer.
+
+    Args:
+        error: Why none came.
+        where: The object as a URL.
+        what: What was being done.
+    """
+    if isinstance(error, urllib3.exceptions.SSLError) and error.args:
+        cause = error.args[0]
+        if isinstance(cause, SSLCertVerificationError):
+            why = f"its certificate is not trusted: {cause.verify_message}"
+            return StoreRefusedError(where, what, why, "look at `store.tls` and `store.endpoint`")
+    return StoreAwayError(where, what, printed(f"{type(error).__name__}: {foreign(error)}"))

@@ -183,11 +183,7 @@ class ObjectWriter:
             self._upload = self._store.repeated(begin)
         call = partial(self._upload.part, self._sent, part)
         self._sent += 1
-        parallel = self._store.backend.parallel
-        if parallel == 1:
-            call()
-            return
-        while len(self._under_way) >= parallel:
+        while len(self._under_way) >= self._store.backend.parallel:
             self._under_way.popleft().result()
         self._under_way.append(self._store.threads.submit(self._store.repeated, call))
 

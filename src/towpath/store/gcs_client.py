@@ -1,0 +1,177 @@
+"""Requests to the JSON API of Google Cloud Storage."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote, urlencode
+
+import urllib3
+
+from towpath.config import StoreConfig, Tls
+from towpath.model.errors import ObjectMissingError
+from towpath.store.gcs_errors import no_bucket, told
+from towpath.store.gcs_login import GoogleLogin
+from towpath.store.transport import Bytes, Transport, unanswered
+
+AT_ONCE = 32
+"""Connections that are kept."""
+_PROVIDER = "https://storage.googleapis.com"
+_DONE = frozenset({200, 201, 204, 206})
+
+
+@dataclass(frozen=True, slots=True)
+class Errand:
+    """What a request is about, for people.
+
+    Attributes:
+        what: What is being done.
+        key: The object.
+        only_new: Whether it demands that there is no such object.
+    """
+
+    what: str
+    key: str
+    only_new: bool = False
+
+
+class GcsClient:
+    """Requests about one bucket; threads may share it.
+
+    Args:
+        config: The store.
+
+    Raises:
+        StoreError: There are no usable credentials.
+    """
+
+    def __init__(self, config: StoreConfig) -> None:
+        self._bucket = config.bucket
+        self._prefix = f"{config.prefix}/" if config.prefix else ""
+        self._base = config.endpoint or _PROVIDER
+        self._login = GoogleLogin(config)
+        self._transport = Transport(config.tls or Tls(), config.request_timeout, AT_ONCE)
+        self._found = False
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._transport.close()
+        self._login.close()
+
+    def name(self, key: str) -> str:
+        """Return the name of an object in the bucket."""
+        return self._prefix + key
+
+    def key(self, name: str) -> str:
+        """Return the key of an object of the bucket."""
+        return name.removeprefix(self._prefix)
+
+    def where(self, key: str) -> str:
+        """Return the URL of an object."""
+        return f"gs://{self._bucket}/{self._prefix}{key}"
+
+    def of_object(
+        self, method: str, asked: Errand, query: Mapping[str, str], headers: Mapping[str, str] = {}
+    ) -> urllib3.BaseHTTPResponse:
+        """Return the answer to a request about an object.
+
+        Raises:
+            StoreError: It was refused, or none came.
+        """
+        path = f"/storage/v1/b/{self._bucket}/o/{quote(self.name(asked.key), safe='')}"
+        return self._checked(method, path, asked, query, headers)
+
+    def listed(self, asked: Errand, query: Mapping[str, str]) -> Any:
+        """Return a page of the objects of the bucket.
+
+        Raises:
+            StoreError: It was refused, or none came.
+        """
+        return self._checked("GET", f"/storage/v1/b/{self._bucket}/o", asked, query).json()
+
+    def uploaded(
+        self,
+        asked: Errand,
+        query: Mapping[str, str],
+        headers: Mapping[str, str],
+        body: Sequence[Bytes],
+    ) -> urllib3.BaseHTTPResponse:
+        """Return the answer to a request that makes an object, or begins to.
+
+        Raises:
+            StoreError: It was refused, or none came.
+        """
+        path = f"/upload/storage/v1/b/{self._bucket}/o"
+        return self._checked("POST", path, asked, query, headers, body)
+
+    def in_session(
+        self,
+        method: str,
+        url: str,
+        asked: Errand,
+        headers: Mapping[str, str],
+        body: Sequence[Bytes] = (),
+    ) -> urllib3.BaseHTTPResponse:
+        """Return the answer to a request about an upload, whose URL is all the login it needs.
+
+        Raises:
+            StoreAwayError: None came.
+        """
+        try:
+            return self._transport.ask(method, url, headers, body)
+        except (urllib3.exceptions.HTTPError, OSError) as error:
+            raise unanswered(error, self.where(asked.key), asked.what) from None
+
+    def check(self, answer: urllib3.BaseHTTPResponse, asked: Errand) -> None:
+        """Raise if a request was refused.
+
+        Raises:
+            StoreError: It was.
+        """
+        if answer.status in _DONE:
+            self._found = True
+            return
+        where = self.where(asked.key)
+        error = told(answer.status, answer.data, where, asked.what, only_new=asked.only_new)
+        if isinstance(error, ObjectMissingError) and not self._has_bucket():
+            raise no_bucket(where, asked.what)
+        raise error
+
+    def _has_bucket(self) -> bool:
+        """Whether there is a bucket: a missing one looks like a missing object."""
+        if not self._found:
+            asked = Errand("look for the bucket", "")
+            path = f"/storage/v1/b/{self._bucket}/o"
+            answer = self._answer("GET", path, asked, {"maxResults": "1", "fields": "kind"})
+            self._found = answer.status != 404
+        return self._found
+
+    def _checked(
+        self,
+        method: str,
+        path: str,
+        asked: Errand,
+        query: Mapping[str, str],
+        headers: Mapping[str, str] = {},
+        body: Sequence[Bytes] = (),
+    ) -> urllib3.BaseHTTPResponse:
+        answer = self._answer(method, path, asked, query, headers, body)
+        self.check(answer, asked)
+        return answer
+
+    def _answer(
+        self,
+        method: str,
+        path: str,
+        asked: Errand,
+        query: Mapping[str, str],
+        headers: Mapping[str, str] = {},
+        body: Sequence[Bytes] = (),
+    ) -> urllib3.BaseHTTPResponse:
+        url = f"{self._base}{path}?{urlencode(query, quote_via=quote)}"
+        login = self._login.headers(method, url)
+        try:
+            return self._transport.ask(method, url, {**headers, **login}, body)
+        except (urllib3.exceptions.HTTPError, OSError) as error:
+            raise unanswered(error, self.where(asked.key), asked.what) from None
