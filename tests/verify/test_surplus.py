@@ -25,7 +25,10 @@ from towpath.verify.verdict import PartitionVerdict, Verdict, verdict
 from towpath.wire.digest import Digest
 
 MINE, OTHER = LinkName("mine"), LinkName("other")
-LINKS = {ProducerId(40): OTHER, ProducerId(41): OTHER, ProducerId(50): MINE}
+LINKS = {
+    ProducerId(40): OTHER, ProducerId(41): OTHER, ProducerId(50): MINE, ProducerId(60): MINE
+}  # fmt: skip
+REPLAYER = ProducerId(60)
 TP = TopicPartition(TopicName("orders"), 0)
 EVEN = replace(ROW, lag_records=0)
 
@@ -60,7 +63,7 @@ def comparison(*producers: tuple[int, int], end: int = 10) -> Comparison:
 def judged(
     *producers: tuple[int, int], mode: str = "identical", shared: bool = False, end: int = 10
 ) -> tuple[Verdict, str, tuple[str, ...]]:
-    rule = OthersRule(MINE, LINKS.get, shared)
+    rule = OthersRule(MINE, LINKS.get, shared, frozenset({REPLAYER}))
     row = replace(EVEN, mode=mode)
     found = verdict(row, PartitionBooks(), comparison(*producers, end=end), "", "", others=rule)
     return found.verdict, found.why, found.notes
@@ -84,6 +87,21 @@ def test_in_a_mapped_partition_producers_may_have_written(producer: int) -> None
     text = f"3 records on the target are of others, not compared (3 of {who}; the first at"
     assert (told, why) == (Verdict.EQUAL, "")
     assert notes == (f"{text} target offset 10)",)
+
+
+def test_replayed_records_are_not_surplus_while_offsets_are_still_identical() -> None:
+    """The partition becomes mapped only when more is mirrored, which may never happen."""
+    assert judged((60, 2)) == (
+        Verdict.EQUAL,
+        "",
+        ("2 records on the target were replayed from the quarantine, not compared",),
+    )
+    told, why, notes = judged((60, 2), (-1, 3))
+    assert told is Verdict.DIFFERENT
+    assert why.startswith("3 records on the target are surplus: this link did not write them (3 of")
+    assert notes == ("2 records on the target were replayed from the quarantine, not compared",)
+    assert judged((60, 2), (-1, 3), mode="mapped")[0] is Verdict.EQUAL
+    assert judged((60, 2), (40, 3), mode="mapped")[0] is Verdict.DIFFERENT
 
 
 def test_another_link_needs_the_word_shared_even_where_offsets_are_mapped() -> None:

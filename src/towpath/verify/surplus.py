@@ -43,11 +43,14 @@ class Others:
         writers: Who wrote them, the largest number of records first.
         surplus: Whether they must not be there.
         text: A sentence about them, "" if there are none.
+        replayed: A sentence about those that were replayed from the quarantine, likewise. They may
+            be there in any case.
     """
 
     writers: tuple[OtherWriter, ...] = ()
     surplus: bool = False
     text: str = ""
+    replayed: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,11 +61,13 @@ class OthersRule:
         link: The link.
         link_of: Returns the link that writes under a producer id, `None` if the ledger knows none.
         shared: Whether the file sets `topics.shared: true`.
+        replayers: The producer ids under which the link replays what was in quarantine.
     """
 
     link: LinkName
     link_of: Callable[[ProducerId], LinkName | None]
     shared: bool = False
+    replayers: frozenset[ProducerId] = frozenset()
 
     def judge(self, comparison: Comparison | None, *, mapped: bool) -> Others:
         """Return the verdict on the records of others.
@@ -72,10 +77,14 @@ class OthersRule:
         """
         if comparison is None or not comparison.others.records:
             return Others()
-        writers = self._writers(comparison.others)
+        others, replayed = self._without_replayed(comparison.others)
+        told = _replayed(replayed) if replayed else ""
+        writers = self._writers(others)
+        if not writers:
+            return Others(self._writers(comparison.others), replayed=told)
         links = {each.link for each in writers if each.link is not None} - {self.link}
         surplus = not self.shared and (not mapped or bool(links))
-        return Others(writers, surplus, _sentence(comparison.others, writers, surplus=surplus))
+        return Others(writers, surplus, _sentence(others, writers, surplus=surplus), told)
 
     def judge_clients(self, comparison: Comparison | None, cut: Cut | None) -> Others:
         """Return the verdict on the records of others behind a cutover: they are the clients' own.
@@ -95,6 +104,13 @@ class OthersRule:
         )
         return Others(writers, False, text)
 
+    def _without_replayed(self, others: OtherRecords) -> tuple[OtherRecords, int]:
+        """Return the records that were not replayed, and the number of those that were."""
+        rest = tuple(each for each in others.producers if each[0] not in self.replayers)
+        replayed = sum(count for _, count in others.producers) - sum(count for _, count in rest)
+        first = others.first if not replayed else -1
+        return OtherRecords(others.records - replayed, first, rest), replayed
+
     def _writers(self, others: OtherRecords) -> tuple[OtherWriter, ...]:
         """Return who wrote the records. A link has many producer ids and counts as one writer."""
         found: dict[tuple[LinkName | None, int], int] = {}
@@ -112,10 +128,15 @@ NOBODY = OthersRule(LinkName(""), lambda _: None)
 
 def _sentence(others: OtherRecords, writers: Sequence[OtherWriter], *, surplus: bool) -> str:
     what = "surplus: this link did not write them" if surplus else "of others, not compared"
+    where = f"; the first at target offset {others.first}" if others.first >= 0 else ""
     return (
-        f"{others.records:,} records on the target are {what}"
-        f" ({', '.join(_named(writers))}; the first at target offset {others.first})"
+        f"{others.records:,} records on the target are {what} ({', '.join(_named(writers))}{where})"
     )
+
+
+def _replayed(count: int) -> str:
+    what = "record on the target was" if count == 1 else "records on the target were"
+    return f"{count:,} {what} replayed from the quarantine, not compared"
 
 
 def _named(writers: Sequence[OtherWriter]) -> Iterator[str]:

@@ -109,7 +109,8 @@ def verdict(
         codes=_codes(row, comparison, different=different),
         notes=(
             *_notes(books, comparison, hidden),
-            *(each.text for each in judged if each.writers and not each.surplus),
+            *(each.text for each in judged if each.text and not each.surplus),
+            *([beside.replayed] if beside.replayed else []),
         ),
         others=beside.writers,
         clients=clients.writers,

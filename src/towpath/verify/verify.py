@@ -134,7 +134,9 @@ def _verify(
             troubles.get(tp, ""),
             observed.hidden.get(tp, ""),
             uncommitted=scope.uncommitted,
-            others=OthersRule(config.link, books.neighbours.link_of, shared=config.topics.shared),
+            others=OthersRule(
+                config.link, books.neighbours.link_of, config.topics.shared, books.replayers
+            ),
         )
         for row in rows
     )
