@@ -31,6 +31,8 @@ def problem(**fields: Any) -> str:
         ("s3://bucket", StoreKind.S3, "bucket", ""),
         ("s3://my.bucket-1/a/b%20c/", StoreKind.S3, "my.bucket-1", "a/b%20c"),
         ("gs://bucket.example.com/a/b/", StoreKind.GOOGLE, "bucket.example.com", "a/b"),
+        ("abfs://c@acc.dfs.core.windows.net/a/b", StoreKind.AZURE, "c", "a/b"),
+        ("abfss://c@acc/a", StoreKind.AZURE, "c", "a"),
         ("file:///srv/my%20archive/", StoreKind.FILES, "", "/srv/my archive"),
         ("file://localhost/srv/archive", StoreKind.FILES, "", "/srv/archive"),
         ("file:archive", StoreKind.FILES, "", "/data/archive"),
@@ -55,6 +57,7 @@ def test_a_url_says_what_where_is(url: str, kind: StoreKind, bucket: str, prefix
         ("s3://me:hunter2@bucket/a", "has a password in it; give the login in keys of its own"),
         ("file://host/a", "'file://host/a' names a host; write file:///path, or file:path"),
         ("file:", "names no folder"),
+        ("abfs://acc/a", "'abfs://acc/a' is not a URL such as abfs://container@account/prefix"),
         ("s3://[a/b", "is not a URL such as"),
     ],
 )
@@ -78,6 +81,11 @@ def test_what_is_not_used_is_refused() -> None:
     assert problem(url=files, storage_class="X") == "storage_class: is not used with file://"
     assert problem(url="gs://a", keys=keys) == "keys: is not used with gs://"
     assert problem(url=s3, service_account="env:HOME") == "service_account: is not used with s3://"
+    both = {"account_key": "env:HOME", "sas": "env:HOME"}
+    assert (
+        problem(url="abfs://c@a", azure=both) == "azure.sas: give only one of account_key and sas"
+    )
+    assert problem(url=s3, azure={}) == "azure: is not used with s3://"
     assert problem(url=s3, keys=keys, profile="a") == "profile: give only one of keys and profile"
     kms = {"mode": "AES256", "kms_key": "a"}
     assert problem(url=s3, encryption=kms) == (

@@ -201,7 +201,7 @@ class StoreFront:
         if said is not None:
             status, code = said
             data = b"" if method == "HEAD" or status == 200 else self.refusal(status, code)
-            _reply(handler, status, {"etag": f'"{code}"'}, data)
+            _reply(handler, status, {"etag": f'"{code}"', "x-ms-error-code": code}, data)
             return
         headers.pop("expect", None)
         status, given, data = self.upstream(upstream, method, path, headers, body)

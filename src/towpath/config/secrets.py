@@ -16,8 +16,8 @@ from towpath.config.problems import environment_error, must_be
 from towpath.model.secret import Secret
 
 SECRET_KEYS = frozenset(
-    {"client_secret", "password", "key_password", "secret_access_key", "secrets",
-     "service_account", "session_token", "token", "users"}
+    {"account_key", "client_secret", "connection_string", "password", "key_password", "sas",
+     "secret_access_key", "secrets", "service_account", "session_token", "token", "users"}
 )  # fmt: skip
 """Keys whose value is or contains a reference; variables in it are not replaced as text."""
 

@@ -16,13 +16,14 @@ from pydantic import (
     model_validator,
 )
 
+from towpath.config.azure import AzureLogin
 from towpath.config.clusters import Tls
 from towpath.config.problems import must_be, placed_error
 from towpath.config.secrets import SecretText
 from towpath.config.shape import Section
 from towpath.config.units import Duration, Size, between
 
-_SUCH_AS = "s3://bucket/prefix, gs://bucket/prefix or file:///path"
+_SUCH_AS = "s3://bucket/prefix, gs://bucket/prefix, abfs://container@account/prefix or file:///path"
 
 
 class StoreKind(StrEnum):
@@ -30,6 +31,7 @@ class StoreKind(StrEnum):
 
     S3 = "s3"
     GOOGLE = "gs"
+    AZURE = "abfs"
     FILES = "file"
 
 
@@ -94,9 +96,20 @@ def _url(text: str, info: ValidationInfo) -> str:
     _require_no_query(text)
     if parts.scheme == StoreKind.FILES:
         return _file_url(text, parts.netloc, parts.path, info)
+    if parts.scheme in {StoreKind.AZURE, "abfss"}:
+        return _azure_url(text, parts.username or "", parts.hostname or "", parts.path)
     if parts.scheme not in _BUCKETS or not parts.hostname or parts.username is not None:
         raise ValueError(f"{text[:100]!r} is not a URL such as {_SUCH_AS}")
     return f"{parts.scheme}://{parts.netloc}/{parts.path.strip('/')}".rstrip("/")
+
+
+def _azure_url(text: str, container: str, host: str, path: str) -> str:
+    if not container or not host:
+        raise ValueError(f"{text[:100]!r} is not a URL such as abfs://container@account/prefix")
+    if "." not in host:
+        host += ".dfs.core.windows.net"
+    host = host.replace(".blob.", ".dfs.", 1)
+    return f"abfs://{container}@{host}/{path.strip('/')}".rstrip("/")
 
 
 def _file_url(text: str, host: str, path: str, info: ValidationInfo) -> str:
@@ -145,6 +158,7 @@ def tls_or_true(value: object) -> object:
 _ONLY = {
     StoreKind.S3: ("region", "path_style", "keys", "profile", "encryption"),
     StoreKind.GOOGLE: ("service_account",),
+    StoreKind.AZURE: ("azure",),
     StoreKind.FILES: (),
 }
 _NOT_WITH_FILES = ("endpoint", "tls", "storage_class")
@@ -187,6 +201,11 @@ class StoreConfig(Section):
         " in GOOGLE_APPLICATION_CREDENTIALS (also for workload identity federation), files, or the"
         " machine's account.",
     )
+    azure: AzureLogin | None = Field(
+        None,
+        description="Azure: login. Default: what Azure's tools find: a workload identity, a managed"
+        " identity, the environment, or `az login`.",
+    )
     tls: Annotated[Tls | None, BeforeValidator(tls_or_true, json_schema_input_type=bool | Tls)] = (
         Field(None, description="Certificates for https. Default: the authorities of the system.")
     )
@@ -210,8 +229,7 @@ class StoreConfig(Section):
     ] = Field(
         (),
         description="Storage class of segments by level, such as `[STANDARD, STANDARD_IA]` or"
-        " `[STANDARD, NEARLINE]`; the last one counts for higher levels. Default: that of the"
-        " bucket.",
+        " `[Hot, Cool]`; the last one counts for higher levels. Default: that of the bucket.",
     )
     encryption: StoreEncryption | None = Field(
         None, description="S3: encryption by the store. Default: that of the bucket."
@@ -229,8 +247,19 @@ class StoreConfig(Section):
 
     @property
     def bucket(self) -> str:
-        """The bucket; "" for files."""
-        return urlsplit(self.url).netloc
+        """The bucket, or the container; "" for files."""
+        parts = urlsplit(self.url)
+        return parts.username or "" if self.kind is StoreKind.AZURE else parts.netloc
+
+    @property
+    def account(self) -> str:
+        """The storage account of Azure."""
+        return (urlsplit(self.url).hostname or "").partition(".")[0]
+
+    @property
+    def blob_host(self) -> str:
+        """The host that has the blobs of the storage account."""
+        return (urlsplit(self.url).hostname or "").replace(".dfs.", ".blob.", 1)
 
     @property
     def prefix(self) -> str:
@@ -241,8 +270,9 @@ class StoreConfig(Section):
     @property
     def holds_credentials(self) -> bool:
         """Whether someone who reads this value could log in with it."""
+        azure = self.azure is not None and self.azure.client_id is None
         logins = (self.keys, self.service_account, self.tls and self.tls.cert)
-        return any(each is not None for each in logins)
+        return azure or any(each is not None for each in logins)
 
     def class_of(self, level: int) -> str:
         """Return the storage class of segments of a level; "" for the bucket's default."""

@@ -27,9 +27,10 @@ from towpath.model.errors import (
     StoreError,
     StoreRefusedError,
 )
-from towpath.store.gcs_client import Errand, GcsClient
+from towpath.store.gcs_client import GcsClient
 from towpath.store.gcs_upload import FIELDS, GcsUpload, stored
 from towpath.store.objects import Data, Put, StoredObject, Unfinished, Upload
+from towpath.store.requests import Errand
 
 _NAME = "towpath-write"
 """Metadata that names the write of an object."""

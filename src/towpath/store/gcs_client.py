@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote, urlencode
 
@@ -13,27 +12,13 @@ from towpath.config import StoreConfig, Tls
 from towpath.model.errors import ObjectMissingError
 from towpath.store.gcs_errors import no_bucket, told
 from towpath.store.gcs_login import GoogleLogin
+from towpath.store.requests import Errand
 from towpath.store.transport import Bytes, Transport, unanswered
 
 AT_ONCE = 32
 """Connections that are kept."""
 _PROVIDER = "https://storage.googleapis.com"
 _DONE = frozenset({200, 201, 204, 206})
-
-
-@dataclass(frozen=True, slots=True)
-class Errand:
-    """What a request is about, for people.
-
-    Attributes:
-        what: What is being done.
-        key: The object.
-        only_new: Whether it demands that there is no such object.
-    """
-
-    what: str
-    key: str
-    only_new: bool = False
 
 
 class GcsClient:

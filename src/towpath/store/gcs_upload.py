@@ -16,8 +16,9 @@ import google_crc32c
 import urllib3
 
 from towpath.model.errors import StoreRefusedError
-from towpath.store.gcs_client import Errand, GcsClient
+from towpath.store.gcs_client import GcsClient
 from towpath.store.objects import Data, StoredObject
+from towpath.store.requests import Errand
 
 FIELDS = "generation,size,updated,storageClass,crc32c"
 """What is asked of an object."""

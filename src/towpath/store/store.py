@@ -34,7 +34,11 @@ BACK_OFF = BackOff(0.1, 5.0, jitter=0.25)
 _THREADS = 16
 _DELETED_AT_ONCE = 1000
 _PIECE = 8 << 20
-_CONDITIONS = {StoreKind.S3: "If-None-Match", StoreKind.GOOGLE: "ifGenerationMatch"}
+_CONDITIONS = {
+    StoreKind.S3: "If-None-Match",
+    StoreKind.GOOGLE: "ifGenerationMatch",
+    StoreKind.AZURE: "If-None-Match",
+}
 _NEAR = 256 << 10
 """Ranges that are no further apart are read together, in bytes."""
 
@@ -350,6 +354,10 @@ def _made(config: StoreConfig) -> Backend:
                 from towpath.store.gcs import GcsBackend  # noqa: PLC0415
 
             return GcsBackend(config)
+        case StoreKind.AZURE:
+            from towpath.store.azure import AzureBackend  # noqa: PLC0415
+
+            return AzureBackend(config)
 
 
 @contextmanager

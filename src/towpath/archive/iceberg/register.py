@@ -159,5 +159,5 @@ def _base(store: Store) -> str:
     """Return the place of a store as paths of Iceberg begin, which are not quoted."""
     config = store.config
     if config.bucket:
-        return f"{config.kind}://{config.bucket}/{config.prefix}".rstrip("/")
+        return config.url
     return f"file://{config.prefix}".rstrip("/")

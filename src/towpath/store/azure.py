@@ -1,0 +1,251 @@
+"""Objects in Azure Blob Storage.
+
+Its REST API is asked directly (docs/decisions/0060). A large object is made of blocks that nobody
+sees; the request that names them makes the object, and carries the condition.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from email.utils import parsedate_to_datetime
+from threading import Lock
+from uuid import uuid4
+from xml.etree.ElementTree import Element, fromstring
+
+from towpath.config import StoreConfig
+from towpath.model.errors import (
+    ObjectChangedError,
+    ObjectExistsError,
+    ObjectMissingError,
+    StoreError,
+)
+from towpath.store.azure_client import AzureClient
+from towpath.store.objects import Data, Put, StoredObject, Unfinished, Upload
+from towpath.store.requests import Errand
+
+_NAME = "x-ms-meta-towpath_write"
+"""Metadata that names the write of an object."""
+_TYPE = "application/octet-stream"
+_COLD = "Archive"
+"""The access tier whose objects must be thawed."""
+_PAGE = "1000"
+_DELETES = 16
+"""Objects that are deleted at once."""
+_PAGES = 256
+"""Places in lists that are remembered."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where a list goes on: the store's word for it, and the key behind which it began."""
+
+    marker: str
+    after: str
+
+
+class AzureBackend:
+    """A container."""
+
+    parallel = 4
+    keeps_unfinished = False
+
+    def __init__(self, config: StoreConfig) -> None:
+        self._client = AzureClient(config)
+        self._deletes = ThreadPoolExecutor(_DELETES, "delete")
+        self._lock = Lock()
+        self._places: OrderedDict[tuple[str, str], _Place] = OrderedDict()
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._deletes.shutdown()
+        self._client.close()
+
+    def put(self, key: str, data: Data, how: Put) -> StoredObject:
+        """Write an object as a whole."""
+        asked = Errand("write", key, how.only_new)
+        headers = {"x-ms-blob-type": "BlockBlob", "content-md5": _md5(data), **kept(how)}
+        try:
+            answer = self._client.of_object("PUT", asked, headers, body=[data] if data else ())
+        except ObjectChangedError:
+            self.head(key)  # raises, if it is missing
+            raise
+        return _stored(key, len(data), answer.headers, how.storage_class)
+
+    def upload(self, key: str, how: Put) -> Upload:
+        """Begin to write an object in parts; the store learns of it by the first one."""
+        return _AzureUpload(self._client, key, how)
+
+    def get(self, key: str, first: int, end: int | None, tag: str) -> tuple[StoredObject, bytes]:
+        """Return the bytes [first, end) of an object."""
+        if first < 0:  # no range counts from the end here
+            found, _ = self.head(key)
+            if tag and tag != found.tag:
+                raise ObjectChangedError(self._client.where(key), "read")
+            if not found.size:
+                return found, b""
+            first, tag = max(0, found.size + first), found.tag
+        headers = {"if-match": tag} if tag else {}
+        if first or end is not None:
+            headers["range"] = f"bytes={first}-{'' if end is None else end - 1}"
+        answer = self._client.of_object("GET", Errand("read", key), headers)
+        whole = answer.headers.get("content-range", "").rpartition("/")[2]
+        return _stored(key, int(whole or len(answer.data)), answer.headers), answer.data
+
+    def head(self, key: str) -> tuple[StoredObject, str]:
+        """Return an object without its bytes, and the name of the write that made it."""
+        headers = self._client.of_object("HEAD", Errand("look at", key)).headers
+        return _stored(key, int(headers["content-length"]), headers), headers.get(_NAME, "")
+
+    def page(self, prefix: str, after: str) -> tuple[Sequence[StoredObject], bool]:
+        """Return the next objects with a prefix behind a key, and whether there are more.
+
+        A list goes on by a word of the store's alone, which is remembered. One that begins behind
+        any other key is read from its beginning.
+        """
+        place = self._place(prefix, after)
+        while True:
+            found, marker = self._listed(prefix, place.marker)
+            found = [each for each in found if each.key.encode() > place.after.encode()]
+            place = replace(place, marker=marker)
+            if found or not marker:
+                break
+        if found and marker:
+            self._remember(prefix, found[-1].key, place)
+        return found, bool(marker)
+
+    def delete(self, keys: Sequence[str]) -> None:
+        """Delete up to 1000 objects."""
+        failed = [error for error in self._deletes.map(self._delete, keys) if error]
+        if failed:
+            raise failed[0]
+
+    def unfinished(self, prefix: str) -> Sequence[Unfinished]:
+        """Return nothing: Azure deletes blocks that no object has after a week, and at no call."""
+        del prefix
+        return ()
+
+    def abort(self, upload: Unfinished) -> None:
+        """Do nothing: no upload is ever found."""
+
+    def _place(self, prefix: str, after: str) -> _Place:
+        with self._lock:
+            return self._places.get((prefix, after), _Place("", after))
+
+    def _remember(self, prefix: str, last: str, place: _Place) -> None:
+        with self._lock:
+            self._places[prefix, last] = place
+            while len(self._places) > _PAGES:
+                self._places.popitem(last=False)
+
+    def _listed(self, prefix: str, marker: str) -> tuple[list[StoredObject], str]:
+        query = {"prefix": self._client.name(prefix), "maxresults": _PAGE}
+        if marker:
+            query["marker"] = marker
+        told = fromstring(self._client.listed(Errand("list objects below", prefix), query))  # noqa: S314 - the store's own
+        found = [
+            _listed(self._client.key(each.findtext("Name", "")), each)
+            for each in told.iterfind("Blobs/Blob")
+            if each.findtext("Properties/ResourceType") != "directory"
+        ]
+        return found, told.findtext("NextMarker") or ""
+
+    def _delete(self, key: str) -> StoreError | None:
+        try:
+            with suppress(ObjectMissingError):
+                self._client.of_object("DELETE", Errand("delete", key))
+        except StoreError as error:
+            return error
+        return None
+
+
+class _AzureUpload:
+    """An object that is made of blocks, whose names are of this upload alone."""
+
+    def __init__(self, client: AzureClient, key: str, how: Put) -> None:
+        self._client, self._key, self._how = client, key, how
+        self._name = uuid4().hex
+        self._sizes: dict[int, int] = {}
+
+    def part(self, number: int, data: Data) -> None:
+        """Write the part of a number, 0 or more."""
+        query = {"comp": "block", "blockid": self._block(number)}
+        asked = Errand("write a part of", self._key)
+        self._client.of_object("PUT", asked, {"content-md5": _md5(data)}, query, [data])
+        self._sizes[number] = len(data)
+
+    def complete(self) -> StoredObject:
+        """Make the object of all parts."""
+        blocks = "".join(
+            f"<Latest>{self._block(number)}</Latest>" for number in sorted(self._sizes)
+        )
+        body = f'<?xml version="1.0" encoding="utf-8"?><BlockList>{blocks}</BlockList>'.encode()
+        asked = Errand("complete", self._key, self._how.only_new)
+        headers = {"x-ms-blob-content-type": _TYPE, "content-type": "application/xml"}
+        headers |= {"content-md5": _md5(body), **kept(self._how)}
+        query = {"comp": "blocklist"}
+        try:
+            answer = self._client.of_object("PUT", asked, headers, query, [body])
+        except ObjectMissingError:
+            # Whoever made the object meanwhile took the blocks of all others away.
+            if self._how.only_new and self._is_there():
+                raise ObjectExistsError(self._client.where(self._key), asked.what) from None
+            raise
+        size = sum(self._sizes.values())
+        return _stored(self._key, size, answer.headers, self._how.storage_class)
+
+    def abort(self) -> None:
+        """Do nothing: blocks that no object has cost little, and are deleted after a week."""
+
+    def _block(self, number: int) -> str:
+        return base64.b64encode(f"{self._name}-{number:05d}".encode()).decode()
+
+    def _is_there(self) -> bool:
+        try:
+            self._client.of_object("HEAD", Errand("look at", self._key))
+        except ObjectMissingError:
+            return False
+        return True
+
+
+def kept(how: Put) -> dict[str, str]:
+    """Return the headers of what an object has besides its bytes, and of conditions."""
+    headers = {_NAME: how.name} if how.name else {}
+    if how.storage_class:
+        headers["x-ms-access-tier"] = how.storage_class
+    if how.only_new:
+        headers["if-none-match"] = "*"
+    elif how.instead_of:
+        headers["if-match"] = how.instead_of
+    return headers
+
+
+def _md5(data: Data) -> str:
+    return base64.b64encode(hashlib.md5(data, usedforsecurity=False).digest()).decode()
+
+
+def _stored(key: str, size: int, headers: Mapping[str, str], tier: str = "") -> StoredObject:
+    tier = headers.get("x-ms-access-tier", tier)
+    modified = int(parsedate_to_datetime(headers["last-modified"]).timestamp() * 1000)
+    return StoredObject(
+        key=key,
+        size=size,
+        tag=headers["etag"],
+        modified=modified,
+        storage_class=tier,
+        cold=tier == _COLD,
+    )
+
+
+def _listed(key: str, each: Element) -> StoredObject:
+    said = {found.tag.lower(): found.text or "" for found in each.iterfind("Properties/*")}
+    said["x-ms-access-tier"] = said.get("accesstier", "")
+    tag = said["etag"]
+    # A list has the tag without the quotes that it has everywhere else.
+    said["etag"] = tag if tag.startswith('"') else f'"{tag}"'
+    return _stored(key, int(said["content-length"]), said)
