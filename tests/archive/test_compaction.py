@@ -13,8 +13,11 @@ import pytest
 from tests.support.archives import WRITER, compacting
 from tests.support.compacting import EAGER, compacted, held_records, here, objects
 from tests.support.here import Here
+from tests.support.kafka import wait_until
 from tests.support.mixed import REGION, MixedArchive, partition
 from tests.support.stored import old_records
+from towpath.config.compaction import CompactionConfig
+from towpath.model.clock import now_ms
 from towpath.model.errors import TowpathError, WriterReplacedError
 from towpath.model.nouns import SegmentFormat
 from towpath.segments.compact.work import CompactResult, CompactSlice
@@ -66,6 +69,23 @@ def test_all_that_segments_can_be_is_merged(
     assert len(named(archive)) in ({together} if kind is SegmentFormat.PARQUET else {1, 2, 3})
     again = compacted(config, EAGER.model_copy(update={"max_level": 1}))
     assert (again.read, again.swept, again.orphans) == (0, 0, 0)
+
+
+def test_a_quiet_partition_is_compacted_beside_a_busy_one(archive: MixedArchive) -> None:
+    """By the rule of a file that says nothing but the age at which few segments are enough."""
+    records = old_records(60)
+    for at in range(0, 60, 5):
+        archive.own(records, at, at + 5, 1)
+    archive.own(records, 0, 2)
+    last = archive.own(records, 2, 3)
+    quiet = {"min_age": "0s", "max_age": "1s"}
+    wait_until(lambda: now_ms() > last.created + 1000, "all are old enough")
+    done = compacted(archive.config(), CompactionConfig.model_validate(quiet))
+    assert (done.read, done.written) == (14, 2)
+    for number, end in ((0, 3), (1, 60)):
+        (segment,) = archive.log.state.segments(partition(number))
+        assert (segment.level, segment.start, segment.end) == (1, 0, end)
+    assert len(held_records(archive.store, archive.log.state, partition(0))) == 3
 
 
 def test_levels_are_merged_on(archive: MixedArchive, rng: random.Random) -> None:

@@ -13,7 +13,7 @@ import pytest
 
 from tests.support.archiving import Archive
 from tests.support.brokers import SharedCluster
-from tests.support.buckets import Buckets
+from tests.support.buckets import Buckets, section
 from tests.support.chaos import soak_rounds
 from tests.support.kafka import Record, consume, create_topic, produce
 from tests.support.program import environment
@@ -68,6 +68,7 @@ def assert_equal(archive: Archive, topic: str) -> None:
 @pytest.mark.parametrize("several", [1, 2])
 @pytest.mark.parametrize("store", ["file", "s3"])
 @pytest.mark.soak
+@pytest.mark.timeout(2400)
 def test_egress_that_is_killed_at_any_step(
     store: str,
     several: int,
@@ -77,7 +78,7 @@ def test_egress_that_is_killed_at_any_step(
     rng: random.Random,
     request: pytest.FixtureRequest,
 ) -> None:
-    kills = (soak_rounds() or 200) // 4
+    kills = soak_rounds() or 50
     name = new_name("killed")
     topic = f"{name}.topic"
     fill(source.bootstrap, topic, rng, 10 * kills)
@@ -92,9 +93,4 @@ def place(store: str, folder: Path, request: pytest.FixtureRequest) -> dict[str,
     if store == "file":
         return None
     buckets: Buckets = request.getfixturevalue("buckets")
-    made = buckets.new()
-    assert made.keys is not None
-    secret = folder / "secret"
-    secret.write_text(made.keys.secret_access_key.reveal())
-    keys = {"access_key_id": made.keys.access_key_id, "secret_access_key": f"file:{secret}"}
-    return {"url": made.url, "endpoint": made.endpoint, "region": made.region, "keys": keys}
+    return section(buckets.new(), folder)

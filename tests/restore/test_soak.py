@@ -29,7 +29,9 @@ from tests.support.kafka import (
     Record,
     consume,
     create_topic,
+    end_offsets,
     produce,
+    set_config,
     topic_config,
     wait_until,
 )
@@ -270,3 +272,49 @@ def test_a_target_that_loses_its_disk_is_told_and_restored_again(
     scene.compare(topics)
     made_again = scene.name(topics[0])
     assert topic_config(scene.target.bootstrap, made_again, "cleanup.policy") == "compact"
+
+
+def test_old_records_outlive_an_hour_of_retention_until_they_are_released(
+    scene: Scene, source: SharedCluster
+) -> None:
+    """The archived topic keeps an hour, and its records are 40 days old."""
+    topic = create_topic(
+        source.bootstrap, f"{scene.archive.name}.hour", len(PARTITIONS), {"retention.ms": "-1"}
+    )
+    since = now_ms() - OLD
+    produce(source.bootstrap, topic, [record(scene.rng, n, since + n) for n in range(6000)])
+    scene.archive.write(segments={"max_messages": 700, "max_age": "1s", "share": "0B"})
+    archived = scene.archive.start("--until-caught-up")
+    assert archived.wait(300) == 0, archived.said
+    set_config(source.bootstrap, topic, "retention.ms", "3600000")
+    archived = scene.archive.start("--until-caught-up")
+    assert archived.wait(300) == 0, archived.said
+    segments = [each for n in PARTITIONS for each in scene.archive.segments(topic, n)]
+    last = next(each for each in reversed(segments) if each.place is not None)
+    assert last.place is not None
+    path = next(scene.folder.rglob(last.place.key.rpartition("/")[2]))
+    away = path.rename(path.with_suffix(".away"))
+
+    scene.begin(late={"looks": 1, "timeout": "100ms"})
+    stopped = scene.start()
+    assert stopped.wait(300) == 3, stopped.said
+    time.sleep(5)  # brokers of the tests look once a second for what retention lets them delete
+    restored, where = scene.name(topic), scene.target.bootstrap
+    assert topic_config(where, restored, "retention.ms") == "-1"
+    kept = [each for each in segments if each.place is None or each.place.key != last.place.key]
+    wanted = sum(each.digest.records for each in kept)
+    assert len(consume(where, restored, PARTITIONS)) == wanted > 1000
+    away.rename(path)
+    done = scene.start()
+    assert done.wait(300) == 0, done.said
+    assert topic_config(where, restored, "retention.ms") == "3600000"
+    ends = [end_offsets(where, restored, n) for n in PARTITIONS]
+    assert [end for _, end in ends] == [
+        scene.archive.segments(topic, n)[-1].end for n in PARTITIONS
+    ]
+    wait_until(
+        lambda: all(
+            first == end for first, end in (end_offsets(where, restored, n) for n in PARTITIONS)
+        ),
+        "retention deletes what it may now",
+    )

@@ -114,7 +114,18 @@ class Buckets:
     def for_reader(self, config: StoreConfig) -> StoreConfig:
         """Let `READER` read and list a bucket; return the config with its login."""
         arn = f"arn:aws:s3:::{config.bucket}"
-        rights = {"s3:GetObject": f"{arn}/*", "s3:ListBucket": arn}
+        return self._allow(config, {"s3:GetObject": f"{arn}/*", "s3:ListBucket": arn})
+
+    def for_writer(self, config: StoreConfig) -> StoreConfig:
+        """Let `READER` do everything with a bucket; return the config with its login."""
+        arn = f"arn:aws:s3:::{config.bucket}"
+        return self._allow(config, {"s3:*": [arn, f"{arn}/*"]})
+
+    def revoke(self, config: StoreConfig) -> None:
+        """Take all rights on a bucket from `READER`."""
+        client(config).delete_bucket_policy(Bucket=config.bucket)
+
+    def _allow(self, config: StoreConfig, rights: Mapping[str, str | list[str]]) -> StoreConfig:
         statements = [
             {"Effect": "Allow", "Principal": {"AWS": [READER[0]]}, "Action": right, "Resource": on}
             for right, on in rights.items()
@@ -127,6 +138,16 @@ class Buckets:
 def keys(name: str, secret: str) -> AwsKeys:
     """Return a login."""
     return AwsKeys(access_key_id=name, secret_access_key=Secret(secret))
+
+
+def section(config: StoreConfig, folder: Path, **more: Any) -> dict[str, Any]:
+    """Return the section `store` of the file of an archive, whose secret lies in a folder."""
+    assert config.keys is not None
+    secret = folder / "secret"
+    secret.write_text(config.keys.secret_access_key.reveal())
+    login = {"access_key_id": config.keys.access_key_id, "secret_access_key": f"file:{secret}"}
+    where = {"url": config.url, "endpoint": config.endpoint, "region": config.region}
+    return {**where, "keys": login, **more}
 
 
 def client(config: StoreConfig) -> Any:

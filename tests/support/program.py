@@ -53,6 +53,11 @@ class Program:
         return self.out.read_text(errors="replace") + self.err.read_text(errors="replace")
 
     @property
+    def pid(self) -> int:
+        """Its process."""
+        return self._process.pid
+
+    @property
     def running(self) -> bool:
         """Whether it has not ended yet."""
         return self._process.poll() is None

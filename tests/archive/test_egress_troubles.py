@@ -1,0 +1,269 @@
+"""Egress whose store or source is slow, full, forbidden, frozen or gone: named, and survived.
+
+In each scene records come in all the time. The run names what is wrong, goes on by itself when it
+is over, and the archive holds each record once.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.brokers import SharedCluster
+from tests.support.buckets import Buckets, section
+from tests.support.egress_scene import Scene
+from tests.support.here import Here
+from tests.support.kafka import wait_until
+from tests.support.small_disks import SmallDisk
+from tests.support.toxiproxy import Toxiproxy
+from towpath.dev import ports
+
+pytestmark = [
+    pytest.mark.broker,
+    pytest.mark.soak,
+    pytest.mark.spark(own=True),
+    pytest.mark.alone,
+    pytest.mark.timeout(2400),
+]
+NewName = Callable[[str], str]
+HASTY = {"timeout": "3s", "request_timeout": "1s"}
+MIB = 1 << 20
+EACH_SECOND = {"schedule": "* * * * * *", "min_age": "0s", "min_count": 4}
+"""A compaction that goes on all the time, beside the trouble."""
+
+
+@pytest.fixture
+def new_scene(
+    source: SharedCluster, tmp_path: Path, new_name: NewName, rng: random.Random
+) -> Callable[..., Scene]:
+    """Return what makes a scene, with sections of the file."""
+
+    def make(cluster: SharedCluster = source, **more: Any) -> Scene:
+        sections = {"compaction": [EACH_SECOND], "grace": "2s", **more}
+        return Scene(tmp_path, cluster, new_name("trouble"), rng, **sections)
+
+    return make
+
+
+@pytest.fixture
+def line(toxiproxy_program: Path, tmp_path: Path) -> Iterator[Toxiproxy]:
+    proxy = Toxiproxy(toxiproxy_program, tmp_path / "toxiproxy.log")
+    yield proxy
+    proxy.stop()
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[SmallDisk]:
+    try:
+        made = SmallDisk(tmp_path / "disk", 64 * MIB)
+    except subprocess.CalledProcessError as error:
+        pytest.skip(f"file systems cannot be mounted here: {error.stderr!r}")
+    yield made
+    made.close()
+
+
+def in_trouble(scene: Scene, code: str) -> None:
+    """Wait until the run and its metrics tell of a code."""
+    scene.wait_for(code)
+    wait_until(lambda: scene.metric("towpath_archive_trouble") == 1, "metrics tell", 60)
+
+
+def over(scene: Scene) -> None:
+    """The trouble is told to be over once, and not before it is."""
+    wait_until(lambda: scene.metric("towpath_archive_trouble") == 0, "metrics tell", 120)
+    assert scene.run is not None
+    assert scene.run.said.count("run.trouble_over") == 1, scene.run.said[-6000:]
+    before = scene.metric("compaction_segments_written_total") or 0
+    wait_until(
+        lambda: (scene.metric("compaction_segments_written_total") or 0) > before,
+        "compaction goes on",
+        120,
+    )
+
+
+def status(scene: Scene, here: Here) -> Any:
+    return here("archive", "status", str(scene.archive.file), "--output", "json")
+
+
+# The store
+
+
+@pytest.mark.parametrize("how", ["stopped", "frozen"])
+def test_a_store_that_is_gone_for_a_while(
+    own_buckets: Buckets, tmp_path: Path, new_scene: Callable[..., Scene], here: Here, how: str
+) -> None:
+    scene = new_scene(store=section(own_buckets.new(), tmp_path, **HASTY))
+    with scene.running():
+        scene.reach()
+        gone = time.monotonic()
+        if how == "stopped":
+            own_buckets.stop()
+        else:
+            os.kill(own_buckets.pid, signal.SIGSTOP)
+        in_trouble(scene, "STORE_AWAY")
+        found = status(scene, here)
+        assert (found.code, "STORE_AWAY" in found.said) == (4, True), found.said
+        scene.last()
+        exposed = scene.metric("towpath_archive_rpo_seconds", topic=scene.topic, partition="0")
+        assert exposed is not None
+        assert exposed > (time.monotonic() - gone) / 2
+        if how == "stopped":
+            own_buckets.start()
+        else:
+            os.kill(own_buckets.pid, signal.SIGCONT)
+        scene.reach()
+        over(scene)
+    scene.compare(here)
+
+
+def test_a_run_whose_store_is_gone_ends_when_it_is_asked_to(
+    own_buckets: Buckets, tmp_path: Path, new_scene: Callable[..., Scene], here: Here
+) -> None:
+    """Also with the patience of a file that says nothing about it."""
+    scene = new_scene(store=section(own_buckets.new(), tmp_path))
+    with scene.running() as run:
+        scene.reach()
+        own_buckets.stop()
+        in_trouble(scene, "STORE_AWAY")
+        begun = time.monotonic()
+        assert run.stop() == 3, run.said[-6000:]
+        assert time.monotonic() - begun < 60
+        own_buckets.start()
+        scene.run = scene.archive.start()
+        scene.reach()
+    scene.compare(here)
+
+
+def test_a_store_that_forbids_everything_for_a_while(
+    own_buckets: Buckets, tmp_path: Path, new_scene: Callable[..., Scene], here: Here
+) -> None:
+    config = own_buckets.new()
+    scene = new_scene(store=section(own_buckets.for_writer(config), tmp_path, **HASTY))
+    with scene.running():
+        scene.reach()
+        own_buckets.revoke(config)
+        in_trouble(scene, "STORE_REFUSED")
+        found = status(scene, here)
+        assert (found.code, "STORE_REFUSED" in found.said) == (4, True), found.said
+        scene.last()
+        own_buckets.for_writer(config)
+        scene.reach()
+        over(scene)
+    scene.compare(here)
+
+
+@pytest.mark.parametrize("kind", ["file", "s3"])
+def test_a_store_that_is_full_for_a_while(
+    kind: str,
+    buckets_program: Path,
+    disk: SmallDisk,
+    tmp_path: Path,
+    new_scene: Callable[..., Scene],
+    here: Here,
+) -> None:
+    buckets = Buckets(buckets_program, disk.folder) if kind == "s3" else None
+    try:
+        store = {"url": (disk.folder / "store").as_uri(), **HASTY}
+        scene = new_scene(store=section(buckets.new(), tmp_path, **HASTY) if buckets else store)
+        with scene.running():
+            scene.reach()
+            disk.fill()
+            in_trouble(scene, "STORE_FULL")
+            found = status(scene, here)
+            assert found.code in (0, 3), found.said
+            scene.last()
+            disk.free()
+            scene.reach()
+            over(scene)
+        scene.compare(here)
+    finally:
+        if buckets is not None:
+            buckets.stop()
+
+
+def test_a_store_behind_a_slow_line(
+    buckets: Buckets,
+    line: Toxiproxy,
+    tmp_path: Path,
+    new_scene: Callable[..., Scene],
+    here: Here,
+) -> None:
+    """Objects of some MB go over a line of 64 KB/s; no request fails because it takes long."""
+    (port,) = ports.reserve(1)
+    line.stand_at(f"127.0.0.1:{port}", f"127.0.0.1:{buckets.port}")
+    slow = section(buckets.new(), tmp_path, endpoint=f"http://127.0.0.1:{port}")
+    scene = new_scene(store=slow, segments={"max_messages": 5000, "max_age": "5s"})
+    with scene.running() as run:
+        scene.reach()
+        for stream in ("upstream", "downstream"):
+            line.spoil(port, "bandwidth", stream, rate=64)
+            line.spoil(port, "latency", stream, latency=200)
+        scene.last()
+        scene.reach(400)
+        assert "STORE_" not in run.said, run.said[-6000:]
+        line.reset()
+    scene.compare(here)
+
+
+# The source
+
+
+def test_a_source_that_is_frozen_and_thawed(
+    source: SharedCluster, new_scene: Callable[..., Scene], here: Here
+) -> None:
+    scene = new_scene()
+    with scene.running():
+        scene.reach()
+        source.pause(1)
+        try:
+            in_trouble(scene, "CLUSTER")
+            scene.last()
+        finally:
+            source.resume(1)
+        scene.reach()
+        over(scene)
+    scene.compare(here)
+
+
+def test_a_source_that_is_cut_off(
+    source: SharedCluster, line: Toxiproxy, new_scene: Callable[..., Scene], here: Here
+) -> None:
+    line.stand_before(source)
+    scene = new_scene(source.through("PROXIED"))
+    with scene.running():
+        scene.reach()
+        line.cut(source)
+        in_trouble(scene, "CLUSTER")
+        scene.last()
+        line.heal(source)
+        scene.reach()
+        over(scene)
+    scene.compare(here)
+
+
+def test_partitions_whose_leader_is_away_hold_up_no_others(
+    three: SharedCluster, new_scene: Callable[..., Scene], here: Here
+) -> None:
+    scene = new_scene(three, partitions=3, replication=1)
+    with scene.running() as run:
+        scene.reach()
+        three.kill9(2)
+        try:
+            scene.wait_for("archive.left_out")
+            before = [scene.archived_to(n) for n in scene.partitions]
+            scene.last()
+            after = [scene.archived_to(n) for n in scene.partitions]
+            moved = [one < other for one, other in zip(before, after, strict=True)]
+            assert sorted(moved) == [False, True, True], (before, after, run.said[-6000:])
+        finally:
+            three.restart(2)
+        scene.reach()
+    scene.compare(here)
