@@ -9,7 +9,7 @@ import pytest
 from towpath.ledger.books.ids import IdBooks
 from towpath.mirror.ids import registered
 from towpath.model.changes import SubjectStrategy
-from towpath.model.errors import UnreachableError
+from towpath.model.errors import RegistryRefusedError, UnreachableError
 from towpath.model.findings import Note, Problem
 from towpath.model.nouns import LinkName, Side
 from towpath.model.reasons import ReasonCode
@@ -90,6 +90,20 @@ def test_why_an_id_is_unknown(
     why = why_unknown(SEEN, {str(ORDERS): "the target refuses it"}, scope, id_)
     assert why.code is code
     assert ("the target refuses it" in str(why)) is (code is ReasonCode.SCHEMA_ID_NOT_REGISTERED)
+
+
+def test_what_a_registry_did_not_answer_says_nothing_about_ids() -> None:
+    """Reads may be answered while writes are not, and all subjects but one."""
+    silent = UnreachableError(Side.TARGET, "the schema registry", "HTTP 503: no leader")
+    why = why_unknown(SEEN, {str(ORDERS): silent}, TOPIC, 7)
+    assert why.code is ReasonCode.SCHEMAS_UNSEEN
+    assert "no leader" in str(why)
+    refused = RegistryRefusedError("source", "read it", 422, 42201, "no")
+    for error, code in ((silent, "SCHEMAS_UNSEEN"), (refused, "SCHEMA_ID_ABSENT")):
+        found = replace(SEEN, failed={ORDERS: error})
+        assert why_unknown(found, {}, TOPIC, 5).code == code
+        other = (SubjectStrategy.TOPIC, "payments", "value")
+        assert why_unknown(found, {}, other, 5).code == "SCHEMA_ID_ABSENT", "of another topic"
 
 
 def test_registries_that_are_away_say_nothing_about_ids() -> None:

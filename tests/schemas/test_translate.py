@@ -286,3 +286,42 @@ def test_a_run_that_is_killed_between_registering_and_the_map_registers_nothing_
         id_, _ = made[f"{topic}-value", 1]
         assert [each.value for each in consume(target.bootstrap, topic, [0])] == [named(id_)] * 50
     proxy.stop()
+
+
+@pytest.mark.soak
+def test_a_registry_that_is_away_leads_to_no_decision(
+    source: SharedCluster,
+    target: SharedCluster,
+    new_registry: Callable[..., LocalRegistry],
+    new_proxy: Callable[..., RegistryProxy],
+    new_name: Callable[[str], str],
+    here: Here,
+    tmp_path: Path,
+) -> None:
+    """Its id would stay untranslated for ever (docs/decisions/0058)."""
+    ours, theirs = new_registry(), new_registry()
+    theirs.register("before", record("Before", "x"))
+    topic = new_name("away")
+    create_topic(source.bootstrap, topic, 1)
+    number = ours.register(f"{topic}-value", record("Away", "x"))
+    produce(source.bootstrap, topic, [Record(b"k", named(number))])
+    away = threading.Event()
+    away.set()
+    down = 503, {"error_code": 503, "message": "down"}
+    proxy = new_proxy(ours.url, lambda _m, _p, body: down if away.is_set() else body)
+    sides = {"source": {"url": proxy.url, "timeout": "1s"}, "target": {"url": theirs.url}}
+    link = Link(
+        tmp_path, source, target, topic, schemas=json.dumps({**sides, "ids": "translate"}),
+        changes=json.dumps([{"topics": [topic], "ids": {"wait": "2s"}}]),
+    )  # fmt: skip
+    file = str(link.file)
+    stopped = here.run(file, "--until-caught-up")
+    assert stopped.code == 3, stopped.said
+    assert "SCHEMA_ID_REFUSED" in stopped.said
+    assert consume(target.bootstrap, topic, [0]) == []
+    away.clear()
+    done = here.run(file, "--until-caught-up")
+    assert done.code == 0, done.said
+    made = theirs.version(f"{topic}-value")["id"]
+    assert made != number
+    assert [each.value for each in consume(target.bootstrap, topic, [0])] == [named(made)]

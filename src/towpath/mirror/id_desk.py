@@ -14,7 +14,7 @@ from towpath.metrics.meter import Meter
 from towpath.mirror.ids import Changes, IdAnswers, registered
 from towpath.mirror.reconcile import Reconciled
 from towpath.model.changes import IdChange, SubjectStrategy
-from towpath.model.errors import ClusterError
+from towpath.model.errors import ClusterError, TowpathError
 from towpath.model.nouns import TopicName
 from towpath.model.reasons import Reason, ReasonCode
 from towpath.model.schemas import SubjectName
@@ -139,11 +139,10 @@ class IdDesk:
 
     def _troubles(
         self, part: SubjectPart[SchemaStep, ObservedSchemas]
-    ) -> Iterator[tuple[str, str]]:
+    ) -> Iterator[tuple[str, str | TowpathError]]:
         for problem in part.found.problems:
             yield problem.about, problem.text
-        for about, error in self._made().outcome.failed.items():
-            yield about, str(error)
+        yield from self._made().outcome.failed.items()
 
     def _tell(self) -> None:
         sentences = [

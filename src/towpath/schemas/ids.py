@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterator, Mapping
 from towpath.ledger.books.ids import IdBooks, SchemaName, Scope
 from towpath.model.amounts import counted
 from towpath.model.changes import SubjectStrategy
+from towpath.model.errors import TowpathError, UnreachableError
 from towpath.model.findings import Cause, Note, Problem
 from towpath.model.reasons import Reason, ReasonCode
 from towpath.model.schemas import SchemaVersion, SubjectName, qualified
@@ -96,11 +97,14 @@ def conflicts(found: Pairs, books: IdBooks) -> Iterator[Note | Problem]:
 
 def why_unknown(
     seen: ObservedSchemas,
-    troubles: Mapping[str, str],
+    troubles: Mapping[str, str | TowpathError],
     scope: tuple[SubjectStrategy, str, str],
     name: SchemaName,
 ) -> Reason:
     """Return why an id has no id on the target, after a look at both registries.
+
+    Where a registry did not answer what the id hangs on, that is the reason, and says nothing of
+    the id.
 
     Args:
         seen: Both registries.
@@ -117,6 +121,10 @@ def why_unknown(
         if any(each.id == name for each in versions.values())
     ]
     fitting = [each for each in having if may_use(strategy, topic, part, each)]
+    for subject, error in sorted(seen.failed.items()):
+        about = subject in fitting if fitting else may_use(strategy, topic, part, subject)
+        if about and isinstance(error, UnreachableError):
+            return Reason.of(ReasonCode.SCHEMAS_UNSEEN, why=str(error))
     if not having:
         return Reason.of(ReasonCode.SCHEMA_ID_ABSENT)
     if not fitting:
@@ -128,13 +136,17 @@ def why_unknown(
 
 
 def _not_registered(
-    wanted: Collection[SubjectName], seen: ObservedSchemas, troubles: Mapping[str, str]
+    wanted: Collection[SubjectName],
+    seen: ObservedSchemas,
+    troubles: Mapping[str, str | TowpathError],
 ) -> Reason:
     for subject in wanted:
         for about in (subject, seen.wanted[subject]):
-            if about in troubles:
-                return Reason.of(
-                    ReasonCode.SCHEMA_ID_NOT_REGISTERED, subject=subject, why=troubles[about]
-                )
+            trouble = troubles.get(about)
+            if isinstance(trouble, UnreachableError):
+                return Reason.of(ReasonCode.SCHEMAS_UNSEEN, why=str(trouble))
+            if trouble is not None:
+                code = ReasonCode.SCHEMA_ID_NOT_REGISTERED
+                return Reason.of(code, subject=subject, why=str(trouble))
     subject = next(iter(wanted))
     return Reason.of(ReasonCode.SCHEMA_ID_NOT_REGISTERED, subject=subject, why="")
