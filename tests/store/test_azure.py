@@ -103,7 +103,7 @@ def test_writers_of_one_object_do_not_mix_their_parts(azure: AzureStore) -> None
             "Storage Blob Data Contributor",
         ),
         (403, "AuthenticationFailed", StoreRefusedError, "whether a SAS has expired"),
-        (409, "BlobArchived", ObjectColdError, "restore it in the store first"),
+        (409, "BlobArchived", ObjectColdError, "let it be thawed first"),
         (409, "BlobImmutableDueToPolicy", StoreRefusedError, "let no policy of the container"),
         (400, "InvalidHeaderValue", StoreRefusedError, "it answered InvalidHeaderValue"),
         (503, "ServerBusy", StoreAwayError, "no usable answer in time (it answered ServerBusy)"),

@@ -91,7 +91,7 @@ def test_a_store_that_passes_over_conditions_is_refused(
     [
         (507, "InsufficientStorage", StoreFullError, "the store has no room left (as a test"),
         (403, "QuotaExceeded", StoreFullError, "make room, or raise its quota"),
-        (403, "InvalidObjectState", ObjectColdError, "restore it in the store first"),
+        (403, "InvalidObjectState", ObjectColdError, "let it be thawed first"),
         (403, "AccessDenied", StoreRefusedError, "give the login the rights s3:GetObject"),
         (403, "RequestTimeTooSkewed", StoreRefusedError, "set the clock of this machine"),
         (400, "ExpiredToken", StoreRefusedError, "renew the temporary keys"),

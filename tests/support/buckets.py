@@ -162,6 +162,8 @@ def client(config: StoreConfig) -> Any:
     )
 
 
+_NOTED = 10_000
+"""Bytes of bodies that are not noted."""
 Change = Callable[[str, str, Mapping[str, str]], tuple[int, str] | None]
 """Gets method, path and headers of a request; returns status and code of an answer, or None."""
 
@@ -176,6 +178,7 @@ class StoreFront:
         change: Asked before a request is sent on; what it returns is answered instead.
         lost: Asked behind the store's answer; where it returns true, the connection is closed.
         seen: Method, path and headers of each request; the names of headers are in small letters.
+        bodies: Method, path and body of each request with a small body.
     """
 
     def __init__(self, upstream: int) -> None:
@@ -183,6 +186,7 @@ class StoreFront:
         self.change: Change = lambda _method, _path, _headers: None
         self.lost: Callable[[str, str], bool] = lambda _method, _path: False
         self.seen: list[tuple[str, str, dict[str, str]]] = []
+        self.bodies: list[tuple[str, str, str]] = []
 
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
@@ -218,6 +222,8 @@ class StoreFront:
         headers = {name.lower(): value for name, value in handler.headers.items()}
         body = handler.rfile.read(int(headers.get("content-length", 0)))
         self.seen.append((method, path, headers))
+        if len(body) < _NOTED:
+            self.bodies.append((method, path, body.decode(errors="replace")))
         said = self.change(method, path, headers)
         if said is not None:
             status, code = said

@@ -17,6 +17,7 @@ from towpath.model.errors import ConfigError, ConfigProblem
 from towpath.model.foreign import foreign
 from towpath.restore import RESTORING
 from towpath.restore.task import RestoreTask
+from towpath.store.objects import ThawSpeed
 
 LEFT_OUT = 3
 restore = typer.Typer(
@@ -158,6 +159,42 @@ def status(
     data = [each.as_data() for each in seen]
     show(Group(*map(status_picture, seen)), data[0] if len(data) == 1 else {"sources": data})
     return 0 if all(each.complete for each in seen) else LEFT_OUT
+
+
+@restore.command()
+def thaw(
+    file: ArchiveFile,
+    *,
+    days: Annotated[
+        int, typer.Option(min=1, help="How long the objects are to stay readable (S3).")
+    ] = 7,
+    tier: Annotated[
+        ThawSpeed, typer.Option(help="How fast: `bulk` costs least, and takes longest (S3).")
+    ] = ThawSpeed.BULK,
+    at: AtOption = None,
+    version: VersionOption = None,
+    first: FromOption = None,
+    end: ToOption = None,
+    source: SourceOption = None,
+    yes: Annotated[
+        bool, typer.Option("--yes", help="Do it; without this option it is only shown.")
+    ] = False,
+    output: OutputOption = Output.TEXT,
+) -> int:
+    """Ask the store to thaw what a restore reads; shows first which objects are cold."""
+    del output  # `show` reads it from the arguments
+    tasks = _tasks(file, at, version, first, end, source)
+    from rich.console import Group  # noqa: PLC0415
+
+    from towpath.cli.show.thawing import thaw_picture  # noqa: PLC0415
+    from towpath.restore.thawing import ThawWish  # noqa: PLC0415
+    from towpath.restore.thawing import thaw as thaw_all  # noqa: PLC0415
+
+    wish = ThawWish(days=days, speed=tier, asks=yes)
+    seen = [thaw_all(each, wish) for each in tasks]
+    data = [each.as_data() for each in seen]
+    show(Group(*map(thaw_picture, seen)), data[0] if len(data) == 1 else {"sources": data})
+    return LEFT_OUT if any(each.failed for each in seen) else 0
 
 
 def _tasks(

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from towpath.cluster.data.frames import CLIENT_ID
 from towpath.config import RestoreConfig
 from towpath.ledger.link import OpenTarget
-from towpath.model.amounts import counted, size, span
+from towpath.model.amounts import count, counted, size, span
 from towpath.model.errors import ClusterError
 from towpath.model.findings import Cause, Note, Problem
 from towpath.model.nouns import TopicName
@@ -17,10 +17,10 @@ from towpath.store.objects import StoredObject
 from towpath.topics.configs import limit
 from towpath.topics.observed import Topic
 
-_THAWING_S = {"DEEP_ARCHIVE": 48 * 3600.0}
+_THAWING_S = {"DEEP_ARCHIVE": 48 * 3600.0, "Archive": 15 * 3600.0}
 _THAWS_S = 12 * 3600.0
-"""How long S3 takes to thaw an object at most: by its bulk retrieval from `DEEP_ARCHIVE`, by its
-bulk retrieval from `GLACIER`."""
+"""How long stores take to thaw an object at most: S3 by its bulk retrieval from `DEEP_ARCHIVE`,
+Azure from its tier `Archive`, S3 by its bulk retrieval from `GLACIER`."""
 _IN_SYNC = "min.insync.replicas"
 
 
@@ -33,12 +33,14 @@ def of_cold(rules: RestoreConfig, cold: Sequence[StoredObject]) -> Iterator[Note
     """
     for name in sorted({each.storage_class for each in cold}):
         some = [each for each in cold if each.storage_class == name]
-        total, needed = sum(each.size for each in some), _THAWING_S.get(name, _THAWS_S)
+        total, needed = sum(each.size for each in some), thawing_time(name)
+        asked = sum(each.thawing for each in some)
         text = (
             f"{counted(len(some), 'object')} with {size(total)} in the storage class"
             f" {name or 'of the archive tier'} must be thawed before they can be read, such as"
-            f" {some[0].key}: ask the store for it now (S3: `aws s3api restore-object`), for as"
-            f" many days as the restore may take; it takes up to {span(needed)}"
+            f" {some[0].key} ({count(asked)} are being thawed): `towpath restore thaw FILE --days N"
+            f" --yes` asks the store for it, for as many days as the restore may take; it takes up"
+            f" to {span(needed)}"
         )
         waits = float(rules.late.timeout)
         if waits < needed:
@@ -49,6 +51,11 @@ def of_cold(rules: RestoreConfig, cold: Sequence[StoredObject]) -> Iterator[Note
             yield Problem("archive", f"{text}; {advice}", Cause.FILE)
         else:
             yield Note("archive", f"{text}; the restore waits for them meanwhile")
+
+
+def thawing_time(storage_class: str) -> float:
+    """Return how long objects of a storage class take to be thawed at most, in seconds."""
+    return _THAWING_S.get(storage_class, _THAWS_S)
 
 
 def of_quotas(to: OpenTarget, scope: RestoreScope) -> Iterator[Note]:

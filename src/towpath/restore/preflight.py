@@ -135,7 +135,7 @@ def of_groups(rules: RestoreConfig, scope: RestoreScope, target: Admin) -> Itera
 
 def of_objects(rules: RestoreConfig, archive: Archive, scope: RestoreScope) -> Iterator[Finding]:
     """Look for the objects that a restore reads; of many, for some at random."""
-    owners = _objects(archive, scope)
+    owners = objects_of(archive, scope)
     keys = sorted(owners)
     if len(keys) > _LOOKED_FOR:
         text = (
@@ -143,7 +143,7 @@ def of_objects(rules: RestoreConfig, archive: Archive, scope: RestoreScope) -> I
         )
         yield Note("archive", text)
         keys = random.sample(keys, _LOOKED_FOR)
-    found = dict(zip(keys, _looked_for(archive, keys), strict=True))
+    found = dict(zip(keys, looked_for(archive, keys), strict=True))
     yield from of_cold(rules, [each for each in found.values() if each is not None and each.cold])
     missing = [key for key, there in found.items() if there is None]
     for topic in sorted({owners[key] for key in missing}):
@@ -156,7 +156,7 @@ def of_objects(rules: RestoreConfig, archive: Archive, scope: RestoreScope) -> I
         yield Problem(topic, text, Cause.TOPIC)
 
 
-def _objects(archive: Archive, scope: RestoreScope) -> dict[str, TopicName]:
+def objects_of(archive: Archive, scope: RestoreScope) -> dict[str, TopicName]:
     """Return the keys of all objects that a restore reads, each with a topic that is in it."""
     table = archive.log.state.table()
     wanted = {part.id: part for topic in scope.topics.values() for part in topic.parts}
@@ -172,7 +172,8 @@ def _objects(archive: Archive, scope: RestoreScope) -> dict[str, TopicName]:
     return {key: name for key, name in zip(keys, names, strict=True) if key is not None}
 
 
-def _looked_for(archive: Archive, keys: Iterable[str]) -> Iterator[StoredObject | None]:
+def looked_for(archive: Archive, keys: Iterable[str]) -> Iterator[StoredObject | None]:
+    """Yield the objects with these keys, None for those that the store lacks."""
     store = archive.log.store
 
     def look(key: str) -> StoredObject | None:

@@ -21,12 +21,13 @@ from xml.etree.ElementTree import Element, fromstring
 from towpath.config import StoreConfig
 from towpath.model.errors import (
     ObjectChangedError,
+    ObjectColdError,
     ObjectExistsError,
     ObjectMissingError,
     StoreError,
 )
 from towpath.store.azure_client import AzureClient
-from towpath.store.objects import Data, Put, StoredObject, Unfinished, Upload
+from towpath.store.objects import Data, Put, StoredObject, ThawSpeed, Unfinished, Upload
 from towpath.store.requests import Errand
 
 _NAME = "x-ms-meta-towpath_write"
@@ -34,6 +35,7 @@ _NAME = "x-ms-meta-towpath_write"
 _TYPE = "application/octet-stream"
 _COLD = "Archive"
 """The access tier whose objects must be thawed."""
+_WARM = "Hot"
 _PAGE = "1000"
 _DELETES = 16
 """Objects that are deleted at once."""
@@ -124,6 +126,13 @@ class AzureBackend:
         failed = [error for error in self._deletes.map(self._delete, keys) if error]
         if failed:
             raise failed[0]
+
+    def thaw(self, found: StoredObject, days: int, speed: ThawSpeed) -> None:
+        """Ask that a cold object is moved to a tier that can be read, where it stays."""
+        del days, speed  # Azure knows no end, and nothing slower than its standard
+        headers = {"x-ms-access-tier": _WARM, "x-ms-rehydrate-priority": "Standard"}
+        with suppress(ObjectColdError):  # asked for before
+            self._client.of_object("PUT", Errand("thaw", found.key), headers, {"comp": "tier"})
 
     def unfinished(self, prefix: str) -> Sequence[Unfinished]:
         """Return nothing: Azure deletes blocks that no object has after a week, and at no call."""
@@ -239,6 +248,7 @@ def _stored(key: str, size: int, headers: Mapping[str, str], tier: str = "") -> 
         modified=modified,
         storage_class=tier,
         cold=tier == _COLD,
+        thawing=bool(headers.get("x-ms-archive-status")),
     )
 
 

@@ -27,7 +27,7 @@ from towpath.model.errors import (
 )
 from towpath.model.foreign import foreign
 from towpath.store.locking import LOCK, locked
-from towpath.store.objects import Data, Put, StoredObject, Unfinished, Upload
+from towpath.store.objects import Data, Put, StoredObject, ThawSpeed, Unfinished, Upload
 
 _OWN = ".towpath"
 """The folder of what is being written, and of the lock."""
@@ -104,6 +104,9 @@ class FilesBackend:
         for key in keys:
             with self._told("delete", key), suppress(FileNotFoundError, NotADirectoryError):
                 self.path(key).unlink()
+
+    def thaw(self, found: StoredObject, days: int, speed: ThawSpeed) -> None:
+        """Do nothing: all objects can be read at once."""
 
     def unfinished(self, prefix: str) -> Sequence[Unfinished]:
         """Return the uploads with a prefix that nobody completed or aborted."""

@@ -29,7 +29,7 @@ from towpath.model.errors import (
 )
 from towpath.store.gcs_client import GcsClient
 from towpath.store.gcs_upload import FIELDS, GcsUpload, stored
-from towpath.store.objects import Data, Put, StoredObject, Unfinished, Upload
+from towpath.store.objects import Data, Put, StoredObject, ThawSpeed, Unfinished, Upload
 from towpath.store.requests import Errand
 
 _NAME = "towpath-write"
@@ -134,6 +134,9 @@ class GcsBackend:
         failed = [error for error in self._deletes.map(self._delete, keys) if error]
         if failed:
             raise failed[0]
+
+    def thaw(self, found: StoredObject, days: int, speed: ThawSpeed) -> None:
+        """Do nothing: all objects can be read at once."""
 
     def unfinished(self, prefix: str) -> Sequence[Unfinished]:
         """Return nothing: Google deletes what is not completed within a week, and lists none."""

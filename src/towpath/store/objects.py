@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Protocol
 
 Data = bytes | bytearray
@@ -24,6 +25,7 @@ class StoredObject:
         modified: When it was written, in ms.
         storage_class: Its storage class; empty where the store does not say.
         cold: Whether it must be thawed before it can be read, as far as the store says.
+        thawing: Whether that has been asked for, and goes on.
         crc: CRC-32 of its bytes, as whoever wrote it computed it, or as the store keeps it; None
             where neither tells.
     """
@@ -34,7 +36,15 @@ class StoredObject:
     modified: int
     storage_class: str = ""
     cold: bool = False
+    thawing: bool = False
     crc: int | None = None
+
+
+class ThawSpeed(StrEnum):
+    """How fast cold objects are to be readable; what is faster costs more."""
+
+    STANDARD = "standard"
+    BULK = "bulk"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,6 +160,18 @@ class Backend(Protocol):
 
         Raises:
             StoreError: The store could not delete some.
+        """
+
+    def thaw(self, found: StoredObject, days: int, speed: ThawSpeed) -> None:
+        """Ask that a cold object can be read; asking again does no harm.
+
+        Args:
+            found: The object, as `head` told of it.
+            days: How long it is to stay readable, where that ends.
+            speed: How fast.
+
+        Raises:
+            StoreError: The store could not do it.
         """
 
     def unfinished(self, prefix: str) -> Sequence[Unfinished]:

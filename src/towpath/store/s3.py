@@ -19,8 +19,8 @@ from botocore.exceptions import BotoCoreError, ClientError
 from towpath.config import StoreConfig, Tls
 from towpath.model.errors import StoreRefusedError
 from towpath.store.aws import aws_client
-from towpath.store.objects import Data, Put, StoredObject, Unfinished, Upload
-from towpath.store.s3_errors import told
+from towpath.store.objects import Data, Put, StoredObject, ThawSpeed, Unfinished, Upload
+from towpath.store.s3_errors import FORBIDDEN, told
 from towpath.store.transport import Transport
 
 AT_ONCE = 32
@@ -33,6 +33,10 @@ _WHOLE = "FULL_OBJECT"
 """The kind of checksum that is one of all bytes, however they were written."""
 _COLD = frozenset({"GLACIER", "DEEP_ARCHIVE"})
 """Storage classes whose objects must be thawed; those of `GLACIER_IR` can be read at once."""
+
+_FOR_GOOD = frozenset({"INTELLIGENT_TIERING"})
+"""Storage classes whose thawed objects stay readable until nobody reads them for long."""
+_THAW_RIGHTS = "give the login the right s3:RestoreObject"
 
 
 class S3Backend:
@@ -118,6 +122,18 @@ class S3Backend:
             error = ClientError({"Error": failed, "ResponseMetadata": {}}, "DeleteObjects")
             raise told(error, self._where(failed["Key"].removeprefix(self._prefix)), "delete")
 
+    def thaw(self, found: StoredObject, days: int, speed: ThawSpeed) -> None:
+        """Ask that a cold object can be read for some days."""
+        wish: dict[str, Any] = {"GlacierJobParameters": {"Tier": speed.capitalize()}}
+        if found.storage_class not in _FOR_GOOD:
+            wish["Days"] = days
+        with self._told("thaw", found.key, rights=_THAW_RIGHTS):
+            try:
+                self._client.restore_object(**self._at(found.key), RestoreRequest=wish)
+            except ClientError as error:
+                if error.response["Error"]["Code"] != "RestoreAlreadyInProgress":
+                    raise
+
     def unfinished(self, prefix: str) -> Sequence[Unfinished]:
         """Return the uploads with a prefix that nobody completed or aborted."""
         found: list[Unfinished] = []
@@ -173,11 +189,13 @@ class S3Backend:
         return f"s3://{self._bucket}/{self._prefix}{key}"
 
     @contextmanager
-    def _told(self, what: str, key: str, *, only_new: bool = False) -> Iterator[None]:
+    def _told(
+        self, what: str, key: str, *, only_new: bool = False, rights: str = FORBIDDEN
+    ) -> Iterator[None]:
         try:
             yield
         except (ClientError, BotoCoreError) as error:
-            raise told(error, self._where(key), what, only_new=only_new) from None
+            raise told(error, self._where(key), what, only_new=only_new, rights=rights) from None
 
 
 class _S3Upload:
@@ -240,7 +258,8 @@ def _conditions(how: Put) -> dict[str, str]:
 def _found(key: str, answer: Any, size: int) -> StoredObject:
     modified, storage_class = _ms(answer["LastModified"]), answer.get("StorageClass", "")
     found = _stored(key, size, answer["ETag"], modified, storage_class)
-    return replace(found, cold=is_cold(storage_class, answer))
+    thawing = 'ongoing-request="true"' in str(answer.get("Restore", ""))
+    return replace(found, cold=is_cold(storage_class, answer), thawing=thawing)
 
 
 def is_cold(storage_class: str, answer: Any) -> bool:

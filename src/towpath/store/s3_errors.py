@@ -50,7 +50,7 @@ _ADVICE = {
     "ExpiredToken": "renew the temporary keys",
     "NotImplemented": "use a store that knows If-None-Match, multipart uploads and checksums",
 }
-_FORBIDDEN = (
+FORBIDDEN = (
     "give the login the rights s3:GetObject, s3:PutObject, s3:DeleteObject,"
     " s3:AbortMultipartUpload, s3:ListBucket and s3:ListBucketMultipartUploads (without"
     " s3:ListBucket a missing object looks like a forbidden one)"
@@ -63,7 +63,7 @@ def told(
     what: str,
     *,
     only_new: bool = False,
-    rights: str = _FORBIDDEN,
+    rights: str = FORBIDDEN,
 ) -> StoreError:
     """Return our error for one of botocore.
 

@@ -24,7 +24,7 @@ from towpath.model.errors import (
     StoreAwayError,
     StoreRefusedError,
 )
-from towpath.store.objects import Backend, Data, Put, StoredObject, Unfinished
+from towpath.store.objects import Backend, Data, Put, StoredObject, ThawSpeed, Unfinished
 from towpath.store.reader import ObjectReader
 from towpath.store.writer import ObjectWriter, part_bytes
 
@@ -224,6 +224,19 @@ class Store:
         left = iter(keys)
         while some := list(islice(left, _DELETED_AT_ONCE)):
             self.repeated(partial(self.backend.delete, some))
+
+    def thaw(self, found: StoredObject, days: int, speed: ThawSpeed) -> None:
+        """Ask that a cold object can be read; asking again does no harm.
+
+        Args:
+            found: The object, as `head` told of it.
+            days: How long it is to stay readable, where that ends.
+            speed: How fast.
+
+        Raises:
+            StoreError: The store could not do it.
+        """
+        self.repeated(lambda: self.backend.thaw(found, days, speed))
 
     def abort_uploads(
         self, prefix: str, older_than: float, ours: Callable[[str], bool] = lambda _: True

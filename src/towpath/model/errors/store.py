@@ -71,7 +71,7 @@ class ObjectColdError(StoreError):
     def __str__(self) -> str:
         return (
             f"{self.where}: {self.what}: the object lies in a storage class that cannot be read at"
-            " once; restore it in the store first (for S3: `aws s3api restore-object`)"
+            " once; let it be thawed first (`towpath restore thaw`)"
         )
 
 
