@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import count
 
 import pytest
 
@@ -208,6 +209,23 @@ def test_a_registry_that_hangs_is_not_waited_for_longer_than_that(
     with pytest.raises(UnreachableError, match="no answer in time"):
         ask(there.url, timeout="500ms")
     assert time.monotonic() - began < 20
+    go_on.set()
+
+
+def test_what_a_registry_answered_before_it_hung_is_told(
+    server: Callable[[Says], Server],
+) -> None:
+    go_on, asked = threading.Event(), count()
+
+    def breaks_then_hangs(*_: object) -> Answer:
+        if next(asked) > 0:
+            go_on.wait(30)
+        return 503, {"message": "the disk is full"}
+
+    there = server(breaks_then_hangs)
+    wanted = "HTTP 503: the disk is full, and then no answer in time"
+    with pytest.raises(UnreachableError, match=wanted):
+        ask(there.url, timeout="3s")
     go_on.set()
 
 

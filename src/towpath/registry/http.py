@@ -116,6 +116,7 @@ class RegistryHttp:
         if why := self.away.refuses():
             raise self._unreachable(what, why)
         deadline, others = Deadline.after(self._config.timeout), len(self._config.url) - 1
+        said = ""
         for attempt in count(1):
             self._go_on(what)
             at = self._best
@@ -131,13 +132,13 @@ class RegistryHttp:
                     others, self._best = others - 1, (at + 1) % len(self._config.url)
                     continue
                 pause = max(answer.wait, _PAUSES.after(attempt))
-                why = f"HTTP {answer.status}: {answer.said()}"
+                why = said = f"HTTP {answer.status}: {answer.said()}"
             except NotJsonError as error:
                 if attempt >= len(self._config.url):
                     raise self._strange(what, error) from None
                 pause, why = 0.0, str(error)
             except (self._httpx.HTTPError, OSError, ValueError) as error:
-                pause, why = _PAUSES.after(attempt), _why(error)
+                pause, why = _PAUSES.after(attempt), _why(error, said)
             self._best = (at + 1) % len(self._config.url)
             if attempt < len(self._config.url):
                 pause = 0.0  # the next address has not been asked yet
@@ -256,6 +257,10 @@ def _verify(config: RegistryConfig) -> ssl.SSLContext | bool:
     return ssl_context(config.tls or Tls()) if https else True
 
 
-def _why(error: Exception) -> str:
+def _why(error: Exception, said: str) -> str:
+    """Return why there is no answer; `said` is the last error that the registry answered before."""
     name = type(error).__name__
-    return f"no answer in time ({name})" if "Timeout" in name else foreign(error)
+    if "Timeout" not in name:
+        return foreign(error)
+    late = f"no answer in time ({name})"
+    return f"{said}, and then {late}" if said else late
