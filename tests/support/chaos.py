@@ -8,7 +8,7 @@ import os
 import random
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from multiprocessing.process import BaseProcess
 from typing import Any
@@ -111,15 +111,30 @@ def catch_up(mirror: Mirror) -> None:
 
     A slice without a driver ends after half a minute (`ORPHANED`), which a busy machine may need.
     """
+    catch_up_with(mirror.slices, copy)
+
+
+def catch_up_with(
+    slices: Callable[[], list[CopySlice]], copied: Callable[[CopySlice], Iterable[Summary]]
+) -> list[Summary]:
+    """Copy slices until all of them have reached their ends; see `catch_up`.
+
+    Args:
+        slices: Plans one round.
+        copied: Copies a slice.
+
+    Returns:
+        What the last round did.
+    """
     summaries: list[Summary] = []
     for _ in range(5):
-        slices = mirror.slices()
-        ends = {each.source: each.end for work in slices for each in work.assignments}
-        summaries = [done for work in slices for done in copy(work)]
+        works = slices()
+        ends = {each.source: each.end for work in works for each in work.assignments}
+        summaries = [done for work in works for done in copied(work)]
         for done in summaries:
             assert not done.error, f"{done.tp}: {done.error}"
         if all(done.source_end >= (ends[done.tp] or 0) for done in summaries):
-            return
+            return summaries
     raise AssertionError(f"copying does not come to an end: {summaries}")
 
 

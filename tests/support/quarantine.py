@@ -42,12 +42,12 @@ def set_aside(mirror: Mirror, records: Iterable[plain.Record], producer: int = 0
         records: The records; their offsets are those at the source.
         producer: The incarnation, by default the present one.
     """
-    opened = mirror.books().opened
+    opened, link = mirror.books().opened, mirror.config.link  # the file is read each time
     assert opened is not None
     made = [
         QuarantinedRecord(
             key=QuarantineKey(
-                mirror.config.link,
+                link,
                 TopicName(mirror.topic),
                 0,
                 SourceOffset(each.offset),
@@ -62,7 +62,7 @@ def set_aside(mirror: Mirror, records: Iterable[plain.Record], producer: int = 0
     if not producer:
         mirror.note(
             RefusedRecords(
-                link=mirror.config.link,
+                link=link,
                 topic=TopicName(mirror.topic),
                 partition=0,
                 producer_id=opened.producer_id,
