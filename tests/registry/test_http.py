@@ -243,7 +243,7 @@ def test_of_thousands_of_calls_to_a_registry_that_is_away_few_wait(
     )
     began = time.monotonic()
     for _ in range(1000):
-        with pytest.raises(UnreachableError, match="HTTP 500"):
+        with pytest.raises(UnreachableError, match=r"HTTP 500|no answer in time"):
             http.call("list subjects", "GET", "/subjects")
     assert http.away
     assert time.monotonic() - began < 50, "a thousand deadlines would be 100 s"
