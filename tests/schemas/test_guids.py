@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass
-from typing import Any
 from uuid import UUID
 
 import pytest
 
+from tests.support.guids import WithGuids, guid_of
 from tests.support.registry import LocalRegistry, record
-from tests.support.registry_proxy import Body, Changed, RegistryProxy
+from tests.support.registry_proxy import RegistryProxy
 from towpath.config import RegistryConfig
 from towpath.model.nouns import Side
 from towpath.registry.registry import Registry
@@ -21,35 +18,6 @@ from towpath.schemas.guids import guid_on_target
 
 pytestmark = pytest.mark.broker
 Sides = list[tuple[LocalRegistry, Registry]]
-_NONE = 404, {"error_code": 40403, "message": "no such schema"}
-
-
-def guid_of(schema: Any) -> UUID:
-    text = schema if isinstance(schema, str) else json.dumps(schema)
-    return UUID(hashlib.md5(json.dumps(json.loads(text)).encode()).hexdigest())  # noqa: S324
-
-
-@dataclass
-class WithGuids:
-    """A registry that has GUIDs: digests of the texts of its schemas."""
-
-    registry: LocalRegistry
-
-    def answer(self, method: str, path: str, body: Body) -> Changed:
-        match path.split("/")[1:]:
-            case ["schemas", "guids", guid, *rest]:
-                ids = [id_ for id_, text in self.texts() if str(guid_of(text)) == guid]
-                if rest:
-                    return 200, [{"context": ".", "id": each} for each in ids]
-                return self.registry.answer("GET", f"/schemas/ids/{ids[0]}") if ids else _NONE
-            case ["schemas", "ids", _]:
-                status, said = self.registry.answer(method, path, body)
-                return status, {**said, "guid": str(guid_of(said["schema"]))}
-            case _:
-                return body
-
-    def texts(self) -> list[tuple[int, str]]:
-        return [*self.registry.schemas().values()]
 
 
 @pytest.fixture

@@ -8,7 +8,13 @@ from contextlib import closing
 from typing import Any
 
 from confluent_kafka import Consumer, Producer, TopicPartition
-from confluent_kafka.schema_registry import Schema, SchemaReference, SchemaRegistryClient
+from confluent_kafka.schema_registry import (
+    Schema,
+    SchemaReference,
+    SchemaRegistryClient,
+    dual_schema_id_deserializer,
+    header_schema_id_serializer,
+)
 from confluent_kafka.schema_registry.avro import AvroDeserializer, AvroSerializer
 from confluent_kafka.schema_registry.json_schema import JSONDeserializer, JSONSerializer
 from confluent_kafka.schema_registry.protobuf import ProtobufDeserializer, ProtobufSerializer
@@ -97,6 +103,50 @@ def read(bootstrap: str, url: str, prefix: str, count: int) -> dict[str, list[Ro
                 rows.append(row)
             found[name] = sorted(rows, key=lambda row: row["number"])
     return found
+
+
+def write_headers(bootstrap: str, url: str, topic: str, count: int) -> list[Row]:
+    """Write Avro records whose headers name the schemas of key and value by their GUIDs.
+
+    Half of them have an older version of their schema, and each has a header of its own. Keys and
+    values are longer than a frame, as the deserializer refuses shorter ones although it needs none.
+    """
+    rows: list[Row] = [{"number": number, "note": f"order {number}"} for number in range(count)]
+    producer = Producer({"bootstrap.servers": bootstrap})
+    config = {"schema.id.serializer": header_schema_id_serializer}
+    note = {"note": "string"}
+    with SchemaRegistryClient({"url": url}) as client:
+        keys = AvroSerializer(client, '"string"', conf=config)
+        values = [
+            AvroSerializer(client, json.dumps(record("Order", *fields, of=note)), conf=config)
+            for fields in (("number",), ("number", "discount"))
+        ]
+        for number, row in enumerate(rows):
+            headers: list[tuple[str, str | bytes | None]] = [("own", b"%d" % number)]
+            key = SerializationContext(topic, MessageField.KEY, headers)
+            value = SerializationContext(topic, MessageField.VALUE, headers)
+            coded = keys(row["note"], key), values[number >= count // 2](row, value)
+            producer.produce(topic, key=coded[0], value=coded[1], headers=headers)
+        producer.flush(_PATIENCE)
+    return rows
+
+
+def read_headers(bootstrap: str, url: str, topic: str, count: int) -> list[Row]:
+    """Read the same records by the GUIDs in their headers."""
+    config = {"schema.id.deserializer": dual_schema_id_deserializer}
+    found = []
+    with SchemaRegistryClient({"url": url}) as client:
+        read_part = AvroDeserializer(client, conf=config)
+        for message in _messages(bootstrap, topic, count):
+            headers = message.headers()
+            key = SerializationContext(topic, MessageField.KEY, headers)
+            value = SerializationContext(topic, MessageField.VALUE, headers)
+            row = read_part(message.value(), value)
+            row.pop("discount", None)
+            assert read_part(message.key(), key) == row["note"]
+            assert headers[0] == ("own", b"%d" % row["number"])
+            found.append(row)
+    return sorted(found, key=lambda row: row["number"])
 
 
 def _messages(bootstrap: str, topic: str, count: int) -> Iterator[Any]:
