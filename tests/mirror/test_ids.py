@@ -156,6 +156,16 @@ def test_looks_take_a_tenth_of_the_time() -> None:
     assert len(desk.looks) == 2
 
 
+def test_a_registry_that_is_away_is_looked_for_soon_again() -> None:
+    """Or its partitions would stop for the last look that failed, when it has long come back."""
+    desk = Desk(change=replace(CHANGE, wait_ms=3_600_000))
+    desk.turn(waits(0, 7))
+    desk.answers.looked(desk.now + 1, desk.now + 31, answered=False)
+    desk.now += 31
+    assert not desk.answers.look_is_due(desk.now + 0.1)
+    assert desk.answers.look_is_due(desk.now + 10)
+
+
 def test_further_bytes_that_are_no_ids_do_not_wait() -> None:
     desk = Desk()
     desk.turn(waits(0, *range(1, 9)))

@@ -88,7 +88,9 @@ class IdDesk:
             began = time.monotonic()
             if self._registries:
                 self._bring()
-            self._answers.looked(began, time.monotonic())
+            part = self._part()
+            answered = part is None or part.seen.trouble is None
+            self._answers.looked(began, time.monotonic(), answered=answered)
             self._record()
             self._append(self._answers.guids(self._guid))
         answers = self._answers.due(time.monotonic(), self._why)

@@ -101,11 +101,19 @@ class IdAnswers:
             self._looks = 0
         return now >= (self._free if fresh else self._again)
 
-    def looked(self, began: float, ended: float) -> None:
-        """Both registries were looked at, and what could be registered is."""
+    def looked(self, began: float, ended: float, *, answered: bool = True) -> None:
+        """Both registries were looked at, and what could be registered is.
+
+        Args:
+            began: When the look began.
+            ended: When it ended.
+            answered: Whether the registries answered. Time in which they did not was spent waiting,
+                so it is no reason to look more rarely.
+        """
         self._looks += 1
         self._looked = began
-        self._free = ended + min(_LONGEST, _SPARING * (ended - began))
+        spent = ended - began if answered else 0.0
+        self._free = ended + min(_LONGEST, _SPARING * spent)
         self._again = max(self._free, ended + _AGAIN.after(self._looks))
 
     def _waiting(self) -> dict[AwaitedId, list[AwaitedIds]]:
