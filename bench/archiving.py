@@ -28,7 +28,7 @@ import pyarrow as pa
 from tests.support.buckets import Buckets
 from tests.support.buckets import fetch as fetch_buckets
 
-from bench import segmenting, throughput
+from bench import one_core, segmenting, throughput
 from bench.archivers import Archiver, IcebergSink, SparkParquet, Task, Towpath
 from bench.arena import Arena
 from bench.copiers import towpath_environment
@@ -192,16 +192,16 @@ def _limit(name: str) -> Figures:
 
 def _measure_limit(name: str) -> None:
     """Print MB per CPU second: pyarrow writing the same rows from memory, and us beside it."""
-    data = segmenting.fetched(name, 96 << 20)
-    raw, footer = segmenting.held(data, SegmentFormat.PARQUET)
+    data = one_core.fetched(name, 96 << 20)
+    raw, footer = one_core.held(data, SegmentFormat.PARQUET)
     rows = segmenting.rows_of(raw, footer, name)
 
     def ours() -> None:
-        segmenting.egress(data, SegmentFormat.PARQUET, segmenting.Nowhere())
+        one_core.egress(data, SegmentFormat.PARQUET, one_core.Nowhere())
 
     took = {
-        "plain": segmenting.cpu(lambda: segmenting.write_plain(rows, footer)),
-        "ours": segmenting.cpu(ours),
+        "plain": one_core.cpu(lambda: segmenting.write_plain(rows, footer)),
+        "ours": one_core.cpu(ours),
     }
     print(json.dumps({what: data.size / MB / seconds for what, seconds in took.items()}))
 

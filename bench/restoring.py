@@ -7,21 +7,26 @@ broker and no store.
 
 from __future__ import annotations
 
-import argparse
 import io
-import json
 import sys
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-
-from bench.meter import GIB, machine
+from bench.meter import GIB
+from bench.one_core import (
+    Fetched,
+    Figures,
+    arguments,
+    cpu,
+    fetched,
+    held,
+    mirror,
+    rate_table,
+    rates,
+    run,
+)
 from bench.report import table
-from bench.segmenting import MB, NAMES, ROOT, Fetched, cpu, fetched, held, mirror
 from towpath.model.nouns import SegmentFormat, SourceOffset
 from towpath.segments.ingress.segment_supply import SegmentSupply
 from towpath.segments.ingress.work import ArchivedRange
@@ -69,7 +74,7 @@ def restore(archive: HeldArchive, threads: ThreadPoolExecutor) -> int:
     return sum(len(chunk.data) for chunk in chunks)
 
 
-def measured(name: str, size: int) -> dict[str, Any]:
+def measured(name: str, size: int) -> Figures:
     """Return the figures of one data set."""
     data = fetched(name, size)
     with ThreadPoolExecutor(1) as threads:
@@ -83,7 +88,7 @@ def measured(name: str, size: int) -> dict[str, Any]:
     return {
         "about": data.about, "bytes": data.size, "object": archives[SegmentFormat.PARQUET].size,
         "restored": made,
-        "rates": {way: round(data.size / MB / took[way]) for way in _WAYS},
+        "rates": rates(data, took),
         "cpu_per_gib": {way: round(took[way] / data.size * GIB, 2) for way in _WAYS},
         "ratio": round(took["mirror"] / took["parquet"], 2),
     }  # fmt: skip
@@ -91,44 +96,21 @@ def measured(name: str, size: int) -> dict[str, Any]:
 
 def main() -> int:
     """Measure, and write the page and the figures."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--mib", type=int, default=200, help="MiB of each data set")
-    parser.add_argument("--sets", default=",".join(NAMES))
-    parser.add_argument("--out", type=Path, default=ROOT / "bench" / "results")
-    wish = parser.parse_args()
-    pa.set_cpu_count(1)
-    found: dict[str, Any] = {"machine": machine(), "sets": {}}
-    for name in wish.sets.split(","):
-        found["sets"][name] = measured(name, wish.mib << 20)
-    stem = f"{datetime.now(UTC).date()}-restore"
-    wish.out.mkdir(parents=True, exist_ok=True)
-    (wish.out / f"{stem}.json").write_text(json.dumps(found, indent=1) + "\n")
-    page = "\n".join(_page(found)) + "\n"
-    (wish.out / f"{stem}.md").write_text(page)
-    print(page)
-    return 0
+    return run(arguments(__doc__).parse_args(), "restore", measured, _page)
 
 
-def _page(found: dict[str, Any]) -> Iterator[str]:
-    sets: dict[str, Any] = found["sets"]
+def _page(sets: dict[str, Figures]) -> Iterator[str]:
     yield "# Restores: the work of one core"
-    yield ""
-    yield from (f"- {name}: {value}" for name, value in found["machine"].items())
     yield from ("", "MB/s of uncompressed record bytes for each CPU second, the best of five:", "")
-    yield from table(("way", *sets), _rows(sets, "rates"))
+    yield from rate_table("way", _WAYS, sets)
     yield from ("", "CPU seconds for each GiB of them:", "")
-    yield from table(("way", *sets), _rows(sets, "cpu_per_gib"))
+    yield from rate_table("way", _WAYS, sets, "cpu_per_gib")
     yield from ("", "Goal: at least as fast as the mirror.", "")
     yield from table(
         ("restore from Parquet / mirror", *sets),
         [("", *(each["ratio"] for each in sets.values()))],
     )
     yield from ("", *_METHOD)
-
-
-def _rows(sets: dict[str, Any], what: str) -> Iterator[tuple[object, ...]]:
-    for way, text in _WAYS.items():
-        yield (text, *(each[what][way] for each in sets.values()))
 
 
 _METHOD = (
