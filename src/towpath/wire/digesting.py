@@ -11,19 +11,13 @@ from towpath.wire.digest import FIRST, absorb, absorb_bytes, finish
 from towpath.wire.loops import inlined, loop
 from towpath.wire.opened import read_only
 from towpath.wire.packing import Rows
-from towpath.wire.records import COLUMN, binary_column, spans_of
+from towpath.wire.records import COLUMN
 
 
 def digest_rows(rows: Rows) -> Digest:
     """Return the digest of the records, with their timestamps (`wire/digest.py`)."""
-    pairs = rows.headers.values
     unordered, ordered = _fold_rows(
-        read_only(rows.times),
-        binary_column(rows.keys),
-        binary_column(rows.values),
-        spans_of(rows.headers),
-        binary_column(pairs.field(0)),
-        binary_column(pairs.field(1)),
+        read_only(rows.times), rows.keys, rows.values, rows.lists, rows.names, rows.contents
     )
     return Digest(len(rows.times), int(unordered), int(ordered))
 

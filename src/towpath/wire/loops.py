@@ -34,7 +34,7 @@ Loop = Callable[..., Any]
 
 MODULES = ("batch", "reencode", "digest", "filler", "records", "opened", "rows", "naming")
 """The modules of this package with loops, which are compiled when the module is imported."""
-SELDOM = ("changing", "collecting", "packing", "digesting", "placing")
+SELDOM = ("changing", "collecting", "packing", "digesting", "placing", "pages")
 """Further ones, which few links need; to compile them takes longer than all others together."""
 _LOCKS = 1 << 20
 _PATIENCE = 20.0

@@ -12,7 +12,6 @@ from typing import Any
 import google_crc32c
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
 from towpath.wire import varint
 from towpath.wire.batch import HEADER_SIZE, LOG_APPEND_TIME, Buffer, Table
@@ -20,7 +19,8 @@ from towpath.wire.codec import NONE, compress
 from towpath.wire.header import MAGIC, BatchHeader
 from towpath.wire.loops import inlined, loop
 from towpath.wire.opened import read_only
-from towpath.wire.records import COLUMN, binary_column, bytes_of, piece_size, put_piece, spans_of
+from towpath.wire.records import COLUMN, ByteColumn, bytes_of, piece_size, put_piece
+from towpath.wire.spare import Spares
 
 FROM, TO, FIRST, COUNT = range(4)
 """Columns of the table of packed batches: their record bytes, the first row and how many."""
@@ -35,6 +35,10 @@ _MOST = 1 << 20
 
 _I64, _I32 = (f"Array({kind}, 1, 'C', readonly=True)" for kind in ("int64", "int32"))
 
+_SPARE_ROOM: Spares[Buffer] = Spares(4)
+_MOST_SPARE = 32 << 20
+"""Bytes of the largest memory that is kept to be used again."""
+
 Numbers = npt.NDArray[np.int32]
 
 
@@ -47,18 +51,22 @@ class Rows:
         times: Timestamps in ms, or -1.
         types: 0 for CreateTime, 1 for LogAppendTime.
         epochs: Leader epochs, or -1.
-        keys: Keys, binary.
-        values: Values, binary.
-        headers: Lists of structs of two binaries: the name and the value of a header.
+        keys: Keys.
+        values: Values.
+        lists: For each record, the first of its headers, and how many it has.
+        names: Names of the headers.
+        contents: Values of the headers.
     """
 
     offsets: Table
     times: Table
     types: Numbers
     epochs: Numbers
-    keys: pa.Array
-    values: pa.Array
-    headers: pa.Array
+    keys: ByteColumn
+    values: ByteColumn
+    lists: Table
+    names: ByteColumn
+    contents: ByteColumn
 
 
 def pack(
@@ -83,37 +91,40 @@ def pack(
         return bytearray()
     if (np.diff(rows.offsets) <= 0).any():
         raise ValueError("offsets of records that do not ascend")
-    data, table = _packed(rows, most, apart)
-    parts: list[bytes] = []
+    room = _SPARE_ROOM.take()
+    data, table = _packed(rows, most, apart, room)
+    parts: list[bytes | memoryview] = []
     for start, stop, first, count in table.tolist():
-        packed = compress(codec, data[start:stop])
-        if useful and len(packed) > _USEFUL * (stop - start):
-            codec, packed = NONE, data[start:stop].tobytes()
-        parts += _header(rows, codec, first, count, packed), packed
-    return bytearray().join(parts)  # at once: a buffer that grows is copied again and again
+        raw = read_only(data[start:stop])
+        packed = raw if codec == NONE else compress(codec, raw)
+        if useful and len(packed) > _USEFUL * len(raw):
+            codec, packed = NONE, raw
+        parts.append(_header(rows, codec, first, count, packed))
+        parts.append(packed if isinstance(packed, bytes) else packed.data)
+    made = bytearray().join(parts)  # at once: a buffer that grows is copied again and again
+    if len(data) <= _MOST_SPARE:
+        _SPARE_ROOM.give(data)
+    return made
 
 
-def _packed(rows: Rows, most: int, apart: bool) -> tuple[Buffer, Table]:
-    pairs = rows.headers.values
-    columns = [
-        binary_column(each) for each in (rows.keys, rows.values, pairs.field(0), pairs.field(1))
-    ]
-    keys, values, names, contents = columns
-    lists = spans_of(rows.headers)
-    if (names[0][:, 1] < 0).any():
+def _packed(rows: Rows, most: int, apart: bool, room: Buffer | None) -> tuple[Buffer, Table]:
+    """Return memory with the record bytes of the batches, `room` if that is large enough."""
+    columns = (rows.keys, rows.values, rows.names, rows.contents)
+    if (rows.names[0][:, 1] < 0).any():
         raise ValueError("a header without a name")
-    size = len(lists) * _ROOM + len(pairs) * 2 * varint.LONGEST
-    out = np.empty(size + sum(bytes_of(each[0]) for each in columns), np.uint8)
-    table = np.empty((len(lists), _COLUMNS), np.int64)
+    size = len(rows.lists) * _ROOM + len(rows.names[0]) * 2 * varint.LONGEST
+    size += sum(bytes_of(each[0]) for each in columns)
+    out = room if room is not None and len(room) >= size else np.empty(size, np.uint8)
+    table = np.empty((len(rows.lists), _COLUMNS), np.int64)
     count = _pack(
         read_only(rows.offsets), read_only(rows.times), read_only(rows.types),
-        read_only(rows.epochs), keys, values, lists, names, contents, most - HEADER_SIZE, apart,
-        out, table,
+        read_only(rows.epochs), rows.keys, rows.values, rows.lists, rows.names, rows.contents,
+        most - HEADER_SIZE, apart, out, table,
     )  # fmt: skip
     return out, table[:count]
 
 
-def _header(rows: Rows, codec: int, first: int, count: int, packed: bytes) -> bytes:
+def _header(rows: Rows, codec: int, first: int, count: int, packed: bytes | Buffer) -> bytes:
     """Return the header of a batch, with its checksum."""
     times = rows.times[first : first + count]
     base = int(rows.offsets[first])

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -50,8 +50,10 @@ _ROOM = 6 * varint.LONGEST + 1
 
 _LONGEST_BATCH = (1 << 31) - 1
 
+ByteColumn: TypeAlias = tuple[Table, Buffer]
+"""Position and size of each element, -1 for null, and the bytes in which they lie."""
 COLUMN = f"Tuple((int64[:, ::1], {READ_ONLY}))"
-"""What `binary_column` returns, for compiled loops."""
+"""A `ByteColumn`, for compiled loops."""
 
 
 def decode(batch: Bytes) -> pa.RecordBatch:
@@ -158,8 +160,8 @@ def bytes_of(spans: Table) -> int:
     return int(np.maximum(spans[:, 1], 0).sum())
 
 
-def binary_column(array: pa.Array) -> tuple[Table, Buffer]:
-    """Return position and size of each element, and the bytes. The size of null is -1."""
+def binary_column(array: pa.Array) -> ByteColumn:
+    """Return the elements of a binary array."""
     if not pa.types.is_binary(array.type):
         array = array.cast(pa.binary())
     data = array.buffers()[2]

@@ -16,11 +16,13 @@ from towpath.model.nouns import SourceOffset
 from towpath.segments.format.batches_writer import TAIL, TAIL_MAGIC
 from towpath.segments.format.footer import VERSION, SegmentFooter, SegmentPart
 from towpath.segments.format.intake import collect
+from towpath.segments.format.packing import columns_of
 from towpath.segments.format.parts import PackedBatches
 from towpath.segments.format.schema import ARCHIVED, archived
 from towpath.segments.format.wanted import ALL, Wanted
 from towpath.wire.batch import LAST, Buffer, scan
 from towpath.wire.collector import Collector
+from towpath.wire.packing import Rows
 
 _TAIL_READ = 64 << 10
 """Bytes at the end that are read at first; most footers are smaller."""
@@ -127,6 +129,22 @@ class BatchesObjectReader:
                 data = self.bytes_of(part)
                 with_offsets = self._scanned(part, np.frombuffer(data, np.uint8))
                 yield PackedBatches(data, SourceOffset(with_offsets), part.aborted)
+
+    def columns(
+        self, footer: SegmentFooter, wanted: Wanted = ALL, *, append_time: bool = True
+    ) -> Iterator[Rows]:
+        """Yield the records of the segment as columns.
+
+        Args:
+            footer: The segment.
+            wanted: Which records.
+            append_time: Whether records with LogAppendTime have that type.
+
+        Raises:
+            CorruptSegmentError: The object is damaged.
+        """
+        for rows in self.rows(footer, wanted):
+            yield columns_of(rows, append_time=append_time)
 
     def bytes_of(self, part: SegmentPart) -> bytearray:
         """Return the bytes of a part.

@@ -18,6 +18,7 @@ from towpath.segments.format.segment_writer import SegmentWriter
 from towpath.segments.format.sink import Sink
 from towpath.segments.format.wanted import ALL, Wanted
 from towpath.wire.codec import NONE
+from towpath.wire.packing import Rows
 
 
 class SegmentObjectWriter(Protocol):
@@ -95,6 +96,20 @@ class SegmentObjectReader(Protocol):
 
         Batches that were stored whole come as they were fetched, with their own codec; the first
         and the last one may have records outside the segment's range.
+
+        Raises:
+            CorruptSegmentError: The object is damaged.
+        """
+
+    def columns(
+        self, footer: SegmentFooter, wanted: Wanted = ALL, *, append_time: bool = True
+    ) -> Iterator[Rows]:
+        """Yield the records of a segment as columns, to be packed before the next are taken.
+
+        Args:
+            footer: The segment.
+            wanted: Which records.
+            append_time: Whether records with LogAppendTime have that type.
 
         Raises:
             CorruptSegmentError: The object is damaged.

@@ -18,6 +18,7 @@ from towpath.segments.format.schema import (
 from towpath.wire import packing
 from towpath.wire.digesting import digest_rows
 from towpath.wire.packing import Rows
+from towpath.wire.records import ByteColumn, binary_column, spans_of
 
 BATCH_BYTES = 512 << 10
 """Uncompressed bytes of a batch, unless a single record is larger. Producers rarely make larger
@@ -48,25 +49,44 @@ def pack_rows(
     Raises:
         ValueError: Offsets do not ascend.
     """
-    columns = _rows(rows, append_time=append_time)
+    columns = columns_of(rows, append_time=append_time)
     return packing.pack(columns, codec, most=most, apart=apart, useful=useful)
 
 
 def digest_of(rows: pa.RecordBatch) -> Digest:
     """Return the digest of archived rows, as that of the batches which they came from."""
-    return digest_rows(_rows(rows, append_time=False))
+    return digest_rows(columns_of(rows, append_time=False))
 
 
-def _rows(rows: pa.RecordBatch, *, append_time: bool) -> Rows:
+def columns_of(
+    rows: pa.RecordBatch,
+    *,
+    append_time: bool,
+    keys: ByteColumn | None = None,
+    values: ByteColumn | None = None,
+) -> Rows:
+    """Return archived rows as columns that are packed, or hashed.
+
+    Args:
+        rows: Rows with the schema `ARCHIVED`. Keys and values may be missing where they are given,
+            and so may columns that do not go into batches.
+        append_time: Whether records with LogAppendTime have that type.
+        keys: The keys of the rows, if they were read already.
+        values: The values of the rows, if they were read already.
+    """
     types = (
         np.asarray(rows.column(TIMESTAMP_TYPE)) if append_time else np.zeros(len(rows), np.int32)
     )
+    headers = rows.column(HEADERS)
+    pairs = headers.values
     return Rows(
         offsets=np.asarray(rows.column(OFFSET)),
         times=to_millis(rows),
         types=types,
         epochs=np.asarray(rows.column(LEADER_EPOCH).fill_null(_NO_EPOCH)),
-        keys=rows.column(KEY),
-        values=rows.column(VALUE),
-        headers=rows.column(HEADERS),
+        keys=binary_column(rows.column(KEY)) if keys is None else keys,
+        values=binary_column(rows.column(VALUE)) if values is None else values,
+        lists=spans_of(headers),
+        names=binary_column(pairs.field(0)),
+        contents=binary_column(pairs.field(1)),
     )

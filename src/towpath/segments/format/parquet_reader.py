@@ -14,14 +14,29 @@ from towpath.model.errors import CorruptSegmentError, NewerSegmentError
 from towpath.model.foreign import foreign
 from towpath.model.nouns import SourceOffset
 from towpath.segments.format.footer import VERSION, SegmentFooter, SegmentPart, read_footers
-from towpath.segments.format.packing import pack_rows
+from towpath.segments.format.packing import BATCH_BYTES, columns_of
 from towpath.segments.format.parquet_writer import FORMAT_KEY, SEGMENTS_KEY
 from towpath.segments.format.parts import PackedBatches
-from towpath.segments.format.schema import ARCHIVED, OFFSET, TIMESTAMP, TIMESTAMP_RAW, VALUE
+from towpath.segments.format.plain_column import PageError, PlainColumn
+from towpath.segments.format.schema import (
+    ARCHIVED,
+    HEADERS,
+    LEADER_EPOCH,
+    OFFSET,
+    TIMESTAMP,
+    TIMESTAMP_RAW,
+    TIMESTAMP_TYPE,
+    VALUE,
+)
 from towpath.segments.format.wanted import ALL, Wanted
 from towpath.segments.format.window import WindowedFile
 from towpath.wire.codec import NONE
+from towpath.wire.packing import Rows, pack
 
+_KEY_AT, _VALUE_AT = 0, 1
+"""Columns of keys and of values: none before them has columns inside."""
+_PACKED = (HEADERS, OFFSET, TIMESTAMP, TIMESTAMP_TYPE, LEADER_EPOCH, TIMESTAMP_RAW)
+"""The other columns that go into batches."""
 _AT_ONCE = 8 << 20
 """Bytes of rows that are decoded at once."""
 _PIECE = 1 << 20
@@ -124,9 +139,32 @@ class ParquetObjectReader:
         Raises:
             CorruptSegmentError: The object is damaged.
         """
-        for rows in self.rows(footer, wanted):
-            last = rows.column(OFFSET)[-1].as_py()
-            yield PackedBatches(pack_rows(rows, codec, apart=True), SourceOffset(last + 1))
+        for rows in self.columns(footer, wanted):
+            data = pack(rows, codec, most=BATCH_BYTES, apart=True)
+            yield PackedBatches(data, SourceOffset(int(rows.offsets[-1]) + 1))
+
+    def columns(
+        self, footer: SegmentFooter, wanted: Wanted = ALL, *, append_time: bool = True
+    ) -> Iterator[Rows]:
+        """Yield the records of a segment as columns, to be packed before the next are taken.
+
+        Keys and values of row groups that are wanted as a whole stay where they are decompressed.
+
+        Args:
+            footer: The segment.
+            wanted: Which records.
+            append_time: Whether records with LogAppendTime have that type.
+
+        Raises:
+            CorruptSegmentError: The object is damaged.
+        """
+        for index, part in enumerate(footer.parts):
+            number = footer.first_row_group + index
+            if wanted.holds(part) and self._is_plain(number):
+                yield from self._plain(number, part, append_time)
+            elif wanted.meets(part):
+                for rows in self._row_group(number, part, wanted, ARCHIVED.names):
+                    yield columns_of(rows, append_time=append_time)
 
     def check(self, footer: SegmentFooter) -> None:
         """Read the bytes of a segment's row groups, and compare their hashes.
@@ -159,15 +197,13 @@ class ParquetObjectReader:
     def _row_group(
         self, number: int, part: SegmentPart, wanted: Wanted, names: list[str]
     ) -> Iterator[pa.RecordBatch]:
-        whole = wanted.at_any_time and wanted.first <= part.first and wanted.end > part.last
+        whole = wanted.holds(part)
         needed = [] if whole else [OFFSET]
         needed += [] if wanted.at_any_time else [TIMESTAMP, TIMESTAMP_RAW]
         read = [name for name in ARCHIVED.names if name in {*names, *needed}]
         with self._told():
-            size = self._file.metadata.row_group(number).total_byte_size
-            at_once = max(1, part.records * _AT_ONCE // max(size, 1))
-            at_once = min(at_once, self._most_rows or at_once)
             file = self._checked(part) if VALUE in read else self._file
+            at_once = self._rows_at_once(number, part)
             batches = file.iter_batches(at_once, [number], read, use_threads=False)
             count = 0
             while (rows := next(batches, None)) is not None:
@@ -175,6 +211,43 @@ class ParquetObjectReader:
                 rows = rows if whole else rows.filter(pa.array(wanted.mask(rows)))
                 if len(rows):
                     yield rows.select(names).replace_schema_metadata(None)
+        self._read_all(number, part, count)
+
+    def _is_plain(self, number: int) -> bool:
+        """Whether the keys and values of a row group can be taken from their pages."""
+        return all(PlainColumn.can_read(each) for each in self._bytes_of(number))
+
+    def _bytes_of(self, number: int) -> list[Any]:
+        """Return what the footer says of the keys and the values of a row group."""
+        group = self._file.metadata.row_group(number)
+        return [group.column(at) for at in (_KEY_AT, _VALUE_AT)]
+
+    def _plain(self, number: int, part: SegmentPart, append_time: bool) -> Iterator[Rows]:
+        """Yield the columns of a row group that `_is_plain`."""
+        with self._told():
+            file = self._checked(part)
+            assert self._window is not None  # noqa: S101  # it holds what was checked
+            keys, values = (PlainColumn(self._window.held, of) for of in self._bytes_of(number))
+            names = [name for name in _PACKED if append_time or name != TIMESTAMP_TYPE]
+            at_once = self._rows_at_once(number, part)
+            count = 0
+            for rows in file.iter_batches(at_once, [number], names, use_threads=False):
+                count += len(rows)
+                yield columns_of(
+                    rows,
+                    append_time=append_time,
+                    keys=keys.take(len(rows)),
+                    values=values.take(len(rows)),
+                )
+        self._read_all(number, part, count)
+
+    def _rows_at_once(self, number: int, part: SegmentPart) -> int:
+        size: int = self._file.metadata.row_group(number).total_byte_size
+        at_once = max(1, part.records * _AT_ONCE // max(size, 1))
+        return min(at_once, self._most_rows or at_once)
+
+    def _read_all(self, number: int, part: SegmentPart, count: int) -> None:
+        """Hold nothing of a row group that was read, and see that it had as many records."""
         if self._window is not None:
             self._window.let_go()
         if count != part.records:
@@ -214,6 +287,8 @@ class ParquetObjectReader:
             if error.errno is not None:
                 raise
             raise CorruptSegmentError(self.name, foreign(error)) from error
+        except PageError as error:
+            raise CorruptSegmentError(self.name, str(error)) from error
 
 
 def hash_at(source: Any, part: SegmentPart) -> int:

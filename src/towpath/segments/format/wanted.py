@@ -46,6 +46,10 @@ class Wanted:
             return False
         return part.max_time >= self.since and part.min_time < self.until
 
+    def holds(self, part: SegmentPart) -> bool:
+        """Whether all records of a part are wanted."""
+        return self.at_any_time and self.first <= part.first and self.end > part.last
+
     def mask(self, rows: pa.RecordBatch) -> Mask:
         """Return which of some rows are wanted. A record without a time is at no time."""
         offsets = np.asarray(rows.column(OFFSET))

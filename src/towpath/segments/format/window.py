@@ -32,6 +32,17 @@ class WindowedFile(io.RawIOBase):
         self._first, self._held = first, pa.py_buffer(self._source.read(size))
         return xxhash.xxh3_64_intdigest(self._held)
 
+    def held(self, at: int, size: int) -> pa.Buffer:
+        """Return bytes of the part that is held, which stay in memory as long as they are used.
+
+        Raises:
+            ValueError: They are not in that part.
+        """
+        first = at - self._first
+        if first < 0 or size < 0 or first + size > self._held.size:
+            raise ValueError(f"bytes {at} to {at + size} are not held")
+        return self._held.slice(first, size)
+
     def let_go(self) -> None:
         """Hold nothing."""
         self._held = pa.py_buffer(b"")

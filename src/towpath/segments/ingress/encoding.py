@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from towpath.segments.format.packing import BATCH_BYTES, pack_rows
+from towpath.segments.format.packing import BATCH_BYTES, columns_of
 from towpath.wire.batch import BASE, CONTROL, POSITION, Table, scan, sealed
+from towpath.wire.packing import Rows, pack
 
 _NO_TIME = -1
 _MOST_OFFSETS = 1 << 31
@@ -31,7 +32,24 @@ def encoded(
     Raises:
         ValueError: Offsets do not ascend.
     """
-    data = pack_rows(rows, codec, most=most, apart=True, append_time=False, useful=True)
+    return encoded_columns(columns_of(rows, append_time=False), codec, most, voids)
+
+
+def encoded_columns(
+    columns: Rows, codec: int, most: int = BATCH_BYTES, voids: Table = NO_VOIDS
+) -> bytearray:
+    """Return archived records as record batches; see `encoded`.
+
+    Args:
+        columns: The records, all with CreateTime.
+        codec: Number of the codec.
+        most: Uncompressed bytes of a batch, unless a single record is larger.
+        voids: Rows of first offset and end, in order, which become control batches (`nothing`).
+
+    Raises:
+        ValueError: Offsets do not ascend.
+    """
+    data = pack(columns, codec, most=most, apart=True, useful=True)
     if not len(voids):
         return data
     table = scan(np.frombuffer(data, np.uint8), 0, len(data))

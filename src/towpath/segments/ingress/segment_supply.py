@@ -25,9 +25,8 @@ from towpath.model.reasons import Reason, ReasonCode
 from towpath.segments.format.files import SegmentObjectReader, read_object
 from towpath.segments.format.footer import SegmentFooter
 from towpath.segments.format.gaps import Gaps
-from towpath.segments.format.schema import OFFSET
 from towpath.segments.format.wanted import Wanted
-from towpath.segments.ingress.encoding import NO_VOIDS, encoded, nothing
+from towpath.segments.ingress.encoding import NO_VOIDS, encoded, encoded_columns, nothing
 from towpath.segments.ingress.supply import Chunk, Chunks, WithheldError
 from towpath.segments.ingress.work import ArchivedRange
 from towpath.segments.model import GapKind, PartitionId, Segment, SegmentPlace
@@ -175,11 +174,11 @@ class SegmentSupply:
         self, reader: SegmentObjectReader, footer: SegmentFooter, wanted: Wanted, voids: Table
     ) -> Chunks:
         """Yield batches that are made of rows."""
-        for rows in reader.rows(footer, wanted):
-            last = rows.column(OFFSET)[-1].as_py()
+        for columns in reader.columns(footer, wanted, append_time=False):
+            last = int(columns.offsets[-1])
             known = voids[voids[:, 0] < last]
             voids = voids[len(known) :]
-            data = encoded(rows, self._wanted.codec, self._wanted.batch_bytes, known)
+            data = encoded_columns(columns, self._wanted.codec, self._wanted.batch_bytes, known)
             at = SourceOffset(last + 1)
             yield Chunk(data, at, told=at)
 
