@@ -17,7 +17,7 @@ from typing import Any
 from botocore.exceptions import BotoCoreError, ClientError
 
 from towpath.config import StoreConfig, Tls
-from towpath.model.errors import StoreRefusedError
+from towpath.model.errors import ObjectMissingError, StoreAwayError, StoreRefusedError
 from towpath.store.aws import aws_client
 from towpath.store.objects import Data, Put, StoredObject, ThawSpeed, Unfinished, Upload
 from towpath.store.s3_errors import FORBIDDEN, told
@@ -204,6 +204,8 @@ class _S3Upload:
     def __init__(self, backend: S3Backend, key: str, upload: str, how: Put) -> None:
         self._backend, self._key, self._upload, self._how = backend, key, upload, how
         self._parts: dict[int, tuple[dict[str, Any], int]] = {}
+        self._tried = False
+        """Whether an attempt to complete it is behind us."""
 
     def part(self, number: int, data: Data) -> None:
         """Write the part of a number, 0 or more."""
@@ -219,6 +221,7 @@ class _S3Upload:
     def complete(self) -> StoredObject:
         """Make the object of all parts."""
         made = [self._parts[number] for number in sorted(self._parts)]
+        again, self._tried = self._tried, True
         answer = self._ask(
             "complete_multipart_upload",
             "complete",
@@ -226,12 +229,28 @@ class _S3Upload:
             MultipartUpload={"Parts": [part for part, _ in made]},
             **_conditions(self._how),
         )
+        if again:
+            self._require_there()
         size = sum(size for _, size in made)
         return _stored(self._key, size, answer["ETag"], 0, self._how.storage_class)
 
     def abort(self) -> None:
         """Remove all parts."""
         self._ask("abort_multipart_upload", "abort writing")
+
+    def _require_there(self) -> None:
+        """Raise if an object that was made is not there.
+
+        versitygw says at a second attempt that all is done, while the first one goes on.
+
+        Raises:
+            StoreAwayError: It is not there.
+        """
+        try:
+            self._backend.head(self._key)
+        except ObjectMissingError as error:
+            why = "it said that the object was complete, and the object is not there so far"
+            raise StoreAwayError(error.where, "complete", why) from None
 
     def _ask(self, call: str, what: str, **more: Any) -> Any:
         return self._backend.in_upload(call, what, self._key, self._upload, **more)
