@@ -106,6 +106,13 @@ def test_what_a_registry_did_not_answer_says_nothing_about_ids() -> None:
         assert why_unknown(found, {}, other, 5).code == "SCHEMA_ID_ABSENT", "of another topic"
 
 
+def test_a_schema_that_nothing_keeps_back_is_about_to_be_there() -> None:
+    """A registry may show only after some seconds what it has registered."""
+    why = why_unknown(SEEN, {}, TOPIC, 7)
+    assert why.code is ReasonCode.SCHEMAS_UNSEEN
+    assert "does not show the schema of orders-value yet" in str(why)
+
+
 def test_registries_that_are_away_say_nothing_about_ids() -> None:
     trouble = UnreachableError(Side.SOURCE, "the schema registry", "no answer")
     why = why_unknown(ObservedSchemas(trouble=trouble), {}, TOPIC, 7)

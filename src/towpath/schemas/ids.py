@@ -148,5 +148,7 @@ def _not_registered(
             if trouble is not None:
                 code = ReasonCode.SCHEMA_ID_NOT_REGISTERED
                 return Reason.of(code, subject=subject, why=str(trouble))
+    # Nothing keeps it back, so it was registered behind the last look, or is about to be.
     subject = next(iter(wanted))
-    return Reason.of(ReasonCode.SCHEMA_ID_NOT_REGISTERED, subject=subject, why="")
+    why = f"the target does not show the schema of {subject} yet"
+    return Reason.of(ReasonCode.SCHEMAS_UNSEEN, why=why)
