@@ -26,7 +26,10 @@ from towpath.store import Store
 
 SPARK_KAFKA = ("org.apache.spark", "spark-sql-kafka-0-10_2.13", "4.2.0")
 """The newest version of Spark's connector that Maven Central has; there is none for Spark 4.3."""
-ICEBERG = ("org.apache.iceberg", "iceberg-kafka-connect", "1.12.0")
+ICEBERG = tuple(
+    ("org.apache.iceberg", name, "1.12.0") for name in ("iceberg-kafka-connect", "iceberg-parquet")
+)
+"""The sink, which does not ask for what writes its files by itself."""
 HEAP = "2g"
 
 
@@ -243,7 +246,7 @@ class IcebergSink(Archiver):
 
     def _command(self) -> Sequence[str]:
         kafka = distribution.fetch_mirror_maker()
-        iceberg = distribution.fetch_for_benchmarks("iceberg-sink", (ICEBERG,))
+        iceberg = distribution.fetch_for_benchmarks("iceberg-sink", ICEBERG)
         hadoop = [str(each) for each in sorted(_spark_jars().glob("hadoop-client-*.jar"))]
         (self._folder / "log4j2.properties").write_text(LOG4J2)
         (self._folder / "worker.properties").write_text(properties_text(self._worker()))

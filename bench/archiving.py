@@ -252,7 +252,7 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="bench/archive", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="a tenth of the records: a try")
     parser.add_argument("--factor", type=float, default=1.0, help="on the number of records")
-    parser.add_argument("--sets", default="keyed")
+    parser.add_argument("--sets", default=",".join(one_core.NAMES))
     parser.add_argument("--only", default="", help="archivers, such as towpath,spark")
     parser.add_argument("--limit", help=argparse.SUPPRESS)
     parser.add_argument("--home", type=Path, help="folder for the data, removed at the end")

@@ -36,7 +36,7 @@ ADVICE = (
     " -Dhttps.proxyPort=..., for a mirror set TOWPATH_IVY_SETTINGS to an ivysettings.xml"
 )
 
-# Unused: Scala's reflection, and the cache of tiered storage.
+# Unused by brokers: Scala's reflection, and the cache of tiered storage.
 EXCLUDED = ("scala-reflect", "caffeine")
 
 Module = tuple[str, str, str]
@@ -75,12 +75,12 @@ def fetch_for_benchmarks(name: str, modules: Sequence[Module]) -> Path:
         name: What the folder is called.
         modules: The artifacts.
     """
-    return _fetched(name, [*modules])
+    return _fetched(name, [*modules], ())
 
 
-def _fetched(name: str, modules: list[Module]) -> Path:
+def _fetched(name: str, modules: list[Module], excluded: Sequence[str] = EXCLUDED) -> Path:
     root = home_folder()
-    text = _ivy_file(modules)
+    text = _ivy_file(modules, excluded)
     folder = root / "jars" / f"{name}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
     if folder.exists():
         return folder
@@ -118,12 +118,12 @@ def _retrieve(name: str, ivy_file: str, folder: Path, root: Path) -> None:
         shutil.move(work / "lib", folder)
 
 
-def _ivy_file(modules: list[Module]) -> str:
+def _ivy_file(modules: list[Module], excluded: Sequence[str]) -> str:
     dependencies = "\n".join(
         f'    <dependency org="{org}" name="{name}" rev="{revision}" conf="default->default"/>'
         for org, name, revision in modules
     )
-    excludes = "\n".join(f'    <exclude artifact="{name}"/>' for name in EXCLUDED)
+    excludes = "\n".join(f'    <exclude artifact="{name}"/>' for name in excluded)
     return f"""<ivy-module version="2.0">
   <info organisation="towpath" module="jars"/>
   <configurations><conf name="default"/></configurations>
