@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import threading
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -16,11 +17,15 @@ from tests.support.here import Here
 from tests.support.kafka import wait_until
 from tests.support.mixed import REGION, MixedArchive, partition
 from tests.support.stored import old_records
+from towpath.archive import tidying
+from towpath.archive.compacting import held
+from towpath.archive.compaction import WORK, CompactionProgress
 from towpath.config.compaction import CompactionConfig
 from towpath.model.clock import now_ms
 from towpath.model.errors import TowpathError, WriterReplacedError
 from towpath.model.nouns import SegmentFormat
 from towpath.segments.compact.work import CompactResult, CompactSlice
+from towpath.segments.format import files
 from towpath.segments.log import ArchiveReading, CommitLog, Draft
 from towpath.segments.model import Segment
 
@@ -226,6 +231,27 @@ def test_orphans_go_when_nobody_can_commit_them(archive: MixedArchive) -> None:
     assert {key_of(coming), key_of(unknown), foreign} <= left
     archive.log.append(Draft(writer=WRITER, add=(coming,)))
     assert len(held_records(archive.store, archive.log.state, partition())) == 60
+
+
+def test_what_the_run_commits_while_orphans_are_looked_at_stays(
+    archive: MixedArchive, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As behind an outage, when objects that are older than the grace are committed at last."""
+    records = old_records(60)
+    archive.own(records, 0, 30)
+    coming = archive.own(records, 30, 60, commit=False)
+    true = files.read_object
+
+    def committed_meanwhile(*of: Any) -> Any:
+        log.append(Draft(writer=WRITER, add=(coming,)))
+        return true(*of)
+
+    config = archive.config()
+    monkeypatch.setattr(tidying, "read_object", committed_meanwhile)
+    log = CommitLog.open(archive.store, REGION)  # which a run and its compaction share
+    with held(config, archive.store, WORK, threading.Event()) as lease:
+        tidying.tidy(config, log, lease, CompactionProgress())
+    assert len(held_records(archive.store, log.state, partition())) == 60
 
 
 def test_a_result_that_was_never_committed_is_an_orphan(archive: MixedArchive) -> None:

@@ -98,10 +98,12 @@ def _orphans(config: ArchiveConfig, log: CommitLog, lease: HeldArchive) -> _Orph
     unreadable: list[str] = []
     if old:
         _fence(log, lease)
-        old = [*_unnamed(log.state, old)]  # as of the fence
-    for each in old:
+    # The run of the archive shares the log and may commit an object at any moment. So both what is
+    # named and what is archived are looked up in one state, that of the fence.
+    state = log.state
+    for each in [*_unnamed(state, old)]:
         try:
-            if _is_out(config.region, log, each.key):
+            if _is_out(config.region, log.store, state, each.key):
                 deleted.append(each)
         except (CorruptSegmentError, NewerSegmentError):
             unreadable.append(each.key)
@@ -138,8 +140,8 @@ def _fence(log: CommitLog, lease: HeldArchive) -> None:
         log.append(Draft(writer=writer, kind=EntryKind.SWEEP))
 
 
-def _is_out(region: str, log: CommitLog, key: str) -> bool:
-    """Whether no writer can commit the segments of an object any more.
+def _is_out(region: str, store: Store, state: ArchiveState, key: str) -> bool:
+    """Whether no writer can commit the segments of an object, which a state does not name.
 
     Raises:
         CorruptSegmentError: The object cannot be read.
@@ -150,9 +152,9 @@ def _is_out(region: str, log: CommitLog, key: str) -> bool:
     if place is None or place.level > STREAMING:
         return place is not None
     kind = SegmentFormat(key.rpartition(".")[2])
-    with closing(log.store.reader(key)) as file:
+    with closing(store.reader(key)) as file:
         footers = read_object(kind, file, key).footers
-    known = log.state.partitions
+    known = state.partitions
     ids = [each.segment(kind, SegmentPlace(key=key, size=0)).partition_id for each in footers]
     return all(
         each in known and footer.head.start < known[each].archived_to
