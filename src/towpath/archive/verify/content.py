@@ -37,6 +37,7 @@ from towpath.model.errors import (
     TowpathError,
 )
 from towpath.model.nouns import SegmentFormat, Side, TopicName
+from towpath.segments.format.damage import BY_DAMAGE
 from towpath.segments.format.files import SegmentObjectReader, read_object
 from towpath.segments.format.footer import SegmentFooter
 from towpath.segments.format.packing import digest_of
@@ -49,8 +50,6 @@ _FETCH_BYTES = 8 << 20
 _AT_ONCE = 128 << 20
 """Bytes of an object that is read at once; a larger one is read twice, piece by piece."""
 _PIECE = 8 << 20
-_BY_DAMAGE = (ArithmeticError, LookupError, MemoryError, TypeError, ValueError, pa.ArrowException)
-"""What libraries may raise about bytes that have changed, which is a fault in any others."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,7 +152,7 @@ class _Object:
                 file.close()
         except (CorruptSegmentError, NewerSegmentError) as error:
             self._wrong(error)
-        except _BY_DAMAGE:
+        except BY_DAMAGE:
             if wrong is None:
                 raise
             self._problems.append(wrong)

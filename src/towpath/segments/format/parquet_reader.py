@@ -10,9 +10,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import xxhash
 
-from towpath.model.errors import CorruptSegmentError, NewerSegmentError
+from towpath.model.errors import CorruptSegmentError, NewerSegmentError, TowpathError
 from towpath.model.foreign import foreign
 from towpath.model.nouns import SourceOffset
+from towpath.segments.format.damage import BY_DAMAGE
 from towpath.segments.format.footer import VERSION, SegmentFooter, SegmentPart, read_footers
 from towpath.segments.format.packing import BATCH_BYTES, columns_of
 from towpath.segments.format.parquet_writer import FORMAT_KEY, SEGMENTS_KEY
@@ -68,10 +69,11 @@ class ParquetObjectReader:
             self._file = pq.ParquetFile(
                 self._source, pre_buffer=True, page_checksum_verification=True
             )
-        self.footers = self._footers()
+            self.footers = self._footers()
+            columns = self._file.schema_arrow
         self._window: WindowedFile | None = None
         self._whole: pq.ParquetFile | None = None
-        if not self._file.schema_arrow.equals(ARCHIVED):
+        if not columns.equals(ARCHIVED):
             raise CorruptSegmentError(name, "its columns are not those of a segment")
 
     def segment(self, first_row_group: int = 0) -> SegmentFooter:
@@ -191,7 +193,7 @@ class ParquetObjectReader:
             raise NewerSegmentError(self.name, version, VERSION)
         try:
             return read_footers(values.get(SEGMENTS_KEY.encode(), b"").decode())
-        except ValueError as error:
+        except BY_DAMAGE as error:
             raise CorruptSegmentError(self.name, f"its footer: {foreign(error)}") from error
 
     def _row_group(
@@ -281,14 +283,16 @@ class ParquetObjectReader:
         """Say which object is damaged. Errors of the store, or of the file system, stay."""
         try:
             yield
-        except pa.ArrowInvalid as error:
-            raise CorruptSegmentError(self.name, foreign(error)) from error
+        except TowpathError:
+            raise
         except OSError as error:
             if error.errno is not None:
                 raise
             raise CorruptSegmentError(self.name, foreign(error)) from error
         except PageError as error:
             raise CorruptSegmentError(self.name, str(error)) from error
+        except BY_DAMAGE as error:
+            raise CorruptSegmentError(self.name, foreign(error)) from error
 
 
 def hash_at(source: Any, part: SegmentPart) -> int:

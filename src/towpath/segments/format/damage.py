@@ -1,0 +1,9 @@
+"""What libraries raise about bytes that have changed."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+BY_DAMAGE = (ArithmeticError, LookupError, MemoryError, TypeError, ValueError, pa.ArrowException)
+"""What a reader of Parquet may raise about a footer that has changed: such as `UnicodeDecodeError`
+about the name of a column, or `MemoryError` about a length. Anywhere else it is a fault."""
