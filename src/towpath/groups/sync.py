@@ -9,12 +9,12 @@ from dataclasses import replace
 from itertools import groupby
 
 from towpath.config import Following, GroupsConfig
-from towpath.config.naming import collisions
 from towpath.groups.decide import MirrorPlace, TranslatedGroup, decide, mirror_client
 from towpath.groups.deletions import Deletions
 from towpath.groups.foreign_topics import ForeignTopics, was_mirrored_before
 from towpath.groups.memory import GroupMemory
 from towpath.groups.model import GroupPosition, GroupReport, SyncReport
+from towpath.groups.naming import named
 from towpath.groups.observe import (
     SourceView,
     TargetView,
@@ -26,13 +26,13 @@ from towpath.groups.observe import (
 from towpath.groups.places import place
 from towpath.groups.positions import Answer, Positions
 from towpath.groups.write import client_of, write
+from towpath.ledger.entries import SeenPosition
 from towpath.ledger.link import OpenLink
 from towpath.ledger.offsets import Exactness
 from towpath.model.clock import now_ms
-from towpath.model.errors import ClusterError, ConfigError, TowpathError
+from towpath.model.errors import ClusterError, TowpathError
 from towpath.model.groups import ClientGroup
 from towpath.model.nouns import SourceOffset, TopicPartition
-from towpath.model.reasons import Reason, ReasonCode
 
 
 class GroupSync:
@@ -176,27 +176,11 @@ class GroupSync:
             for name, group in sorted(source.groups.items())
             if self._reads_mirrored(group.commits)
         }
-        names: dict[str, str] = {}
-        reasons: dict[str, Reason] = {}
-        for name in read:
-            try:
-                names[name] = self._config.target_name(name)
-            except ConfigError as error:
-                reasons[name] = error.reason
-        for taken, owners in collisions(names.items()).items():
-            for name in owners:
-                other = next(each for each in owners if each != name)
-                reasons[name] = Reason.of(
-                    ReasonCode.GROUP_NAME_TAKEN, name=taken, owner=f"group {other}, too"
-                )
-        for name, group in read.items():
-            known = self._memory.of(name)
-            yield TranslatedGroup(
-                group=group,
-                mirror_group=names.get(name, ""),
-                reason=reasons.get(name),
-                last=known.positions if known is not None else {},
-            )
+        yield from named(read, self._config.target_name, self._last)
+
+    def _last(self, name: str) -> Mapping[TopicPartition, SeenPosition]:
+        known = self._memory.of(name)
+        return known.positions if known is not None else {}
 
     def _answered(
         self, group: TranslatedGroup, places: dict[TopicPartition, MirrorPlace]

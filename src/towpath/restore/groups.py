@@ -11,23 +11,21 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from towpath.config import GroupsConfig, RestoreConfig
-from towpath.config.naming import collisions
 from towpath.groups.decide import MirrorPlace, TranslatedGroup, decide, mirror_client
 from towpath.groups.model import GroupPosition, GroupReport, PositionOutcome
+from towpath.groups.naming import named
 from towpath.groups.observe import SourceGroup, SourceView, TargetView, surely, target_now
 from towpath.groups.places import place
 from towpath.groups.positions import Positions
 from towpath.groups.remember import is_news, seen
 from towpath.groups.sync import reports
 from towpath.groups.write import client_of, write
-from towpath.ledger.entries import SeenGroup, SeenPosition
+from towpath.ledger.entries import SeenPosition
 from towpath.ledger.link import OpenTarget
 from towpath.model.errors import ConfigError, TowpathError
 from towpath.model.groups import ClientGroup, Commit
 from towpath.model.nouns import SourceOffset, TopicPartition
-from towpath.model.reasons import Reason, ReasonCode
 from towpath.restore.model import RestoreScope
-from towpath.segments.captures import GroupCapture
 
 _DECISIONS = GroupsConfig()
 
@@ -127,22 +125,34 @@ class GroupRestorer:
         return beyond, SourceView(groups=groups, ids=ids, listed=frozenset(groups))
 
     def _given(self, source: SourceView) -> tuple[GroupReport, ...]:
-        named = [*_named(self._scope.groups, source, self._rules, self._to.books.groups)]
-        tps = {tp for each in named for tp in each.group.commits}
+        names = self._rules.groups.target_name
+        translated = [*named(source.groups, names, lambda name: self._last(name, source))]
+        tps = {tp for each in translated for tp in each.group.commits}
         mirrors = {tp: self._positions.mirror_of(tp) for tp in tps}
-        clients = {mirror_client(each) for each in named if each.reason is None}
+        clients = {mirror_client(each) for each in translated if each.reason is None}
         target = target_now(self._to.target, clients, filter(None, mirrors.values()))
         self._positions.begin(target.starts)
         topics = self._rules.topics
         spots = {tp: place(topics, tp, self._to.books.of(tp).opened, source, target) for tp in tps}
-        answered = [self._answered(each, spots) for each in named]
+        answered = [self._answered(each, spots) for each in translated]
         positions = _decided(answered, spots, target)
         due = Counter(each.group for each in positions if each.due)
         sure = surely(self._to.target, target, {client_of(each) for each in positions if each.due})
         if sure is not target:
             positions = _decided(answered, spots, sure)
         written = write(self._to.target, sure.groups, positions)
-        return tuple(reports(named, written, sure, due))
+        return tuple(reports(translated, written, sure, due))
+
+    def _last(self, name: str, source: SourceView) -> Mapping[TopicPartition, SeenPosition]:
+        """Return what a group got before in these topics."""
+        known = self._to.books.groups.get(name)
+        if known is None:
+            return {}
+        return {
+            tp: each
+            for tp, each in known.positions.items()
+            if known.ids.get(tp.topic) == source.ids.get(tp.topic)
+        }
 
     def _answered(
         self, group: TranslatedGroup, places: dict[TopicPartition, MirrorPlace]
@@ -166,44 +176,6 @@ class GroupRestorer:
             self._to.ledger.append(news)
         for entry in news:
             self._to.books.take(entry)
-
-
-def _named(
-    groups: Mapping[str, GroupCapture],
-    source: SourceView,
-    rules: RestoreConfig,
-    known: Mapping[str, SeenGroup],
-) -> Iterator[TranslatedGroup]:
-    """Yield the groups with their names on the target."""
-    names: dict[str, str] = {}
-    reasons: dict[str, Reason] = {}
-    for name in groups:
-        try:
-            names[name] = rules.groups.target_name(name)
-        except ConfigError as error:
-            reasons[name] = error.reason
-    for taken, owners in collisions(names.items()).items():
-        for name in owners:
-            other = next(each for each in owners if each != name)
-            owner = f"group {other}, too"
-            reasons[name] = Reason.of(ReasonCode.GROUP_NAME_TAKEN, name=taken, owner=owner)
-    for name, group in source.groups.items():
-        last = known.get(name)
-        yield TranslatedGroup(
-            group=group,
-            mirror_group=names.get(name, ""),
-            reason=reasons.get(name),
-            last=_last(last, source) if last is not None else {},
-        )
-
-
-def _last(known: SeenGroup, source: SourceView) -> dict[TopicPartition, SeenPosition]:
-    """Return what a group got before in these topics."""
-    return {
-        tp: each
-        for tp, each in known.positions.items()
-        if known.ids.get(tp.topic) == source.ids.get(tp.topic)
-    }
 
 
 def _decided(
