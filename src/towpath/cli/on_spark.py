@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, is_dataclass
 from typing import TYPE_CHECKING, Any
 
 from towpath.cli.options import (
@@ -115,23 +115,30 @@ class LoggedOnSpark(OnSpark):
 
 
 def with_options(command: Callable[..., int]) -> Callable[..., int]:
-    """Give a command the options of its argument `on`, which is one of the classes above.
+    """Give a command the options of its arguments that are frozen classes of options.
 
     Typer knows only functions with one argument for each option; so it is shown one.
     """
     signature = inspect.signature(command, eval_str=True)
-    made = signature.parameters["on"].annotation
-    options = inspect.signature(made, eval_str=True).parameters
+    made: dict[str, type] = {
+        name: each.annotation
+        for name, each in signature.parameters.items()
+        if isinstance(each.annotation, type) and is_dataclass(each.annotation)
+    }
+    options = {
+        name: inspect.signature(kind, eval_str=True).parameters for name, kind in made.items()
+    }
 
     @functools.wraps(command)
     def spread(**given: Any) -> int:
-        on = made(**{name: given.pop(name) for name in options})
-        return command(**given, on=on)
+        for name, kind in made.items():
+            given[name] = kind(**{each: given.pop(each) for each in options[name]})
+        return command(**given)
 
     shown = [
         each
-        for parameter in signature.parameters.values()
-        for each in (options.values() if parameter.name == "on" else (parameter,))
+        for name, parameter in signature.parameters.items()
+        for each in (options[name].values() if name in options else (parameter,))
     ]
     spread.__signature__ = signature.replace(parameters=shown)  # type: ignore[attr-defined]
     spread.__annotations__ = {each.name: each.annotation for each in shown}

@@ -1,0 +1,129 @@
+"""Options that say what is restored: as of when, which part, and of which region."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from pydantic import ValidationError
+
+from towpath.cli.moments import AtOption, VersionOption, as_of
+from towpath.config import Bound, RestoredRange, load_archive, parse_bound
+from towpath.model.errors import ConfigError, ConfigProblem
+from towpath.model.foreign import foreign
+from towpath.restore.task import RestoreTask
+
+FromOption = Annotated[
+    str | None,
+    typer.Option(
+        "--from",
+        metavar="OFFSET|TIME",
+        help="Begin each partition here, in place of `restore.range.from`.",
+    ),
+]
+ToOption = Annotated[
+    str | None,
+    typer.Option(
+        "--to",
+        metavar="OFFSET|TIME",
+        help="End each partition before this, in place of `restore.range.to`.",
+    ),
+]
+SourceOption = Annotated[
+    str | None,
+    typer.Option("--source", metavar="NAME", help="Only this one of the file's `restore.sources`."),
+]
+FollowOption = Annotated[
+    bool,
+    typer.Option("--follow", help="Go on with what is archived meanwhile, until stopped."),
+]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """What a command about restores is asked for.
+
+    Attributes:
+        at: As of which time.
+        version: As of which version of the archive.
+        first: Where each partition begins.
+        end: Where each partition ends.
+        source: The only one of the file's regions.
+    """
+
+    at: AtOption = None
+    version: VersionOption = None
+    first: FromOption = None
+    end: ToOption = None
+    source: SourceOption = None
+
+    @property
+    def follows(self) -> bool:
+        """Whether the restore goes on with what is archived meanwhile."""
+        return False
+
+    def tasks(self, file: Path) -> tuple[RestoreTask, ...]:
+        """Return what is restored: all sources of the file, or one of them.
+
+        Raises:
+            ConfigError: The options or the file ask for something impossible.
+        """
+        moment = as_of(self.at, self.version)
+        config = load_archive(file)
+        part = self._range(config.restore.range)
+        tasks = RestoreTask.each(config, moment, part, follow=self.follows)
+        if self.source is not None:
+            known = ", ".join(each.source for each in tasks if each.source) or "none"
+            tasks = tuple(each for each in tasks if each.source == self.source)
+            if not tasks:
+                raise _misused("--source", f"is none of the file's `restore.sources` ({known})")
+        if self.version is not None and len(tasks) > 1:
+            raise _misused("--version", "counts in each region by itself; name one with --source")
+        return tasks
+
+    def _range(self, known: RestoredRange) -> RestoredRange:
+        """Return the range of the file, with what the options say in its place."""
+        bounds: dict[str, Bound | None] = {"from": known.first, "to": known.end}
+        for option, text in (("from", self.first), ("to", self.end)):
+            try:
+                bounds[option] = bounds[option] if text is None else parse_bound(text)
+            except ValueError as error:
+                raise _misused(f"--{option}", foreign(error)) from None
+        try:
+            return RestoredRange.model_validate(bounds)
+        except ValidationError:
+            raise _misused("--to", "is not behind --from, so the range is empty") from None
+
+
+@dataclass(frozen=True, kw_only=True)
+class AskedOrFollowed(Asked):
+    """What a command is asked for that may follow an archive.
+
+    Attributes:
+        follow: Whether the restore goes on with what is archived meanwhile.
+    """
+
+    follow: FollowOption = False
+
+    @property
+    def follows(self) -> bool:
+        """See `Asked`."""
+        return self.follow
+
+    def tasks(self, file: Path) -> tuple[RestoreTask, ...]:
+        """See `Asked`."""
+        if self.follow and (self.at is not None or self.version is not None):
+            text = "is not used with --at or --version: what follows has no end"
+            raise _misused("--follow", text)
+        found = super().tasks(file)
+        for rules in (each.rules for each in found if self.follow):
+            if not rules.range.is_whole or rules.partitions:
+                text = "is not used with a range, or with `restore.partitions`"
+                raise _misused("--follow", text)
+        return found
+
+
+def _misused(option: str, text: str) -> ConfigError:
+    return ConfigError((ConfigProblem(option, text),))
