@@ -8,47 +8,30 @@ from __future__ import annotations
 
 import random
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
 
 from tests.support.batches import batch, numbered
-from tests.support.lanes import ABORT, NODE, PRODUCER, marker, tp
-from towpath.cluster.admin.markers import Marker
-from towpath.cluster.codes import refused
+from tests.support.lanes import NODE, PRODUCER
+from tests.support.race_leader import TP, Leader, last_of
+from tests.support.race_stand_in import TOPIC_ID, StandIn
 from towpath.cluster.data.buffers import BufferPool, Frame
-from towpath.cluster.data.client import Records
-from towpath.cluster.data.fetch_bodies import Fetched
 from towpath.cluster.data.produce import Produced
-from towpath.cluster.metadata import (
-    Answers,
-    Broker,
-    Metadata,
-    PartitionInfo,
-    ProducerState,
-    TopicInfo,
-)
 from towpath.config import ClusterConfig, OffsetsPolicy
-from towpath.ledger import entries
 from towpath.ledger.books import LinkBooks
-from towpath.ledger.entries import Entry, ReadEntry
 from towpath.ledger.keys import new_name
-from towpath.ledger.ledger import KeyFilter
 from towpath.model.changes import NO_CHANGE, RecordChange
 from towpath.model.clock import now_ms
 from towpath.model.errors import ClusterError, TowpathError, UnreachableError
 from towpath.model.nouns import (
-    ClusterId,
     LinkName,
     ProducerId,
-    Side,
     SourceOffset,
     TargetOffset,
     TopicId,
-    TopicName,
-    TopicPartition,
 )
 from towpath.records.items import Batch
 from towpath.records.lane.lane import Lane
@@ -62,9 +45,7 @@ from towpath.records.work import Assignment, CopySlice
 from towpath.wire import batch as wire
 from towpath.wire.plain import Record
 
-TP = tp()
 LINK = LinkName("race")
-TOPIC_ID = TopicId("t")
 DAY_MS = 86_400_000
 WORK = Assignment(
     source=TP,
@@ -75,7 +56,6 @@ WORK = Assignment(
     filler_id=ProducerId(7),
     start=SourceOffset(0),
 )
-NOTHING = Record(None, b"of others")
 DEEP = 2
 """So many openings go on inside of each other at most."""
 
@@ -84,56 +64,6 @@ def source(count: int, length: int) -> list[bytearray]:
     """Return batches of old records; each value is the record's source offset."""
     records = numbered([Record(b"k", b"%d" % n, (), 1) for n in range(count * length)])
     return [batch(records[at : at + length]) for at in range(0, count * length, length)]
-
-
-@dataclass
-class Leader:
-    """What a leader does with batches and markers (`ProducerAppendInfo`), and what it forgets."""
-
-    log: list[bytearray] = field(default_factory=list)
-    states: dict[int, tuple[int, int, bool]] = field(default_factory=dict)
-    """Epoch, last sequence, and whether it may be forgotten, by producer id."""
-    end: int = 0
-    start: int = 0
-
-    def append(self, data: bytes) -> Produced:
-        header = wire.BatchHeader.read(data)
-        epoch, last, _ = self.states.get(header.producer_id, (-1, -1, True))
-        if header.producer_epoch < epoch:
-            return Produced(TP, 47, -1)
-        if epoch >= 0 and header.base_sequence != last + 1:
-            return Produced(TP, 45, -1)
-        said = Produced(TP, 0, self._add(bytearray(data), header.count))
-        sequence = header.base_sequence + header.count - 1
-        self.states[header.producer_id] = header.producer_epoch, sequence, True
-        return said
-
-    def mark(self, wanted: Marker) -> int:
-        epoch, _, _ = self.states.get(wanted.producer_id, (-1, -1, True))
-        if wanted.epoch < epoch:
-            return 47
-        self._add(marker(0, wanted.producer_id, ABORT), 1)
-        self.states[wanted.producer_id] = wanted.epoch, -1, False
-        return 0
-
-    def forget(self) -> None:
-        """Forget all who wrote nothing but old records."""
-        self.states = {number: s for number, s in self.states.items() if not s[2]}
-
-    def delete_before(self, offset: int) -> None:
-        """Delete the records of whole batches before an offset."""
-        self.start = offset
-        self.log = [data for data in self.log if _last(data) >= offset]
-
-    def write_foreign(self) -> None:
-        """Append a record of another writer."""
-        self._add(batch(numbered([NOTHING])), 1)
-
-    def _add(self, data: bytearray, count: int) -> int:
-        base, self.end = self.end, self.end + count
-        data[:8] = base.to_bytes(8, "big")
-        self.log.append(data)
-        return base
 
 
 @dataclass
@@ -332,7 +262,7 @@ class Racer:
 
     def _copy(self, lane: Lane) -> None:
         for data in self.world.batches:
-            if _last(data) >= lane.expected and not lane.queue.waiting and not lane.holds:
+            if last_of(data) >= lane.expected and not lane.queue.waiting and not lane.holds:
                 self._take(lane, data)
         wait = lane.queue.due_wait
         if wait is not None and wait.ready():
@@ -382,118 +312,5 @@ class Racer:
             self.open = False
 
 
-class StandIn:
-    """An admin, a client and a ledger, as one copier sees them."""
-
-    def __init__(self, world: World) -> None:
-        self._world = world
-        self._read_to = 0
-        self.opens = True
-        self.topics = self.offsets = self.producers = self.cluster = self
-
-    # As `Admin` has them
-
-    def describe(self, names: Iterable[TopicName]) -> dict[TopicName, TopicInfo]:
-        one = PartitionInfo(0, NODE, (NODE,))
-        return {name: TopicInfo(name, TOPIC_ID, False, (one,)) for name in names}
-
-    def with_brokers(self, names: Iterable[TopicName]) -> Metadata:
-        brokers = {each.id: each for each in self.brokers()}
-        return Metadata(ClusterId("cluster"), NODE, brokers, self.describe(names))
-
-    def _all(
-        self, asked: str, tps: Iterable[TopicPartition], said: Callable[[], Any]
-    ) -> Answers[Any, Any]:
-        self._world.meanwhile(asked)
-        return Answers(dict.fromkeys(tps, said()), {})
-
-    def brokers(self) -> tuple[Broker, ...]:
-        return (Broker(NODE, "host", 1),)
-
-    def earliest(
-        self, tps: Iterable[TopicPartition], *, patience: float, leaders: object
-    ) -> Answers[Any, int]:
-        del patience, leaders
-        return self._all("earliest", tps, lambda: self._world.leader.start)
-
-    def log_ends(
-        self, tps: Iterable[TopicPartition], *, patience: float, leaders: object, epochs: object
-    ) -> Answers[Any, int]:
-        del patience, leaders, epochs
-        return self._all("log_ends", tps, lambda: self._world.leader.end)
-
-    def states(
-        self, tps: Iterable[TopicPartition], *, patience: float, leaders: object
-    ) -> Answers[Any, tuple[ProducerState, ...]]:
-        del patience, leaders
-        return self._all(
-            "states",
-            tps,
-            lambda: tuple(
-                ProducerState(ProducerId(number), last, self._world.written_at, -1, epoch)
-                for number, (epoch, last, _) in self._world.leader.states.items()
-            ),
-        )
-
-    def write_markers(
-        self, markers: Mapping[TopicPartition, Sequence[Marker]], *, patience: float
-    ) -> Answers[TopicPartition, None]:
-        del patience
-        self._world.meanwhile("write_markers")
-        lost = UnreachableError(Side.TARGET, "writing", "it was lost")
-        for some in markers.values():
-            if self._world.rng.random() > self._world.takes_markers:
-                return Answers({}, dict.fromkeys(markers, lost))
-            codes = [self._world.leader.mark(each) for each in some]
-            if any(codes):
-                no = refused(Side.TARGET, f"writing markers to {TP}", codes[0])
-                return Answers({}, dict.fromkeys(markers, no))
-        self._world.meanwhile("write_markers")
-        kept = self._world.rng.random() < self._world.takes_markers
-        return Answers(dict.fromkeys(markers), {}) if kept else Answers({}, {TP: lost})
-
-    # As `Client` has it
-
-    def fetch(self, _tp: TopicPartition, at: int, **_: object) -> Records:
-        if self.opens:
-            self._world.meanwhile("fetch")
-        end = self._world.leader.end
-        data = b"".join(each for each in self._world.leader.log if _last(each) >= at)
-        said = Fetched(
-            tp=TP,
-            error=0,
-            high_watermark=end,
-            last_stable=end,
-            log_start=0,
-            aborted=(),
-            preferred_replica=-1,
-            start=0,
-            end=len(data),
-        )
-        return Records(bytearray(data), said)
-
-    # As `Ledger` has them
-
-    def read(self, *, wanted: KeyFilter) -> list[ReadEntry]:
-        self._world.meanwhile("read")
-        fresh = self._world.ledger[self._read_to :]
-        self._read_to = len(self._world.ledger)
-        found = [entries.decode(*each) for each in fresh if wanted(entries.decode_key(each[0]))]
-        return [each for each in found if each is not None]
-
-    def read_about(self, *_: object) -> list[ReadEntry]:
-        return []  # `read` begins at the first entry
-
-    def append(self, made: Iterable[Entry]) -> None:
-        self._world.meanwhile("append")
-        self._world.ledger += [entries.encode(each) for each in made]
-        self._world.meanwhile("append")
-
-
 def _nothing() -> None:
     pass
-
-
-def _last(data: bytearray) -> int:
-    header = wire.BatchHeader.read(data)
-    return header.base_offset + header.last_offset_delta

@@ -13,7 +13,9 @@ import numpy as np
 
 from tests.support.batches import batch, numbered
 from tests.support.lanes import ABORT, marker
-from tests.support.racing import LINK, TP, WORK, Leader, Racer, StandIn, World
+from tests.support.race_leader import TP, Leader
+from tests.support.race_stand_in import StandIn
+from tests.support.racing import LINK, WORK, Racer, World
 from towpath.cluster.admin.markers import Marker
 from towpath.cluster.data.buffers import BufferPool, Frame
 from towpath.cluster.data.produce import Produced

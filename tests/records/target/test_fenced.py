@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 
 from tests.support.batches import batch, numbered
-from tests.support.racing import DAY_MS, LINK, TOPIC_ID, TP, WORK, StandIn, World, source
+from tests.support.race_leader import TP
+from tests.support.race_stand_in import TOPIC_ID, StandIn
+from tests.support.racing import DAY_MS, LINK, WORK, World, source
 from towpath.config import ClusterConfig, OffsetsPolicy
 from towpath.ledger.books import LinkBooks
 from towpath.ledger.entries import Opened, Receipt
