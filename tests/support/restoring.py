@@ -29,6 +29,7 @@ from towpath.model.nouns import (
 )
 from towpath.records.copy import land
 from towpath.records.landing.landing import Landing
+from towpath.records.session import LinkSession
 from towpath.records.work import Assignment, Slice, Summary
 from towpath.segments.ingress.feed import SupplyFeed
 from towpath.segments.ingress.late import LateParts, LatePolicy
@@ -68,6 +69,17 @@ class Restoring:
     def run(self, *, settled: bool = True) -> list[Summary]:
         """Restore all; return what came of each partition."""
         return list(land(self.work(settled=settled), self.feed))
+
+    def run_driven(self) -> list[Summary]:
+        """Restore all, with a driver: without one, a slice ends after half a minute."""
+        with self._admin() as admin:
+            session = LinkSession(self.link, self.config, admin, RESTORE)
+            session.start()
+            try:
+                work = replace(self.work(settled=False), run_id=session.run_id)
+                return list(land(work, self.feed))
+            finally:
+                session.close()
 
     def feed(self, landing: Landing) -> SupplyFeed:
         made = SupplyFeed(

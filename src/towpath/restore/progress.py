@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
@@ -277,3 +277,16 @@ class RestoreProgress:
 def stopped(rows: Iterable[RestoreRow]) -> list[RestoreRow]:
     """Return the partitions that stand still."""
     return [row for row in rows if row.state is PartState.STOPPED]
+
+
+def standing_still(
+    rows: Iterable[RestoreRow], told: Collection[TopicPartition]
+) -> list[RestoreRow]:
+    """Return the partitions that are not restored though nothing holds them up.
+
+    Args:
+        rows: The partitions.
+        told: Those of which it is known why they were not opened.
+    """
+    over = PartState.RESTORED, PartState.STOPPED
+    return [row for row in rows if row.state not in over and row.tp not in told]

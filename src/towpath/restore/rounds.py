@@ -99,6 +99,7 @@ def plan_slices(
         if weight >= 0
     ]
     memory_ms = _memory_ms(target)
+    goes_on = task.follow or terms.number > 1  # then looks for late parts go on, too
     return [
         RestoreSlice(
             link=task.name,
@@ -120,7 +121,7 @@ def plan_slices(
             region=task.region,
             ranges={a.source: wanted for _, a, wanted in some},
             late=task.late,
-            looked=_looked(books, [a.source for _, a, _ in some]) if task.follow else {},
+            looked=_looked(books, [a.source for _, a, _ in some]) if goes_on else {},
             follow=task.follow,
         )
         for number, some in enumerate(_spread(found, terms.parallelism))

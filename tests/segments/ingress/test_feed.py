@@ -154,13 +154,15 @@ def test_a_lost_part_stops_its_partition_or_is_a_gap(
 
 
 @pytest.mark.soak
+@pytest.mark.timeout(3000)
 def test_restorers_are_killed_and_race(
     target: LocalCluster, new_name: NewName, rng: random.Random, copiers: Copiers
 ) -> None:
     """Nothing is lost or doubled, though the records are old."""
     rounds = soak_rounds() or 10
-    seed, count = rng.randrange(1 << 30), 3000 * rounds
-    restoring = Restoring(target, new_name("raced"), raced(seed, count), timeout="2s", start=7)
+    seed, count = rng.randrange(1 << 30), 1000 * rounds
+    name, supplies = new_name("raced"), raced(seed, count)
+    restoring = Restoring(target, name, supplies, timeout="2s", start=7, fill=count)
     for _ in range(rounds):
         for _ in range(rng.choice((1, 2, 2))):
             copiers.start(restoring.work(settled=False), partial(restore_raced, seed, count))
@@ -169,8 +171,10 @@ def test_restorers_are_killed_and_race(
         if rng.random() < 0.7:
             copiers.kill_all()
     copiers.kill_all()
-    for done in restoring.run(settled=False):
+    for done in restoring.run_driven():
+        end = restoring.supplies[done.tp.partition].end
         assert (done.error, done.mode, done.reason) == ("", "identical", "")
+        assert done.source_end == end
     for number, supply in restoring.supplies.items():
         for isolation in ("read_committed", "read_uncommitted"):
             found = consume(target.bootstrap, restoring.topic, (number,), isolation=isolation)
