@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from confluent_kafka.admin import AdminClient
 
 from tests.support import queues
 from tests.support.copied import Copied
 from tests.support.here import Here
-from tests.support.kafka import consume, topic_config, wait_until
+from tests.support.kafka import PATIENCE, consume, topic_config, wait_until
 from tests.support.program import Program
 from tests.support.queues import LocalQueues, notification
 from tests.support.stored import StoredArchive, old_records
@@ -84,6 +85,11 @@ def follow(tmp_path: Path, target: LocalCluster, new_name: NewName) -> Iterator[
     made.stop()
 
 
+def partitions_of(bootstrap: str, topic: str) -> int:
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    return len(admin.list_topics(topic, timeout=PATIENCE).topics[topic].partitions)
+
+
 def offsets(first: int, end: int) -> list[tuple[int, bytes]]:
     return [(n, b"key %d" % n) for n in range(first, end)]
 
@@ -112,10 +118,16 @@ def test_regions_are_followed_while_they_grow(
     assert [row["state"] for row in us["partitions"]] == ["restored"]
     follow.copied.copy()
     follow.wait(run, orders, 20)
-    follow.eu.describe(orders, own, partitions=3)
+    follow.eu.describe(orders, own | {"segment.ms": "7200000"}, partitions=3)
     follow.eu.put(orders, old_records(4), partition=2)
     follow.copied.copy()
     follow.wait(run, orders, 4, partition=2)
+    assert topic_config(follow.target.bootstrap, orders, "segment.ms") == "7200000"
+    follow.eu.describe(orders, own, partitions=4)  # which have no records so far
+    follow.copied.copy()
+    bootstrap = follow.target.bootstrap
+    wait_until(lambda: partitions_of(bootstrap, orders) == 4, "it has 4 partitions", 60)
+    wait_until(lambda: topic_config(bootstrap, orders, "segment.ms") != "7200000", "its config", 60)
     code = run.stop()
     assert follow.keys(orders) == offsets(0, 20)
     assert follow.keys(users) == offsets(0, 5)

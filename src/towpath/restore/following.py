@@ -173,18 +173,21 @@ class TopicGenerations:
         return at >= part.end
 
 
-Shape = frozenset[tuple[TopicName, TopicName, TopicId, int, frozenset[PartitionId]]]
-"""What makes slices be planned anew where it changes."""
+Shape = frozenset[
+    tuple[TopicName, TopicName, TopicId, int, frozenset[tuple[str, str]], frozenset[PartitionId]]
+]
+"""What makes topics and slices be planned anew where it changes."""
 
 
 def shape_of(scope: RestoreScope) -> Shape:
-    """Return the topics and partitions of a restore."""
+    """Return the topics and partitions of a restore, and the configs of the topics."""
     return frozenset(
         (
             name,
             each.target,
             each.topic.id,
             each.topic.partitions,
+            frozenset(each.topic.own.items()),
             frozenset(p.id for p in each.parts),
         )
         for name, each in scope.topics.items()

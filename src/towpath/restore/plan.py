@@ -35,6 +35,11 @@ from towpath.segments.log import Archive
 from towpath.topics.markers import markers
 from towpath.topics.steps import CreateTopic, TopicStep
 
+_NO_ACCESS = (
+    "ACLs, quotas and users come back once all topics are restored, and a restore with --follow has"
+    " no end: stop it, and run the restore without --follow to bring them back"
+)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RestorePlan:
@@ -158,9 +163,12 @@ class _Planning:
     def _with_access(self, made: RestorePlan) -> RestorePlan:
         """Add what access comes back; not where the restore goes on, as it has no end."""
         task, plan = self._task, made.plan
-        client = None if task.follow else access_client(self._to, self._archive, task.rules)
+        client = access_client(self._to, self._archive, task.rules)
         if client is None:
             return made
+        if task.follow:
+            note = Note("restore.access", _NO_ACCESS)
+            return replace(made, plan=replace(plan, notes=(*plan.notes, note)))
         found = client.diff(client.observe(), SubjectContext(topics=plan.topics))
         return replace(
             made,

@@ -20,9 +20,14 @@ from towpath.restore.earlier import contradicted
 from towpath.restore.holding import ANY, held
 from towpath.restore.limits import unwritable
 from towpath.restore.model import RestoreScope, RestoreTopic
+from towpath.restore.topic_steps import (
+    CLEANING,
+    beside_notes,
+    holding_notes,
+    release_steps,
+)
 from towpath.topics.apply import apply_all, present, settled
 from towpath.topics.configs import (
-    POLICY,
     RETENTIONS,
     TIMESTAMP_TYPE,
     WantedConfigs,
@@ -30,20 +35,13 @@ from towpath.topics.configs import (
     wanted,
 )
 from towpath.topics.diff import replicas
+from towpath.topics.drift import sync
 from towpath.topics.observe import look_at_target
 from towpath.topics.observed import ObservedTopics, Topic
 from towpath.topics.owned import UNLIMITED, OwnedTopics, ours_of
 from towpath.topics.refused_configs import narrowed
 from towpath.topics.rights import on_mirrors
 from towpath.topics.steps import AddPartitions, CreateTopic, SetConfigs, TopicStep
-
-_HELD = (
-    "held back while the topic is restored, else the target would delete, compact, refuse or"
-    " restamp old records as they arrive"
-)
-
-
-_CLEANING = frozenset({POLICY, *RETENTIONS})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -215,9 +213,15 @@ class TopicRestorer:
         there = seen.topics.target.get(topic.target)
         if there is None:
             return self._create(topic, seen.topics)
-        if is_restored:
-            return _release(topic, there, seen.ours, _CLEANING if self.follow else None)
-        return self._fit(topic, there, seen)
+        steps: list[TopicStep] = []
+        if there.partitions < topic.count:
+            name = topic.topic.name
+            steps.append(AddPartitions(name, there.name, there.partitions, topic.count))
+        if not is_restored:
+            fitting, notes = self._fit(topic, there, seen)
+            return [*steps, *fitting], notes
+        released = release_steps(topic, there, seen.ours, CLEANING if self.follow else None)
+        return [*steps, *(released or self._changed(topic, there, seen, CLEANING))], []
 
     def _create(
         self, topic: RestoreTopic, seen: ObservedTopics
@@ -237,33 +241,34 @@ class TopicRestorer:
             configs={**asked.values, **back.meanwhile},
             held=back.final,
         )
-        return [step], [*asked.reasons.values(), *asked.notes, *notes, *_holding(back.final)]
+        return [step], [*asked.reasons.values(), *asked.notes, *notes, *holding_notes(back.final)]
 
     def _wanted(
         self, topic: RestoreTopic, seen: ObservedTopics, given: int | None
     ) -> WantedConfigs:
         """Return the configs that a new topic gets in the end."""
+        return wanted(topic.topic, seen, self._config_rules(topic), given)
+
+    def _config_rules(self, topic: RestoreTopic) -> ConfigRules:
         rules, override = self.rules.topics.configs, {}
         own = topic.topic.configs
         if stamps_itself(own) and rules.selects(TIMESTAMP_TYPE):
             override[TIMESTAMP_TYPE] = own[TIMESTAMP_TYPE]
         if self.rules.retention is RestoredRetention.UNLIMITED:
             override |= dict.fromkeys(RETENTIONS, UNLIMITED)
-        changed = ConfigRules(
+        return ConfigRules(
             include=rules.include, exclude=rules.exclude, override=override | rules.override
         )
-        return wanted(topic.topic, seen, changed, given)
 
     def _fit(
         self, topic: RestoreTopic, there: Topic, seen: RestoreSnapshot
     ) -> tuple[list[TopicStep], list[str]]:
-        """Let a topic that is there grow, and hold back its configs."""
+        """Hold back the configs of a topic that is there."""
         steps: list[TopicStep] = []
-        name, wanted_count = topic.topic.name, topic.count
-        if there.partitions < wanted_count:
-            steps.append(AddPartitions(name, there.name, there.partitions, wanted_count))
+        name = topic.topic.name
         if self.follow and there.id in seen.opened:
-            return steps, []  # it may have caught up before, and keeps what it got then
+            # It may have caught up before, and keeps what it got then.
+            return self._changed(topic, there, seen, frozenset()), []
         back = held(there.own, there.configs, seen.topics)
         waits = seen.ours.waiting(there.name, there.own)
         fresh = {key: value for key, value in back.meanwhile.items() if key not in waits}
@@ -281,44 +286,23 @@ class TopicRestorer:
                 )
             )
         begun = there.id in seen.opened or there.name in seen.ours.created
-        return steps, [*([] if begun else _beside(topic, there)), *_holding({**waits, **fresh})]
+        return steps, [
+            *([] if begun else beside_notes(topic, there)),
+            *holding_notes({**waits, **fresh}),
+        ]
 
+    def _changed(
+        self, topic: RestoreTopic, there: Topic, seen: RestoreSnapshot, cleaning: Collection[str]
+    ) -> list[TopicStep]:
+        """Let a topic that this restore made follow configs that were changed at the source.
 
-def _release(
-    topic: RestoreTopic, there: Topic, ours: OwnedTopics, only: Collection[str] | None
-) -> tuple[list[TopicStep], list[str]]:
-    """Give a restored topic the configs that were held back, or only some of them."""
-    waits = {
-        key: value
-        for key, value in ours.waiting(there.name, there.own).items()
-        if only is None or key in only
-    }
-    if not waits:
-        return [], []
-    return [
-        SetConfigs(
-            source=topic.topic.name,
-            target=there.name,
-            set={key: value for key, value in waits.items() if value is not None},
-            remove=tuple(sorted(key for key, value in waits.items() if value is None)),
-            before={key: there.own.get(key) for key in waits},
-            owned=tuple(sorted(waits)),
-            id=there.id,
-        )
-    ], []
-
-
-def _holding(final: Mapping[str, str | None]) -> Iterator[str]:
-    if final:
-        yield f"{', '.join(sorted(final))}: {_HELD}"
-
-
-def _beside(topic: RestoreTopic, there: Topic) -> Iterator[str]:
-    if there.partitions > topic.count:
-        yield (
-            f"has {there.partitions} partitions on the target and {topic.count} in the archive; the"
-            " additional ones stay empty, and producers there distribute keys differently (or place"
-            " records by their keys: `restore.partitions`)"
-        )
-    else:
-        yield "exists on the target and is empty; it keeps its own configs"
+        Configs that can be held back are left alone but for those of `cleaning`: what they say may
+        be meant for records that still come.
+        """
+        is_ours = there.name in seen.ours.created
+        if not (self.follow and is_ours and topic.described):
+            return []
+        rules = self._config_rules(topic)
+        step = sync(topic.topic, there, seen.topics, rules, seen.ours).step
+        kept = {key for key in step.before if key not in ANY or key in cleaning} if step else set()
+        return [step.only(kept)] if step and kept else []
