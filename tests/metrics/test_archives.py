@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from http.client import HTTPConnection
 
 import pytest
 
@@ -216,6 +218,30 @@ def test_everything_that_a_restore_tells_is_served() -> None:
     assert got.get("towpath_restored_bytes") == 500
     assert got.get("towpath_restore_left_out") == 1
     assert got.get("towpath_restore_trouble") == 1
+
+
+def test_a_restore_without_rows_so_far_is_alive_and_not_ready(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """One that follows may wait for long until there is an archive at all."""
+    with told() as (show, address, _):
+        monkeypatch.setattr("towpath.metrics.server.STALLED", 0.5)
+        time.sleep(0.6)
+        assert status(address, "/live") == 503
+        show(RestoreProgress())
+        assert (status(address, "/live"), status(address, "/ready")) == (200, 503)
+        progress = RestoreProgress()
+        progress.take([ROW])
+        show(progress)
+        assert status(address, "/ready") == 200
+
+
+def status(address: str, path: str) -> int:
+    connection = HTTPConnection(address, timeout=10)
+    connection.request("GET", path)
+    code = connection.getresponse().status
+    connection.close()
+    return code
 
 
 def test_an_address_that_is_taken_is_said() -> None:

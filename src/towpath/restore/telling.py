@@ -46,6 +46,8 @@ def telling_restore(name: str, tasks: Sequence[RestoreTask], show: Show) -> Iter
     def shown(progress: RestoreProgress) -> None:
         if progress.rows:
             meter.tell(reading(progress, region))
+        else:
+            meter.turned()  # it may wait for an archive that is not there yet
         show(progress)
 
     with MetricsServer(config.address, meter, RestoreCollector(meter, about)):
