@@ -29,6 +29,23 @@ ROW = {
     "codes": [],
     "gaps": [{"first": 10, "end": 13, "why": EVIL, "skipped": True}],
 }
+COMPARED = {
+    "source": "eu",
+    "topic": "orders",
+    "partition": 3,
+    "target": "copy.orders",
+    "state": "equal",
+    "first": 5,
+    "end": 25,
+    "records_archived": 17,
+    "records_restored": 16,
+    "digest_archived": "0123.4567",
+    "digest_restored": "0123.4568",
+    "ranges": 1,
+    "bytes_read": 4096,
+    "records_of_others": 0,
+    "why": "",
+}
 FACTS: dict[str, Any] = {
     "restore": "restore.shop",
     "archives": [
@@ -44,6 +61,7 @@ FACTS: dict[str, Any] = {
     "left_out": ["group g: it has members"],
     "trouble": "",
     "notes": [EVIL],
+    "comparison": {"proven": False, "why": "", "partitions": [COMPARED, {**COMPARED, "why": EVIL}]},
     "partitions": [ROW, {**ROW, "gaps": [], "error": "it waits", "state": "late", "mode": ""}],
 }
 
@@ -75,6 +93,26 @@ def test_no_text_of_others_is_markup_and_nothing_is_loaded() -> None:
     assert "alert(1)&lt;/script&gt;&quot;&#x27;&amp;" in page
     assert not re.search(r"(src|href)=", page)
     assert "default-src 'none'" in page
+
+
+def told(**comparison: Any) -> str:
+    page = drill_page({**FACTS, "comparison": {**FACTS["comparison"], **comparison}})
+    return unescape(re.sub("<[^>]*>", "\n", page))
+
+
+def test_the_page_says_what_is_proven_and_by_what() -> None:
+    text = told()
+    assert "not proven: 2 of 2 partitions have what the archive holds" in text
+    for each in ("orders-3", "5 to 24", "0123.4567", "0123.4568", "its commit log"):
+        assert each in text, each
+    whole = told(proven=True, partitions=[COMPARED])
+    assert "\nproven by digests: the target has what the archive holds (1 partitions)" in whole
+
+
+def test_a_page_of_counts_alone_says_that_it_proves_nothing() -> None:
+    text = told(partitions=[])
+    assert "not proven: what was restored was not read back (restore run --verify)" in text
+    assert "not proven: the target is away" in told(partitions=[], why="the target is away")
 
 
 def test_a_restore_of_nothing_has_a_page() -> None:

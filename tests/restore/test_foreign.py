@@ -71,8 +71,9 @@ def test_the_folder_of_a_broker_comes_back_at_its_offsets(
     planned = here("restore", "plan", file, "--output", "json")
     assert planned.code == 0, planned.said
     before = sorted(files.rglob("*"))
-    ended = here.on_spark("restore", "run", file)
+    ended = here.on_spark("restore", "run", file, "--verify", "--output", "json")
     assert ended.code == 0, ended.said
+    assert ended.json["comparison"]["proven"], ended.json["comparison"]
     expected = consume(source.bootstrap, mirror.topic)
     assert consume(target.bootstrap, mirror.topic) == expected
     assert end_offsets(target.bootstrap, mirror.topic) == end_offsets(

@@ -103,8 +103,16 @@ def test_what_the_source_has_lost_comes_back(
 
     planned = here("restore", "plan", file)
     assert planned.code == 0, planned.said
-    restored = here.on_spark("restore", "run", file, "--output", "json")
+    told = tmp_path / "drill.html"
+    words = "restore", "run", file, "--output", "json", "--report", str(told)
+    restored = here.on_spark(*words)
     assert restored.code == 0, restored.said
+    proven = restored.json["comparison"]
+    assert proven["proven"], proven
+    assert len(proven["partitions"]) == len(topics) * len(ALL)
+    read = sum(each["records_restored"] for each in proven["partitions"])
+    assert read == sum(map(len, before.values()))
+    assert "proven by digests" in told.read_text()
     for topic in topics:
         assert consume(target.bootstrap, topic, ALL) == before[topic]
     assert topic_config(target.bootstrap, mixed, "cleanup.policy") == "compact"

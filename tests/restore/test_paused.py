@@ -29,7 +29,7 @@ def test_a_restore_goes_on_after_a_pause_of_its_driver(
     place = stored.path(last)
     whole = place.read_bytes()
     place.write_bytes(bytes(len(whole)))
-    file = stored.file(late={"looks": 60, "timeout": "1h"}, receipts="100ms", retention="archived")
+    file = stored.file(late={"looks": 50, "timeout": "1h"}, receipts="100ms", retention="archived")
     words = "restore", "run", str(file), "--output", "json", "--master", "local[2]"
     run = Program(tmp_path, *words, name="paused")
     try:
@@ -39,7 +39,7 @@ def test_a_restore_goes_on_after_a_pause_of_its_driver(
         time.sleep(ORPHANED + 15)
         place.write_bytes(whole)
         run.send(signal.SIGCONT)
-        assert run.wait(120) == 0, run.said
+        assert run.wait(240) == 0, run.said
     finally:
         run.close()
     assert run.json["complete"], run.said

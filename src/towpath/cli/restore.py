@@ -8,7 +8,7 @@ import typer
 
 from towpath.cli.on_spark import LoggedOnSpark, with_options
 from towpath.cli.options import ArchiveFile
-from towpath.cli.restored import Asked, AskedOrFollowed
+from towpath.cli.restored import Asked, AskedOrFollowed, AskedToRun
 from towpath.cli.show.output import Form, FormOption, Output, OutputOption, show
 from towpath.cli.signals import stopping
 from towpath.restore import RESTORING
@@ -59,17 +59,17 @@ def plan(
 def run(
     file: ArchiveFile,
     *,
-    asked: AskedOrFollowed,
+    asked: AskedToRun,
     on: LoggedOnSpark,
     output: OutputOption = Output.TEXT,
 ) -> int:
     """Restore until all is there; started again, it goes on where it stood.
 
     With --follow, go on with what is archived meanwhile. A report whose name ends with .html is a
-    page for people.
+    page for people, with the proof by digests that the target has what the archive holds.
     """
     del output  # `show` reads it from the arguments
-    tasks = asked.tasks(file)
+    tasks = asked.tasks_to_run(file, is_told=on.report is not None)
     name = tasks[0].name if len(tasks) == 1 else tasks[0].name.removesuffix(f".{tasks[0].source}")
     with stopping() as stop:
         spark = on.start(
@@ -94,7 +94,8 @@ def run(
     data = shown.report(progress, name, tasks[0].target.bootstrap, stop=was_stopped)
     show(shown.result_picture(progress, stop=was_stopped), data)
     on.tell(data, drill_page)
-    return 0 if progress.complete else LEFT_OUT
+    is_proven = progress.proven or not any(each.prove for each in tasks)
+    return 0 if progress.complete and is_proven else LEFT_OUT
 
 
 @restore.command()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -39,6 +39,19 @@ FollowOption = Annotated[
     bool,
     typer.Option("--follow", help="Go on with what is archived meanwhile, until stopped."),
 ]
+VerifyOption = Annotated[
+    bool | None,
+    typer.Option(
+        "--verify/--no-verify",
+        help="Read back what was restored, and compare it with the archive by digests; by default"
+        " with --report.",
+    ),
+]
+_ENDLESS = (
+    "is not used with a range, or with `restore.partitions`: a range has an end, and the records of"
+    " a topic can be placed by their keys only when all of them are known; leave these out, or"
+    " restore without --follow"
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,9 +133,39 @@ class AskedOrFollowed(Asked):
         found = super().tasks(file)
         for rules in (each.rules for each in found if self.follow):
             if not rules.range.is_whole or rules.partitions:
-                text = "is not used with a range, or with `restore.partitions`"
-                raise _misused("--follow", text)
+                raise _misused("--follow", _ENDLESS)
         return found
+
+
+@dataclass(frozen=True, kw_only=True)
+class AskedToRun(AskedOrFollowed):
+    """What a restore is asked for.
+
+    Attributes:
+        verify: Whether what was restored is compared with the archive; `None` if only where
+            somebody keeps evidence.
+    """
+
+    verify: VerifyOption = None
+
+    def tasks_to_run(self, file: Path, *, is_told: bool) -> tuple[RestoreTask, ...]:
+        """Return what is restored, as `tasks` does.
+
+        Args:
+            file: The file of the archive.
+            is_told: Whether a report is kept.
+
+        Raises:
+            ConfigError: The options or the file ask for something impossible.
+        """
+        if self.follow and self.verify:
+            text = (
+                "is not used with --follow, which has no end; stop it, and run the restore without"
+                " --follow to compare what is there"
+            )
+            raise _misused("--verify", text)
+        wanted = is_told if self.verify is None else self.verify
+        return tuple(replace(each, prove=wanted and not each.follow) for each in self.tasks(file))
 
 
 def _misused(option: str, text: str) -> ConfigError:

@@ -34,7 +34,8 @@ def end(state: RestoreState) -> None:
     state.look()
     progress = state.progress
     progress.take(rows_of(state.scope, state.to.books, _logs(state)))
-    done = restored(progress.rows)
+    differing = {each.topic for each in progress.proofs if each.differs}
+    done = restored(progress.rows) - differing  # else the target would clean what is looked into
     if state.plan is not None and state.lease is not None and done:
         state.enter(RestorePhase.RELEASING)
         applied, _ = release(state.plan.restorer, done, state.lease.require)

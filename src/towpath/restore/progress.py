@@ -18,6 +18,7 @@ from towpath.restore.groups import GivenPositions
 from towpath.restore.heard import Heard, HeardState
 from towpath.restore.logs import TargetLogs
 from towpath.restore.model import RestorePart, RestoreScope
+from towpath.restore.proof.verdict import PartProof, ProofState
 from towpath.restore.waking import Notified
 
 _RECENT = 30.0
@@ -194,6 +195,7 @@ class RestorePhase(StrEnum):
     STARTING = "Spark is starting"
     RESTORING = "restoring"
     RELEASING = "giving topics their configs"
+    COMPARING = "comparing the target with the archive"
     GIVING = "giving groups of consumers their positions"
     DRAINING = "stopping: slices finish what they have begun"
 
@@ -214,6 +216,9 @@ class RestoreProgress:
         following: Whether the restore goes on with what is archived meanwhile.
         heard: What is heard of the archives that it follows.
         archives: The archives that are restored, as data.
+        proofs: How what was restored compares with the archive; empty if nobody asked.
+        unproven: Why nothing was compared; empty if it was, or nobody asked.
+        compared: How many slices of the comparison have ended, and how many there are.
         notified: What came from the queue that tells of new objects, `None` if there is none.
     """
 
@@ -228,6 +233,9 @@ class RestoreProgress:
     following: bool = False
     heard: tuple[Heard, ...] = ()
     archives: tuple[dict[str, Any], ...] = ()
+    proofs: tuple[PartProof, ...] = ()
+    unproven: str = ""
+    compared: tuple[int, int] = (0, 0)
     notified: Notified | None = None
     _seen: list[tuple[float, float]] = field(default_factory=list)
 
@@ -260,6 +268,12 @@ class RestoreProgress:
     def seconds_left(self) -> float | None:
         """Seconds until all is restored at this rate; `None` if that is not known."""
         return time_left(self.all_bytes - self.done_bytes, self.rate)
+
+    @property
+    def proven(self) -> bool:
+        """Whether everything was compared with the archive, and is equal."""
+        every = all(each.state is ProofState.EQUAL for each in self.proofs)
+        return bool(self.proofs) and every and not self.unproven
 
     @property
     def complete(self) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
@@ -117,6 +117,11 @@ class _Whole:
         whole.following = any(each.following for each in parts.values())
         whole.archives = tuple(told for each in parts.values() for told in each.archives)
         whole.heard = tuple(heard for each in parts.values() for heard in each.heard)
+        whole.proofs = tuple(
+            replace(proof, source=name) for name, each in parts.items() for proof in each.proofs
+        )
+        whole.unproven = "; ".join(_named(parts, lambda each: (each.unproven,)))
+        whole.compared = _added(each.compared for each in parts.values())
         groups = [each.groups for each in parts.values()]
         whole.groups = GivenPositions(
             groups=tuple(group for each in groups for group in each.groups),
@@ -127,6 +132,11 @@ class _Whole:
         whole.trouble = "; ".join(_named(parts, lambda each: (each.trouble,)))
         whole.takeover = "; ".join(_named(parts, lambda each: (each.takeover,)))
         whole.take([replace(row, source=name) for name, each in parts.items() for row in each.rows])
+
+
+def _added(numbers: Iterable[tuple[int, int]]) -> tuple[int, int]:
+    found = [*numbers]
+    return sum(each for each, _ in found), sum(each for _, each in found)
 
 
 def _named(

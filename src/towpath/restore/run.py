@@ -30,6 +30,7 @@ from towpath.restore.model import RestoreScope
 from towpath.restore.plan import RestorePlan, identify, plan_restore
 from towpath.restore.playing import RoundPlayer
 from towpath.restore.progress import RestorePhase, RestoreProgress
+from towpath.restore.proof.prove import prove
 from towpath.restore.state import RestoreState, Show
 from towpath.restore.task import RestoreTask
 from towpath.restore.waking import Bell
@@ -193,7 +194,8 @@ class _Restore:
         """Restore on Spark, with an event at the start and at the end."""
         state = self._state
         state.enter(RestorePhase.STARTING)
-        player = RoundPlayer(state, spark.result(), parallelism)
+        session = spark.result()
+        player = RoundPlayer(state, session, parallelism)
         state.session.wait(state.stop)
         state.enter(RestorePhase.RESTORING)
         number, over = 0, False
@@ -204,6 +206,8 @@ class _Restore:
                 if state.follower is not None and not state.stop.is_set():
                     over = False
                     self._plan_again(state.follower)
+            if state.task.prove and state.follower is None and not state.stop.is_set():
+                prove(state, session)
 
     def _plan_again(self, follower: Follower) -> None:
         """Plan anew, as the archive has grown by more than records."""

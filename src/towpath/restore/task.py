@@ -35,6 +35,7 @@ class RestoreTask:
         first_delay: How old the first segment of a partition must be before it is begun, in
             seconds.
         follow: Whether the restore goes on with what is archived meanwhile.
+        prove: Whether what was restored is compared with the archive at the end.
         archive: The name of the archive.
         metrics: What the restore tells Prometheus, and where.
     """
@@ -48,6 +49,7 @@ class RestoreTask:
     source: str = ""
     first_delay: float = 0.0
     follow: bool = False
+    prove: bool = False
     archive: str = ""
     metrics: MetricsConfig = field(default_factory=MetricsConfig)
 

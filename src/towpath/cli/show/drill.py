@@ -27,6 +27,16 @@ _HEADERS = (
     "source", "partition", "on the target", "state", "offsets", "archived from", "archived to",
     "restored to", "records archived", "records restored",
 )  # fmt: skip
+_COMPARED = (
+    "partition", "on the target", "result", "archived offsets", "digest in the archive",
+    "digest on the target", "records archived", "records read back", "records of others",
+)  # fmt: skip
+_HOW = (
+    "What the restore wrote was read back from the target as consumers see it, before the target"
+    " may delete or compact any of it. A digest covers keys, values, headers and times of all"
+    " records: their hashes added up, and folded in their order. Those of the archive are from its"
+    " commit log, and for a part of a segment from its object."
+)
 _NUMBERS = 5
 """The first of the columns with numbers."""
 
@@ -66,9 +76,11 @@ def _body(facts: Mapping[str, Any], digest: str) -> Iterator[str]:
     done = "complete" if facts["complete"] else "not complete"
     yield f"<h1>{_text(_title(facts))}</h1>"
     yield f'<p class="{"good" if facts["complete"] else "bad"}"><strong>{done}</strong></p>'
+    yield from _verdict(facts["comparison"])
     yield _table(("what", "value"), _summary(facts))
     yield f"<p>SHA-256 of the facts at the end of this page: <code>{digest}</code></p>"
     yield _partitions(facts["partitions"])
+    yield from _comparison(facts["comparison"]["partitions"])
     yield from _gaps(facts["partitions"])
     for title, texts in (
         ("Left out, late or lost", [*facts["left_out"], *_troubles(facts["partitions"])]),
@@ -115,6 +127,40 @@ def _partitions(rows: Iterable[Mapping[str, Any]]) -> str:
         for row in rows
     ]
     return f"<h2>Partitions</h2>{_table(_HEADERS, found, _NUMBERS)}"
+
+
+def _verdict(compared: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the sentence that says what this page proves."""
+    rows = compared["partitions"]
+    equal = sum(row["state"] == "equal" for row in rows)
+    if compared["proven"]:
+        text = f"proven by digests: the target has what the archive holds ({equal} partitions)"
+    elif rows:
+        text = f"not proven: {equal} of {len(rows)} partitions have what the archive holds"
+    else:
+        why = compared["why"] or "what was restored was not read back (restore run --verify)"
+        text = f"not proven: {why}; the numbers below are what was written"
+    yield f'<p class="{"good" if compared["proven"] else "bad"}"><strong>{_text(text)}</strong></p>'
+
+
+def _comparison(rows: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    found = [
+        (
+            row["topic"] if row["partition"] is None else f"{row['topic']}-{row['partition']}",
+            row["target"],
+            f"{row['state']}: {row['why']}" if row["why"] else row["state"],
+            f"{row['first']} to {row['end'] - 1}" if row["end"] > row["first"] else "",
+            row["digest_archived"],
+            row["digest_restored"],
+            count(row["records_archived"]),
+            count(row["records_restored"]),
+            count(row["records_of_others"]),
+        )
+        for row in rows
+    ]
+    if found:
+        yield f"<h2>Comparison with the archive</h2><p>{_text(_HOW)}</p>"
+        yield _table(_COMPARED, found, len(_COMPARED) - 3)
 
 
 def _gaps(rows: Iterable[Mapping[str, Any]]) -> Iterator[str]:

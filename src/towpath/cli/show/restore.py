@@ -24,6 +24,7 @@ from towpath.plan.explain import groups, remarks
 from towpath.restore.applying import SUBJECTS
 from towpath.restore.plan import RestorePlan
 from towpath.restore.progress import PartState, RestoreProgress, RestoreRow
+from towpath.restore.proof.verdict import ProofState
 from towpath.restore.status import RestoreStatus
 from towpath.runbook import pointers
 
@@ -171,6 +172,11 @@ def report(
         "trouble": progress.trouble,
         "notes": [*progress.notes, *([progress.takeover] if progress.takeover else [])],
         "sources": [each.as_data() for each in progress.heard],
+        "comparison": {
+            "proven": progress.proven,
+            "why": progress.unproven,
+            "partitions": [each.as_data() for each in progress.proofs],
+        },
         "notifications": progress.notified.as_data() if progress.notified else None,
         "partitions": [row.as_data() for row in progress.rows],
         "groups": _groups(progress),
@@ -214,6 +220,23 @@ def _given(progress: RestoreProgress) -> Iterator[str]:
         )
 
 
+def _proven(progress: RestoreProgress) -> Iterator[str]:
+    """Yield how what was restored compares with the archive, if somebody asked."""
+    proofs = progress.proofs
+    if proofs:
+        equal = [each for each in proofs if each.state is ProofState.EQUAL]
+        records = sum(each.restored.records for each in equal)
+        yield (
+            f"compared with the archive by digests: {len(equal)} of"
+            f" {counted(len(proofs), 'partition')} equal, {count(records)} records read back"
+        )
+    for each in proofs:
+        if each.state is ProofState.UNCOMPARED:
+            yield f"{each.named}: not compared with the archive: {each.why}"
+    if progress.unproven:
+        yield f"nothing was compared with the archive: {progress.unproven}"
+
+
 def result_picture(progress: RestoreProgress, *, stop: bool) -> RenderableType:
     """Return the result of a restore for people."""
     how = "restored" if progress.complete else "stopped" if stop else "ended"
@@ -221,7 +244,7 @@ def result_picture(progress: RestoreProgress, *, stop: bool) -> RenderableType:
     taken = span(time.monotonic() - progress.began)
     records = sum(row.records for row in progress.rows)
     lines = [f"{how} after {taken}: {count(records)} records; {states(progress.rows)}"]
-    lines += _given(progress)
+    lines += [*_given(progress), *_proven(progress)]
     lines += map(str, progress.heard)
     lines += [str(progress.notified)] if progress.notified else []
     lines += progress.left_out
@@ -278,7 +301,9 @@ class RestoreDisplay:
         if progress is None:
             return Text(f"{self._name}  starting")
         taken = span(time.monotonic() - progress.began)
-        parts: list[RenderableType] = [Text(f"{self._name}  {taken}  {progress.phase}")]
+        done, whole = progress.compared
+        compared = f": {done} of {counted(whole, 'slice')}" if whole else ""
+        parts: list[RenderableType] = [Text(f"{self._name}  {taken}  {progress.phase}{compared}")]
         if progress.rows:
             parts.append(Text(progress_line(progress)))
         parts += [line(str(each)) for each in progress.heard]

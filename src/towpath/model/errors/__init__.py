@@ -97,7 +97,11 @@ from towpath.model.errors.registry import (
     SchemaHeldBackError,
     SchemaNotKeptError,
 )
-from towpath.model.errors.segment import CorruptSegmentError, NewerSegmentError
+from towpath.model.errors.segment import (
+    CorruptSegmentError,
+    NewerSegmentError,
+    RestoreDiffersError,
+)
 from towpath.model.errors.spark import (
     JavaError,
     PackError,
@@ -152,6 +156,7 @@ __all__ = [
     "RefusedError",
     "RegistryRefusedError",
     "RepeatedError",
+    "RestoreDiffersError",
     "SchemaHeldBackError",
     "SchemaNotKeptError",
     "SparkLostError",

@@ -27,6 +27,28 @@ class CorruptSegmentError(TowpathError):
         )
 
 
+class RestoreDiffersError(TowpathError):
+    """What was read back of a restore is not what the archive holds.
+
+    Args:
+        about: The archived partition, or the topic.
+        why: Where it differs first.
+    """
+
+    code = "RESTORE_DIFFERS"
+    exit_code = 3
+
+    def __init__(self, about: str, why: str) -> None:
+        super().__init__(about, why)
+        self.about, self.why = about, why
+
+    def __str__(self) -> str:
+        return (
+            f"{self.about}: the target differs from the archive: {self.why}; delete its topic on"
+            " the target, and start the restore again"
+        )
+
+
 class NewerSegmentError(TowpathError):
     """An object was written by a newer Towpath.
 
