@@ -95,7 +95,7 @@ def test_a_restore_is_over_where_all_is_there() -> None:
     found = books(opened(), reached(100))
     assert restored(rows_of(scope(), found)) == {NAME}
     assert restored(rows_of(scope(end=101), found)) == frozenset()
-    progress = RestoreProgress()
+    progress = RestoreProgress(archives=({},))
     progress.take(rows_of(scope(), found))
     assert progress.complete
 
@@ -128,3 +128,12 @@ def test_a_lost_part_keeps_a_restore_from_being_complete() -> None:
     (row,) = progress.rows
     assert not progress.complete
     assert row.as_data()["gaps"][0]["first"] == 20
+
+
+def test_a_restore_that_was_stopped_before_its_plan_is_not_complete() -> None:
+    progress = RestoreProgress(asked=2)
+    assert not progress.complete
+    progress.archives = ({},)
+    assert not progress.complete, "one of two regions was not planned"
+    progress.archives = ({}, {})
+    assert progress.complete, "there is nothing to restore in them"

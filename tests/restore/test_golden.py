@@ -110,8 +110,8 @@ def test_what_the_source_has_lost_comes_back(
     proven = restored.json["comparison"]
     assert proven["proven"], proven
     assert len(proven["partitions"]) == len(topics) * len(ALL)
-    read = sum(each["records_restored"] for each in proven["partitions"])
-    assert read == sum(map(len, before.values()))
+    compared = sum(each["records_restored"] for each in proven["partitions"])
+    assert compared == sum(map(len, before.values()))
     assert "proven by digests" in told.read_text()
     for topic in topics:
         assert consume(target.bootstrap, topic, ALL) == before[topic]

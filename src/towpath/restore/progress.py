@@ -215,7 +215,8 @@ class RestoreProgress:
         groups: What became of groups of consumers.
         following: Whether the restore goes on with what is archived meanwhile.
         heard: What is heard of the archives that it follows.
-        archives: The archives that are restored, as data.
+        archives: The archives that are restored, as data; each is told once it is planned.
+        asked: How many archives are to be restored.
         proofs: How what was restored compares with the archive; empty if nobody asked.
         unproven: Why nothing was compared; empty if it was, or nobody asked.
         compared: How many slices of the comparison have ended, and how many there are.
@@ -233,6 +234,7 @@ class RestoreProgress:
     following: bool = False
     heard: tuple[Heard, ...] = ()
     archives: tuple[dict[str, Any], ...] = ()
+    asked: int = 1
     proofs: tuple[PartProof, ...] = ()
     unproven: str = ""
     compared: tuple[int, int] = (0, 0)
@@ -285,7 +287,8 @@ class RestoreProgress:
         every = all(row.done for row in self.rows)
         if self.following:
             every = all(each.state is HeardState.FOLLOWED for each in self.heard)
-        return every and not (lost or self.left_out or self.trouble)
+        planned = len(self.archives) >= self.asked  # it may have been stopped before
+        return planned and every and not (lost or self.left_out or self.trouble)
 
 
 def stopped(rows: Iterable[RestoreRow]) -> list[RestoreRow]:

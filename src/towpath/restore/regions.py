@@ -57,7 +57,7 @@ def run_all(
     """
     if len(tasks) == 1 and not tasks[0].follow:
         return run(tasks[0], spark, stop, show, parallelism)
-    whole = _Whole(show)
+    whole = _Whole(show, len(tasks))
     beside = Beside(len(tasks))
     regions = [_Region(each, spark, stop, whole, parallelism, beside) for each in tasks]
     with _waking(tasks[0], regions, whole):
@@ -91,8 +91,8 @@ def _waking(task: RestoreTask, regions: Sequence[_Region], whole: _Whole) -> Ite
 class _Whole:
     """The progress of several restores as one."""
 
-    def __init__(self, show: Show) -> None:
-        self.progress = RestoreProgress()
+    def __init__(self, show: Show, asked: int) -> None:
+        self.progress = RestoreProgress(asked=asked)
         self._show, self._lock = show, threading.Lock()
         self._parts: dict[str, RestoreProgress] = {}
 
