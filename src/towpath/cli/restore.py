@@ -8,7 +8,7 @@ import typer
 
 from towpath.cli.on_spark import LoggedOnSpark, with_options
 from towpath.cli.options import ArchiveFile
-from towpath.cli.restored import Asked, AskedOrFollowed, AskedToRun
+from towpath.cli.restored import RestoreAsked, RestoreOrFollowAsked, RestoreRunAsked
 from towpath.cli.show.output import Form, FormOption, Output, OutputOption, show
 from towpath.cli.signals import stopping
 from towpath.restore import RESTORING
@@ -27,7 +27,7 @@ restore = typer.Typer(
 def plan(
     file: ArchiveFile,
     *,
-    asked: Asked,
+    asked: RestoreAsked,
     output: FormOption = Form.TEXT,
 ) -> int:
     """Show what would be restored, and everything that would stop it."""
@@ -59,7 +59,7 @@ def plan(
 def run(
     file: ArchiveFile,
     *,
-    asked: AskedToRun,
+    asked: RestoreRunAsked,
     on: LoggedOnSpark,
     output: OutputOption = Output.TEXT,
 ) -> int:
@@ -103,7 +103,7 @@ def run(
 def status(
     file: ArchiveFile,
     *,
-    asked: AskedOrFollowed,
+    asked: RestoreOrFollowAsked,
     output: OutputOption = Output.TEXT,
 ) -> int:
     """Show how far a restore is, from the target's ledger."""
@@ -125,7 +125,7 @@ def status(
 def thaw(
     file: ArchiveFile,
     *,
-    asked: Asked,
+    asked: RestoreAsked,
     days: Annotated[
         int, typer.Option(min=1, help="How long the objects are to stay readable (S3).")
     ] = 7,

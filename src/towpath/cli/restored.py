@@ -55,7 +55,7 @@ _ENDLESS = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked:
+class RestoreAsked:
     """What a command about restores is asked for.
 
     Attributes:
@@ -111,7 +111,7 @@ class Asked:
 
 
 @dataclass(frozen=True, kw_only=True)
-class AskedOrFollowed(Asked):
+class RestoreOrFollowAsked(RestoreAsked):
     """What a command is asked for that may follow an archive.
 
     Attributes:
@@ -122,11 +122,11 @@ class AskedOrFollowed(Asked):
 
     @property
     def follows(self) -> bool:
-        """See `Asked`."""
+        """See `RestoreAsked`."""
         return self.follow
 
     def tasks(self, file: Path) -> tuple[RestoreTask, ...]:
-        """See `Asked`."""
+        """See `RestoreAsked`."""
         if self.follow and (self.at is not None or self.version is not None):
             text = "is not used with --at or --version: what follows has no end"
             raise _misused("--follow", text)
@@ -138,7 +138,7 @@ class AskedOrFollowed(Asked):
 
 
 @dataclass(frozen=True, kw_only=True)
-class AskedToRun(AskedOrFollowed):
+class RestoreRunAsked(RestoreOrFollowAsked):
     """What a restore is asked for.
 
     Attributes:

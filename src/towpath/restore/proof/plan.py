@@ -13,7 +13,7 @@ from towpath.model.digest import Digest
 from towpath.model.nouns import ClusterId, SourceOffset, TopicPartition
 from towpath.restore.model import RestorePart, RestoreScope, RestoreTopic
 from towpath.restore.progress import RestoreRow
-from towpath.restore.proof.work import Archived, LogCut, ProofRange, ProofSlice, SegmentCut
+from towpath.restore.proof.work import Archived, BrokerLogCut, ProofRange, ProofSlice, SegmentCut
 from towpath.restore.task import RestoreTask
 from towpath.segments.ingress.work import archived
 from towpath.segments.log import Archive
@@ -166,7 +166,7 @@ class ProofPlan:
     def _known(self, topic: RestoreTopic, segment: Segment, span: Span) -> Archived:
         """Return the digest of a span of a segment, or what must be read for it."""
         if self._task.store.layout is not StoreLayout.ARCHIVE:
-            return LogCut(segment.partition_id, *span)
+            return BrokerLogCut(segment.partition_id, *span)
         if span == (segment.start, segment.end) and not topic.change.digest:
             return segment.digest
         return Digest() if segment.place is None else SegmentCut(segment, *span)

@@ -24,8 +24,8 @@ from towpath.model.errors import TowpathError
 from towpath.model.nouns import Side
 from towpath.restore.proof.work import (
     Archived,
+    BrokerLogCut,
     ComparedRange,
-    LogCut,
     ProofRange,
     ProofSlice,
     SegmentCut,
@@ -101,7 +101,7 @@ class _Range:
     def _archived(self, each: Archived) -> Digest:
         if isinstance(each, Digest):
             return each
-        return self._of_log(each) if isinstance(each, LogCut) else self._of_segment(each)
+        return self._of_log(each) if isinstance(each, BrokerLogCut) else self._of_segment(each)
 
     def _of_segment(self, cut: SegmentCut) -> Digest:
         place = cut.segment.place
@@ -119,7 +119,7 @@ class _Range:
         finally:
             file.close()
 
-    def _of_log(self, cut: LogCut) -> Digest:
+    def _of_log(self, cut: BrokerLogCut) -> Digest:
         log = find_logs(self._store, self._region)[cut.partition]
         chunks = LogSupply(self._store, log, cut.end).read(cut.first)
         return in_order(self._kept(e.data, e.aborted, cut.first, cut.end) for e in chunks if e.data)

@@ -32,7 +32,7 @@ class SegmentCut:
 
 
 @dataclass(frozen=True, slots=True)
-class LogCut:
+class BrokerLogCut:
     """A part of a broker's log whose batches are read.
 
     Attributes:
@@ -46,7 +46,7 @@ class LogCut:
     end: SourceOffset
 
 
-Archived = Digest | SegmentCut | LogCut
+Archived = Digest | SegmentCut | BrokerLogCut
 """The digest of a whole segment, as the commit log has it, or what must be read."""
 
 

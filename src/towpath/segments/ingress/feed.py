@@ -21,7 +21,7 @@ from towpath.records.landing.landing import Landing
 from towpath.records.lane.lane import Lane
 from towpath.records.trouble import AGAIN
 from towpath.segments.ingress.late import LateParts
-from towpath.segments.ingress.reading import Growing, Reading
+from towpath.segments.ingress.reading import Growing, LaneReading
 from towpath.segments.ingress.supply import Chunk, Supply
 from towpath.segments.ingress.trouble import OnLost, SupplyTrouble
 
@@ -62,10 +62,10 @@ class SupplyFeed:
         self._on_over = on_over
         self._trouble = SupplyTrouble(landing, late, self.add, on_lost)
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="towpath-archive")
-        self._readings: dict[TopicPartition, Reading] = {}
-        self._waiting: deque[Reading] = deque()
+        self._readings: dict[TopicPartition, LaneReading] = {}
+        self._waiting: deque[LaneReading] = deque()
         """Those for which there is no memory yet."""
-        self._active: set[Reading] = set()
+        self._active: set[LaneReading] = set()
         self._dry: set[Lane] = set()
         """Those that were handed all that is there."""
         self.share = 0
@@ -83,7 +83,7 @@ class SupplyFeed:
         if self.ended:
             return
         supply = self._supply(lane)
-        reading = self._readings[lane.source] = Reading(lane, supply, weight=supply.weight)
+        reading = self._readings[lane.source] = LaneReading(lane, supply, weight=supply.weight)
         self._waiting.append(reading)
         self._landing.reactor.soon(self._fill)
 
@@ -173,7 +173,7 @@ class SupplyFeed:
             elif not self._make_room():
                 return
 
-    def _fits(self, reading: Reading) -> bool:
+    def _fits(self, reading: LaneReading) -> bool:
         """Whether there is memory to read for one more lane; there is for one in any case."""
         weight = sum(each.weight for each in self._active) + reading.weight
         fits = weight <= self._landing.pool.limit and len(self._active) < _MOST_READERS
@@ -188,7 +188,7 @@ class SupplyFeed:
                 return True
         return False
 
-    def _leave(self, reading: Reading) -> None:
+    def _leave(self, reading: LaneReading) -> None:
         """Read no more for this reading."""
         reading.over = True
         self._active.discard(reading)
@@ -204,7 +204,7 @@ class SupplyFeed:
 
     # Reading and handing on
 
-    def _go_on(self, reading: Reading) -> None:
+    def _go_on(self, reading: LaneReading) -> None:
         """Hand on the chunk that waits, if there is room, and read the next one meanwhile."""
         waits = reading in self._active and reading.ahead is not None
         if waits and self._has_room(reading.lane):
@@ -212,7 +212,7 @@ class SupplyFeed:
         if reading in self._active and not (reading.busy or reading.ahead):
             self._read(reading)
 
-    def _read(self, reading: Reading) -> None:
+    def _read(self, reading: LaneReading) -> None:
         lane, reading.busy = reading.lane, True
         first = lane.expected
 
@@ -223,7 +223,7 @@ class SupplyFeed:
 
         self._landing.jobs.run(work, lambda said: self._came(reading, said), self._threads)
 
-    def _came(self, reading: Reading, said: Chunk | TowpathError | None) -> None:
+    def _came(self, reading: LaneReading, said: Chunk | TowpathError | None) -> None:
         reading.busy = False
         if reading.over:
             reading.close_chunks()
@@ -238,7 +238,7 @@ class SupplyFeed:
             reading.ahead = frame, said
             self._go_on(reading)
 
-    def _hand(self, reading: Reading) -> None:
+    def _hand(self, reading: LaneReading) -> None:
         lane = reading.lane
         assert reading.ahead is not None  # noqa: S101  # by `_go_on`
         (frame, chunk), reading.ahead = reading.ahead, None
@@ -253,7 +253,7 @@ class SupplyFeed:
             frame.release()
         self._landing.go(lane)
 
-    def _failed(self, reading: Reading, error: TowpathError) -> None:
+    def _failed(self, reading: LaneReading, error: TowpathError) -> None:
         lane = reading.lane
         self.remove(lane)
         self._trouble.failed(lane, error)

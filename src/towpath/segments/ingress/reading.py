@@ -12,7 +12,7 @@ from towpath.segments.ingress.supply import Chunk, Chunks, Supply
 
 
 @dataclass(eq=False, slots=True)
-class Reading:
+class LaneReading:
     """The reading for one lane, from where it expects the next record.
 
     Attributes:
