@@ -9,6 +9,7 @@ from towpath.mirror.dealer import Dealer
 from towpath.mirror.progress import RunProgress
 from towpath.mirror.reconcile import Reconciled, Reconciler, Shape, appeared, shape, shape_of
 from towpath.mirror.rounds import Look
+from towpath.mirror.trying import Trying
 from towpath.model.deadline import Deadline
 from towpath.model.errors import LinkHeldError
 from towpath.plan.build import Planned
@@ -17,9 +18,6 @@ from towpath.topics.subject import TOPICS
 
 _SPARING = 10
 """Looking may take a tenth of the time, where topics are left out again and again."""
-_TRY_AGAIN = 600.0
-"""Seconds after which partitions that stopped are tried again."""
-_IDLE = {State.STOPPED, State.NOT_STARTED}
 _FRESH = 120.0
 """Seconds for which a look at both clusters is good enough to plan a round. What changes after it
 is found and dealt all the same."""
@@ -46,7 +44,7 @@ class Discovery:
         self._looked: tuple[Look, Deadline] | None = None
         """The last look at topics, until a plan has used it."""
         self._next = 0.0
-        self._next_try = time.monotonic() + _TRY_AGAIN
+        self._trying = Trying()
 
     def first(self, plan: Planned) -> None:
         """Apply the plan that the run begins with.
@@ -120,11 +118,9 @@ class Discovery:
     def _wants_more(self) -> bool:
         """Whether a partition is to be tried again, or no slice has one that should be copied."""
         rows = self._progress.rows
-        if time.monotonic() >= self._next_try:
-            self._next_try = time.monotonic() + _TRY_AGAIN
-            self._dealer.again.update(row.tp for row in rows if row.state in _IDLE)
-            return True
-        return self._dealer.lacks(row.tp for row in rows if self._should_run(row))
+        due = self._trying.due(rows)
+        self._dealer.again.update(due)
+        return bool(due) or self._dealer.lacks(row.tp for row in rows if self._should_run(row))
 
     def _should_run(self, row: PartitionStatus) -> bool:
         """Whether a partition was never copied, although nothing is known to prevent it."""
