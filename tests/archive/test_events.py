@@ -84,7 +84,7 @@ def test_a_restore_tells_how_it_ended(archive: StoredArchive) -> None:
     task = RestoreTask.of(archive.config())
     shown: list[RestoreProgress] = []
     with told_restore(task.name, [task], shown.append) as show:
-        show(RestoreProgress())
+        show(RestoreProgress(archives=({},)))
     with told_restore(task.name, [task], shown.append):
         pass
     with pytest.raises(KeyboardInterrupt), told_restore(task.name, [task], shown.append):
