@@ -73,7 +73,7 @@ class ParquetObjectReader:
             columns = self._file.schema_arrow
         self._window: WindowedFile | None = None
         self._whole: pq.ParquetFile | None = None
-        if not columns.equals(ARCHIVED):
+        if not columns.remove_metadata().equals(ARCHIVED, check_metadata=True):
             raise CorruptSegmentError(name, "its columns are not those of a segment")
 
     def segment(self, first_row_group: int = 0) -> SegmentFooter:
