@@ -18,6 +18,7 @@ from towpath.model.errors import CorruptSegmentError, NewerSegmentError
 from towpath.model.nouns import SegmentFormat
 from towpath.segments.format.files import read_object
 from towpath.segments.format.footer import SegmentFooter
+from towpath.segments.format.schema import ARCHIVED
 from towpath.segments.ingress.encoding import encoded
 from towpath.segments.model import SegmentPlace
 from towpath.wire.codec import LZ4
@@ -54,7 +55,8 @@ def _read(kind: SegmentFormat, data: bytes, footer: SegmentFooter) -> Sequence[o
     rows = list(reader.rows(found))
     for each in rows:
         encoded(each, LZ4)
-    return seen(rows)
+    # Ids of columns are for catalogs; a changed one changes no record.
+    return seen(each.cast(ARCHIVED) for each in rows)
 
 
 @pytest.mark.parametrize("kind", list(SegmentFormat))
