@@ -56,6 +56,11 @@ class HeldArchive:
         del partition
         return [self.segment] if first < self.segment.end and end > self.segment.start else []
 
+    def until(self, partition: PartitionId, first: SourceOffset) -> SourceOffset:
+        """See `SegmentArchive`."""
+        del partition, first
+        return self.segment.end
+
     def refresh(self) -> bool:
         """See `SegmentArchive`."""
         return False

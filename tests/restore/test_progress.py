@@ -21,9 +21,11 @@ from towpath.model.nouns import (
 )
 from towpath.records.standing import Position, Standing, receipt_of
 from towpath.records.work import Assignment
+from towpath.restore.following import TopicGenerations
 from towpath.restore.logs import TargetLogs
 from towpath.restore.model import RestorePart, RestoreScope, RestoreTopic
 from towpath.restore.progress import PartState, RestoreRow, restored, rows_of
+from towpath.segments.log import ArchivedTo
 from towpath.segments.model import PartitionId
 from towpath.topics.observed import Topic
 
@@ -119,3 +121,27 @@ def test_a_log_whose_leader_does_not_answer_counts_as_it_was(books: LinkBooks) -
     found = row(books, TargetLogs({HERE: THERE}))
     assert found.done
     assert not replace(found, is_lost=True).done
+
+
+@pytest.mark.parametrize(("archived", "goes_on"), [(60, (0, 0)), (50, (1, 30))])
+def test_the_rest_of_a_history_comes_before_the_next_one(
+    books: LinkBooks, archived: int, goes_on: tuple[int, int]
+) -> None:
+    """Up to offset 50 it is restored; the source's log was cut to offset 30."""
+    place = ArchivedTo(
+        topic=NAME,
+        begin=SourceOffset(0),
+        archived_to=SourceOffset(archived),
+        log_start=SourceOffset(0),
+        stable_end=SourceOffset(90),
+        seen=1,
+    )
+    later = replace(
+        place, begin=SourceOffset(30), archived_to=SourceOffset(90), fork=SourceOffset(30)
+    )
+    known = {PART.id: place, PART.id.later: later}
+    number, start = goes_on
+    found = TopicGenerations(books).goes_on(NAME, PART.id.later, known.get)
+    assert found == (PART.id.of_history(number), start)
+    empty = TopicGenerations(LinkBooks(LINK))
+    assert empty.goes_on(NAME, PART.id.later, known.get) is None

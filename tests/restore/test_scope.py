@@ -76,6 +76,20 @@ def test_of_topics_of_one_name_the_last_one_comes_back(stored: StoredArchive) ->
     assert any("several topics of this name" in note.text for note in found.notes)
 
 
+def test_a_log_that_was_cut_comes_back_as_the_source_had_it(stored: StoredArchive) -> None:
+    stored.put("orders", old_records(20), cuts=[10])
+    number = stored.fork("orders", 15)
+    stored.put("orders", old_records(30, 15), number=number)
+    found = scope(stored)
+    (part,) = found.topics[TopicName("orders")].parts
+    assert (part.id.topic_id, part.start, part.end) == (number, 0, 45)
+    assert found.topics[TopicName("orders")].topic.id == "id-orders"
+    (told,) = (note.text for note in found.notes if "was cut" in note.text)
+    assert "offsets of histories: 0 to 14 of 0, 15 to 44 of 1; `--history 0`" in told
+    (old,) = scope(stored, AsOf(history=0)).topics[TopicName("orders")].parts
+    assert (old.id.topic_id, old.start, old.end, old.records) == ("id-orders", 0, 20, 20)
+
+
 def test_other_names_and_those_that_collide(stored: StoredArchive) -> None:
     for topic in ("eu.orders", "us.orders", "eu.users"):
         stored.put(topic, old_records(2))

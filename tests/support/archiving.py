@@ -15,6 +15,8 @@ from tests.support.segments import seen
 from towpath.config import load_archive
 from towpath.model.nouns import TopicPartition
 from towpath.segments.format.files import read_object
+from towpath.segments.format.wanted import Wanted
+from towpath.segments.log import Archive as Readable
 from towpath.segments.log import ArchiveState, CommitLog
 from towpath.segments.model import PartitionId, Segment
 from towpath.store import Store
@@ -94,6 +96,31 @@ class Archive:
         found = self.state.segments(self.partition_id(topic, partition))
         for before, after in pairwise(found):
             assert before.end == after.start
+        return found
+
+    def present(self, topic: str, partition: int = 0, history: int | None = None) -> list[Record]:
+        """Return what the source had of a partition, as of its newest history or another one."""
+        log, store = self.log, self.store
+        archive = Readable(log, log.state, history)
+        (pid,) = (
+            each
+            for each, known in archive.partitions().items()
+            if (known.topic, each.partition) == (topic, partition)
+        )
+        found = list[Record]()
+        for segment, first, end in archive.pieces(pid):
+            if segment.place is None:
+                continue
+            key = segment.place.key
+            file = read_object(segment.format, store.reader(key), key)
+            footer = file.segment(segment.place.first_row_group)
+            for each in seen(file.rows(footer, Wanted(first, end))):
+                told = each.record
+                headers = tuple((name.decode(), value) for name, value in told.headers)
+                found.append(
+                    Record(told.key, told.value, headers, told.timestamp, told.offset, partition)
+                )
+            file.close()
         return found
 
     def archived_to(self, tp: TopicPartition) -> int:

@@ -14,6 +14,7 @@ from towpath.model.errors import ObjectMissingError
 from towpath.model.nouns import SegmentFormat, SourceOffset
 from towpath.segments.format.footer import SegmentFooter
 from towpath.segments.model import PartitionId, Segment, SegmentPlace
+from towpath.wire.batch import NO_END
 
 
 @dataclass
@@ -36,6 +37,10 @@ class MemoryArchive:
     ) -> Sequence[Segment]:
         found = [each for each in self.known if each.partition_id == partition]
         return [each for each in found if each.end > first and each.start < end][:2]
+
+    def until(self, partition: PartitionId, first: SourceOffset) -> SourceOffset:
+        del partition, first
+        return SourceOffset(NO_END)
 
     def refresh(self) -> bool:
         added, self.added = self.added, None

@@ -170,6 +170,21 @@ class StoredArchive:
         self.log.append(Draft(writer=WRITER, add=tuple(made), partitions=(seen,)))
         return made
 
+    def fork(self, topic: str, at: int, history: int = 1, partition: int = 0) -> str:
+        """Begin another history of a partition at an offset; return the `number` for `put`."""
+        pid = PartitionId(self.cluster, TopicId(f"id-{topic}"), partition).of_history(history)
+        seen = SeenPartition(
+            cluster=self.cluster,
+            topic_id=pid.topic_id,
+            topic=TopicName(topic),
+            partition=partition,
+            log_start=SourceOffset(0),
+            stable_end=SourceOffset(at),
+            fork=SourceOffset(at),
+        )
+        self.log.append(Draft(writer=WRITER, partitions=(seen,)))
+        return pid.topic_id
+
     def _segment(
         self, pid: PartitionId, topic: str, records: Sequence[Record], start: int, end: int
     ) -> Segment:

@@ -14,7 +14,7 @@ from towpath.ledger.events import Event, Origin
 from towpath.model.errors import TowpathError
 from towpath.model.nouns import LinkName, TopicId, TopicName
 from towpath.segments.events import ArchiveEvents, ArchiveWhat, read_events
-from towpath.segments.log import CommitLog, EntryKind, LogEntry
+from towpath.segments.log import CommitLog, EntryKind, LogEntry, SeenPartition
 from towpath.store import Store
 
 _KINDS = {
@@ -92,15 +92,20 @@ def history(config: ArchiveConfig, since: int, limit: int) -> ArchiveHistory:
 
 
 def of_log(log: CommitLog, archive: str, since: int) -> Iterator[Event]:
-    """Yield an event for each entry from a time on that replaced or removed segments."""
+    """Yield an event for each entry from a time on that did more than archive."""
     first = log.version_at(since - 1) + 1 if since else 1
     names = {each.topic_id: known.topic for each, known in log.state.partitions.items()}
     newest = log.state.version
     for start in range(first, newest + 1, _AHEAD):
         versions = range(start, min(start + _AHEAD, newest + 1))
         for entry in log.store.threads.map(log.entry, versions):
-            if entry.kind in _KINDS and entry.time >= since:
+            if entry.time < since:
+                continue
+            if entry.kind in _KINDS:
                 yield _event(entry, archive, names)
+            for each in entry.partitions:
+                if each.fork is not None:
+                    yield _history_begun(entry, each, archive)
 
 
 def _event(entry: LogEntry, archive: str, names: Mapping[TopicId, TopicName]) -> Event:
@@ -118,7 +123,31 @@ def _event(entry: LogEntry, archive: str, names: Mapping[TopicId, TopicName]) ->
             "objects": len(entry.swept),
             "topics": sorted(names.get(each, TopicName(each)) for each in ids),
         },
-        origin=Origin(
-            user="", login="", host=entry.writer.host, pid=0, version=entry.writer.towpath
-        ),
+        origin=_origin(entry),
     )
+
+
+def _history_begun(entry: LogEntry, seen: SeenPartition, archive: str) -> Event:
+    before = seen.partition_id.of_history(seen.partition_id.history - 1)
+    told = (each.archived_to for each in entry.partitions if each.partition_id == before)
+    return Event(
+        id=f"version {entry.version} {seen.partition_id}",
+        at=entry.time,
+        link=LinkName(archive),
+        what=ArchiveWhat.HISTORY_BEGUN,
+        about=f"{seen.topic}-{seen.partition}",
+        facts={
+            "version": entry.version,
+            "topic": seen.topic,
+            "partition": seen.partition,
+            "history": seen.partition_id.history,
+            "fork": seen.fork,
+            "archived": next(told, None),
+        },
+        origin=_origin(entry),
+    )
+
+
+def _origin(entry: LogEntry) -> Origin:
+    writer = entry.writer
+    return Origin(user="", login="", host=writer.host, pid=0, version=writer.towpath)

@@ -46,6 +46,8 @@ class ArchiveRowState(StrEnum):
     TROUBLE = "trouble"
     GONE = "gone"
     """Its topic is no more at the source."""
+    EARLIER = "earlier"
+    """An earlier history: the source's log was cut, and a later one has what followed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,7 +144,7 @@ def rows_of(standings: Standings, present: Iterable[PartitionStanding]) -> tuple
     """Return the rows of partitions as they stand now."""
     now = time.monotonic()
     failed = standings.failed
-    found = (_row(each, now, failed[each.id].reason if each.id in failed else None)
+    found = (_row(each, now, failed[each.id.source].reason if each.id.source in failed else None)
              for each in present)  # fmt: skip
     return tuple(sorted(found, key=lambda row: (row.topic, row.partition)))
 

@@ -149,7 +149,7 @@ def views_of(archive: Archive, topics: tuple[str, ...]) -> list[TopicView]:
     """
     partitions: dict[str, list[PartitionId]] = {}
     for each in sorted(archive.partitions()):
-        partitions.setdefault(each.topic_id, []).append(each)
+        partitions.setdefault(each.source.topic_id, []).append(each)
     views: list[TopicView] = []
     for topic, ids in archive.topics().items():
         if fits(topic, topics):
@@ -190,11 +190,9 @@ def _table(
 
 
 def _segments(archive: Archive, view: TopicView) -> Iterator[ScannedSegment]:
-    known = archive.partitions()
     for topic, partition in view.topics:
-        place = known[partition]
-        for segment in archive.segments(partition, place.begin, place.archived_to):
-            found = ScannedSegment.of(segment, place.begin, place.archived_to)
+        for segment, first, end in archive.pieces(partition):
+            found = ScannedSegment.of(segment, first, end)
             if found is not None:
                 yield replace(found, topic=topic)
 

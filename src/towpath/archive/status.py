@@ -28,6 +28,8 @@ from towpath.store import Store
 
 _SILENT = 60_000
 """Milliseconds without a sign of life after which a run on another machine seems to be dead."""
+_TOLD = 10
+"""Histories that are told one by one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,6 +48,7 @@ class ArchivedPartition:
         segments: Number of segments; `records` and `raw_bytes` of all of them.
         gaps: Offsets without a record, by kind.
         why: Why its state is trouble, "" if it is not.
+        fork: Where it differs from the history before, `None` for the first history.
     """
 
     id: PartitionId
@@ -60,11 +63,13 @@ class ArchivedPartition:
     raw_bytes: int = 0
     gaps: GapCounts = field(default_factory=GapCounts)
     why: str = ""
+    fork: SourceOffset | None = None
 
     @property
     def lag(self) -> int:
         """Number of offsets at the source that are not archived."""
-        return max(0, self.ends.stable_end - self.archived_to)
+        is_over = self.state is ArchiveRowState.EARLIER
+        return 0 if is_over else max(0, self.ends.stable_end - self.archived_to)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,8 +147,27 @@ def look(config: ArchiveConfig, *, ask_source: bool = True) -> ArchiveStatus:
             size=sizes,
             lease=lease,
             source=why,
-            notes=log.notes,
+            notes=(*log.notes, *told_histories(log.state)),
         )
+
+
+def told_histories(state: ArchiveState) -> list[str]:
+    """Return a sentence for each history that another one has followed, the latest ones first."""
+    found = sorted(
+        ((each, known) for each, known in state.partitions.items() if known.fork is not None),
+        key=lambda item: (-item[0].history, item[1].topic, item[0].partition),
+    )
+    told = [_told_history(state, each, known) for each, known in found[:_TOLD]]
+    return [*told, f"and {len(found) - _TOLD} more"] if len(found) > _TOLD else told
+
+
+def _told_history(state: ArchiveState, partition: PartitionId, known: ArchivedTo) -> str:
+    before = state.partitions[partition.of_history(partition.history - 1)]
+    return (
+        f"{known.topic}-{partition.partition}: the source's log was cut, and has other records from"
+        f" offset {known.fork} on; history {partition.history} has them, and history"
+        f" {partition.history - 1} what was archived before, up to offset {before.archived_to}"
+    )
 
 
 def _asked(config: ArchiveConfig) -> tuple[SourceLook | None, str]:
@@ -164,7 +188,9 @@ def _objects(state: ArchiveState) -> tuple[int, int]:
 def _partitions(state: ArchiveState, seen: SourceLook | None) -> Iterable[ArchivedPartition]:
     sums = sums_of(state)
     for partition, known in sorted(state.partitions.items(), key=lambda item: item[1].topic):
-        yield _partition(partition, known, sums.get(partition, PartitionSums()), seen)
+        is_over = partition.later in state.partitions
+        own = sums.get(partition, PartitionSums())
+        yield _partition(partition, known, own, seen, is_over=is_over)
     if seen is not None:
         for partition, ends in sorted(seen.ends.items()):
             if partition not in state.partitions:
@@ -180,22 +206,29 @@ def _partitions(state: ArchiveState, seen: SourceLook | None) -> Iterable[Archiv
 
 
 def _partition(
-    partition: PartitionId, known: ArchivedTo, sums: PartitionSums, seen: SourceLook | None
+    partition: PartitionId,
+    known: ArchivedTo,
+    sums: PartitionSums,
+    seen: SourceLook | None,
+    *,
+    is_over: bool,
 ) -> ArchivedPartition:
     ends, why = PartitionEnds(known.log_start, known.stable_end), ""
-    state = None
-    if seen is not None:
-        ends = seen.ends.get(partition, ends)
-        if partition in seen.failed:
-            why = str(seen.failed[partition])
+    state, source = None, partition.source
+    if is_over:
+        state = ArchiveRowState.EARLIER
+    elif seen is not None:
+        ends = seen.ends.get(source, ends)
+        if source in seen.failed:
+            why = str(seen.failed[source])
         elif known.topic in seen.hidden:
             why = str(seen.hidden[known.topic])
-        elif partition not in seen.ends:
+        elif source not in seen.ends:
             state = ArchiveRowState.GONE
         elif ends.stable_end < known.archived_to:
             why = f"the source log ends at offset {ends.stable_end}, before what is archived"
     lag = ends.stable_end - known.archived_to
-    is_behind = lag > 0 and state is not ArchiveRowState.GONE
+    is_behind = lag > 0 and state is None
     state = state or (ArchiveRowState.WAITING if lag > 0 else ArchiveRowState.CAUGHT_UP)
     return ArchivedPartition(
         id=partition,
@@ -210,6 +243,7 @@ def _partition(
         raw_bytes=sums.raw_bytes,
         gaps=sums.gap_counts,
         why=why,
+        fork=known.fork,
     )
 
 

@@ -2,8 +2,8 @@
 
 An object is an orphan if no entry of the log names it: its writer died before its commit, or was
 slower than another one. It may also belong to a writer that will commit it yet. So it is deleted
-only when nobody can: a segment from Kafka whose partition is archived beyond its start is refused
-by the log, and so is a compaction whose lease has changed hands.
+only when nobody can: a segment from Kafka whose partition is archived beyond its start, or has a
+later history, is refused by the log, and so is a compaction whose lease has changed hands.
 """
 
 from __future__ import annotations
@@ -157,6 +157,6 @@ def _is_out(region: str, store: Store, state: ArchiveState, key: str) -> bool:
     known = state.partitions
     ids = [each.segment(kind, SegmentPlace(key=key, size=0)).partition_id for each in footers]
     return all(
-        each in known and footer.head.start < known[each].archived_to
+        each in known and (footer.head.start < known[each].archived_to or each.later in known)
         for each, footer in zip(ids, footers, strict=True)
     )

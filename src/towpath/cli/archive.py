@@ -10,7 +10,7 @@ import typer
 from towpath.cli.archive_verify import verify
 from towpath.cli.compacting import compact
 from towpath.cli.forgetting import forget, prune
-from towpath.cli.moments import AtOption, VersionOption, as_of
+from towpath.cli.moments import AtOption, HistoryOption, VersionOption, as_of
 from towpath.cli.on_spark import LoggedOnSpark, OnSpark, with_options
 from towpath.cli.options import MOST_EVENTS, ArchiveFile, EventsOption, SinceOption
 from towpath.cli.show.output import Output, OutputOption, RowsForm, console, show
@@ -179,6 +179,7 @@ def query(
     ] = None,
     at: AtOption = None,
     version: VersionOption = None,
+    history: HistoryOption = None,
     limit: Annotated[int, typer.Option(min=1, max=1_000_000, help="The most rows to show.")] = 1000,
     on: OnSpark,
     output: Annotated[
@@ -190,7 +191,7 @@ def query(
 ) -> int:
     """Ask an archive by Spark SQL: each record once, of exactly the segments of a version."""
     expressions = require_expressions(tuple(topic or (".*",)), "--topic")
-    moment = as_of(at, version)
+    moment = as_of(at, version, history)
     config = load_archive(file)
     spark = on.start(
         f"archive {config.archive}",

@@ -23,8 +23,17 @@ VersionOption = Annotated[
     int | None, typer.Option("--version", min=1, help="Take this version of the archive.")
 ]
 
+HistoryOption = Annotated[
+    int | None,
+    typer.Option(
+        "--history",
+        min=0,
+        help="Take partitions whose log was cut at the source as they were in this history.",
+    ),
+]
 
-def as_of(at: str | None, version: int | None) -> AsOf:
+
+def as_of(at: str | None, version: int | None, history: int | None = None) -> AsOf:
     """Return as of when an archive is read.
 
     Raises:
@@ -36,4 +45,4 @@ def as_of(at: str | None, version: int | None) -> AsOf:
         time = None if at is None else parse_time(at)
     except ValueError as error:
         raise ConfigError((ConfigProblem("--at", foreign(error)),)) from None
-    return AsOf(version, time)
+    return AsOf(version, time, history)

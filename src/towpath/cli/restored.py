@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 from pydantic import ValidationError
 
-from towpath.cli.moments import AtOption, VersionOption, as_of
+from towpath.cli.moments import AtOption, HistoryOption, VersionOption, as_of
 from towpath.config import Bound, RestoredRange, load_archive, parse_bound
 from towpath.model.errors import ConfigError, ConfigProblem
 from towpath.model.foreign import foreign
@@ -61,6 +61,7 @@ class RestoreAsked:
     Attributes:
         at: As of which time.
         version: As of which version of the archive.
+        history: Which history of partitions that have several.
         first: Where each partition begins.
         end: Where each partition ends.
         source: The only one of the file's regions.
@@ -68,6 +69,7 @@ class RestoreAsked:
 
     at: AtOption = None
     version: VersionOption = None
+    history: HistoryOption = None
     first: FromOption = None
     end: ToOption = None
     source: SourceOption = None
@@ -83,7 +85,7 @@ class RestoreAsked:
         Raises:
             ConfigError: The options or the file ask for something impossible.
         """
-        moment = as_of(self.at, self.version)
+        moment = as_of(self.at, self.version, self.history)
         config = load_archive(file)
         part = self._range(config.restore.range)
         tasks = RestoreTask.each(config, moment, part, follow=self.follows)
@@ -127,8 +129,8 @@ class RestoreOrFollowAsked(RestoreAsked):
 
     def tasks(self, file: Path) -> tuple[RestoreTask, ...]:
         """See `RestoreAsked`."""
-        if self.follow and (self.at is not None or self.version is not None):
-            text = "is not used with --at or --version: what follows has no end"
+        if self.follow and any(each is not None for each in (self.at, self.version, self.history)):
+            text = "is not used with --at, --version or --history: what follows has no end"
             raise _misused("--follow", text)
         found = super().tasks(file)
         for rules in (each.rules for each in found if self.follow):

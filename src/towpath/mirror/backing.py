@@ -58,7 +58,9 @@ def _held(archive: GapArchive) -> tuple[set[ClusterId], set[tuple[ClusterId, Top
 
     with Store(archive.store) as store:
         known = CommitLog.open(store, archive.region).state.partitions
-    return {each.cluster for each in known}, {(each.cluster, each.topic_id) for each in known}
+    return {each.cluster for each in known}, {
+        (each.cluster, each.source.topic_id) for each in known
+    }
 
 
 def _told(archive: GapArchive, missing: list[TopicName], count: int) -> str:

@@ -23,8 +23,8 @@ from towpath.model.nouns import SourceOffset
 from towpath.segments.format.files import read_object
 from towpath.segments.format.schema import OFFSET, TIMESTAMP, TIMESTAMP_RAW
 from towpath.segments.format.wanted import Wanted
-from towpath.segments.log import Archive, ArchivedTo
-from towpath.segments.model import PartitionId, Segment
+from towpath.segments.log import Archive, ArchivedTo, Piece
+from towpath.segments.model import PartitionId
 
 _OF_ONE_OBJECT = (
     CorruptSegmentError,
@@ -98,28 +98,30 @@ def _offset(
         return default
     first, end = whole
     if bound.time is not None:
-        found = _first_at(archive, archive.segments(partition, first, end), bound.time)
+        found = _first_at(archive, archive.pieces(partition, first, end), bound.time)
         return end if found is None else SourceOffset(min(max(first, found), end))
     return SourceOffset(min(max(first, bound.offset or 0), end))
 
 
-def _first_at(archive: Archive, segments: Iterable[Segment], time: int) -> int | None:
+def _first_at(archive: Archive, pieces: Iterable[Piece], time: int) -> int | None:
     """Return the offset of the first record with a time or a later one.
 
     Raises:
         BoundError: The object of its segment cannot be read.
         StoreError: The store could not be read at all.
     """
-    for segment in segments:
+    for piece in pieces:
+        segment = piece.segment
         if segment.max_time is None or segment.max_time < time or segment.place is None:
             continue
-        found = _in_segment(archive, segment, time)
+        found = _in_segment(archive, piece, time)
         if found is not None:
             return found
     return None
 
 
-def _in_segment(archive: Archive, segment: Segment, time: int) -> int | None:
+def _in_segment(archive: Archive, piece: Piece, time: int) -> int | None:
+    segment = piece.segment
     assert segment.place is not None  # noqa: S101  # by `_first_at`
     key = segment.place.key
     try:
@@ -127,7 +129,8 @@ def _in_segment(archive: Archive, segment: Segment, time: int) -> int | None:
         try:
             footer = reader.segment(segment.place.first_row_group)
             columns = OFFSET, TIMESTAMP, TIMESTAMP_RAW
-            for rows in reader.rows(footer, Wanted(since=time), columns):
+            wanted = Wanted(piece.first, piece.end, since=time)
+            for rows in reader.rows(footer, wanted, columns):
                 return int(np.asarray(rows.column(0))[0])
         finally:
             reader.close()

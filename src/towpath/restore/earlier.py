@@ -36,7 +36,7 @@ def contradicted(
                 continue
             text = (
                 f"topic {topic.target} has records that an earlier run of this restore placed"
-                " otherwise, or took from another topic of this name"
+                " otherwise, or took from another topic of this name, or from another history of it"
             )
         elif opened.source_start > part.start:
             text = (

@@ -101,8 +101,8 @@ class Follower:
 
     def _take_scope(self) -> bool:
         """Take the scope of the newest version; return whether more than offsets has changed."""
-        choose = TopicGenerations(self._to.books).choose
-        found = scope_of(self.archive, self._task.rules, choose)
+        generations = TopicGenerations(self._to.books)
+        found = scope_of(self.archive, self._task.rules, generations)
         kept = {name: each for name, each in found.topics.items() if name in self.scope.topics}
         self.scope = replace(found, topics=kept)
         return shape_of(found) != self._shape

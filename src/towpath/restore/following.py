@@ -10,11 +10,11 @@ from towpath.ledger.books import LinkBooks
 from towpath.model.backoff import BackOff
 from towpath.model.clock import now_ms
 from towpath.model.errors import CommitLogError, StoreError
-from towpath.model.nouns import TopicId, TopicName, TopicPartition
+from towpath.model.nouns import SourceOffset, TopicId, TopicName, TopicPartition
 from towpath.model.reasons import Reason, ReasonCode
 from towpath.restore.heard import Heard, heard_of
 from towpath.restore.model import RestorePart, RestoreScope
-from towpath.segments.log import Archive, CommitLog
+from towpath.segments.log import Archive, CommitLog, Find
 from towpath.segments.model import PartitionId
 from towpath.store import Store
 
@@ -164,6 +164,34 @@ class TopicGenerations:
         now = known[-1]
         is_over = now + 1 < len(ids) and all(self._is_done(name, each) for each in parts[ids[now]])
         return ids[now + 1] if is_over else ids[now]
+
+    def goes_on(
+        self, name: TopicName, newest: PartitionId, find: Find
+    ) -> tuple[PartitionId, SourceOffset] | None:
+        """Return the history that the restore goes on with, and from where; `None` for a new one.
+
+        A history that has begun is restored up to its end. The next one comes behind it, from where
+        the source's log differed.
+
+        Args:
+            name: The name of the topic.
+            newest: The newest history of the partition.
+            find: Returns how far a history is archived by itself.
+        """
+        known = self._books.of(TopicPartition(name, newest.partition))
+        opened = known.opened
+        histories = (newest.of_history(number) for number in range(newest.history + 1))
+        now = next(
+            (each for each in histories if opened and each.topic_id == opened.source_topic_id), None
+        )
+        place = None if now is None else find(now)
+        if opened is None or now is None or place is None:
+            return None
+        at = known.receipt.source_end if known.receipt is not None else opened.source_start
+        later = find(now.later)
+        if now != newest and at >= place.archived_to and later and later.fork is not None:
+            return now.later, later.fork
+        return now, opened.source_start
 
     def _is_done(self, name: TopicName, part: RestorePart) -> bool:
         known = self._books.of(TopicPartition(name, part.id.partition))

@@ -9,7 +9,7 @@ from typing import Any
 from towpath.model.clock import now_ms, readable
 from towpath.model.nouns import SourceOffset
 from towpath.model.reasons import Reason, ReasonCode
-from towpath.segments.log import ArchiveState
+from towpath.segments.log import ArchiveState, newest_histories
 
 
 class HeardState(StrEnum):
@@ -85,7 +85,8 @@ def heard_of(
         kind = HeardState.SILENT
         why = Reason.of(ReasonCode.ARCHIVE_SILENT, region=region, since=readable(state.time))
     behind = (
-        SourceOffset(each.stable_end) - each.archived_to for each in state.partitions.values()
+        SourceOffset(each.stable_end) - each.archived_to
+        for each in map(state.partitions.__getitem__, newest_histories(state.partitions).values())
     )
     return Heard(
         region=region,

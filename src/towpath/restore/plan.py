@@ -109,8 +109,8 @@ def plan_restore(task: RestoreTask, to: OpenTarget, archive: Archive) -> Restore
         with suppress(ClusterError):  # the plan tells
             if to.ledger.usable():
                 to.read()
-    choose = TopicGenerations(to.books).choose if task.follow else None
-    scope = scope_of(archive, task.rules, choose)
+    generations = TopicGenerations(to.books) if task.follow else None
+    scope = scope_of(archive, task.rules, generations)
     made = _Planning(task, to, archive, scope)
     try:
         return made.whole()

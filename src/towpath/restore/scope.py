@@ -3,56 +3,94 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Protocol
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from towpath.config import OffsetsPolicy, Placement, RestoreConfig, filter_of, partitions_of
 from towpath.model.findings import Cause, Note, Problem
-from towpath.model.nouns import TopicId, TopicName
+from towpath.model.nouns import SourceOffset, TopicId, TopicName
 from towpath.restore.bounds import BoundError, Offsets, narrowed
 from towpath.restore.model import RestorePart, RestoreScope, RestoreTopic
+from towpath.restore.parts import part_of, sums_of
 from towpath.segments.captures import GroupCapture, TopicCapture, captured_groups, captured_topics
 from towpath.segments.ingress.layout import KeyedLayout
-from towpath.segments.log import Archive, ArchivedTo, ArchiveState
+from towpath.segments.log import (
+    Archive,
+    ArchivedTo,
+    ArchiveState,
+    Find,
+    as_of_history,
+    stretches,
+)
 from towpath.segments.model import PartitionId
 from towpath.topics.observed import Topic
 
-_SUMS = {"records": "sum", "raw_bytes": "sum", "min_time": "min", "max_time": "max"}
+
+class Generations(Protocol):
+    """Chooses among topics of one name, and among histories of a partition."""
+
+    def choose(
+        self, name: TopicName, ids: Sequence[TopicId], parts: Mapping[TopicId, list[RestorePart]]
+    ) -> TopicId:
+        """Return which topic is restored.
+
+        Args:
+            name: The name.
+            ids: The topics of this name that match, the latest one last.
+            parts: The partitions of each.
+        """
+        ...
+
+    def goes_on(
+        self, name: TopicName, newest: PartitionId, find: Find
+    ) -> tuple[PartitionId, SourceOffset] | None:
+        """Return the history that a restore which has begun goes on with, and from where.
+
+        Args:
+            name: The name of the topic.
+            newest: The newest history of the partition.
+            find: Returns how far a history is archived by itself.
+
+        Returns:
+            `None` where nothing has begun: then the newest history is restored, with those before.
+        """
+        ...
 
 
-Choose = Callable[[TopicName, Sequence[TopicId], Mapping[TopicId, list[RestorePart]]], TopicId]
-"""Returns which of several topics of one name is restored: gets the name, the ids of those that
-match, the latest one last, and the partitions of each."""
-
-
-def scope_of(archive: Archive, rules: RestoreConfig, choose: Choose | None = None) -> RestoreScope:
+def scope_of(
+    archive: Archive, rules: RestoreConfig, generations: Generations | None = None
+) -> RestoreScope:
     """Return what a restore brings back.
 
     Args:
         archive: The archive as of a version.
         rules: What the file says of restores.
-        choose: Chooses among topics of one name; by default the latest one is restored.
+        generations: Chooses among topics of one name and histories of partitions; by default the
+            latest ones are restored.
 
     Raises:
         CommitLogError: The log has something that is no description of a topic.
         StoreError: The store could not be read, to find the offsets of times.
     """
-    return _Scope(archive, rules, choose).made()
+    return _Scope(archive, rules, generations).made()
 
 
 class _Scope:
     def __init__(
-        self, archive: Archive, rules: RestoreConfig, choose: Choose | None = None
+        self, archive: Archive, rules: RestoreConfig, generations: Generations | None = None
     ) -> None:
         self._archive, self._rules, self._groups = archive, rules.topics, rules.groups
         self._asked = rules
         self._state = archive.then
         self._captures = captured_topics(self._state, archive.log.where)
-        self._choose = choose
+        self._generations = generations
         self._awaiting: set[TopicName] = set()
+        self._partly: set[PartitionId] = set()
+        """Histories that a restore which follows goes on with."""
         self._notes: list[Note] = []
         self._problems: list[Problem] = []
 
@@ -82,26 +120,58 @@ class _Scope:
 
     def _parts(self) -> dict[TopicId, list[RestorePart]]:
         """Return the archived partitions of each topic that is asked for."""
-        there = {
-            id_: known
-            for id_, known in self._archive.partitions().items()
-            if self._rules.matches(known.topic)
-        }
+        there = dict(self._goes_on(id_, known) for id_, known in self._archive.partitions().items()
+                     if self._rules.matches(known.topic))  # fmt: skip
         wanted = narrowed(self._archive, there, self._asked.range)
         fine = {id_: each for id_, each in wanted.items() if not isinstance(each, BoundError)}
-        sums = _sums(self._state, fine)
+        sums = sums_of(self._archive, fine)
         found: defaultdict[TopicId, list[RestorePart]] = defaultdict(list)
         for id_, known in there.items():
-            begin, about = self._state.partitions[id_].begin, f"{known.topic}-{id_.partition}"
-            if begin < known.begin:
+            begin, about = self._begin(id_), f"{known.topic}-{id_.partition}"
+            if begin < known.begin and id_ not in self._partly:
                 text = f"offsets {begin} to {known.begin - 1} were pruned since"
                 self._notes.append(Note(about, text))
             if id_ in fine:
-                found[id_.topic_id].append(_part(id_, fine[id_], sums.get(id_, {})))
+                self._tell_of_histories(about, id_)
+                found[id_.source.topic_id].append(part_of(id_, fine[id_], sums[id_]))
             else:
                 self._problems.append(Problem(known.topic, f"{about}: {wanted[id_]}", Cause.TOPIC))
         self._tell_of_range(there, fine)
         return found
+
+    def _goes_on(self, newest: PartitionId, place: ArchivedTo) -> tuple[PartitionId, ArchivedTo]:
+        """Return the history of a partition that is restored, and what is archived of it."""
+        by, find = self._generations, self._archive.single
+        known = by.goes_on(place.topic, newest, find) if by is not None else None
+        if known is None:
+            return newest, place
+        partition, start = known
+        own = find(partition)
+        assert own is not None  # noqa: S101  # it was found there
+        if partition != newest:
+            self._awaiting.add(place.topic)
+        self._partly |= {partition}
+        return partition, replace(own, begin=min(start, own.archived_to))
+
+    def _begin(self, partition: PartitionId) -> SourceOffset:
+        """Return where a history began as of the version that is restored, with those before."""
+        then = as_of_history(self._state.partitions.get, partition)
+        assert then is not None  # noqa: S101  # it is one of the archive's partitions
+        return then.begin
+
+    def _tell_of_histories(self, about: str, partition: PartitionId) -> None:
+        """Say what of a partition comes from which of its histories."""
+        if not partition.history:
+            return
+        parts = stretches(self._state.partitions.get, partition)
+        told = ", ".join(f"{each.first} to {each.end - 1} of {each.partition.history}"
+                         for each in parts)  # fmt: skip
+        text = (
+            f"the source's log was cut and went on otherwise; history {partition.history} comes"
+            f" back, with these offsets of histories: {told or 'none'}; `--history"
+            f" {partition.history - 1}` restores the one before"
+        )
+        self._notes.append(Note(about, text))
 
     def _tell_of_range(
         self, there: Mapping[PartitionId, ArchivedTo], fine: Mapping[PartitionId, Offsets]
@@ -121,7 +191,8 @@ class _Scope:
             some = [each for each in ids if each in parts]
             if not some or any(each.about == name for each in self._problems):
                 continue
-            chosen[name] = some[-1] if self._choose is None else self._choose(name, some, parts)
+            by = self._generations
+            chosen[name] = some[-1] if by is None else by.choose(name, some, parts)
             if chosen[name] != some[-1]:
                 self._awaiting.add(name)
             if len(some) > 1:
@@ -166,7 +237,7 @@ class _Scope:
                 f" and {ordered[-1].id.partition + 1} partitions"
             )
             self._notes.append(Note(name, text))
-        cluster = next(id_.cluster for id_ in self._state.partitions if id_.topic_id == number)
+        cluster = ordered[0].id.cluster
         topic = RestoreTopic(
             topic=_described(name, number, known, ordered[-1].id.partition + 1),
             cluster=cluster,
@@ -218,31 +289,6 @@ def _described(name: TopicName, number: TopicId, known: TopicCapture | None, lea
     return Topic(name, number, partitions, known.replication_factor, known.own, known.configs)
 
 
-def _part(id_: PartitionId, wanted: Offsets, sums: Mapping[str, int | None]) -> RestorePart:
-    return RestorePart(
-        id=id_,
-        start=wanted[0],
-        end=wanted[1],
-        records=sums.get("records_sum") or 0,
-        bytes=sums.get("raw_bytes_sum") or 0,
-        oldest=sums.get("min_time_min"),
-        newest=sums.get("max_time_max"),
-    )
-
-
-def _sums(
-    state: ArchiveState, wanted: Mapping[PartitionId, Offsets]
-) -> dict[PartitionId, dict[str, int | None]]:
-    """Return the records, bytes and times of the segments that have wanted offsets."""
-    table, place = state.table(), state.table().rows["partition"]
-    known = [wanted.get(each.id, (0, 0)) for each in table.partitions]
-    first, end = (pc.take(pa.array([e[n] for e in known], pa.int64()), place) for n in (0, 1))
-    inside = pc.and_(pc.greater(table.rows["end"], first), pc.less(table.rows["start"], end))
-    rows = table.rows.filter(inside)
-    grouped = pa.TableGroupBy(rows, "partition").aggregate(list(_SUMS.items()))
-    return {table.partitions[row["partition"]].id: row for row in grouped.to_pylist()}
-
-
 def _shared(topics: Mapping[TopicName, RestoreTopic]) -> Iterator[Problem]:
     """Yield a problem for each topic that would share its name on the target."""
     claimed: defaultdict[TopicName, list[TopicName]] = defaultdict(list)
@@ -264,7 +310,9 @@ def expired(state: ArchiveState, topic: RestoreTopic, before: int) -> int:
         before: The time in ms.
     """
     table = state.table()
-    ids = {part.id for part in topic.parts}
+    ids = {
+        each.partition for part in topic.parts for each in stretches(state.partitions.get, part.id)
+    }
     places = [place for place, each in enumerate(table.partitions) if each.id in ids]
     rows = table.rows
     old = pc.and_(

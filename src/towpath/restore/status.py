@@ -84,8 +84,8 @@ def look(task: RestoreTask) -> RestoreStatus:
             _, lease = last_signs(to.ledger, task.name, RESTORE)
             running = tuple(lease_lines(lease))
         to.books.check_clusters(archived(task.region), to.target.cluster.id())
-        choose = TopicGenerations(to.books).choose if task.follow else None
-        scope = scope_of(archive, task.rules, choose)
+        generations = TopicGenerations(to.books) if task.follow else None
+        scope = scope_of(archive, task.rules, generations)
         logs = look_at_logs(to.target, scope)
         known = ours_of(to.books, logs.ids).held
         held = {name: tuple(sorted(known[name])) for name in logs.ids if name in known}

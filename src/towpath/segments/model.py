@@ -87,15 +87,85 @@ class GapCounts:
         return told + self.filtered + self.erased + self.lost
 
 
+_HISTORY = "~"
+"""Stands between the id of a topic and the number of a history; no id of a topic has it."""
+
+
 class PartitionId(NamedTuple):
-    """The identity of a partition in an archive. A topic that was made again is another one."""
+    """The identity of a partition in an archive. A topic that was made again is another one.
+
+    Where a source's log was cut below what is archived and went on with other records, these are
+    archived as another **history** of the partition, with the number of the history behind the
+    topic id: `ID~1`.
+    """
 
     cluster: ClusterId
     topic_id: TopicId
     partition: int
 
+    @property
+    def history(self) -> int:
+        """The number of its history; 0 for the first one."""
+        number = self.topic_id.rpartition(_HISTORY)[2] if _HISTORY in self.topic_id else ""
+        return int(number) if number.isdigit() else 0
+
+    @property
+    def source(self) -> PartitionId:
+        """The identity of the partition at the source, which is that of its first history."""
+        return self.of_history(0)
+
+    @property
+    def later(self) -> PartitionId:
+        """The next history."""
+        return self.of_history(self.history + 1)
+
+    def of_history(self, number: int) -> PartitionId:
+        """Return another history of the partition."""
+        topic = self.topic_id
+        own = topic.rpartition(_HISTORY)[0] if self.history else topic
+        return self._replace(topic_id=TopicId(f"{own}{_HISTORY}{number}" if number else own))
+
     def __str__(self) -> str:
         return f"{self.topic_id}-{self.partition} of cluster {self.cluster}"
+
+
+class BatchMark(NamedTuple):
+    """What tells a batch in a source's log from any other one at its offsets.
+
+    Attributes:
+        base: Its base offset.
+        last: Its last offset.
+        epoch: The leader epoch that it was written in.
+        crc: Its checksum, -1 where the log cleaner wrote the batch.
+        records: How many records it has.
+        producer: The producer id.
+    """
+
+    base: SourceOffset
+    last: SourceOffset
+    epoch: int
+    crc: int
+    records: int
+    producer: int
+
+    def contradicts(self, other: BatchMark) -> bool:
+        """Return whether no log ever had both batches.
+
+        The log cleaner keeps the offsets, epochs and producer ids of batches. It takes records out
+        of them, or notes in them when tombstones may go (Kafka's `MemoryRecords.filterTo`), and so
+        changes the checksum.
+        """
+        if other.base > self.last or other.last < self.base:
+            return False
+        if (self.base, self.last, self.epoch, self.producer) != (
+            other.base,
+            other.last,
+            other.epoch,
+            other.producer,
+        ):
+            return True
+        was_cleaned = self.records != other.records or -1 in {self.crc, other.crc}
+        return self.crc != other.crc and not was_cleaned
 
 
 class SegmentId(NamedTuple):

@@ -126,12 +126,12 @@ def test_a_reader_passes_over_what_it_does_not_know() -> None:
 
 
 def test_a_newer_format_is_refused_with_what_to_do() -> None:
-    told = json.loads(encode(entries()[0])) | {"v": 2}
+    told = json.loads(encode(entries()[0])) | {"v": 3}
     told["writer"]["towpath"] = "7.1"
     with pytest.raises(NewerArchiveError) as caught:
         decode(json.dumps(told).encode(), "s3://b/eu/_log/1.json")
     assert str(caught.value) == (
-        "s3://b/eu/_log/1.json: an entry was written in format 2, this program knows up to 1; use"
+        "s3://b/eu/_log/1.json: an entry was written in format 3, this program knows up to 2; use"
         " Towpath 7.1 or newer"
     )
 

@@ -267,7 +267,7 @@ def test_a_changed_entry_is_found(
 
 def test_a_newer_log_is_neither_read_nor_written(store: Store) -> None:
     fill(begin(store), 1)
-    newer = store.get(entry_key(EU, 1)).replace(b'"v":1', b'"v":2')
+    newer = store.get(entry_key(EU, 1)).replace(b'"v":1', b'"v":3')
     store.put_new(entry_key(EU, 2), newer)
     for call in (CommitLog.open, CommitLog.open_or_begin):
         with pytest.raises(NewerArchiveError):

@@ -11,20 +11,24 @@ import hashlib
 import io
 from collections import defaultdict
 from collections.abc import Container, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from towpath.model.errors import CorruptSegmentError
+from towpath.model.errors import CorruptSegmentError, ObjectExistsError
 from towpath.model.foreign import foreign
 from towpath.model.nouns import SegmentFormat, TopicName
-from towpath.segments.format.schema import ARCHIVED
+from towpath.segments.format.schema import ARCHIVED, OFFSET
 from towpath.segments.keys import is_shared, registered_key
-from towpath.segments.log import ArchiveState
-from towpath.segments.model import PartitionId, Segment
+from towpath.segments.log import Archive, Piece
+from towpath.segments.model import PartitionId
 from towpath.store import Store
+
+_NO_END = (1 << 63) - 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,12 +40,20 @@ class TableObject:
         size: Its size in bytes.
         records: Number of records that the commit log knows in it.
         row_groups: First and number of the row groups of each segment, in order.
+        cuts: Likewise of segments of which only offsets [first, end) count, as another history
+            has the rest, with these offsets. `records` has all of their records.
     """
 
     key: str
     size: int
     records: int
     row_groups: tuple[tuple[int, int], ...]
+    cuts: tuple[tuple[int, int, int, int], ...] = ()
+
+    @property
+    def content(self) -> str:
+        """A text that names the row groups and offsets that count."""
+        return f"{self.row_groups} {self.cuts}" if self.cuts else f"{self.row_groups}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,37 +73,49 @@ class TopicObjects:
     @property
     def digest(self) -> str:
         """A text that is another one if anything else is to be registered."""
-        told = sorted(f"{each.key} {each.row_groups}" for each in self.objects.values())
+        told = sorted(f"{each.key} {each.content}" for each in self.objects.values())
         return hashlib.sha256("\n".join(told).encode()).hexdigest()
 
 
-def objects_of(state: ArchiveState, partitions: set[PartitionId]) -> TopicObjects:
-    """Return the objects of some partitions."""
-    found: defaultdict[str, list[Segment]] = defaultdict(list)
+def objects_of(archive: Archive, partitions: set[PartitionId]) -> TopicObjects:
+    """Return the objects of some partitions, as far as they count in their present histories."""
+    found: defaultdict[str, list[Piece]] = defaultdict(list)
     batches = batch_records = 0
     for partition in sorted(partitions):
-        for segment in state.segments(partition):
+        for piece in archive.pieces(partition):
+            segment = piece.segment
             if segment.place is None:
                 continue
             if segment.format is SegmentFormat.BATCHES:
                 batches += 1
                 batch_records += segment.records
             else:
-                found[segment.place.key].append(segment)
+                found[segment.place.key].append(piece)
     return TopicObjects(
-        objects={key: _object(key, segments) for key, segments in found.items()},
+        objects={key: _object(key, pieces) for key, pieces in found.items()},
         batches=batches,
         batch_records=batch_records,
     )
 
 
-def _object(key: str, segments: list[Segment]) -> TableObject:
-    places = [each.place for each in segments if each.place is not None]
+def _object(key: str, pieces: list[Piece]) -> TableObject:
+    groups: list[tuple[int, int]] = []
+    cuts: list[tuple[int, int, int, int]] = []
+    size = 0
+    for segment, first, end in pieces:
+        assert segment.place is not None  # noqa: S101  # by the caller
+        size = segment.place.size
+        place = segment.place.first_row_group, segment.place.row_groups
+        if (first, end) == (segment.start, segment.end):
+            groups.append(place)
+        else:
+            cuts.append((*place, first, end))
     return TableObject(
         key=key,
-        size=places[0].size,
-        records=sum(each.records for each in segments),
-        row_groups=tuple(sorted((each.first_row_group, each.row_groups) for each in places)),
+        size=size,
+        records=sum(each.segment.records for each in pieces),
+        row_groups=tuple(sorted(groups)),
+        cuts=tuple(sorted(cuts)),
     )
 
 
@@ -122,12 +146,35 @@ class TableFiles:
             CorruptSegmentError: The object is no Parquet file, or has too few records.
             StoreError: The store cannot be read or written.
         """
-        if not is_shared(found.key):
+        if not is_shared(found.key) and not found.cuts:
             return found.key
-        if found.key in there and found.key not in self.replaced:
+        if found.key in there and found.key not in self.replaced and not found.cuts:
             return found.key
-        copy = registered_key(self.region, self.topic, f"{found.key} {found.row_groups}")
-        return copy if copy in there else self._looked_at(found, copy)
+        copy = registered_key(self.region, self.topic, f"{found.key} {found.content}")
+        if copy in there:
+            return copy
+        return self._cut(found, copy) if found.cuts else self._looked_at(found, copy)
+
+    def _cut(self, found: TableObject, copy: str) -> str:
+        """Write the rows of an object that count, row group by row group, as it may be large."""
+        whole = ((*each, 0, _NO_END) for each in found.row_groups)
+        with self.store.reader(found.key, found.size) as source, suppress(ObjectExistsError):
+            try:
+                file = pq.ParquetFile(source)
+                with self.store.writer(copy, expected=found.size * 2) as out:
+                    with pq.ParquetWriter(out, ARCHIVED, compression="zstd") as writer:
+                        for at, count, first, end in sorted([*whole, *found.cuts]):
+                            for group in range(at, at + count):
+                                rows = file.read_row_group(group)
+                                offsets = rows[OFFSET]
+                                inside = pc.and_(
+                                    pc.greater_equal(offsets, first), pc.less(offsets, end)
+                                )
+                                writer.write_table(rows.filter(inside).cast(ARCHIVED))
+                    out.close()
+            except (pa.ArrowException, IndexError) as error:
+                raise CorruptSegmentError(found.key, foreign(error)) from None
+        return copy
 
     def _looked_at(self, found: TableObject, copy: str) -> str:
         with self.store.reader(found.key, found.size) as source:

@@ -106,16 +106,17 @@ class _Registering:
 
     def all(self) -> Iterator[TableRegistration]:
         partitions: defaultdict[TopicId, set[PartitionId]] = defaultdict(set)
-        for each in self._log.state.partitions:
-            partitions[each.topic_id].add(each)
-        for topic, ids in sorted(Archive(self._log, self._log.state).topics().items()):
+        self._archive = Archive(self._log, self._log.state)
+        for each in self._archive.partitions():
+            partitions[each.source.topic_id].add(each)
+        for topic, ids in sorted(self._archive.topics().items()):
             yield self._topic(topic, ids[-1], partitions[ids[-1]])
 
     def _topic(
         self, topic: TopicName, number: TopicId, partitions: set[PartitionId]
     ) -> TableRegistration:
         name, state = self._tables.name_of(topic), self._log.state
-        found = objects_of(state, partitions)
+        found = objects_of(self._archive, partitions)
         files: list[str] = []
 
         def places(there: Collection[str]) -> list[str]:

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import numpy as np
 
 from towpath.compare.cursor import Cursor, Piece, Reader
 from towpath.compare.join import Portion
 from towpath.model.errors import ClusterError
-from towpath.model.nouns import TopicName, TopicPartition
+from towpath.model.nouns import SourceOffset, TopicName, TopicPartition
 from towpath.segments.format.files import SegmentObjectReader
 from towpath.segments.format.footer import SegmentFooter
 from towpath.segments.format.parts import PackedBatches
-from towpath.segments.model import GapKind, Segment
+from towpath.segments.model import GapKind, PartitionId, Segment
 from towpath.wire import batch as wire
 from towpath.wire.digest import Hashes
 
-_LEFT_OUT = (GapKind.FILTERED, GapKind.ERASED, GapKind.LOST, GapKind.RETENTION)
+LEFT_OUT = (GapKind.FILTERED, GapKind.ERASED, GapKind.LOST, GapKind.RETENTION)
 """Gaps where the source may have records, and the archive says that it has none."""
 Found = tuple[wire.Table, Hashes]
 """Offsets and hashes of records, in order."""
@@ -47,10 +48,16 @@ class ComparedSource:
     Args:
         reader: Its connections.
         compacted: The topics whose logs are compacted.
+        over: Up to where histories count which another one has followed.
     """
 
-    def __init__(self, reader: Reader, compacted: frozenset[TopicName]) -> None:
-        self._reader, self._compacted = reader, compacted
+    def __init__(
+        self,
+        reader: Reader,
+        compacted: frozenset[TopicName],
+        over: Mapping[PartitionId, int] = MappingProxyType({}),
+    ) -> None:
+        self._reader, self._compacted, self._over = reader, compacted, over
 
     def compare(
         self, segment: Segment, file: SegmentObjectReader | None, footer: SegmentFooter | None
@@ -71,26 +78,30 @@ class ComparedSource:
             if made.uncompared:
                 return made
             tp = TopicPartition(segment.topic, segment.partition)
-            theirs = _Source(Cursor(self._reader, tp, segment.start, segment.end, None))
-            window = _Windows(segment, theirs, made, cleans=segment.topic in self._compacted)
+            end = min(segment.end, self._over.get(segment.partition_id, segment.end))
+            theirs = SourceRecords(Cursor(self._reader, tp, segment.start, end, None))
+            window = _Windows(end, theirs, made, cleans=segment.topic in self._compacted)
             if file is not None and footer is not None:
                 window.records_of(file, footer)
-            elif not any(segment.gaps.get(kind) for kind in _LEFT_OUT):
-                window.take(PackedBatches(bytearray(), segment.end), None)
+            elif not any(segment.gaps.get(kind) for kind in LEFT_OUT):
+                window.take(PackedBatches(bytearray(), SourceOffset(end)), None)
         except ClusterError as error:
             made.uncompared = str(error)
         return made
 
     def _absent(self, segment: Segment) -> str:
+        over = self._over.get(segment.partition_id)
+        if over is not None and segment.start >= over:
+            return f"the source has another history from offset {over} on"
         info = self._reader.admin.topics.find(segment.topic)
-        if info is None or (info.id and info.id != segment.topic_id):
+        if info is None or (info.id and info.id != segment.partition_id.source.topic_id):
             return "the topic is no more at the source"
         if segment.partition not in {each.partition for each in info.partitions}:
             return "the partition is no more at the source"
         return ""
 
 
-class _Source:
+class SourceRecords:
     """The committed records of a partition at the source, read in windows."""
 
     def __init__(self, cursor: Cursor) -> None:
@@ -122,29 +133,29 @@ class _Source:
 class _Windows:
     """Compares a segment piece by piece, so that neither side is in memory as a whole."""
 
-    def __init__(self, segment: Segment, theirs: _Source, made: Against, *, cleans: bool) -> None:
-        self._segment, self._theirs, self._made, self._cleans = segment, theirs, made, cleans
+    def __init__(self, until: int, theirs: SourceRecords, made: Against, *, cleans: bool) -> None:
+        self._until, self._theirs, self._made, self._cleans = until, theirs, made, cleans
 
     def records_of(self, file: SegmentObjectReader, footer: SegmentFooter) -> None:
         """Compare all records of the segment, until something differs."""
         for ours in file.batches(footer):
             self.take(ours, footer)
-            if self._made.problem:
+            if self._made.problem or self._theirs.position >= self._until:
                 return
-        self.take(PackedBatches(bytearray(), self._segment.end), footer)
+        self.take(PackedBatches(bytearray(), SourceOffset(self._until)), footer)
 
     def take(self, ours: PackedBatches, footer: SegmentFooter | None) -> None:
         """Compare the records before the end of some batches."""
         made, theirs = self._made, self._theirs
-        first, end = theirs.position, min(ours.end, self._segment.end)
+        first, end = theirs.position, min(ours.end, self._until)
         if end <= first:
             return
-        offsets, hashes = _portion(ours, first, end)
+        offsets, hashes = portion(ours, first, end)
         there, wanted = theirs.upto(end)
         _, mine, other = np.intersect1d(offsets, there, return_indices=True)
         differ = offsets[mine][hashes[mine] != wanted[other]]
         lacking = np.setdiff1d(there, offsets)
-        lacking = lacking[~_left_out(footer, lacking)]
+        lacking = lacking[~left_out(footer, lacking)]
         alone = np.setdiff1d(offsets, there)
         lost = int((alone >= theirs.log_start).sum())
         made.compared += len(mine) - len(differ)
@@ -160,7 +171,7 @@ class _Windows:
             )
 
 
-def _portion(ours: PackedBatches, first: int, end: int) -> Found:
+def portion(ours: PackedBatches, first: int, end: int) -> Found:
     """Return the visible records of some batches in [first, end)."""
     if not ours.data:
         return np.empty(0, np.int64), np.empty(0, np.uint64)
@@ -170,11 +181,11 @@ def _portion(ours: PackedBatches, first: int, end: int) -> Found:
     return Portion([Piece(buffer, table[seen])], first, end).hashes()
 
 
-def _left_out(footer: SegmentFooter | None, offsets: wire.Table) -> wire.Mask:
+def left_out(footer: SegmentFooter | None, offsets: wire.Table) -> wire.Mask:
     """Return of which offsets the archive says why it has no record."""
     mask: wire.Mask = np.zeros(len(offsets), np.bool_)
     for gap in footer.gaps if footer is not None and len(offsets) else ():
-        if gap.kind in _LEFT_OUT:
+        if gap.kind in LEFT_OUT:
             mask |= (offsets >= gap.first) & (offsets < gap.end)
     return mask
 

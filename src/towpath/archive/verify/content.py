@@ -7,9 +7,9 @@ hashes in its footer, its footer with the commit log, and its records with the d
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
@@ -42,7 +42,7 @@ from towpath.segments.format.files import SegmentObjectReader, read_object
 from towpath.segments.format.footer import SegmentFooter
 from towpath.segments.format.packing import digest_of
 from towpath.segments.format.schema import OFFSET
-from towpath.segments.model import Segment
+from towpath.segments.model import PartitionId, Segment
 from towpath.store import Store, StoredObject
 
 SCHEMA = "checked string"
@@ -61,12 +61,14 @@ class CheckSlice:
         segments: The segments; those that share an object follow each other.
         source: The source to compare with, `None` for none.
         compacted: Topics whose logs the source compacts.
+        over: Up to where histories count which another one has followed.
     """
 
     store: StoreConfig
     segments: tuple[Segment, ...]
     source: ClusterConfig | None = None
     compacted: frozenset[TopicName] = frozenset()
+    over: Mapping[PartitionId, int] = field(default_factory=dict)
 
 
 def check_rows(work: CheckSlice) -> Iterator[pa.RecordBatch]:
@@ -89,7 +91,7 @@ def check(work: CheckSlice) -> Iterator[CheckedObject]:
             admin = stack.enter_context(Admin(work.source, Side.SOURCE))
             client = stack.enter_context(Client(work.source, Side.SOURCE, admin))
             reader = Reader(Side.SOURCE, client, admin, _FETCH_BYTES, work.source.request_timeout)
-            compare = ComparedSource(reader, work.compacted).compare
+            compare = ComparedSource(reader, work.compacted, work.over).compare
         for some in _by_object(work.segments):
             yield _Object(store, some, compare).checked()
 

@@ -24,7 +24,7 @@ from towpath.engine.starting import Starting
 from towpath.model.errors import BrokenLogError, ClusterError, StoppedError, StoreError
 from towpath.model.nouns import Side, TopicName
 from towpath.segments.keys import checkpoint_prefix, log_prefix
-from towpath.segments.log import ArchiveReading, ArchiveState, CommitLog
+from towpath.segments.log import ArchiveReading, ArchiveState, CommitLog, followed_histories
 from towpath.segments.model import Segment
 from towpath.store import Store
 
@@ -173,7 +173,13 @@ class _Verification:
     def read_objects(self, read: ReadObjects) -> None:
         """Read all objects in slices."""
         source, compacted = self._source() if self._scope.source else (None, frozenset())
-        work = CheckSlice(store=self._config.store, segments=(), source=source, compacted=compacted)
+        work = CheckSlice(
+            store=self._config.store,
+            segments=(),
+            source=source,
+            compacted=compacted,
+            over=followed_histories(self._state) if source is not None else {},
+        )
         self._table = self._state.table()
         bounds = list(_bounds(self._rows))
         for first in range(0, len(bounds), _WAVE):

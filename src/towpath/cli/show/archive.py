@@ -15,7 +15,7 @@ from towpath.cli.show.grid import Grid
 from towpath.cli.show.output import line
 from towpath.model.amounts import count, counted, size, span
 from towpath.model.clock import now_ms, readable
-from towpath.segments.model import GapCounts, GapKind, Segment
+from towpath.segments.model import GapCounts, GapKind, PartitionId, Segment
 
 _STATUS = ("topic", "partition", "archived to", "lag", "exposed", "segments", "records", "bytes",
            "gaps", "why")  # fmt: skip
@@ -72,7 +72,7 @@ def _head(found: ArchiveStatus) -> list[str]:
 def _status_row(each: ArchivedPartition) -> tuple[Text | str, ...]:
     return (
         Text.assemble(archive_sign(each.state), "\u00a0", each.topic),
-        str(each.id.partition),
+        numbered(each.id),
         count(each.archived_to),
         count(each.lag),
         span(each.exposed) if each.exposed else "-",
@@ -82,6 +82,12 @@ def _status_row(each: ArchivedPartition) -> tuple[Text | str, ...]:
         gaps_text(each.gaps),
         each.why,
     )
+
+
+def numbered(partition: PartitionId) -> str:
+    """Return the number of a partition, with that of its history if it has several: `3~1`."""
+    number = partition.history
+    return f"{partition.partition}~{number}" if number else str(partition.partition)
 
 
 def gaps_text(gaps: GapCounts) -> str:
@@ -105,8 +111,10 @@ def status_data(found: ArchiveStatus) -> dict[str, Any]:
             {
                 "cluster": each.id.cluster,
                 "topic": each.topic,
-                "topic_id": each.id.topic_id,
+                "topic_id": each.id.source.topic_id,
                 "partition": each.id.partition,
+                "history": each.id.history,
+                "fork": each.fork,
                 "state": str(each.state),
                 "begin": each.begin,
                 "archived_to": each.archived_to,
@@ -147,7 +155,7 @@ def _segment_row(each: Segment) -> tuple[str, ...]:
         times = f"{readable(each.min_time)} to {readable(each.max_time)}"
     return (
         each.topic,
-        str(each.partition),
+        numbered(each.partition_id),
         str(each.level),
         f"{each.start} to {each.end - 1}",
         count(each.records),
@@ -168,6 +176,8 @@ def segment_data(each: Segment) -> dict[str, Any]:
         "ordered": f"{digest.ordered:016x}",
     }
     data["format"] = str(each.format)
+    data["topic_id"] = each.partition_id.source.topic_id
+    data["history"] = each.partition_id.history
     return data
 
 

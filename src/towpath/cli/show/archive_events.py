@@ -64,7 +64,7 @@ def sentence(event: Event) -> str:
 def _is_trouble(event: Event) -> bool:
     if event.what == ArchiveWhat.RESTORE_ENDED:
         return bool(event.facts.get("error"))
-    return event.what == ArchiveWhat.LOST or event.is_trouble
+    return event.what in {ArchiveWhat.LOST, ArchiveWhat.HISTORY_BEGUN} or event.is_trouble
 
 
 def _line(event: Event) -> Text:
@@ -95,10 +95,20 @@ def _restore_ended(facts: _Facts) -> str:
     return f"{facts['restore']} {'is complete' if facts['complete'] else 'ended incomplete'}"
 
 
+def _history_begun(facts: _Facts) -> str:
+    before = facts["history"] - 1
+    return (
+        f"the log of {facts['topic']}-{facts['partition']} was cut at the source, and has other"
+        f" records from offset {facts['fork']} on: history {facts['history']} begins (version"
+        f" {facts['version']}); history {before} keeps what was archived"
+    )
+
+
 _SENTENCES: Mapping[str, Callable[[_Facts], str]] = MappingProxyType(
     {
         ArchiveWhat.RESTORE_STARTED: _restore_started,
         ArchiveWhat.RESTORE_ENDED: _restore_ended,
+        ArchiveWhat.HISTORY_BEGUN: _history_begun,
         ArchiveWhat.COMPACTED: lambda facts: (
             f"{counted(facts['removed'], 'segment')} became {facts['added']} by compaction of"
             f" {_of(facts)}"

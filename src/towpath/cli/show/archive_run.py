@@ -28,6 +28,7 @@ SIGNS = {
     ArchiveRowState.GONE: ("-", "dim"),
     ArchiveRowState.WAITING: ("→", "cyan"),
     ArchiveRowState.CAUGHT_UP: ("✓", "green"),
+    ArchiveRowState.EARLIER: ("·", "dim"),
 }
 """The worst first."""
 WORST = {state: place for place, state in enumerate(SIGNS)}

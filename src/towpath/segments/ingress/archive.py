@@ -7,7 +7,7 @@ from typing import Any
 
 from towpath.model.nouns import SourceOffset
 from towpath.segments.ingress.segment_supply import AT_ONCE
-from towpath.segments.log import CommitLog
+from towpath.segments.log import CommitLog, stretches
 from towpath.segments.model import PartitionId, Segment
 from towpath.store import Store
 
@@ -27,7 +27,16 @@ class LoggedArchive:
         self, partition: PartitionId, first: SourceOffset, end: SourceOffset
     ) -> Sequence[Segment]:
         """See `SegmentArchive`."""
-        return self._log.state.segments(partition, first, end, AT_ONCE)
+        state = self._log.state
+        for each in stretches(state.partitions.get, partition):
+            if first < each.end:
+                return state.segments(each.partition, first, min(end, each.end), AT_ONCE)
+        return []
+
+    def until(self, partition: PartitionId, first: SourceOffset) -> SourceOffset:
+        """See `SegmentArchive`."""
+        found = stretches(self._log.state.partitions.get, partition)
+        return next((each.end for each in found if first < each.end), first)
 
     def end(self, partition: PartitionId) -> SourceOffset:
         """Return up to where a partition is archived, by what was read of the log."""

@@ -17,7 +17,7 @@ from towpath.segments.ingress.archive import LoggedArchive
 from towpath.segments.ingress.segment_supply import SegmentSupply
 from towpath.segments.ingress.supply import Chunks, WithheldError
 from towpath.segments.ingress.work import ArchivedRange
-from towpath.segments.log import CommitLog
+from towpath.segments.log import Archive, CommitLog, newest_history
 from towpath.segments.log.state import ArchivedTo
 from towpath.segments.model import GapKind, OffsetGap, Segment
 from towpath.store import Store
@@ -109,16 +109,21 @@ class GapSupply:
     def _read(self, first: SourceOffset) -> Chunks:
         log, archive = self._archive.newest()
         wanted = self._wanted
-        end = archived_until(log.state.partitions.get(wanted.partition), first, wanted.end)
+        known = Archive(log)
+        newest = newest_history(log.state.partitions, wanted.partition)
+        end = archived_until(known.place(newest), first, wanted.end)
         part = ArchivedRange(
-            partition=wanted.partition,
+            partition=newest,
             start=first,
             end=end,
             codec=wanted.codec,
             batch_bytes=wanted.batch_bytes,
         )
-        segments = log.state.segments(wanted.partition, first, end)
-        losses = tuple(loss for each in segments for loss in _losses(archive, each, first, end))
+        losses = tuple(
+            loss
+            for segment, low, high in known.pieces(newest, first, end)
+            for loss in _losses(archive, segment, low, high)
+        )
         self._tell(Taken(first, end, losses))
         for chunk in SegmentSupply(archive, part, self._threads).read(first):
             _forget_epochs(chunk.data)

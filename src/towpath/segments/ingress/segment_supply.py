@@ -51,7 +51,17 @@ class SegmentArchive(Protocol):
     def segments(
         self, partition: PartitionId, first: SourceOffset, end: SourceOffset
     ) -> Sequence[Segment]:
-        """Return the first `AT_ONCE` or so of the segments that have offsets in [first, end)."""
+        """Return the first `AT_ONCE` or so of the segments that have offsets in [first, end).
+
+        Segments of one history are returned, that which has offset `first`, or the next one.
+        """
+        ...
+
+    def until(self, partition: PartitionId, first: SourceOffset) -> SourceOffset:
+        """Return up to where the history counts that has an offset, or the next one.
+
+        It is the offset itself if there is nothing behind it.
+        """
         ...
 
     def refresh(self) -> bool:
@@ -90,6 +100,8 @@ class SegmentSupply:
     ) -> None:
         self._archive, self._wanted, self._pick = archive, wanted, pick
         self._ahead = _Ahead(archive, threads)
+        self._stop = wanted.end
+        """Up to where segments of the present history count."""
 
     @property
     def weight(self) -> int:
@@ -115,7 +127,9 @@ class SegmentSupply:
     def _pass(self, first: SourceOffset) -> Chunks:
         """Yield the chunks of the next segments, until a compaction has replaced an object."""
         at = first
-        segments = self._archive.segments(self._wanted.partition, first, self._wanted.end)
+        partition = self._wanted.partition
+        self._stop = min(self._wanted.end, self._archive.until(partition, first))
+        segments = self._archive.segments(partition, first, self._wanted.end)
         if not segments:
             raise _uncovered(first, self._wanted.end)
         for segment, following in pairwise([*segments, None]):
@@ -140,7 +154,7 @@ class SegmentSupply:
                 raise self._withheld(segment, at, damaged) from error
 
     def _withheld(self, segment: Segment, at: SourceOffset, why: Reason) -> WithheldError:
-        return WithheldError(at, min(segment.end, self._wanted.end), why)
+        return WithheldError(at, min(segment.end, self._stop), why)
 
     def _is_elsewhere(self, segment: Segment, at: SourceOffset) -> bool:
         """Whether the commit log names another object for an offset by now."""
@@ -150,7 +164,7 @@ class SegmentSupply:
 
     def _segment(self, segment: Segment, first: SourceOffset) -> Chunks:
         """Yield the chunks of one segment from offset `first` on."""
-        end = min(segment.end, self._wanted.end)
+        end = min(segment.end, self._stop)
         if segment.place is None:
             alone = _gaps_alone(segment, first, end)
             yield alone if self._pick is None else Chunk(bytearray(), end)

@@ -6,7 +6,7 @@ were written down. `archive` is what readers of records see, also of the past, a
 objects for them.
 """
 
-from towpath.segments.log.archive import Archive, AsOf, open_archive
+from towpath.segments.log.archive import Archive, AsOf, Piece, open_archive
 from towpath.segments.log.commit_log import CommitLog, Committed
 from towpath.segments.log.entries import (
     Capture,
@@ -15,6 +15,15 @@ from towpath.segments.log.entries import (
     LogEntry,
     LogWriter,
     SeenPartition,
+)
+from towpath.segments.log.histories import (
+    Find,
+    Stretch,
+    as_of_history,
+    followed_histories,
+    newest_histories,
+    newest_history,
+    stretches,
 )
 from towpath.segments.log.readers import ArchiveReader, ArchiveReading, Stays, living_readers, sweep
 from towpath.segments.log.state import ArchivedTo, ArchiveState, Captured
@@ -32,11 +41,19 @@ __all__ = [
     "Committed",
     "Draft",
     "EntryKind",
+    "Find",
     "LogEntry",
     "LogWriter",
+    "Piece",
     "SeenPartition",
     "Stays",
+    "Stretch",
+    "as_of_history",
+    "followed_histories",
     "living_readers",
+    "newest_histories",
+    "newest_history",
     "open_archive",
+    "stretches",
     "sweep",
 ]

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from towpath.model.errors import NoArchiveError
 from towpath.model.nouns import SourceOffset, TopicId, TopicName
 from towpath.segments.log.commit_log import CommitLog
+from towpath.segments.log.histories import as_of_history, newest_histories, stretches
 from towpath.segments.log.state import ArchivedTo, ArchiveState
 from towpath.segments.model import PartitionId, Segment
 from towpath.store import ObjectReader, Store
@@ -29,10 +30,12 @@ class AsOf:
     Attributes:
         version: A version of its commit log.
         time: A time in ms; the last version that was written until then counts.
+        history: The newest history of partitions that counts; those with fewer have their last.
     """
 
     version: int | None = None
     time: int | None = None
+    history: int | None = None
 
 
 def open_archive(store: Store, region: str, as_of: AsOf, *, arriving: bool = False) -> Archive:
@@ -49,26 +52,42 @@ def open_archive(store: Store, region: str, as_of: AsOf, *, arriving: bool = Fal
         StoreError: The store could not be read.
     """
     if as_of.version is not None:
-        return Archive.of_version(store, region, as_of.version)
-    if as_of.time is not None:
-        return Archive.at(store, region, as_of.time)
-    log = CommitLog.open(store, region, arriving=arriving)
-    return Archive(log, log.state)
+        found = Archive.of_version(store, region, as_of.version)
+    elif as_of.time is not None:
+        found = Archive.at(store, region, as_of.time)
+    else:
+        log = CommitLog.open(store, region, arriving=arriving)
+        found = Archive(log, log.state)
+    return found if as_of.history is None else Archive(found.log, found.then, as_of.history)
+
+
+class Piece(NamedTuple):
+    """A segment, and the offsets [first, end) of it that count."""
+
+    segment: Segment
+    first: SourceOffset
+    end: SourceOffset
 
 
 class Archive:
     """One region of an archive as of a version. Threads may share it.
 
+    Of a partition with several histories it shows what the source had as of one of them: its
+    records, and before its fork those of the history before.
+
     Args:
         log: Its log.
         then: The state as of that version; `None` if that is always the newest one.
+        history: The newest history of partitions that counts; `None` for the newest one of each.
 
     Attributes:
         log: Its log.
     """
 
-    def __init__(self, log: CommitLog, then: ArchiveState | None = None) -> None:
-        self.log, self._then = log, then
+    def __init__(
+        self, log: CommitLog, then: ArchiveState | None = None, history: int | None = None
+    ) -> None:
+        self.log, self._then, self._history = log, then, history
 
     @classmethod
     def newest(cls, store: Store, region: str) -> Archive:
@@ -112,46 +131,71 @@ class Archive:
         return self._then or self.log.state
 
     def partitions(self) -> dict[PartitionId, ArchivedTo]:
-        """Return the archived partitions; they begin where the archive of them begins today."""
-        now = self.log.state.partitions
-        return {
-            each: replace(place, begin=min(now[each].begin, place.archived_to))
-            for each, place in self.then.partitions.items()
-        }
+        """Return the archived partitions; they begin where the archive of them begins today.
+
+        Each has one history, the newest one that counts.
+        """
+        most = self._history
+        ids = (each for each in self.then.partitions if most is None or each.history <= most)
+        found = ((each, self.place(each)) for each in newest_histories(ids).values())
+        return {each: place for each, place in found if place is not None}
+
+    def place(self, partition: PartitionId) -> ArchivedTo | None:
+        """Return how far a history is archived, together with those before it."""
+        return as_of_history(self.single, partition)
 
     def topics(self) -> dict[TopicName, list[TopicId]]:
         """Return the ids of the topics of each name, the latest one last."""
         seen: dict[TopicName, dict[TopicId, int]] = {}
         for each, place in self.then.partitions.items():
-            ids = seen.setdefault(place.topic, {})
-            ids[each.topic_id] = max(place.seen, ids.get(each.topic_id, 0))
+            ids, own = seen.setdefault(place.topic, {}), each.source.topic_id
+            ids[own] = max(place.seen, ids.get(own, 0))
         return {topic: sorted(ids, key=lambda each: ids[each]) for topic, ids in seen.items()}
 
     def segments(
         self, partition: PartitionId, first: int = 0, end: int | None = None
     ) -> list[Segment]:
-        """Return the segments that have offsets in [first, end), in order.
+        """Return the segments that have offsets in [first, end), in order; see `pieces`."""
+        return [each.segment for each in self.pieces(partition, first, end)]
 
-        They are those of today. The last one may reach beyond the version that is read: what is
-        read of it ends at `ArchivedTo.archived_to`.
+    def pieces(self, partition: PartitionId, first: int = 0, end: int | None = None) -> list[Piece]:
+        """Return the segments that have offsets in [first, end), and which offsets count.
+
+        They are those of today, so one may reach beyond the version that is read, or beyond the
+        offset from which on another history counts.
         """
-        place = self.then.partitions.get(partition)
-        if place is None:
-            return []
-        last = place.archived_to if end is None else min(end, place.archived_to)
-        return self.log.state.segments(partition, first, last) if first < last else []
+        state, found = self.log.state, list[Piece]()
+        for each in stretches(self.single, partition):
+            low = max(each.first, first)
+            high = each.end if end is None else min(each.end, end)
+            if low < high:
+                found += (
+                    Piece(
+                        segment,
+                        SourceOffset(max(low, segment.start)),
+                        SourceOffset(min(high, segment.end)),
+                    )
+                    for segment in state.segments(each.partition, low, high)
+                )
+        return found
 
     def uncovered(self, partition: PartitionId, first: int, end: int) -> list[Range]:
         """Return the parts of [first, end) that are not archived, not yet, or not any more."""
-        place = self.then.partitions.get(partition)
         low = high = first
-        if place is not None:
-            begin = self.log.state.partitions[partition].begin
-            low, high = max(first, begin), min(end, place.archived_to)
+        if (place := self.place(partition)) is not None:
+            low, high = max(first, place.begin), min(end, place.archived_to)
         if low >= high:
             return [(SourceOffset(first), SourceOffset(end))]
         parts = ((first, low), (high, end))
         return [(SourceOffset(one), SourceOffset(other)) for one, other in parts if one < other]
+
+    def single(self, partition: PartitionId) -> ArchivedTo | None:
+        """Return how far a history is archived; it begins where the archive of it begins today."""
+        place = self.then.partitions.get(partition)
+        if place is None:
+            return None
+        begin = self.log.state.partitions[partition].begin
+        return replace(place, begin=min(begin, place.archived_to))
 
     def captures(self, kind: str) -> Mapping[str, Any]:
         """Return what was captured of one kind, by name."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 import json
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 import pyarrow as pa
@@ -21,10 +21,12 @@ from towpath.segments.keys import checkpoint_key, checkpoint_prefix
 from towpath.segments.log.columns import COLUMNS, SegmentTable, TabledPartition
 from towpath.segments.log.entries import LogWriter
 from towpath.segments.log.state import ArchivedTo, ArchiveState, Captured, RemovedObject
-from towpath.segments.model import PartitionId
+from towpath.segments.model import BatchMark, PartitionId
 from towpath.store import Store
 
-FORMAT = 1
+FORMAT = 2
+"""The newest format: a state with several histories of a partition. All others say 1."""
+_FIRST = 1
 _STATE = b"towpath.archive"
 _KEPT = 2
 _SPARSE = 5_000
@@ -132,7 +134,8 @@ def _with_all(rows: pa.Table) -> pa.Table:
 
 
 def _written(state: ArchiveState) -> bytes:
-    told = {"v": FORMAT, **_told(state)}
+    has_histories = any(each.fork is not None for each in state.partitions.values())
+    told = {"v": FORMAT if has_histories else _FIRST, **_told(state)}
     metadata = {_STATE: json.dumps(told, separators=(",", ":")).encode()}
     out = io.BytesIO()
     pq.write_table(
@@ -160,6 +163,11 @@ def _told(state: ArchiveState) -> dict[str, Any]:
         "tip": state.tip,
         "tabled": tabled,
         "partitions": places,
+        "marks": [
+            [*each, at.fork, at.tail]
+            for each, at in state.partitions.items()
+            if at.fork is not None or at.tail is not None
+        ],
         "captures": captures,
         "writers": [asdict(each) for each in state.writers.values()],
         "removed": [[key, each.version, each.time] for key, each in state.removed.items()],
@@ -169,11 +177,16 @@ def _told(state: ArchiveState) -> dict[str, Any]:
 def _state(told: dict[str, Any], rows: pa.Table) -> ArchiveState:
     tabled = [TabledPartition(_id(*each), TopicName(topic)) for *each, topic in told["tabled"]]
     writers = [LogWriter(**each) for each in told["writers"]]
+    places = dict(_place(*each) for each in told["partitions"])
+    for *each, fork, tail in told.get("marks", ()):
+        at = _id(*each)
+        mark = None if tail is None else BatchMark(*tail)
+        places[at] = replace(places[at], fork=fork, tail=mark)
     return ArchiveState(
         version=told["version"],
         time=told["time"],
         tip=told["tip"],
-        partitions=dict(_place(*each) for each in told["partitions"]),
+        partitions=places,
         captures={
             (kind, name): Captured(value, version)
             for kind, name, value, version in told["captures"]

@@ -18,7 +18,9 @@ from towpath.model.errors import BrokenLogError, NewerArchiveError
 from towpath.model.foreign import foreign
 from towpath.segments.log.entries import LogEntry
 
-FORMAT = 1
+FORMAT = 2
+"""The newest format: an entry that begins another history. All others say 1, which is the rest."""
+_FIRST = 1
 
 
 def encode(entry: LogEntry) -> bytes:
@@ -26,7 +28,9 @@ def encode(entry: LogEntry) -> bytes:
     told = _adapter().dump_python(entry, mode="json", exclude_defaults=True)
     for segment, written in zip(entry.add, told.get("add", ()), strict=True):
         written["digest"] = digest_told(segment.digest)
-    return json.dumps({"v": FORMAT, **told}, separators=(",", ":")).encode()
+    begins_history = any(each.fork is not None for each in entry.partitions)
+    version = FORMAT if begins_history else _FIRST
+    return json.dumps({"v": version, **told}, separators=(",", ":")).encode()
 
 
 def decode(data: bytes, where: str) -> LogEntry:

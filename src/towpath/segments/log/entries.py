@@ -11,7 +11,7 @@ from enum import StrEnum
 from typing import Any
 
 from towpath.model.nouns import ClusterId, SourceOffset, TopicId, TopicName
-from towpath.segments.model import PartitionId, Segment, SegmentId
+from towpath.segments.model import BatchMark, PartitionId, Segment, SegmentId
 
 
 class EntryKind(StrEnum):
@@ -65,6 +65,9 @@ class SeenPartition:
         begin: Where the archive of it begins. Only counts in its first entry, and only if that adds
             no segment; by default its log start.
         archived_to: Where the archive of it ends, exclusive; the log itself sets it.
+        tail: The last batch that was archived; `None` if it is not known.
+        fork: Where the source's log went on with other records than the history before has. It
+            begins a history, so it only counts in the first entry of one.
     """
 
     cluster: ClusterId
@@ -75,6 +78,8 @@ class SeenPartition:
     stable_end: SourceOffset
     begin: SourceOffset | None = None
     archived_to: SourceOffset = SourceOffset(0)
+    tail: BatchMark | None = None
+    fork: SourceOffset | None = None
 
     @property
     def partition_id(self) -> PartitionId:

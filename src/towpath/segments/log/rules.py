@@ -17,6 +17,7 @@ from towpath.model.digest import Digest
 from towpath.model.errors import CommitRefusedError
 from towpath.model.nouns import SourceOffset
 from towpath.segments.log.entries import Draft, EntryKind, LogEntry, SeenPartition
+from towpath.segments.log.histories import forking_problem
 from towpath.segments.log.state import ArchiveState, begin_of, is_streaming
 from towpath.segments.model import GapCounts, GapKind, PartitionId, Segment, SegmentId
 
@@ -97,6 +98,8 @@ def problem_of(state: ArchiveState, entry: LogEntry) -> str:
 def _archived(state: ArchiveState, draft: Draft, *, raced: bool) -> Judged:
     if draft.remove or draft.swept:
         raise CommitRefusedError("archiving removes nothing")
+    if problem := forking_problem(state, draft):
+        raise CommitRefusedError(problem)
     add: list[Segment] = []
     known: list[Segment] = []
     dropped: list[Segment] = []
@@ -105,16 +108,24 @@ def _archived(state: ArchiveState, draft: Draft, *, raced: bool) -> Judged:
         if not is_streaming(each):
             raise CommitRefusedError(f"segment {each.id} does not come from Kafka")
         at = ends.setdefault(each.partition_id, each.start)
-        if each.start == at:
+        if each.start == at and each.partition_id.later not in state.partitions:
             add.append(each)
             ends[each.partition_id] = each.end
         elif _was_added(state, each):
             known.append(each)
         elif each.start < at or raced:
             dropped.append(each)
+        elif each.start == at:
+            raise CommitRefusedError(f"segment {each.id}: a later history of it has begun")
         else:
             raise CommitRefusedError(f"segment {each.id}: its partition is archived up to {at}")
-    seen = tuple(_as_of(each, ends.get(each.partition_id)) for each in draft.partitions)
+    seen = tuple(
+        _as_of(
+            replace(each, fork=None) if each.partition_id in state.partitions else each,
+            ends.get(each.partition_id),
+        )
+        for each in draft.partitions
+    )
     kept = replace(draft, add=tuple(add), partitions=seen)
     return Judged(draft=kept, asked=bool(draft.add), known=tuple(known), dropped=tuple(dropped))
 
@@ -131,7 +142,9 @@ def _ends(state: ArchiveState, draft: Draft) -> dict[PartitionId, SourceOffset]:
 
 
 def _as_of(seen: SeenPartition, end: SourceOffset | None) -> SeenPartition:
-    return replace(seen, archived_to=begin_of(seen) if end is None else end)
+    to = begin_of(seen) if end is None else end
+    tail = seen.tail if seen.tail is not None and seen.tail.base < to else None
+    return replace(seen, archived_to=to, tail=tail)
 
 
 def _was_added(state: ArchiveState, segment: Segment) -> bool:

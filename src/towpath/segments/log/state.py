@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from towpath.model.nouns import SourceOffset, TopicName
 from towpath.segments.log.columns import SegmentTable, TableChange
 from towpath.segments.log.entries import EntryKind, LogEntry, LogWriter, SeenPartition
-from towpath.segments.model import STREAMING, PartitionId, Segment, SegmentId
+from towpath.segments.model import STREAMING, BatchMark, PartitionId, Segment, SegmentId
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,6 +26,8 @@ class ArchivedTo:
         log_start: Where its log began at the source when it was seen last.
         stable_end: Where its committed records ended then.
         seen: When that was, in ms.
+        tail: The last archived batch that is known; `None` if none is.
+        fork: Where it differs from the history before; `None` for the first history.
     """
 
     topic: TopicName
@@ -34,6 +36,8 @@ class ArchivedTo:
     log_start: SourceOffset
     stable_end: SourceOffset
     seen: int
+    tail: BatchMark | None = None
+    fork: SourceOffset | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,6 +206,8 @@ class _Making:
                 log_start=each.log_start,
                 stable_end=each.stable_end,
                 seen=entry.time,
+                tail=each.tail or (known.tail if known else None),
+                fork=known.fork if known else each.fork,
             )
 
     def _add(self, entry: LogEntry) -> None:
@@ -237,6 +243,8 @@ class _Making:
 
 def begin_of(seen: SeenPartition) -> SourceOffset:
     """Return where the archive begins of a partition that has no segment yet."""
+    if seen.fork is not None:
+        return seen.fork
     return seen.log_start if seen.begin is None else seen.begin
 
 
