@@ -10,16 +10,18 @@ import pytest
 from tests.support.archives import archiving, partition_id, segment
 from tests.support.stored import StoredArchive
 from towpath.archive.commits import Commits
+from towpath.archive.histories.evidence import Doubt, doubt_of
 from towpath.archive.lease import HeldArchive
 from towpath.archive.look import PartitionEnds, SourceLook
 from towpath.archive.standing import AGAIN, PartitionStanding
 from towpath.archive.standings import Standings
+from towpath.cluster.admin.offsets import EpochEnd
 from towpath.cluster.metadata import TopicInfo
 from towpath.model.errors import StoreAwayError
 from towpath.model.nouns import ClusterId, SourceOffset, TopicId, TopicName
 from towpath.model.reasons import Reason, ReasonCode
 from towpath.segments.log import ArchiveState, CommitLog
-from towpath.segments.model import PartitionId, Segment
+from towpath.segments.model import BatchMark, PartitionId, Segment
 
 AWAY = StoreAwayError("s3://there", "write").reason
 
@@ -65,15 +67,92 @@ def test_a_partition_that_fails_is_tried_again_after_growing_pauses_for_ever() -
     assert not troubled(found)
 
 
-def test_a_log_that_was_cut_is_told_until_it_is_longer_again() -> None:
+def mark(base: int, last: int, epoch: int = 3, crc: int = 7) -> BatchMark:
+    return BatchMark(SourceOffset(base), SourceOffset(last), epoch, crc, last + 1 - base, -1)
+
+
+def doubted(found: PartitionStanding) -> bool:
+    return found.doubt is not None
+
+
+def test_a_log_that_was_cut_is_told_until_it_is_known_where_it_differs() -> None:
     found = standing(archived_to=50, end=50)
     found.saw(ends(0, 40), 0.0)
     assert found.cut_by == 10
     assert found.trouble is not None
     assert found.trouble.code is ReasonCode.ARCHIVED_BEYOND
     found.saw(ends(0, 60), 0.0)
-    assert (found.cut_by, found.lag) == (0, 10)
+    assert (found.cut_by, found.lag, troubled(found)) == (0, 10, True)
+    assert found.doubt == Doubt()
+    found.trusts()
+    assert not doubted(found)
     assert not troubled(found)
+    found.saw(ends(0, 60), 0.0)
+    assert not doubted(found)
+
+
+@pytest.mark.parametrize(
+    ("end", "said", "doubt"),
+    [
+        (60, EpochEnd(3, 60), None),
+        (60, None, None),
+        (60, EpochEnd(-1, -1), Doubt(sure=True)),
+        (60, EpochEnd(2, 30), Doubt(bound=SourceOffset(30), sure=True)),
+        (60, EpochEnd(2, 70), Doubt(bound=SourceOffset(50), sure=True)),
+        (60, EpochEnd(3, 45), Doubt(bound=SourceOffset(45), sure=True)),
+        (60, EpochEnd(-1, 55), None),
+        (45, EpochEnd(3, 50), Doubt()),
+        (45, None, Doubt()),
+    ],
+)
+def test_epochs_tell_that_a_log_is_another_one(
+    end: int, said: EpochEnd | None, doubt: Doubt | None
+) -> None:
+    assert doubt_of(SourceOffset(50), mark(40, 49), ends(0, end), said) == doubt
+    assert doubt_of(SourceOffset(50), None, ends(0, 60), said) is None
+
+
+def test_a_segment_behind_another_batch_than_the_archived_one_is_dropped() -> None:
+    found = standing(archived_to=10)
+    found.tail = mark(5, 9)
+    found.took([segment(10, 20), segment(20, 30)], [mark(15, 19), mark(25, 29)], mark(5, 9))
+    found.took([segment(30, 40)], [None], mark(25, 29, crc=8))
+    assert [each.start for each in found.ready()] == [10, 20]
+    assert found.doubt == Doubt(sure=True)
+    assert sorted(found.ahead) == [10, 20]
+    assert found.tail_at(SourceOffset(30)) == mark(25, 29)
+    found.reached(SourceOffset(30), mark(25, 29))
+    assert (found.ready(), found.tail) == ([], mark(25, 29))
+
+
+def test_batches_that_were_cleaned_or_are_not_known_are_no_contradiction() -> None:
+    found = standing(archived_to=10)
+    found.tail = mark(5, 9)
+    found.took([segment(10, 20)], [None], mark(5, 9, crc=8)._replace(records=1))
+    found.took([segment(20, 30)], [mark(25, 29)], mark(15, 19))
+    assert [each.start for each in found.ready()] == [10, 20]
+    assert found.doubt is None
+
+
+def test_a_later_history_takes_the_place_of_the_one_before(archive: StoredArchive) -> None:
+    log = archive.log
+    commits, standings = committing(log, segment(0, 20))
+    commits.commit()
+    old, new = partition_id(), partition_id().later
+    standings[old].doubts(Doubt(bound=SourceOffset(12), sure=True))
+    commits.begin_history(old, SourceOffset(12))
+    assert standings[old].over
+    assert [each.id for each in standings] == [new]
+    assert (standings[new].archived_to, standings[new].overdue) == (12, True)
+    standings.saw(look(old))
+    assert [(each.id, each.lag) for each in standings.present] == [(new, 18)]
+    more = replace(segment(12, 30, tag="-new"), topic_id=new.topic_id)
+    standings[new].took([more], [mark(25, 29)], None)
+    assert commits.commit() == [more]
+    assert log.state.partitions[new].tail == mark(25, 29)
+    assert standings.epochs == {old: 3}
+    assert Standings(log.state).epochs == {old: 3}
+    assert [each.id for each in Standings(log.state)] == [new]
 
 
 def test_what_is_new_may_be_as_old_as_the_look_before() -> None:

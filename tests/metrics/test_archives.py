@@ -53,6 +53,7 @@ ARCHIVE = [
     ("towpath_archive_lag_bytes", "gauge", ("topic", "partition")),
     ("towpath_archive_rpo_seconds", "gauge", ("topic", "partition")),
     ("towpath_archive_gap_offsets", "gauge", ("topic", "partition", "kind")),
+    ("towpath_archive_source_cuts", "gauge", ("topic", "partition")),
     ("towpath_archive_partitions", "gauge", ("state",)),
     ("towpath_archive_version", "gauge", ()),
     ("towpath_archive_last_commit_timestamp_seconds", "gauge", ()),

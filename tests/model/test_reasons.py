@@ -58,9 +58,8 @@ TEXTS = {
         "the topic was deleted and created again at the source"
     ),
     Reason.of(ReasonCode.ARCHIVED_BEYOND, end=5, archived=9): (
-        "it is archived up to offset 9, and the source log ends at offset 5 (unclean leader"
-        " election): the archive keeps what was there before, and what is written now is archived"
-        " only behind it"
+        "the source log, which ends at offset 5, does not have all that is archived up to offset"
+        " 9: where it differs is looked for, and what follows there is archived as another history"
     ),
     Reason.of(ReasonCode.GAP, first=10, last=14, why=RETENTION): (
         "offsets 10 to 14 were not copied: retention at the source removed them before they were"

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 from towpath import __version__
 from towpath.archive.lease import HeldArchive
 from towpath.archive.standing import PartitionStanding
 from towpath.archive.standings import Standings
 from towpath.ledger.alive import this_host
+from towpath.model.nouns import SourceOffset
 from towpath.segments.log import Capture, CommitLog, Committed, Draft, LogWriter, SeenPartition
-from towpath.segments.model import PartitionId, Segment
+from towpath.segments.model import BatchMark, PartitionId, Segment
 
 WORK = "run"
 """The kind of work of a run, in leases and in the commit log."""
@@ -86,7 +88,7 @@ class Commits:
                 Draft(
                     writer=self._writer,
                     add=tuple(each for segments in some.values() for each in segments),
-                    partitions=self._seen(told),
+                    partitions=self._seen(told, some),
                     captures=tuple(captures),
                 )
             )
@@ -96,6 +98,23 @@ class Commits:
                 Draft(writer=self._writer, partitions=self._seen(seen), captures=tuple(captures))
             )
         return added
+
+    def begin_history(self, partition: PartitionId, fork: SourceOffset) -> None:
+        """Begin another history of a partition whose log was cut at the source.
+
+        Args:
+            partition: The history up to now.
+            fork: The offset from which on the source has other records.
+
+        Raises:
+            ArchiveHeldError: Another process holds the lease.
+            CommitLogError: The log cannot be used.
+            StoreError: The store could not be written; the next call tries again.
+        """
+        self._lease.require()
+        (seen,) = self._seen([partition])
+        later = replace(seen, topic_id=partition.later.topic_id, begin=None, tail=None, fork=fork)
+        self._append(Draft(writer=self._writer, partitions=(seen, later)))
 
     def beat(self) -> None:
         """Write an entry that tells where partitions end that are not archived up to there.
@@ -143,11 +162,20 @@ class Commits:
             self._standings[each.partition_id].rewound += 1
         self._standings.follow(self._log.state)
 
-    def _seen(self, partitions: Iterable[PartitionId]) -> tuple[SeenPartition, ...]:
-        return tuple(map(_seen, (self._standings[each] for each in sorted(partitions))))
+    def _seen(
+        self,
+        partitions: Iterable[PartitionId],
+        added: Mapping[PartitionId, Sequence[Segment]] = MappingProxyType({}),
+    ) -> tuple[SeenPartition, ...]:
+        """Return what was seen of partitions, some of which get segments."""
+        found = []
+        for each in sorted(partitions):
+            standing, segments = self._standings[each], added.get(each)
+            found.append(_seen(standing, standing.tail_at(segments[-1].end) if segments else None))
+        return tuple(found)
 
 
-def _seen(standing: PartitionStanding) -> SeenPartition:
+def _seen(standing: PartitionStanding, tail: BatchMark | None) -> SeenPartition:
     return SeenPartition(
         cluster=standing.id.cluster,
         topic_id=standing.id.topic_id,
@@ -156,6 +184,7 @@ def _seen(standing: PartitionStanding) -> SeenPartition:
         log_start=standing.ends.log_start,
         stable_end=standing.ends.stable_end,
         begin=standing.archived_to,
+        tail=tail,
     )
 
 

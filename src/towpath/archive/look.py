@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
 from towpath.cluster.admin import Admin
 from towpath.cluster.admin.leaders import KnownLeaders
+from towpath.cluster.admin.offsets import EpochEnd
 from towpath.cluster.metadata import TopicInfo
 from towpath.config.topics import TopicSelection
 from towpath.model.errors import ClusterError
@@ -37,6 +39,7 @@ class SourceLook:
         ends: The ends of their partitions.
         failed: Why the ends of partitions are not known.
         hidden: Why topics could not be looked at, by name.
+        epochs: Where the leader epochs ended that were asked about.
     """
 
     cluster: ClusterId
@@ -44,6 +47,7 @@ class SourceLook:
     ends: Mapping[PartitionId, PartitionEnds] = field(default_factory=dict)
     failed: Mapping[PartitionId, ClusterError] = field(default_factory=dict)
     hidden: Mapping[TopicName, ClusterError] = field(default_factory=dict)
+    epochs: Mapping[PartitionId, EpochEnd] = field(default_factory=dict)
 
 
 class SourceLooks:
@@ -58,8 +62,11 @@ class SourceLooks:
         self._source, self._topics = source, topics
         self._leaders = KnownLeaders()
 
-    def look(self) -> SourceLook:
+    def look(self, epochs: Mapping[PartitionId, int] = MappingProxyType({})) -> SourceLook:
         """Return what the source has now.
+
+        Args:
+            epochs: Leader epochs of partitions to ask about.
 
         Raises:
             ClusterError: The source could not be reached.
@@ -79,6 +86,8 @@ class SourceLooks:
         starts = offsets.earliest(ids, patience=_PATIENCE, leaders=self._leaders)
         ends = offsets.latest(starts, committed=True, patience=_PATIENCE, leaders=self._leaders)
         failed = {**starts.failed, **ends.failed}
+        asked = {tp: epochs[ids[tp]] for tp in ends if ids[tp] in epochs}
+        said = offsets.epoch_answers(asked, patience=_PATIENCE, leaders=self._leaders)
         return SourceLook(
             cluster=found.cluster_id,
             topics=topics,
@@ -88,6 +97,7 @@ class SourceLooks:
             },
             failed={ids[tp]: error for tp, error in failed.items()},
             hidden={info.name: info.error for info in taken if info.error is not None},
+            epochs={ids[tp]: end for tp, end in said.items()},
         )
 
 

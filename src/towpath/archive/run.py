@@ -13,6 +13,7 @@ from towpath.archive.capturing_access import AccessCaptures
 from towpath.archive.commits import WORK, Commits
 from towpath.archive.compacting import ScheduledCompaction
 from towpath.archive.events import told_run
+from towpath.archive.histories.searching import HistorySearches
 from towpath.archive.lease import HeldArchive
 from towpath.archive.look import SourceLook, SourceLooks
 from towpath.archive.positions import ArchivePositions
@@ -154,6 +155,8 @@ class _Run:
         self._log, self._lease = log, lease
         self._standings = Standings(log.state)
         self._commits = Commits(log, lease, self._standings)
+        self._searches = HistorySearches(self._config.source, self._source, log, self._news)
+        self._closing.append(self._searches.close)
         self._compaction = ScheduledCompaction(self._config, log, self._say)
         self._closing.append(self._compaction.close)
         config = self._config
@@ -164,7 +167,7 @@ class _Run:
         if self._tried(self._look_now) is None or self._look is None:
             return False
         self._restored.require_decided(self._look.topics)
-        self._goal = {each.id: each.ends.stable_end for each in self._standings.present}
+        self._goal = {each.id.source: each.ends.stable_end for each in self._standings.present}
         return not self._stop.is_set()
 
     def _notes(self) -> tuple[str, ...]:
@@ -230,6 +233,7 @@ class _Run:
         self._attempt(self._source_trouble, self._look_when_due)
         self._scheduler.begin(slots.number)
         self._attempt(self._store_trouble, self._commit_when_due)
+        self._attempt(self._store_trouble, self._begin_histories)
         self._tell()
 
     def _pause(self) -> float:
@@ -266,7 +270,7 @@ class _Run:
         Raises:
             ClusterError: It could not be reached.
         """
-        look = self._looks.look()
+        look = self._looks.look(self._standings.epochs)
         self._restored.look()  # behind it, so that it names the writers of all that was seen
         self._look = look
         self._next_look = time.monotonic() + self._config.run.discover
@@ -281,16 +285,61 @@ class _Run:
         """Whether a run that ends has archived all that was there, or as much as can be had."""
         if not self._wishes.until_caught_up or self._scheduler.cycles.running or self._look is None:
             return False
+        if self._searches.running:
+            return False
         left = [each for each in self._left() if each.failures < _GIVEN_UP]
         return not left and not any(each.ready() for each in self._standings)
 
     def _left(self) -> list[PartitionStanding]:
-        standings = (self._standings[each] for each in self._goal)
+        standings = (self._standings.newest(each) for each in self._goal)
         return [
             each
             for each in standings
-            if each.archived_to < self._goal[each.id] and not each.gone and not each.cut_by
+            if not each.gone and (each.archived_to < self._goal_of(each) or each.doubt is not None)
         ]
+
+    def _goal_of(self, standing: PartitionStanding) -> SourceOffset:
+        """Return up to where a partition is archived by a run that ends; its log may be cut."""
+        return min(self._goal[standing.id.source], standing.ends.stable_end)
+
+    # Logs that were cut at the source
+
+    def _begin_histories(self) -> bool:
+        """Look where logs differ from what is archived, and begin histories where they do.
+
+        Returns:
+            Whether the store was asked for anything.
+
+        Raises:
+            ArchiveHeldError: Another process holds the lease.
+            CommitLogError: The log cannot be used.
+            StoreError: The store could not be written; the search is repeated.
+        """
+        if time.monotonic() < self._store_trouble.again:
+            return False
+        begun = False
+        for partition, fork in self._searches.found(self._standings):
+            standing = self._standings[partition]
+            if standing.over:
+                continue  # another writer began the next one
+            if fork is None:
+                standing.trusts()
+                continue
+            self._commits.begin_history(partition, fork)
+            self._tell_history(standing, fork)
+            begun = True
+        self._searches.begin(self._standings)
+        return begun
+
+    def _tell_history(self, standing: PartitionStanding, fork: SourceOffset) -> None:
+        about, number = f"{standing.topic}-{standing.id.partition}", standing.id.history + 1
+        facts = {"fork": fork, "archived": standing.archived_to, "history": number}
+        self._say("partition.history_begun", facts, about, True)
+        self.progress.notes += (
+            f"{about}: the source's log was cut, and has other records from offset {fork} on; they"
+            f" are archived as history {number}, and what was archived up to offset"
+            f" {standing.archived_to} is kept",
+        )
 
     # Commits
 
@@ -340,7 +389,7 @@ class _Run:
         if self._wishes.until_caught_up and not self._stop.is_set():
             self.progress.incomplete = tuple(
                 f"{each.topic}-{each.id.partition}: archived up to offset {each.archived_to} of"
-                f" {self._goal[each.id]}"
+                f" {self._goal_of(each)}"
                 for each in self._left()
                 if each.trouble is None
             )

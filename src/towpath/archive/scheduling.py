@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from towpath.archive.cycles import Cycle, Cycles
+from towpath.archive.histories.evidence import Doubt
 from towpath.archive.standing import PartitionStanding
 from towpath.archive.standings import Standings, gap_segment
 from towpath.config import ArchiveConfig
@@ -73,7 +74,10 @@ class Scheduler:
         free = [
             each
             for each in self._standings.present
-            if not each.busy and each.id not in self._standings.failed and not each.cut_by
+            if not each.busy
+            and each.id.source not in self._standings.failed
+            and not each.cut_by
+            and each.doubt is None
         ]
         if self.cycles.may_begin(retry=False):
             self._begin([each for each in free if not each.failures], slots)
@@ -139,7 +143,7 @@ class Scheduler:
             memory=config.run.memory,
             left_out={
                 each: ids
-                for each in {of.id.topic_id for of in ranges}
+                for each in {of.id.source.topic_id for of in ranges}
                 if (ids := self._left_out(each))
             },
         )
@@ -155,9 +159,17 @@ class Scheduler:
         trouble = dict.fromkeys(cycle.partitions, error.reason) if error is not None else {}
         for result in cycle.results:
             self.throttled += result.throttled
-            self._standings[result.id].took(result.segments)
+            standing = self._standings[result.id]
+            standing.took(result.segments, result.tails, result.behind)
+            if result.diverged:
+                standing.doubts(Doubt(sure=True))
             if result.trouble is not None:
                 trouble[result.id] = result.trouble
                 self.failures[result.trouble.codes[-1]] += 1
         for each in cycle.partitions:
-            self._standings[each].ended(trouble.get(each), now)
+            standing = self._standings[each]
+            # Where the log differs is found at once; it is no failure to be tried again later.
+            told = None if standing.doubt is not None else trouble.get(each)
+            standing.ended(told, now)
+            if standing.doubt is not None:
+                standing.doubts(standing.doubt)

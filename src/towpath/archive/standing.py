@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import zip_longest
 
+from towpath.archive.histories.evidence import Doubt, doubt_of
 from towpath.archive.look import PartitionEnds
 from towpath.archive.sums import PartitionSums
+from towpath.cluster.admin.offsets import EpochEnd
 from towpath.model.backoff import BackOff
 from towpath.model.nouns import SourceOffset, TopicName
 from towpath.model.reasons import Reason, ReasonCode
 from towpath.segments.egress.plan import PartitionView, Span
-from towpath.segments.model import PartitionId, Segment
+from towpath.segments.model import BatchMark, PartitionId, Segment
 
 AGAIN = BackOff(first=1.0, longest=60.0, jitter=0.1)
 """Pauses before a partition in trouble is tried again."""
@@ -43,6 +46,10 @@ class PartitionStanding:
         gaps: Offsets without a record in all of its archive, by kind.
         redundant: Records that this run has read in vain, as another writer was faster; `rewound`,
             the segments that it has written of them.
+        tail: The last archived batch that is known, `None` if none is.
+        over: A later history of the partition has begun.
+        doubt: Why the source's log may not be the one that was archived; nothing more is archived
+            until that is settled. `None` if nothing speaks for it.
     """
 
     id: PartitionId
@@ -62,8 +69,20 @@ class PartitionStanding:
     gaps: Counter[str] = field(default_factory=Counter)
     redundant: int = 0
     rewound: int = 0
+    tail: BatchMark | None = None
+    over: bool = False
+    doubt: Doubt | None = None
+    _tails: dict[SourceOffset, BatchMark | None] = field(default_factory=dict)
+    """The last batches of segments that are ahead, by the ends of these."""
+    _behinds: dict[SourceOffset, BatchMark] = field(default_factory=dict)
+    """The batches that were found before segments that are ahead, by the starts of these."""
+    _settled: tuple[PartitionEnds, EpochEnd | None] | None = None
+    """What was seen of a log that is the archived one, although something spoke against it."""
     _asked: tuple[SourceOffset, float] = (SourceOffset(-1), 0.0)
     """The end up to which it was planned to be archived, and when the source told that end."""
+    _looked: tuple[PartitionEnds, EpochEnd | None] | None = None
+    _answers_nothing: bool = False
+    """The leader knows no epoch of a log that is the archived one."""
 
     @property
     def lag(self) -> int:
@@ -101,36 +120,74 @@ class PartitionStanding:
             waited=float("inf") if self.overdue else self.waited(now),
             density=self.density,
             ahead=self.spans,
+            tail=self.tail,
         )
 
-    def saw(self, ends: PartitionEnds, before: float) -> None:
+    def saw(self, ends: PartitionEnds, before: float, said: EpochEnd | None = None) -> None:
         """Take in a look.
 
         Args:
             ends: What it found.
             before: When the look before it was: what is new may be so old.
+            said: What the leader says of the epoch of the last archived batch.
         """
         self.ends, self.gone = ends, False
         if not self.lag:
             self.since, self.overdue = None, False
         elif self.since is None:
             self.since = before
-        if self.cut_by:
-            self.trouble = Reason.of(
-                ReasonCode.ARCHIVED_BEYOND, end=ends.stable_end, archived=self.archived_to
-            )
-        elif self.trouble is not None and self.trouble.code is ReasonCode.ARCHIVED_BEYOND:
+        if self._answers_nothing and said is not None and said.end < 0:
+            said = None
+        found = doubt_of(self.archived_to, self.tail, ends, said)
+        if found is not None and self._settled != (ends, said):
+            self.doubts(found)
+        elif self.doubt is None and self._is_cut_told:
+            self.trouble = None
+        self._looked = ends, said
+
+    @property
+    def _is_cut_told(self) -> bool:
+        return self.trouble is not None and self.trouble.code is ReasonCode.ARCHIVED_BEYOND
+
+    def doubts(self, doubt: Doubt) -> None:
+        """Note what speaks for it that the source's log is not the archived one any more."""
+        self.doubt = doubt if self.doubt is None else self.doubt.joined(doubt)
+        self.trouble = Reason.of(
+            ReasonCode.ARCHIVED_BEYOND, end=self.ends.stable_end, archived=self.archived_to
+        )
+
+    def trusts(self) -> None:
+        """Note that the source's log is the archived one after all."""
+        self.doubt, self.tail, self._settled = None, None, self._looked
+        said = self._looked[1] if self._looked is not None else None
+        self._answers_nothing = self._answers_nothing or (said is not None and said.end < 0)
+        self.ahead, self._tails, self._behinds = {}, {}, {}
+        if self._is_cut_told:
             self.trouble = None
 
     def begins(self, looked: float) -> None:
         """Note that a task archives it, up to the end that the source told at a time."""
         self.busy, self._asked = True, (self.ends.stable_end, looked)
 
-    def took(self, segments: Iterable[Segment]) -> None:
-        """Keep segments that were written, until they are committed."""
-        for each in segments:
+    def took(
+        self,
+        segments: Sequence[Segment],
+        tails: Sequence[BatchMark | None] = (),
+        behind: BatchMark | None = None,
+    ) -> None:
+        """Keep segments that were written, until they are committed.
+
+        Args:
+            segments: The segments, in order.
+            tails: The last batch of each, `None` where it is not known.
+            behind: The batch that was found at the offset before the first segment.
+        """
+        if segments and behind is not None:
+            self._behinds[segments[0].start] = behind
+        for each, tail in zip_longest(segments, tails):
             if each.start >= self.archived_to:
                 self.ahead[each.start] = each
+                self._tails[each.end] = tail
             if each.records or self.density is None:
                 density = each.raw_bytes / (each.end - each.start)
                 old = density if self.density is None else self.density
@@ -146,12 +203,26 @@ class PartitionStanding:
             self.again = now + AGAIN.after(self.failures)
 
     def ready(self) -> list[Segment]:
-        """Return the segments that follow what is archived, without a hole."""
-        found, at = list[Segment](), self.archived_to
+        """Return the segments that follow what is archived, without a hole.
+
+        The batch before each is the one that was archived there. If the log had another one, that
+        segment and those behind it are dropped.
+        """
+        found, at, tail = list[Segment](), self.archived_to, self.tail
         while at in self.ahead:
+            behind = self._behinds.get(at)
+            if tail is not None and behind is not None and tail.contradicts(behind):
+                self.ahead = {start: each for start, each in self.ahead.items() if start < at}
+                self.doubts(Doubt(sure=True))
+                break
             found.append(self.ahead[at])
             at = found[-1].end
+            tail = self._tails.get(at) or tail
         return found
+
+    def tail_at(self, end: SourceOffset) -> BatchMark | None:
+        """Return the last batch of the segment that ends at an offset, `None` if not known."""
+        return self._tails.get(end)
 
     def committed(self, segments: Iterable[Segment]) -> None:
         """Count segments that this run has added to the archive."""
@@ -160,12 +231,14 @@ class PartitionStanding:
             self.run.add(each)
         self.gaps += self.run.gaps - before
 
-    def reached(self, to: SourceOffset) -> None:
-        """Note up to where the partition is archived."""
+    def reached(self, to: SourceOffset, tail: BatchMark | None = None) -> None:
+        """Note up to where the partition is archived, and the last batch that is known."""
         if to <= self.archived_to:
             return
-        self.archived_to = to
+        self.archived_to, self.tail = to, tail
         self.ahead = {start: each for start, each in self.ahead.items() if start >= to}
+        self._tails = {end: each for end, each in self._tails.items() if end > to}
+        self._behinds = {start: each for start, each in self._behinds.items() if start >= to}
         if not self.lag:
             self.since, self.overdue = None, False
         elif to >= self._asked[0] >= 0:

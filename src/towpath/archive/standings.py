@@ -13,7 +13,7 @@ from towpath.model.digest import Digest
 from towpath.model.errors import ClusterError
 from towpath.model.nouns import SourceOffset, TopicName
 from towpath.records.trouble import DELETED, RECREATED
-from towpath.segments.log import ArchivedTo, ArchiveState
+from towpath.segments.log import ArchivedTo, ArchiveState, newest_histories
 from towpath.segments.model import GapCounts, GapKind, OffsetGap, PartitionId, Segment
 
 
@@ -31,6 +31,9 @@ class Standings:
 
     def __init__(self, state: ArchiveState) -> None:
         self._all = {each: _known(each, known) for each, known in state.partitions.items()}
+        self._newest = newest_histories(self._all)
+        for each, standing in self._all.items():
+            standing.over = self._newest[each.source] != each
         for partition, sums in sums_of(state).items():
             self._all[partition].gaps = sums.gaps
         self.looked = time.monotonic()
@@ -40,18 +43,29 @@ class Standings:
         self._first = True
 
     def __iter__(self) -> Iterator[PartitionStanding]:
-        return iter(self._all.values())
+        """Yield the partitions, each in its newest history."""
+        return iter([self._all[each] for each in self._newest.values()])
 
     def __getitem__(self, partition: PartitionId) -> PartitionStanding:
         return self._all[partition]
 
     def __len__(self) -> int:
-        return len(self._all)
+        return len(self._newest)
+
+    def newest(self, partition: PartitionId) -> PartitionStanding:
+        """Return the newest history of a partition, given any of its histories."""
+        return self._all[self._newest[partition.source]]
+
+    @property
+    def epochs(self) -> dict[PartitionId, int]:
+        """The leader epochs of the last archived batches, as far as they are known."""
+        known = ((source, self._all[each].tail) for source, each in self._newest.items())
+        return {source: tail.epoch for source, tail in known if tail is not None}
 
     @property
     def present(self) -> list[PartitionStanding]:
         """The partitions that the source has, and that the file asks for."""
-        return [self._all[each] for each in self._all if each in self._present]
+        return [self._all[each] for source, each in self._newest.items() if source in self._present]
 
     def saw(self, look: SourceLook) -> list[PartitionStanding]:
         """Take in a look.
@@ -63,14 +77,16 @@ class Standings:
         self.failed, self.hidden = look.failed, look.hidden
         new = list[PartitionStanding]()
         for partition, ends in look.ends.items():
-            standing = self._all.get(partition)
-            if standing is None:
+            if partition in self._newest:
+                standing = self.newest(partition)
+            else:
                 topic = look.topics[partition.topic_id].name
                 standing = PartitionStanding(partition, topic, ends.log_start, ends)
                 standing.overdue = self._first
                 self._all[partition] = standing
+                self._newest[partition] = partition
                 new.append(standing)
-            standing.saw(ends, before)
+            standing.saw(ends, before, look.epochs.get(partition))
         self._missing(look)
         self._first = False
         return new
@@ -79,10 +95,23 @@ class Standings:
         """Take in up to where partitions are archived, also by others."""
         for partition, known in state.partitions.items():
             standing = self._all.get(partition)
-            if standing is None:
-                self._all[partition] = _known(partition, known)
-            else:
-                standing.reached(known.archived_to)
+            if standing is not None:
+                standing.reached(known.archived_to, known.tail)
+                continue
+            self._all[partition] = _known(partition, known)
+            self._newest[partition.source] = partition
+            if known.fork is not None:
+                self._replace(partition, known.fork)
+
+    def _replace(self, partition: PartitionId, fork: SourceOffset) -> None:
+        """Let a history take the place of the one before it."""
+        new = self._all[partition]
+        for number in range(partition.history):
+            old = self._all.get(partition.of_history(number))
+            if old is not None and not old.over:
+                old.over, old.ahead, old.doubt = True, {}, None
+                new.ends, new.density = old.ends, old.density
+        new.overdue = new.archived_to == fork
 
     def lost_with_topics(self, look: SourceLook) -> list[Segment]:
         """Return the gaps of topics that were deleted before all of them was archived.
@@ -93,18 +122,18 @@ class Standings:
         names = {info.name: topic_id for topic_id, info in look.topics.items()}
         return [
             gap_segment(each.id, each.topic, lost)
-            for each in self._all.values()
-            if names.get(each.topic, each.id.topic_id) != each.id.topic_id
+            for each in self
+            if names.get(each.topic, each.id.source.topic_id) != each.id.source.topic_id
             and not each.busy
             and (lost := _rest(each)) is not None
         ]
 
     def _missing(self, look: SourceLook) -> None:
         known = {*look.ends, *look.failed}
-        self._present = known & {*self._all}
+        self._present = known & {*self._newest}
         names = {info.name: topic_id for topic_id, info in look.topics.items()}
-        for partition, standing in self._all.items():
-            if partition in known or standing.topic in look.hidden:
+        for standing in self:
+            if standing.id.source in known or standing.topic in look.hidden:
                 continue
             standing.gone, standing.since = True, None
             standing.trouble = RECREATED if standing.topic in names else DELETED
@@ -133,7 +162,7 @@ def gap_segment(partition: PartitionId, topic: TopicName, gap: OffsetGap) -> Seg
 
 def _known(partition: PartitionId, known: ArchivedTo) -> PartitionStanding:
     ends = PartitionEnds(known.log_start, known.stable_end)
-    standing = PartitionStanding(partition, known.topic, known.archived_to, ends)
+    standing = PartitionStanding(partition, known.topic, known.archived_to, ends, tail=known.tail)
     # What is not archived may be as old as the last look of the run before.
     standing.since = time.monotonic() - max(0, now_ms() - known.seen) / 1000
     return standing

@@ -89,4 +89,5 @@ def _stand(each: PartitionStanding, now: float, state: str) -> ArchiveStand:
         segments=each.run.segments,
         redundant=each.redundant,
         rewound=each.rewound,
+        cuts=each.id.history,
     )

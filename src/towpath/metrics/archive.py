@@ -24,6 +24,7 @@ class ArchiveStand:
         gaps: Offsets without a record, by kind.
         records: Records that the run has archived; `segments` likewise.
         redundant: Records that it has read in vain; `rewound`, segments that it has written so.
+        cuts: How often its log was cut at the source, and another history began.
     """
 
     topic: str
@@ -39,6 +40,7 @@ class ArchiveStand:
     segments: int = 0
     redundant: int = 0
     rewound: int = 0
+    cuts: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -45,6 +45,7 @@ class AboutArchive:
 _SUMS: Mapping[Metric, Callable[[ArchiveStand], float]] = {
     names.ARCHIVE_LAG: lambda each: each.lag,
     names.ARCHIVE_LAG_BYTES: lambda each: each.lag_bytes,
+    names.ARCHIVE_CUTS: lambda each: each.cuts,
 }
 _OF_PARTITIONS: Mapping[Metric, Callable[[ArchiveStand], float]] = {
     names.ARCHIVED_TO: lambda each: each.archived_to,

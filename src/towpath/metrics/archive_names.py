@@ -96,6 +96,13 @@ ARCHIVE_GAPS = gauge(
     " records are missing.",
     labels=(*_PLACE, "kind"),
 )
+ARCHIVE_CUTS = gauge(
+    "towpath_archive_source_cuts",
+    "cuts",
+    "How often the log was cut at the source below what was archived, so that another history of"
+    " the partition began.",
+    labels=_PLACE,
+)
 ARCHIVE_PARTITIONS = gauge(
     "towpath_archive_partitions", "partitions", "Partitions by state.", labels=("state",)
 )
@@ -146,6 +153,7 @@ ALL: tuple[Metric, ...] = (
     ARCHIVE_LAG_BYTES,
     EXPOSED,
     ARCHIVE_GAPS,
+    ARCHIVE_CUTS,
     ARCHIVE_PARTITIONS,
     ARCHIVE_VERSION,
     LAST_COMMIT,

@@ -279,9 +279,9 @@ SENTENCES: Mapping[ReasonCode, Callable[..., str]] = MappingProxyType(
             "the topic was deleted and created again at the source"
         ),
         ReasonCode.ARCHIVED_BEYOND: lambda end, archived: (
-            f"it is archived up to offset {archived}, and the source log ends at offset {end}"
-            " (unclean leader election): the archive keeps what was there before, and what is"
-            " written now is archived only behind it"
+            f"the source log, which ends at offset {end}, does not have all that is archived up to"
+            f" offset {archived}: where it differs is looked for, and what follows there is"
+            " archived as another history"
         ),
         ReasonCode.GAP: lambda first, last, why: (
             (f"offsets {first} to {last} were not copied: " if last >= first else "")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from kafka.protocol.admin import DeleteRecordsRequest
 from kafka.protocol.consumer import ListOffsetsRequest, OffsetForLeaderEpochRequest
@@ -20,6 +20,19 @@ from towpath.cluster.metadata import Answers
 from towpath.model.nouns import TopicName, TopicPartition
 
 _LATEST, _EARLIEST = -1, -2
+
+
+class EpochEnd(NamedTuple):
+    """What a leader says of a leader epoch (KIP-279).
+
+    Attributes:
+        epoch: The largest epoch in its log that is not larger; -1 where old brokers do not tell,
+            or none is known.
+        end: The offset at which that epoch ended, or the log end; -1 if none is known.
+    """
+
+    epoch: int
+    end: int
 
 
 class OffsetAdmin:
@@ -135,6 +148,25 @@ class OffsetAdmin:
         )
         return ask_leaders(self._control, question, epochs, patience)
 
+    def epoch_answers(
+        self,
+        epochs: Mapping[TopicPartition, int],
+        *,
+        patience: float | None = None,
+        leaders: KnownLeaders | None = None,
+    ) -> Answers[TopicPartition, EpochEnd]:
+        """Return the largest leader epoch up to one of each partition, and where it ended.
+
+        For `patience` and `leaders` see `ask_leaders`.
+        """
+        question = Question(
+            "asking for the end of a leader epoch of",
+            lambda theirs: _for_epochs(theirs, epochs, current=False),
+            _epoch_answers,
+            acl="Describe",
+        )
+        return ask_leaders(self._control, question, epochs, patience, leaders)
+
     def delete_records(self, before: Mapping[TopicPartition, int]) -> Answers[TopicPartition, int]:
         """Delete all records before these offsets; return the new log start offsets."""
         topic = DeleteRecordsRequest.DeleteRecordsTopic
@@ -220,6 +252,14 @@ def _for_epochs(
         return topic(topic=name, partitions=rows)
 
     return OffsetForLeaderEpochRequest(replica_id=-1, topics=by_topic(tps, one))
+
+
+def _epoch_answers(answer: Any) -> Iterator[tuple[TopicPartition, int, EpochEnd]]:
+    for topic in answer.topics:
+        for said in topic.partitions:
+            tp = TopicPartition(TopicName(topic.topic), said.partition)
+            epoch = int(getattr(said, "leader_epoch", -1))
+            yield tp, said.error_code, EpochEnd(epoch, int(said.end_offset))
 
 
 def _epoch_ends(answer: Any) -> Iterator[tuple[TopicPartition, int, int]]:

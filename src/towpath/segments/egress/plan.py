@@ -14,7 +14,7 @@ from itertools import groupby, pairwise
 
 from towpath.config.segments import SegmentLimits
 from towpath.model.nouns import SourceOffset, TopicName
-from towpath.segments.model import GapKind, OffsetGap, PartitionId
+from towpath.segments.model import BatchMark, GapKind, OffsetGap, PartitionId
 
 TASK_BYTES = 256 << 20
 """Most estimated bytes of one task, so that a cycle ends soon and one that fails costs little."""
@@ -48,6 +48,7 @@ class PartitionView:
         waited: Seconds for which its oldest offset that is not archived may have been there.
         density: Bytes for each offset so far, `None` if that is not known.
         ahead: Ranges that are written already and wait for one before them.
+        tail: The last batch that is known to be archived, `None` if none is.
     """
 
     id: PartitionId
@@ -58,6 +59,7 @@ class PartitionView:
     waited: float = 0.0
     density: float | None = None
     ahead: tuple[Span, ...] = ()
+    tail: BatchMark | None = None
 
     @property
     def start(self) -> SourceOffset:
@@ -105,6 +107,9 @@ class PlannedRange:
         bytes: How many bytes these may be.
         shares: Whether its segment shares an object with others of the topic.
         probe: The density is not known, so the task ends the range after the first whole segment.
+        looks_back: The offset before `start` is still in the log. It is read, too, as its batch
+            tells whether the log is the one that was archived before.
+        epoch: The leader epoch of that batch, -1 if it is not known.
     """
 
     id: PartitionId
@@ -114,6 +119,8 @@ class PlannedRange:
     bytes: int
     shares: bool = False
     probe: bool = False
+    looks_back: bool = False
+    epoch: int = -1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -235,6 +242,7 @@ def _range(
     share: int = 0,
     probe: bool = False,
 ) -> PlannedRange:
+    tail = view.tail
     return PlannedRange(
         id=view.id,
         topic=view.topic,
@@ -243,6 +251,9 @@ def _range(
         bytes=size,
         shares=size < share,
         probe=probe,
+        looks_back=first > view.log_start,
+        # Only that of the very batch before it: later ones may have later epochs.
+        epoch=tail.epoch if tail is not None and tail.base < first <= tail.last + 1 else -1,
     )
 
 

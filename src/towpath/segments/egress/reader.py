@@ -16,13 +16,15 @@ import numpy as np
 from towpath.cluster.data.buffers import Frame
 from towpath.model.errors import CorruptBatchError
 from towpath.model.nouns import Side, SourceOffset, TopicId, TopicPartition
-from towpath.model.reasons import Reason
+from towpath.model.reasons import Reason, ReasonCode
 from towpath.segments.egress.plan import PlannedRange
-from towpath.segments.model import GapKind
+from towpath.segments.model import BatchMark, GapKind
 from towpath.wire import batch as wire
 from towpath.wire.legacy import modernise
 
 _MAGIC_AT = 16
+_DELETE_HORIZON = 1 << 6
+"""The attribute of batches in which the log cleaner noted when tombstones may go (KIP-534)."""
 
 
 @dataclass(slots=True)
@@ -35,6 +37,7 @@ class FetchedPart:
         end: Position after the last one.
         table: The batches, as `batch.scan` found them.
         aborted: Producer id and first offset of each aborted transaction among them.
+        modernised: They were of an older format, so their headers are not those of the source.
     """
 
     frame: Frame
@@ -42,6 +45,7 @@ class FetchedPart:
     end: int
     table: wire.Table
     aborted: tuple[tuple[int, int], ...]
+    modernised: bool = False
 
     @property
     def size(self) -> int:
@@ -57,6 +61,28 @@ class Hole:
     kind: GapKind
 
 
+def mark_before(table: wire.Table, offset: int) -> BatchMark | None:
+    """Return the mark of the last batch that begins before an offset, `None` if there is none.
+
+    Args:
+        table: Batches, as `batch.scan` found them.
+        offset: The offset.
+    """
+    rows = table[table[:, wire.BASE] < offset]
+    if not len(rows) or rows[-1, wire.LEADER_EPOCH] < 0:
+        return None
+    row = rows[-1].tolist()
+    was_cleaned = row[wire.ATTRIBUTES] & _DELETE_HORIZON
+    return BatchMark(
+        base=SourceOffset(row[wire.BASE]),
+        last=SourceOffset(row[wire.LAST]),
+        epoch=row[wire.LEADER_EPOCH],
+        crc=-1 if was_cleaned else row[wire.CRC],
+        records=row[wire.COUNT],
+        producer=row[wire.PRODUCER],
+    )
+
+
 class RangeReader:
     """A `SourceReader` of a planned range.
 
@@ -68,6 +94,9 @@ class RangeReader:
         busy: As for any owner of jobs.
         openings: As for any owner of jobs.
         failures: Errors in a row.
+        behind: The batch in the source's log that has the offset before the range, `None` if it
+            was not found.
+        diverged: The source's log does not have what was read, or archived, before.
     """
 
     def __init__(self, work: PlannedRange) -> None:
@@ -77,7 +106,10 @@ class RangeReader:
         self.stopped = self.busy = False
         self.openings = self.failures = 0
         self._source = TopicPartition(work.topic, work.id.partition)
-        self._expected, self._epoch = work.start, -1
+        self._expected = SourceOffset(work.start - 1) if work.looks_back else work.start
+        self._epoch = work.epoch
+        self.behind: BatchMark | None = None
+        self.diverged = False
         self._held = 0
         self._ended = False
         self._side: Side | None = None
@@ -92,7 +124,7 @@ class RangeReader:
     @property
     def source_id(self) -> TopicId:
         """Id of the topic to read."""
-        return self.work.id.topic_id
+        return self.work.id.source.topic_id
 
     @property
     def expected(self) -> SourceOffset:
@@ -145,23 +177,33 @@ class RangeReader:
         if end - start > _MAGIC_AT and frame.buffer[start + _MAGIC_AT] < wire.MAGIC:
             data = modernise(frame.view[start:end])
             newer = frame.instead(data)
-            self._keep(newer, 0, len(data), aborted)
+            self._keep(newer, 0, len(data), aborted, modernised=True)
             newer.release()
         else:
             self._keep(frame, start, end, aborted)
 
-    def _keep(self, frame: Frame, start: int, end: int, aborted: Sequence[tuple[int, int]]) -> None:
+    def _keep(
+        self,
+        frame: Frame,
+        start: int,
+        end: int,
+        aborted: Sequence[tuple[int, int]],
+        *,
+        modernised: bool = False,
+    ) -> None:
         damaged: CorruptBatchError | None = None
         try:
             table = wire.scan(frame.buffer, start, end)
         except CorruptBatchError as error:
             table, damaged = wire.scan(frame.buffer, start, start + error.at), error
         new = table[:, wire.LAST] >= self._expected if len(table) else np.zeros(0, np.bool_)
+        if self._expected < self.work.start and not modernised:
+            self.behind = mark_before(table, self.work.start)
         if new.any():
             # All of them, also old ones: whether a transaction was aborted shows from the first on.
             last = table[-1].tolist()
             stop = last[wire.POSITION] + last[wire.LENGTH]
-            part = FetchedPart(frame.hold(), start, stop, table, tuple(aborted))
+            part = FetchedPart(frame.hold(), start, stop, table, tuple(aborted), modernised)
             self.items.append(part)
             self._held += part.size
             self._expected, self._epoch = SourceOffset(last[wire.LAST] + 1), last[wire.LEADER_EPOCH]
@@ -202,12 +244,16 @@ class RangeReader:
 
         A log that was cut below what was read has nothing more for this range.
         """
-        if source < self._expected:
+        # Where the log was cut it may reach further in an epoch that another leader had.
+        if source < self._expected or ReasonCode.SOURCE_CUT in why.codes:
+            self.diverged = True
             self.end(why)
             return
         end = min(source, self.work.end)
-        self.items.append(Hole(end, GapKind.RETENTION))
-        self._expected, self._epoch, self._moved = end, -1, time.monotonic()
+        if end > self.work.start:
+            self.items.append(Hole(end, GapKind.RETENTION))
+        self._expected, self._epoch = max(end, self.work.start), -1
+        self._moved = time.monotonic()
 
     def empty(self) -> None:
         """Note that the log holds nothing from `expected` up to the end of the range."""

@@ -128,6 +128,9 @@ class _Egress:
                 trouble=unwritten or reader.trouble,
                 fetched=self._fetched[reader],
                 throttled=throttled,
+                tails=tuple(each.tail for each in writing.made[: len(segments)]),
+                behind=reader.behind,
+                diverged=reader.diverged,
             )
             throttled = 0.0
 

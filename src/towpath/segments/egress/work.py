@@ -12,7 +12,7 @@ from towpath.config.segments import SegmentLimits
 from towpath.model.nouns import ProducerId, SegmentFormat, SourceOffset, TopicId, TopicName
 from towpath.model.reasons import Reason
 from towpath.segments.egress.plan import PlannedRange
-from towpath.segments.model import PartitionId, Segment
+from towpath.segments.model import BatchMark, PartitionId, Segment
 
 SCHEMA = "archived string"
 """The rows that reach the driver, as DDL."""
@@ -56,6 +56,9 @@ class EgressResult:
         trouble: What kept the rest from being archived, `None` if nothing did.
         fetched: Bytes that were fetched, as the source holds them.
         throttled: Seconds for which brokers throttled the whole slice; in its first row only.
+        tails: The last batch of each segment, `None` where it is not known.
+        behind: The batch of the source's log that has the offset before the range, if it was found.
+        diverged: The source's log does not have what was archived before it any more.
     """
 
     id: PartitionId
@@ -64,6 +67,9 @@ class EgressResult:
     trouble: Reason | None = None
     fetched: int = 0
     throttled: float = 0.0
+    tails: tuple[BatchMark | None, ...] = ()
+    behind: BatchMark | None = None
+    diverged: bool = False
 
     @property
     def end(self) -> SourceOffset:

@@ -15,12 +15,12 @@ from towpath.model.nouns import ProducerId, SegmentFormat, SourceOffset, TopicId
 from towpath.model.reasons import Reason
 from towpath.segments.egress.objects import Spool, Uploads
 from towpath.segments.egress.plan import PlannedRange
-from towpath.segments.egress.reader import FetchedPart, Hole
+from towpath.segments.egress.reader import FetchedPart, Hole, mark_before
 from towpath.segments.format.files import write_object
 from towpath.segments.format.footer import SegmentFooter, SegmentHead
 from towpath.segments.format.segment_writer import SegmentWriter
 from towpath.segments.keys import segment_key, shared_key
-from towpath.segments.model import STREAMING, GapKind, Segment, SegmentPlace
+from towpath.segments.model import STREAMING, BatchMark, GapKind, Segment, SegmentPlace
 from towpath.store import StoredObject
 from towpath.wire import batch as wire
 
@@ -69,6 +69,8 @@ class Made:
 
     footer: SegmentFooter
     object: Future[StoredObject] | None = None
+    tail: BatchMark | None = None
+    """The last batch that was read for it, or for one before it."""
 
     def segment(self, kind: SegmentFormat, storage_class: str) -> Segment:
         """Return the segment once its object is in the store.
@@ -188,6 +190,7 @@ class RangeWriting:
         self._next = work.start
         self._taken = 0
         """Bytes of batches in the present segment, as the source holds them."""
+        self._tail: BatchMark | None = None
 
     @property
     def next(self) -> SourceOffset:
@@ -225,6 +228,8 @@ class RangeWriting:
             if self.next == before:  # the next batch begins behind the range
                 writer.pass_over(self._work.end, GapKind.COMPACTED)
             self._note(item.table, before)
+            if not item.modernised:
+                self._tail = mark_before(item.table, self.next) or self._tail
             if self._is_full:
                 self._cut(writer.expected)
 
@@ -276,7 +281,7 @@ class RangeWriting:
             self._writer = target.file.segment(
                 head,
                 end=self._work.end,
-                left_out=self._terms.left_out.get(head.topic_id, ()),
+                left_out=self._terms.left_out.get(self._work.id.source.topic_id, ()),
                 whole=self._shared is not None,
             )
         return self._writer
@@ -313,7 +318,7 @@ class RangeWriting:
             return
         writer = self._open()
         footer = writer.close(end, GapKind.COMPACTED)
-        made = Made(footer)
+        made = Made(footer, tail=self._tail)
         self.made.append(made)
         if self._shared is not None:
             self._shared.made.append(made)
