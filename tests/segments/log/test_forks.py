@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.segments.log.test_rules import after, refusal
 from tests.support.archives import archiving, compacting, partition_id, seen, segment, whole
+from tests.support.judged import after, refusal
 from towpath.model.nouns import SourceOffset
 from towpath.segments.log import (
     Archive,

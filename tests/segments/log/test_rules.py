@@ -16,7 +16,7 @@ from tests.support.archives import (
     segment,
     whole,
 )
-from towpath.model.errors import CommitRefusedError
+from tests.support.judged import after, refusal
 from towpath.model.nouns import SourceOffset
 from towpath.segments.log.entries import Capture, Draft, EntryKind, LogEntry
 from towpath.segments.log.rules import judge, problem_of
@@ -26,36 +26,9 @@ from towpath.segments.model import GapKind, Segment
 ONE = (segment(0, 10), segment(10, 20), segment(20, 30))
 
 
-def after(state: ArchiveState, draft: Draft) -> ArchiveState:
-    """Return the state behind a draft, which is checked as a reader does."""
-    judged = judge(state, draft)
-    assert not judged.dropped
-    entry = LogEntry(
-        version=state.version + 1,
-        time=state.time + 10,
-        writer=draft.writer,
-        before=state.tip,
-        kind=draft.kind,
-        add=judged.draft.add,
-        remove=judged.draft.remove,
-        partitions=judged.draft.partitions,
-        captures=judged.draft.captures,
-        swept=judged.draft.swept,
-    )
-    assert problem_of(state, entry) == ""
-    return state.after([(entry, f"tip {entry.version}")])
-
-
 @pytest.fixture
 def state() -> ArchiveState:
     return after(ArchiveState(), archiving(*ONE, partitions=(seen(0, 45),)))
-
-
-def refusal(state: ArchiveState, draft: Draft) -> str:
-    with pytest.raises(CommitRefusedError) as caught:
-        judge(state, draft)
-    assert str(caught.value).startswith("the archive refused a commit that would contradict it: ")
-    return caught.value.what
 
 
 def test_segments_are_added_where_their_partition_ends(state: ArchiveState) -> None:
