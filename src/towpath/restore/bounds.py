@@ -23,7 +23,7 @@ from towpath.model.nouns import SourceOffset
 from towpath.segments.format.files import read_object
 from towpath.segments.format.schema import OFFSET, TIMESTAMP, TIMESTAMP_RAW
 from towpath.segments.format.wanted import Wanted
-from towpath.segments.log import Archive, ArchivedTo, Piece
+from towpath.segments.log import Archive, ArchivedTo, SegmentPiece
 from towpath.segments.model import PartitionId
 
 _OF_ONE_OBJECT = (
@@ -103,7 +103,7 @@ def _offset(
     return SourceOffset(min(max(first, bound.offset or 0), end))
 
 
-def _first_at(archive: Archive, pieces: Iterable[Piece], time: int) -> int | None:
+def _first_at(archive: Archive, pieces: Iterable[SegmentPiece], time: int) -> int | None:
     """Return the offset of the first record with a time or a later one.
 
     Raises:
@@ -120,7 +120,7 @@ def _first_at(archive: Archive, pieces: Iterable[Piece], time: int) -> int | Non
     return None
 
 
-def _in_segment(archive: Archive, piece: Piece, time: int) -> int | None:
+def _in_segment(archive: Archive, piece: SegmentPiece, time: int) -> int | None:
     segment = piece.segment
     assert segment.place is not None  # noqa: S101  # by `_first_at`
     key = segment.place.key

@@ -30,7 +30,7 @@ from towpath.segments.model import PartitionId
 from towpath.topics.observed import Topic
 
 
-class Generations(Protocol):
+class GenerationChoice(Protocol):
     """Chooses among topics of one name, and among histories of a partition."""
 
     def choose(
@@ -62,7 +62,7 @@ class Generations(Protocol):
 
 
 def scope_of(
-    archive: Archive, rules: RestoreConfig, generations: Generations | None = None
+    archive: Archive, rules: RestoreConfig, generations: GenerationChoice | None = None
 ) -> RestoreScope:
     """Return what a restore brings back.
 
@@ -81,7 +81,7 @@ def scope_of(
 
 class _Scope:
     def __init__(
-        self, archive: Archive, rules: RestoreConfig, generations: Generations | None = None
+        self, archive: Archive, rules: RestoreConfig, generations: GenerationChoice | None = None
     ) -> None:
         self._archive, self._rules, self._groups = archive, rules.topics, rules.groups
         self._asked = rules

@@ -16,8 +16,8 @@ from towpath.segments.log import (
     AsOf,
     CommitLog,
     Draft,
+    HistoryStretch,
     SeenPartition,
-    Stretch,
     followed_histories,
     newest_histories,
     newest_history,
@@ -65,11 +65,11 @@ def test_a_history_begins_where_the_log_differs_and_nothing_is_deleted(state: Ar
     assert [each.end for each in state.segments(FIRST)] == [10, 30]
     assert state.partitions[FIRST].archived_to == 30
     assert stretches(state.partitions.get, SECOND) == (
-        Stretch(FIRST, SourceOffset(0), SourceOffset(15)),
-        Stretch(SECOND, SourceOffset(15), SourceOffset(40)),
+        HistoryStretch(FIRST, SourceOffset(0), SourceOffset(15)),
+        HistoryStretch(SECOND, SourceOffset(15), SourceOffset(40)),
     )
     assert stretches(state.partitions.get, FIRST) == (
-        Stretch(FIRST, SourceOffset(0), SourceOffset(30)),
+        HistoryStretch(FIRST, SourceOffset(0), SourceOffset(30)),
     )
     assert followed_histories(state) == {FIRST: 15}
 
@@ -79,8 +79,8 @@ def test_a_log_that_is_cut_again_below_the_first_cut(state: ArchiveState) -> Non
     state = after(state, archiving(partitions=(begins(THIRD, 8),)))
     state = after(state, archiving(later(8, 12, THIRD)))
     assert stretches(state.partitions.get, THIRD) == (
-        Stretch(FIRST, SourceOffset(0), SourceOffset(8)),
-        Stretch(THIRD, SourceOffset(8), SourceOffset(12)),
+        HistoryStretch(FIRST, SourceOffset(0), SourceOffset(8)),
+        HistoryStretch(THIRD, SourceOffset(8), SourceOffset(12)),
     )
     assert followed_histories(state) == {FIRST: 8, SECOND: 0}
 
@@ -90,7 +90,9 @@ def test_what_was_pruned_of_a_history_hides_those_before() -> None:
     state = after(state, archiving(partitions=(begins(SECOND, 15),)))
     known = after(state, archiving(later(15, 40))).partitions
     pruned = {**known, SECOND: replace(known[SECOND], begin=SourceOffset(20))}
-    assert stretches(pruned.get, SECOND) == (Stretch(SECOND, SourceOffset(20), SourceOffset(40)),)
+    assert stretches(pruned.get, SECOND) == (
+        HistoryStretch(SECOND, SourceOffset(20), SourceOffset(40)),
+    )
 
 
 def test_nothing_follows_a_history_that_has_a_later_one(state: ArchiveState) -> None:

@@ -22,7 +22,7 @@ from towpath.segments.format.files import read_object
 from towpath.segments.format.footer import SegmentFooter
 from towpath.segments.format.parts import PackedBatches
 from towpath.segments.format.wanted import Wanted
-from towpath.segments.log import Archive, Piece
+from towpath.segments.log import Archive, SegmentPiece
 from towpath.segments.model import PartitionId, Segment
 
 _SAMPLE = 1_000
@@ -30,7 +30,7 @@ _SAMPLE = 1_000
 
 
 @dataclass(frozen=True, slots=True)
-class Beside:
+class BesideFork:
     """Archived records beside those of the source.
 
     Attributes:
@@ -41,9 +41,9 @@ class Beside:
     same: int | None = None
     differs: int | None = None
 
-    def then(self, other: Beside) -> Beside:
+    def then(self, other: BesideFork) -> BesideFork:
         """Return what is known of these offsets and those that follow."""
-        return Beside(self.same if other.same is None else other.same, other.differs)
+        return BesideFork(self.same if other.same is None else other.same, other.differs)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,7 +119,7 @@ class _Search:
         while low < high:
             middle = (low + high) // 2
             at, found = middle, self._at_end(self._pieces[middle])
-            while found == Beside() and at > low:  # all of it was cleaned away
+            while found == BesideFork() and at > low:  # all of it was cleaned away
                 at -= 1
                 found = self._at_end(self._pieces[at])
             if found.differs is not None:
@@ -129,14 +129,18 @@ class _Search:
                 low = middle + 1
         return same, high
 
-    def _at_end(self, piece: Piece) -> Beside:
+    def _at_end(self, piece: SegmentPiece) -> BesideFork:
         last = piece.segment.last
         end = piece.end if last is None else min(piece.end, last + 1)
         return self._compared(piece, end - _SAMPLE)
 
-    def _compared(self, piece: Piece, first: int) -> Beside:
+    def _compared(self, piece: SegmentPiece, first: int) -> BesideFork:
         """Compare the records of a piece from an offset on, until something differs."""
-        low, place, made = max(piece.first, self._log.start, first), piece.segment.place, Beside()
+        low, place, made = (
+            max(piece.first, self._log.start, first),
+            piece.segment.place,
+            BesideFork(),
+        )
         if low >= piece.end:
             return made
         cursor = Cursor(self._log.reader, self._log.tp, low, piece.end, None)
@@ -161,11 +165,11 @@ class _Search:
 
     def _window(
         self, ours: PackedBatches, footer: SegmentFooter | None, theirs: SourceRecords, until: int
-    ) -> Beside:
+    ) -> BesideFork:
         """Compare the records before the end of some batches."""
         at, end = theirs.position, min(ours.end, until)
         if end <= at:
-            return Beside()
+            return BesideFork()
         offsets, hashes = portion(ours, at, end)
         there, wanted = theirs.upto(end)
         _, mine, other = np.intersect1d(offsets, there, return_indices=True)
@@ -179,7 +183,7 @@ class _Search:
         agreeing = offsets[mine][equal]
         if len(differing):
             agreeing = agreeing[agreeing < differing.min()]
-        return Beside(
+        return BesideFork(
             int(agreeing.max()) if len(agreeing) else None,
             int(differing.min()) if len(differing) else None,
         )

@@ -25,7 +25,7 @@ _FETCH_BYTES = 4 << 20
 _POLICY = "cleanup.policy"
 
 
-class Found(NamedTuple):
+class FoundFork(NamedTuple):
     """What a search found.
 
     Attributes:
@@ -74,15 +74,15 @@ class HistorySearches:
             self._running[each.id] = future
             future.add_done_callback(lambda _: self._news.set())
 
-    def found(self, standings: Iterable[PartitionStanding]) -> list[Found]:
+    def found(self, standings: Iterable[PartitionStanding]) -> list[FoundFork]:
         """Return what searches found that have ended; those that failed are tried again later."""
         known = {each.id: each for each in standings}
         over = [each for each, future in self._running.items() if future.done()]
-        found = list[Found]()
+        found = list[FoundFork]()
         for partition in over:
             error = self._running[partition].exception()
             if error is None:
-                found.append(Found(partition, self._running[partition].result()))
+                found.append(FoundFork(partition, self._running[partition].result()))
             elif isinstance(error, TowpathError):
                 if partition in known:
                     self._failed(known[partition], error)

@@ -24,7 +24,7 @@ from towpath.model.foreign import foreign
 from towpath.model.nouns import SegmentFormat, TopicName
 from towpath.segments.format.schema import ARCHIVED, OFFSET
 from towpath.segments.keys import is_shared, registered_key
-from towpath.segments.log import Archive, Piece
+from towpath.segments.log import Archive, SegmentPiece
 from towpath.segments.model import PartitionId
 from towpath.store import Store
 
@@ -79,7 +79,7 @@ class TopicObjects:
 
 def objects_of(archive: Archive, partitions: set[PartitionId]) -> TopicObjects:
     """Return the objects of some partitions, as far as they count in their present histories."""
-    found: defaultdict[str, list[Piece]] = defaultdict(list)
+    found: defaultdict[str, list[SegmentPiece]] = defaultdict(list)
     batches = batch_records = 0
     for partition in sorted(partitions):
         for piece in archive.pieces(partition):
@@ -98,7 +98,7 @@ def objects_of(archive: Archive, partitions: set[PartitionId]) -> TopicObjects:
     )
 
 
-def _object(key: str, pieces: list[Piece]) -> TableObject:
+def _object(key: str, pieces: list[SegmentPiece]) -> TableObject:
     groups: list[tuple[int, int]] = []
     cuts: list[tuple[int, int, int, int]] = []
     size = 0

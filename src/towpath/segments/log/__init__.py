@@ -6,7 +6,7 @@ were written down. `archive` is what readers of records see, also of the past, a
 objects for them.
 """
 
-from towpath.segments.log.archive import Archive, AsOf, Piece, open_archive
+from towpath.segments.log.archive import Archive, AsOf, SegmentPiece, open_archive
 from towpath.segments.log.commit_log import CommitLog, Committed
 from towpath.segments.log.entries import (
     Capture,
@@ -18,7 +18,7 @@ from towpath.segments.log.entries import (
 )
 from towpath.segments.log.histories import (
     Find,
-    Stretch,
+    HistoryStretch,
     as_of_history,
     followed_histories,
     newest_histories,
@@ -42,12 +42,12 @@ __all__ = [
     "Draft",
     "EntryKind",
     "Find",
+    "HistoryStretch",
     "LogEntry",
     "LogWriter",
-    "Piece",
     "SeenPartition",
+    "SegmentPiece",
     "Stays",
-    "Stretch",
     "as_of_history",
     "followed_histories",
     "living_readers",

@@ -61,7 +61,7 @@ def open_archive(store: Store, region: str, as_of: AsOf, *, arriving: bool = Fal
     return found if as_of.history is None else Archive(found.log, found.then, as_of.history)
 
 
-class Piece(NamedTuple):
+class SegmentPiece(NamedTuple):
     """A segment, and the offsets [first, end) of it that count."""
 
     segment: Segment
@@ -158,19 +158,21 @@ class Archive:
         """Return the segments that have offsets in [first, end), in order; see `pieces`."""
         return [each.segment for each in self.pieces(partition, first, end)]
 
-    def pieces(self, partition: PartitionId, first: int = 0, end: int | None = None) -> list[Piece]:
+    def pieces(
+        self, partition: PartitionId, first: int = 0, end: int | None = None
+    ) -> list[SegmentPiece]:
         """Return the segments that have offsets in [first, end), and which offsets count.
 
         They are those of today, so one may reach beyond the version that is read, or beyond the
         offset from which on another history counts.
         """
-        state, found = self.log.state, list[Piece]()
+        state, found = self.log.state, list[SegmentPiece]()
         for each in stretches(self.single, partition):
             low = max(each.first, first)
             high = each.end if end is None else min(each.end, end)
             if low < high:
                 found += (
-                    Piece(
+                    SegmentPiece(
                         segment,
                         SourceOffset(max(low, segment.start)),
                         SourceOffset(min(high, segment.end)),

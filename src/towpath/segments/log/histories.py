@@ -22,7 +22,7 @@ from towpath.segments.model import PartitionId
 Find = Callable[[PartitionId], ArchivedTo | None]
 
 
-class Stretch(NamedTuple):
+class HistoryStretch(NamedTuple):
     """Offsets [first, end) that the source had as one history of a partition has them."""
 
     partition: PartitionId
@@ -40,14 +40,14 @@ def newest_histories(known: Iterable[PartitionId]) -> dict[PartitionId, Partitio
     return found
 
 
-def stretches(find: Find, partition: PartitionId) -> tuple[Stretch, ...]:
+def stretches(find: Find, partition: PartitionId) -> tuple[HistoryStretch, ...]:
     """Return what the source had as of a history, in order; the stretches touch each other.
 
     Args:
         find: Returns how far a history is archived by itself.
         partition: The history.
     """
-    found: list[Stretch] = []
+    found: list[HistoryStretch] = []
     end: SourceOffset | None = None
     for number in range(partition.history, -1, -1):
         at = partition.of_history(number)
@@ -56,7 +56,7 @@ def stretches(find: Find, partition: PartitionId) -> tuple[Stretch, ...]:
             break
         stop = place.archived_to if end is None else min(end, place.archived_to)
         if place.begin < stop:
-            found.append(Stretch(at, place.begin, stop))
+            found.append(HistoryStretch(at, place.begin, stop))
         if place.fork is None or (place.begin > place.fork and stop > place.fork):
             break  # it is the first one, or what was at its beginning was pruned
         end = place.fork if end is None else min(end, place.fork)
