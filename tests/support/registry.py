@@ -9,6 +9,7 @@ import shutil
 import signal
 import ssl
 import subprocess
+import sys
 import tempfile
 import urllib.error
 import urllib.request
@@ -170,7 +171,8 @@ class LocalRegistry(RegistryClient):
                 }
             )
         )
-        with (folder / "registry.log").open("wb") as out:
+        self._log = folder / "registry.log"
+        with self._log.open("wb") as out:
             self._process = subprocess.Popen(
                 [str(program), "--config", str(config)],
                 env=os.environ | {"GOMEMLIMIT": memory},
@@ -179,7 +181,16 @@ class LocalRegistry(RegistryClient):
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
             )
-        wait_until(lambda: not ports.is_free(self.port), "the registry listens")
+        try:
+            wait_until(self._listens, "the registry listens")
+        except BaseException:
+            sys.stderr.write(f"the registry said: {self._log.read_text(errors='replace')}\n")
+            self.stop()
+            raise
+
+    def _listens(self) -> bool:
+        assert self._process.poll() is None, "the registry ended"
+        return not ports.is_free(self.port)
 
     def stop(self) -> None:
         """End it."""
