@@ -13,6 +13,7 @@ from pydantic import TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
 
 from towpath.model.errors import ConfigError, ConfigProblem
+from towpath.model.portions import portions
 
 Key = tuple[str, str, str, str]
 """The journal's key of a step: subject, name, kind, and part."""
@@ -163,17 +164,11 @@ def batches(steps: Iterable[Step], kinds: StepKinds) -> Iterator[list[Step]]:
         kind = kinds.of(step)
         return kind.name, kind.apart(step)
 
+    def weight(step: Step) -> int:
+        return kinds.of(step).weight(step)
+
     for _, together in groupby(steps, key=alike):
-        batch: list[Step] = []
-        weight = 0
-        for step in together:
-            more = kinds.of(step).weight(step)
-            if batch and (len(batch) == AT_ONCE or weight + more > FULL_BATCH):
-                yield batch
-                batch, weight = [], 0
-            batch.append(step)
-            weight += more
-        yield batch
+        yield from map(list, portions(together, weight, FULL_BATCH, AT_ONCE))
 
 
 def as_data(step: Step) -> dict[str, Any]:

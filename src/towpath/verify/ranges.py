@@ -11,6 +11,7 @@ from towpath.compare.work import Range
 from towpath.ledger.books import PartitionBooks
 from towpath.ledger.entries import Receipt
 from towpath.model.nouns import SourceOffset, TargetOffset, TopicPartition
+from towpath.model.portions import portions
 
 SLICE_BYTES = 128 << 20
 _SAMPLE_BYTES = 2 << 20
@@ -203,16 +204,8 @@ def sample(whole: Sized, seed: int) -> list[Sized]:
 
 def pack(parts: Sequence[Sized], size: int = SLICE_BYTES) -> Iterator[tuple[Range, ...]]:
     """Group small ranges, so that each slice compares about `size` bytes."""
-    held: list[Range] = []
-    weight = 0
-    for one in parts:
-        if held and (weight + one.bytes > size or len(held) == _MOST_RANGES):
-            yield tuple(held)
-            held, weight = [], 0
-        held.append(one.part)
-        weight += one.bytes
-    if held:
-        yield tuple(held)
+    for some in portions(parts, lambda one: one.bytes, size, _MOST_RANGES):
+        yield tuple(one.part for one in some)
 
 
 def _between(whole: Sized, spans: Iterable[tuple[SourceOffset, SourceOffset]]) -> list[Sized]:

@@ -136,11 +136,8 @@ class _Search:
 
     def _compared(self, piece: SegmentPiece, first: int) -> BesideFork:
         """Compare the records of a piece from an offset on, until something differs."""
-        low, place, made = (
-            max(piece.first, self._log.start, first),
-            piece.segment.place,
-            BesideFork(),
-        )
+        low, place = max(piece.first, self._log.start, first), piece.segment.place
+        made = BesideFork()
         if low >= piece.end:
             return made
         cursor = Cursor(self._log.reader, self._log.tp, low, piece.end, None)

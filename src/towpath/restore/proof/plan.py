@@ -11,6 +11,7 @@ from towpath.ledger.books import LinkBooks
 from towpath.model.changes import RecordOrigin
 from towpath.model.digest import Digest
 from towpath.model.nouns import ClusterId, SourceOffset, TopicPartition
+from towpath.model.portions import portions
 from towpath.restore.model import RestorePart, RestoreScope, RestoreTopic
 from towpath.restore.progress import RestoreRow
 from towpath.restore.proof.work import Archived, BrokerLogCut, ProofRange, ProofSlice, SegmentCut
@@ -185,13 +186,5 @@ def without(spans: Sequence[Span], lost: tuple[int, int]) -> list[Span]:
 
 def _packed(found: Iterable[SizedRange]) -> Iterator[tuple[ProofRange, ...]]:
     """Yield the ranges of each slice: many small ones, or a large one."""
-    held: list[ProofRange] = []
-    weight = 0
-    for each in found:
-        if held and (weight + each.bytes > _BYTES or len(held) == _MOST_RANGES):
-            yield tuple(held)
-            held, weight = [], 0
-        held.append(each.part)
-        weight += each.bytes
-    if held:
-        yield tuple(held)
+    for some in portions(found, lambda each: each.bytes, _BYTES, _MOST_RANGES):
+        yield tuple(each.part for each in some)

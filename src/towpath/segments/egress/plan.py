@@ -14,6 +14,7 @@ from itertools import groupby, pairwise
 
 from towpath.config.segments import SegmentLimits
 from towpath.model.nouns import SourceOffset, TopicName
+from towpath.model.portions import portions
 from towpath.segments.model import BatchMark, GapKind, OffsetGap, PartitionId
 
 TASK_BYTES = 256 << 20
@@ -315,12 +316,4 @@ def _packed(ranges: Sequence[PlannedRange], slots: int) -> list[tuple[PlannedRan
 
 def _chunks(members: Sequence[PlannedRange], most: int) -> list[tuple[PlannedRange, ...]]:
     """Cut the small ranges of a topic into groups of at most so many bytes, one object each."""
-    found: list[list[PlannedRange]] = [[]]
-    size = 0
-    for each in members:
-        if found[-1] and (size + each.bytes > most or len(found[-1]) == _MOST_RANGES):
-            found.append([])
-            size = 0
-        found[-1].append(each)
-        size += each.bytes
-    return [tuple(group) for group in found]
+    return [*portions(members, lambda each: each.bytes, most, _MOST_RANGES)]

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any
 
 import pyarrow as pa
@@ -19,6 +19,7 @@ from towpath.config import StoreConfig
 from towpath.engine.bounds import ColumnBound, Relation
 from towpath.model.errors import CorruptSegmentError
 from towpath.model.nouns import SegmentFormat, TopicName
+from towpath.model.portions import portions
 from towpath.segments.format.files import SegmentObjectReader, read_object
 from towpath.segments.format.footer import SegmentFooter
 from towpath.segments.format.schema import ARCHIVED, OFFSET, PARTITION, TIMESTAMP
@@ -89,17 +90,9 @@ class ArchiveScan:
     def __call__(self, bounds: Sequence[ColumnBound]) -> list[tuple[ScannedSegment, ...]]:
         """Return what each task reads; what cannot meet the bounds is left out."""
         limits = _Limits.of(bounds)
-        parts: list[tuple[ScannedSegment, ...]] = []
-        some: list[ScannedSegment] = []
-        weight = 0
-        for segment in filter(None, map(limits.applied, self.segments)):
-            for each in _split(segment):
-                if some and weight + each.weight > _TASK:
-                    parts.append(tuple(some))
-                    some, weight = [], 0
-                some.append(each)
-                weight += each.weight
-        return [*parts, tuple(some)] if some else parts
+        segments = filter(None, map(limits.applied, self.segments))
+        parts = chain.from_iterable(map(_split, segments))
+        return [*portions(parts, lambda each: each.weight, _TASK)]
 
 
 @dataclass(frozen=True, slots=True)
