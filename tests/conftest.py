@@ -378,6 +378,14 @@ def toxiproxy_program() -> Path:
 
 
 @pytest.fixture
+def line(toxiproxy_program: Path, tmp_path: Path) -> Iterator[Toxiproxy]:
+    """Return a proxy that stands before nothing yet."""
+    proxy = Toxiproxy(toxiproxy_program, tmp_path / "toxiproxy.log")
+    yield proxy
+    proxy.stop()
+
+
+@pytest.fixture
 def toxiproxy(
     toxiproxy_program: Path, tmp_path: Path, source: SharedCluster, lone: SharedCluster
 ) -> Iterator[Toxiproxy]:

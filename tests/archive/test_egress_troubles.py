@@ -54,13 +54,6 @@ def new_scene(
 
 
 @pytest.fixture
-def line(toxiproxy_program: Path, tmp_path: Path) -> Iterator[Toxiproxy]:
-    proxy = Toxiproxy(toxiproxy_program, tmp_path / "toxiproxy.log")
-    yield proxy
-    proxy.stop()
-
-
-@pytest.fixture
 def disk(tmp_path: Path) -> Iterator[SmallDisk]:
     try:
         made = SmallDisk(tmp_path / "disk", 64 * MIB)

@@ -13,7 +13,6 @@ from tests.support.buckets import Buckets
 from tests.support.clusters import Clusters
 from tests.support.google import GoogleFront, GoogleStore
 from tests.support.google import fetch as fetch_google
-from tests.support.toxiproxy import Toxiproxy
 from towpath.config import Size, StoreConfig
 from towpath.dev import ports
 from towpath.store import Store
@@ -83,14 +82,6 @@ def store(config: StoreConfig) -> Iterator[Store]:
     """Return an empty store."""
     with Store(config) as made:
         yield made
-
-
-@pytest.fixture
-def line(toxiproxy_program: Path, tmp_path: Path) -> Iterator[Toxiproxy]:
-    """Return a proxy that stands before nothing yet."""
-    proxy = Toxiproxy(toxiproxy_program, tmp_path / "toxiproxy.log")
-    yield proxy
-    proxy.stop()
 
 
 @pytest.fixture
