@@ -10,6 +10,7 @@ from typing import Any
 
 from towpath.archive.capturing import GroupCaptures, TopicCaptures
 from towpath.archive.capturing_access import AccessCaptures
+from towpath.archive.capturing_schemas import SchemaCaptures
 from towpath.archive.commits import WORK, Commits
 from towpath.archive.compacting import ScheduledCompaction
 from towpath.archive.events import told_run
@@ -163,6 +164,10 @@ class _Run:
         self._topics = TopicCaptures(self._source, log.state, log.where)
         self._groups = GroupCaptures(self._source, config.groups, config.group, log.state)
         self._access = AccessCaptures(self._source, log.state, wanted=config.access)
+        self._schemas = SchemaCaptures(
+            config.schemas, self._store, config.region, log.state, log.where, self._news.set
+        )
+        self._closing.append(self._schemas.close)
         self.progress.notes = self._notes()
         if self._tried(self._look_now) is None or self._look is None:
             return False
@@ -232,6 +237,7 @@ class _Run:
             self._store_trouble.again = 0.0
         self._attempt(self._source_trouble, self._look_when_due)
         self._scheduler.begin(slots.number)
+        self._changed += self._schemas.changed()
         self._attempt(self._store_trouble, self._commit_when_due)
         self._attempt(self._store_trouble, self._begin_histories)
         self._tell()
@@ -288,7 +294,8 @@ class _Run:
         if self._searches.running:
             return False
         left = [each for each in self._left() if each.failures < _GIVEN_UP]
-        return not left and not any(each.ready() for each in self._standings)
+        is_known = self._schemas.settled and not self._changed
+        return not left and is_known and not any(each.ready() for each in self._standings)
 
     def _left(self) -> list[PartitionStanding]:
         standings = (self._standings.newest(each) for each in self._goal)
@@ -384,6 +391,7 @@ class _Run:
             self._scheduler.take()
             self._tell()
         self._scheduler.take()
+        self._changed += self._schemas.changed()
         if self._has_news:
             self._attempt(self._store_trouble, self._commit)
         if self._wishes.until_caught_up and not self._stop.is_set():
@@ -408,6 +416,7 @@ class _Run:
         if self._look is not None:
             untold = self._access.untold.items()
             told = [
+                *self._schemas.notes,
                 *self._restored.told(self._look.topics),
                 *(f"{what} are not archived: {why}" for what, why in untold),
             ]
@@ -426,6 +435,8 @@ class _Run:
             if positions
             else "",
             f"compaction: {self._compaction.trouble}" if self._compaction.trouble else "",
+            f"schemas are not archived: {self._schemas.trouble}" if self._schemas.trouble else "",
+            *self._schemas.untold,
         )
         return tuple(text for text in told if text)
 

@@ -24,6 +24,7 @@ from towpath.segments.format.files import read_object
 from towpath.segments.format.footer import SegmentFooter
 from towpath.segments.log import ArchivedTo, ArchiveState, CommitLog
 from towpath.segments.model import GapCounts, PartitionId, Segment
+from towpath.segments.schemas.parts import SCHEMAS, captured_parts, captured_registry
 from towpath.store import Store
 
 _SILENT = 60_000
@@ -73,6 +74,25 @@ class ArchivedPartition:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SchemaTotals:
+    """The archived schemas.
+
+    Attributes:
+        registry: The URL of the registry that they are of.
+        subjects: Number of subjects; `versions` of all of them.
+        objects: Number of objects; `size` of all of them, in bytes.
+        version: The version of the archive that changed them last.
+    """
+
+    registry: str
+    subjects: int
+    versions: int
+    objects: int
+    size: int
+    version: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ArchiveStatus:
     """An archive as it stands.
 
@@ -82,6 +102,7 @@ class ArchiveStatus:
         partitions: Its partitions, and those of the source that it lacks.
         objects: Number of objects with segments; `size` of all of them, in bytes.
         lease: The last sign of life of its run, `None` if there was none.
+        schemas: The archived schemas, `None` if there are none.
         source: Why the source could not be asked, "" if it was.
         notes: What a person should know besides.
     """
@@ -93,6 +114,7 @@ class ArchiveStatus:
     objects: int
     size: int
     lease: ArchiveLease | None
+    schemas: SchemaTotals | None = None
     source: str = ""
     notes: tuple[str, ...] = ()
 
@@ -146,6 +168,7 @@ def look(config: ArchiveConfig, *, ask_source: bool = True) -> ArchiveStatus:
             objects=keys,
             size=sizes,
             lease=lease,
+            schemas=_schemas(log.state, log.where),
             source=why,
             notes=(*log.notes, *told_histories(log.state)),
         )
@@ -183,6 +206,20 @@ def _objects(state: ArchiveState) -> tuple[int, int]:
     rows = state.table().rows.select(["key", "size"]).drop_null()
     found = rows.group_by("key").aggregate([("size", "max")])
     return len(found), int(np.asarray(found["size_max"]).sum())
+
+
+def _schemas(state: ArchiveState, where: str) -> SchemaTotals | None:
+    parts = captured_parts(state, where)
+    if not parts:
+        return None
+    return SchemaTotals(
+        registry=captured_registry(state),
+        subjects=sum(each.subjects for each in parts.values()),
+        versions=sum(each.versions for each in parts.values()),
+        objects=len(parts),
+        size=sum(each.size for each in parts.values()),
+        version=max(state.captures[SCHEMAS, name].version for name in parts),
+    )
 
 
 def _partitions(state: ArchiveState, seen: SourceLook | None) -> Iterable[ArchivedPartition]:

@@ -18,6 +18,8 @@ from towpath.cli.signals import stopping
 from towpath.config import load_archive
 from towpath.config.naming import require_expressions
 from towpath.model.clock import now_ms
+from towpath.model.errors import ConfigError, ConfigProblem
+from towpath.segments.log import AsOf
 
 archive = typer.Typer(
     help="Keep topics in a store, from where they can be brought back.", no_args_is_help=True
@@ -124,13 +126,30 @@ def ls(
 def show_one(
     file: ArchiveFile,
     segment: Annotated[
-        str, typer.Argument(metavar="SEGMENT", help="Key of an object, or the end of it.")
+        str,
+        typer.Argument(
+            metavar="SEGMENT",
+            help="Key of an object, or the end of it; `schemas` for the archived schemas,"
+            " `schemas:SUBJECT` for those of a subject, with their texts.",
+        ),
     ],
     *,
+    at: AtOption = None,
+    version: VersionOption = None,
     output: OutputOption = Output.TEXT,
 ) -> int:
-    """Show the segments of an object: their parts and gaps, as the object itself tells them."""
+    """Show the segments of an object: their parts and gaps, as the object itself tells them.
+
+    `schemas` in place of a key shows the archived schemas, now or as of a time or version.
+    """
     del output  # `show` reads it from the arguments
+    if segment.partition(":")[0] == "schemas":
+        return _show_schemas(file, segment, as_of(at, version))
+    if at is not None or version is not None:
+        problem = ConfigProblem(
+            "--at", "and --version are used with `schemas`: objects never change"
+        )
+        raise ConfigError((problem,))
     from towpath.archive.status import show_object  # noqa: PLC0415  # help waits for none of it
     from towpath.cli.show.archive import look_picture, segment_data  # noqa: PLC0415
 
@@ -138,6 +157,15 @@ def show_one(
     data = [segment_data(each.segment) | {"object_says_the_same": each.equal} for each in found]
     show(look_picture(found), {"segments": data})
     return 0 if all(each.equal for each in found) else LEFT_OUT
+
+
+def _show_schemas(file: ArchiveFile, what: str, moment: AsOf) -> int:
+    from towpath.archive.schema_show import show_schemas  # noqa: PLC0415  # as in `status`
+    from towpath.cli.show.archived_schemas import schemas_data, schemas_picture  # noqa: PLC0415
+
+    found = show_schemas(load_archive(file), what.partition(":")[2] or None, moment)
+    show(schemas_picture(found), schemas_data(found))
+    return 0
 
 
 @archive.command("events")

@@ -97,6 +97,10 @@ segments:
 ## parquet, which anyone can query, or whole batches.
 format: parquet
 
+## A schema registry whose schemas are archived with the records.
+#schemas:
+#  source: {url: "http://localhost:8081"}
+
 ## A consumer group whose offsets show other tools how far the archive is.
 #group: my-first-archive
 

@@ -7,6 +7,7 @@ neither the file nor the environment.
 
 from towpath.config.access import AccessConfig, AclMode
 from towpath.config.archive import ArchiveConfig, RestoredRecords
+from towpath.config.archived_schemas import ArchivedSchemas
 from towpath.config.clusters import (
     ClusterConfig,
     GssapiSasl,
@@ -59,6 +60,7 @@ from towpath.config.schemas import (
     DeletedVersions,
     Extras,
     SchemaIds,
+    SchemaRules,
     SchemasConfig,
     SchemaVersions,
 )
@@ -81,6 +83,7 @@ __all__ = [
     "AclMode",
     "ApicurioId",
     "ArchiveConfig",
+    "ArchivedSchemas",
     "AwsKeys",
     "BasicLogin",
     "Bound",
@@ -124,6 +127,7 @@ __all__ = [
     "RestoredRetention",
     "RestoredTopics",
     "SchemaIds",
+    "SchemaRules",
     "SchemaVersions",
     "SchemasConfig",
     "Size",

@@ -8,6 +8,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, Field, StrictBool, model_validator
 
+from towpath.config.archived_schemas import ArchivedSchemas
 from towpath.config.clusters import ClusterConfig
 from towpath.config.compaction import CompactionConfig
 from towpath.config.iceberg import IcebergConfig
@@ -118,6 +119,11 @@ class ArchiveConfig(Section):
         True,
         description="Whether ACLs, quotas, and the mechanisms of SCRAM users are archived, as far"
         " as the login may read them. Passwords never are: no cluster tells them.",
+    )
+    schemas: ArchivedSchemas | None = Field(
+        None,
+        description="A schema registry whose subjects are archived, so that they can be brought"
+        " back before the records. Default: no registry is asked.",
     )
     restored: RestoredRecords | None = Field(
         None,

@@ -20,6 +20,7 @@ from towpath.config.naming import PLACEHOLDER, Expression, Renaming, fits
 from towpath.config.problems import not_empty, placed_error
 from towpath.config.registries import RegistryConfig
 from towpath.config.shape import Section
+from towpath.config.topics import Count
 from towpath.config.units import Duration, between
 from towpath.model.errors import ConfigError
 from towpath.model.schemas import (
@@ -64,10 +65,9 @@ class Extras(StrEnum):
     FAIL = "fail"
 
 
-class SchemasConfig(Section):
-    """Subjects of a schema registry that the target's gets, with all that they refer to."""
+class SchemaRules(Section):
+    """Which subjects a registry gets, and how; a link has them, and a restore."""
 
-    source: RegistryConfig = Field(description="The schema registry to read from.")
     target: RegistryConfig = Field(description="The schema registry to write to.")
     include: Annotated[tuple[Expression, ...], AfterValidator(not_empty)] = Field(
         (".*",),
@@ -137,11 +137,8 @@ class SchemasConfig(Section):
         " `changes.ids.wait` stops its partition. Otherwise it passes unchanged from then on, and"
         " is counted.",
     )
-    interval: Annotated[Duration, between("1s", "1d")] = Field(
-        Duration.parse("1m"), description="How often a run looks at both registries."
-    )
-    max_requests: Annotated[int, Strict(), Field(ge=1, le=100)] = Field(
-        8, description="The most requests that one registry gets at the same time."
+    max_requests: Annotated[Count, Strict(), Field(ge=1, le=100)] = Field(
+        Count(8), description="The most requests that one registry gets at the same time."
     )
 
     @field_validator("rename")
@@ -165,17 +162,10 @@ class SchemasConfig(Section):
             raise placed_error(text, "strict")
         return self
 
-    @model_validator(mode="after")
-    def _not_onto_itself(self) -> Self:
-        if self.is_one_registry and self.rename == _WHOLE and not self.contexts:
-            text = f"source and target are one registry ({self.target.url[0]})"
-            raise placed_error(f"{text}; give the subjects other names, or remove it", "rename")
-        return self
-
     @property
     def is_one_registry(self) -> bool:
-        """Whether source and target are the same registry."""
-        return bool(self.source.places & self.target.places)
+        """Whether the registry that is written to is the one that is read."""
+        return False
 
     def matches(self, subject: str) -> bool:
         """Return whether a subject of the source is brought over for its own sake."""
@@ -187,11 +177,7 @@ class SchemasConfig(Section):
 
     def selects(self, subject: str) -> bool:
         """Return whether `include` and `exclude` ask for a subject, whatever its context."""
-        parts = qualified(subject)
-        forms = (parts.name, f":{parts.context}:{parts.name}")
-        return any(fits(each, self.include) for each in forms) and not any(
-            fits(each, self.exclude) for each in forms
-        )
+        return selected(subject, self.include, self.exclude)
 
     def leaves_out(self, context: str) -> bool:
         """Return whether the file says to leave a context of the source out."""
@@ -238,6 +224,39 @@ class SchemasConfig(Section):
             RULES: self.rules,
             COMPATIBILITY_GROUPS: self.compatibility_groups,
         }
+
+
+class _Source(Section):
+    source: RegistryConfig = Field(description="The schema registry to read from.")
+
+
+class SchemasConfig(SchemaRules, _Source):
+    """Subjects of a schema registry that the target's gets, with all that they refer to."""
+
+    interval: Annotated[Duration, between("1s", "1d")] = Field(
+        Duration.parse("1m"), description="How often a run looks at both registries."
+    )
+
+    @model_validator(mode="after")
+    def _not_onto_itself(self) -> Self:
+        if self.is_one_registry and self.rename == _WHOLE and not self.contexts:
+            text = f"source and target are one registry ({self.target.url[0]})"
+            raise placed_error(f"{text}; give the subjects other names, or remove it", "rename")
+        return self
+
+    @property
+    def is_one_registry(self) -> bool:
+        """Whether source and target are the same registry."""
+        return bool(self.source.places & self.target.places)
+
+
+def selected(subject: str, include: tuple[str, ...], exclude: tuple[str, ...]) -> bool:
+    """Return whether expressions ask for a subject, by its name in its context or its whole one."""
+    parts = qualified(subject)
+    forms = (parts.name, f":{parts.context}:{parts.name}")
+    return any(fits(each, include) for each in forms) and not any(
+        fits(each, exclude) for each in forms
+    )
 
 
 def _renaming(rename: str, include: tuple[str, ...]) -> Renaming:

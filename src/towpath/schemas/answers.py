@@ -10,7 +10,7 @@ from concurrent.futures import Executor, Future
 from towpath.model.errors import ClusterError, UnreachableError
 from towpath.model.nouns import Side
 from towpath.model.schemas import DEFAULT_CONTEXT, Schema, SchemaId, SchemaVersion
-from towpath.registry.registry import Registry
+from towpath.registry.reading import ReadRegistry
 
 RecordId = int | str
 """The id of a schema in a record: a number, or a GUID as text."""
@@ -23,7 +23,7 @@ _DEEPEST = 64
 class _Asked:
     """Asks one registry. Once it is out of reach, it is not asked again."""
 
-    def __init__(self, registry: Registry, pool: Executor) -> None:
+    def __init__(self, registry: ReadRegistry, pool: Executor) -> None:
         self._registry, self._pool = registry, pool
         self._ids: dict[Asking, Future[Schema | None]] = {}
         self._versions: dict[SchemaVersion, Schema | None] = {}
@@ -79,7 +79,7 @@ class SchemaAnswers:
         pool: Asks several things at once.
     """
 
-    def __init__(self, source: Registry, target: Registry, pool: Executor) -> None:
+    def __init__(self, source: ReadRegistry, target: ReadRegistry, pool: Executor) -> None:
         self._registries = {Side.SOURCE: source, Side.TARGET: target}
         self._asked = {side: _Asked(each, pool) for side, each in self._registries.items()}
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 
-from towpath.config import SchemasConfig
+from towpath.config import SchemaRules
 from towpath.config.naming import collisions
 from towpath.model.findings import Cause
 from towpath.model.schemas import (
@@ -43,7 +43,7 @@ class Configs:
     def __init__(
         self,
         seen: ObservedSchemas,
-        config: SchemasConfig,
+        config: SchemaRules,
         past: Past,
         found: SchemaDifference,
     ) -> None:

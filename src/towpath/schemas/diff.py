@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 
-from towpath.config import SchemaIds, SchemasConfig
+from towpath.config import SchemaIds, SchemaRules
 from towpath.model.amounts import counted
 from towpath.model.errors import ConfigError
 from towpath.model.findings import Cause
@@ -25,9 +25,7 @@ from towpath.schemas.steps import (
 )
 
 
-def diff(
-    seen: ObservedSchemas, config: SchemasConfig, past: Past | None = None
-) -> SchemaDifference:
+def diff(seen: ObservedSchemas, config: SchemaRules, past: Past | None = None) -> SchemaDifference:
     """Return the difference between what the file asks for and the registry of the target.
 
     Args:
@@ -39,7 +37,7 @@ def diff(
 
 
 class _Diff:
-    def __init__(self, seen: ObservedSchemas, config: SchemasConfig, past: Past) -> None:
+    def __init__(self, seen: ObservedSchemas, config: SchemaRules, past: Past) -> None:
         self._seen, self._config, self._past = seen, config, past
         self._found = SchemaDifference()
         self._keep = config.ids is SchemaIds.KEEP

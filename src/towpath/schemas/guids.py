@@ -7,12 +7,13 @@ from uuid import UUID
 
 from towpath.ledger.books.ids import SchemaName
 from towpath.model.schemas import SchemaId
+from towpath.registry.reading import ReadRegistry
 from towpath.registry.registry import Registry
 
 
 def guid_on_target(
     guid: UUID,
-    source: Registry,
+    source: ReadRegistry,
     target: Registry,
     becomes: Callable[[SchemaId], SchemaName | None],
 ) -> UUID | None:

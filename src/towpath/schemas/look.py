@@ -19,7 +19,7 @@ from towpath.model.schemas import (
 from towpath.registry.asking import answers
 from towpath.registry.kinds import Traits
 from towpath.registry.listing import ONE
-from towpath.registry.registry import Registry
+from towpath.registry.reading import ReadRegistry
 from towpath.schemas.observed import HeldVersion, SeenVersion, Versions
 
 T = TypeVar("T")
@@ -48,7 +48,7 @@ class Asked(Generic[K, T]):
 
     def __init__(
         self,
-        registry: Registry,
+        registry: ReadRegistry,
         pool: Executor,
         things: Iterable[K],
         ask: Callable[[K], T],
@@ -75,7 +75,7 @@ class RegistryLook:
         unread: Subjects for which the last look could not read what is set, and why.
     """
 
-    def __init__(self, registry: Registry, pool: Executor) -> None:
+    def __init__(self, registry: ReadRegistry, pool: Executor) -> None:
         self._registry, self._pool = registry, pool
         self._seen: dict[bool, dict[SubjectName, dict[int, SeenVersion]]] = {}
         self._bodies: dict[bytes, str] = {}

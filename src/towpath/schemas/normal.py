@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from towpath.config import SchemaIds, SchemasConfig
+from towpath.config import SchemaIds, SchemaRules
 from towpath.model.schemas import Schema, SchemaReference, SchemaVersion
 from towpath.schemas.look import RegistryLook
 from towpath.schemas.observed import HeldVersion, ObservedSchemas, Versions
@@ -14,7 +14,7 @@ Looks = tuple[RegistryLook, RegistryLook]
 
 
 def same(
-    config: SchemasConfig,
+    config: SchemaRules,
     seen: ObservedSchemas,
     looks: Looks,
     lacking: Iterable[SchemaVersion],
@@ -40,7 +40,7 @@ def same(
 class _Finder:
     """Asks the target about versions of the source, and about all that they refer to."""
 
-    def __init__(self, config: SchemasConfig, seen: ObservedSchemas, looks: Looks) -> None:
+    def __init__(self, config: SchemaRules, seen: ObservedSchemas, looks: Looks) -> None:
         self._seen, self._looks = seen, looks
         self._keep = config.ids is SchemaIds.KEEP
         self._left = stripped(config, looks[1].traits)

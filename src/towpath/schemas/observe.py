@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 
-from towpath.config import DeletedVersions, SchemaIds, SchemasConfig, SchemaVersions
+from towpath.config import DeletedVersions, SchemaIds, SchemaRules, SchemaVersions
 from towpath.model.errors import ClusterError, ConfigError
 from towpath.model.schemas import (
     QualifiedName,
@@ -24,7 +24,7 @@ from towpath.schemas.twins import twins
 
 
 def observe(
-    config: SchemasConfig,
+    config: SchemaRules,
     source: RegistryLook,
     target: RegistryLook,
     begun: Iterable[SubjectName],
@@ -71,7 +71,7 @@ def observe(
 
 
 def observe_target(
-    config: SchemasConfig,
+    config: SchemaRules,
     seen: ObservedSchemas,
     looks: tuple[RegistryLook, RegistryLook],
     begun: Iterable[SubjectName],
@@ -119,7 +119,7 @@ def observe_target(
         return replace(seen, trouble=error)
 
 
-def _contexts(config: SchemasConfig, source: RegistryLook) -> tuple[list[str], frozenset[str]]:
+def _contexts(config: SchemaRules, source: RegistryLook) -> tuple[list[str], frozenset[str]]:
     """Return the contexts of the source to look at, and those for which the file has no rule."""
     wanted, unmapped = [], set()
     for context in sorted(source.contexts() or ONE):
@@ -163,7 +163,7 @@ def _lacking(seen: ObservedSchemas, there: Versions) -> list[SchemaVersion]:
 
 
 def _unlike(
-    config: SchemasConfig,
+    config: SchemaRules,
     seen: ObservedSchemas,
     there: Versions,
     ours: Collection[SchemaVersion],
@@ -180,7 +180,7 @@ def _unlike(
 
 
 def _apart(
-    config: SchemasConfig,
+    config: SchemaRules,
     looks: tuple[RegistryLook, RegistryLook],
     ours: Collection[SchemaVersion],
     theirs: Collection[SchemaVersion],
@@ -193,7 +193,7 @@ def _apart(
     return source.apart(ours, left), target.apart(theirs, frozenset())
 
 
-def _short(config: SchemasConfig, seen: ObservedSchemas, live: Versions) -> set[SubjectName]:
+def _short(config: SchemaRules, seen: ObservedSchemas, live: Versions) -> set[SubjectName]:
     """Return the subjects of the target that seem to lack something."""
     short = {seen.wanted[at.subject] for at in _lacking(seen, live)}
     for name, mirror in seen.wanted.items():
@@ -205,7 +205,7 @@ def _short(config: SchemasConfig, seen: ObservedSchemas, live: Versions) -> set[
 
 
 def _names(
-    config: SchemasConfig, versions: Versions
+    config: SchemaRules, versions: Versions
 ) -> tuple[dict[SubjectName, SubjectName], dict[SubjectName, str]]:
     wanted: dict[SubjectName, SubjectName] = {}
     misnamed: dict[SubjectName, str] = {}
@@ -223,7 +223,7 @@ def _copies(wanted: Mapping[SubjectName, SubjectName]) -> frozenset[SubjectName]
 
 
 def _closure(
-    config: SchemasConfig,
+    config: SchemaRules,
     source: RegistryLook,
     versions: dict[SubjectName, dict[int, SeenVersion]],
     wanted: Mapping[SubjectName, SubjectName],
@@ -259,7 +259,7 @@ def _closure(
 
 
 def _keep_latest(
-    config: SchemasConfig,
+    config: SchemaRules,
     versions: dict[SubjectName, dict[int, SeenVersion]],
     wanted: Mapping[SubjectName, SubjectName],
     gone: Collection[SchemaVersion],

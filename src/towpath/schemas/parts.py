@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from towpath.config import Extras, SchemasConfig
+from towpath.config import Extras, SchemaRules
 from towpath.model.schemas import COMPATIBILITY_GROUPS, METADATA, NORMALIZE, RULES, TAGS
 from towpath.registry.kinds import Traits
 
@@ -17,7 +17,7 @@ _WORDS = {
 }
 
 
-def policies(config: SchemasConfig, traits: Traits) -> Mapping[str, Extras]:
+def policies(config: SchemaRules, traits: Traits) -> Mapping[str, Extras]:
     """Return what becomes of each part, also of those that the target cannot hold."""
     return {
         part: Extras.STRIP if policy is Extras.KEEP and part in traits.lacks else policy
@@ -25,19 +25,19 @@ def policies(config: SchemasConfig, traits: Traits) -> Mapping[str, Extras]:
     }
 
 
-def unwanted(config: SchemasConfig, traits: Traits) -> frozenset[str]:
+def unwanted(config: SchemaRules, traits: Traits) -> frozenset[str]:
     """Return the parts that do not simply go to the target."""
     found = policies(config, traits)
     return frozenset(part for part, policy in found.items() if policy is not Extras.KEEP)
 
 
-def stripped(config: SchemasConfig, traits: Traits) -> frozenset[str]:
+def stripped(config: SchemaRules, traits: Traits) -> frozenset[str]:
     """Return the parts that stay at the source."""
     found = policies(config, traits)
     return frozenset(part for part, policy in found.items() if policy is Extras.STRIP)
 
 
-def refused(config: SchemasConfig) -> frozenset[str]:
+def refused(config: SchemaRules) -> frozenset[str]:
     """Return the parts because of which something is left out."""
     return frozenset(part for part, each in config.policies.items() if each is Extras.FAIL)
 
@@ -47,7 +47,7 @@ def said(parts: Iterable[str]) -> str:
     return " and ".join(_WORDS[part] for part in sorted(parts))
 
 
-def why(parts: Iterable[str], config: SchemasConfig, traits: Traits) -> str:
+def why(parts: Iterable[str], config: SchemaRules, traits: Traits) -> str:
     """Return why parts stay at the source, for people."""
     given = {part for part, policy in config.policies.items() if policy is Extras.STRIP}
     if given.issuperset(parts):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from towpath.config import Extras, SchemaIds, SchemasConfig
+from towpath.config import Extras, SchemaIds, SchemaRules
 from towpath.config.naming import collisions
 from towpath.model.findings import Cause
 from towpath.model.schemas import (
@@ -32,9 +32,7 @@ class Placing:
         found: The difference to fill in.
     """
 
-    def __init__(
-        self, seen: ObservedSchemas, config: SchemasConfig, found: SchemaDifference
-    ) -> None:
+    def __init__(self, seen: ObservedSchemas, config: SchemaRules, found: SchemaDifference) -> None:
         self._seen, self._config, self._found = seen, config, found
         self._keep = config.ids is SchemaIds.KEEP
         self._policies = policies(config, seen.traits)

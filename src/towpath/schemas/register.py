@@ -10,7 +10,7 @@ from concurrent.futures import Executor
 from contextlib import contextmanager
 from dataclasses import replace
 
-from towpath.config import SchemasConfig
+from towpath.config import SchemaRules
 from towpath.model.errors import (
     SchemaHeldBackError,
     SchemaNotKeptError,
@@ -35,6 +35,7 @@ from towpath.model.schemas import (
     SubjectName,
     qualified,
 )
+from towpath.registry.reading import ReadRegistry
 from towpath.registry.registry import Registry
 from towpath.schemas.configs import told
 from towpath.schemas.parts import stripped
@@ -62,7 +63,7 @@ class Registrar:
     """
 
     def __init__(
-        self, config: SchemasConfig, source: Registry, target: Registry, pool: Executor
+        self, config: SchemaRules, source: ReadRegistry, target: Registry, pool: Executor
     ) -> None:
         self._source, self._target, self._pool = source, target, pool
         self._settings = target.settings

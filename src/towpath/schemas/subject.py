@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import assert_never
 from uuid import UUID
 
-from towpath.config import LinkConfig, SchemaIds, SchemasConfig
+from towpath.config import LinkConfig, SchemaIds, SchemaRules
 from towpath.ledger.books import LinkBooks
 from towpath.ledger.entries import Phase
 from towpath.ledger.link import OpenLink
@@ -33,6 +33,7 @@ from towpath.plan.subject import (
     SubjectContext,
 )
 from towpath.registry.pool import AskingPool
+from towpath.registry.reading import ReadRegistry
 from towpath.registry.registry import Registry
 from towpath.schemas.absent import NoSchemas
 from towpath.schemas.configs import told
@@ -101,9 +102,9 @@ class SchemasClient(NoSchemas):
 
     def __init__(
         self,
-        config: SchemasConfig,
+        config: SchemaRules,
         books: LinkBooks,
-        source: Registry,
+        source: ReadRegistry,
         target: Registry,
         pool: Executor,
     ) -> None:

@@ -6,6 +6,7 @@
     region/_log/<version>.json                                     an entry of the commit log
     region/_log/leases/<work>.json                                 who does a kind of work now
     region/_log/events/<time>-<name>.json                          what happened to the archive
+    region/_log/schemas/<part>-<sha256>.json.gz                    some subjects of a registry
 
 Offsets and versions have 20 digits. The last offset in a key is inclusive, everywhere else ranges
 are half-open. The spread, if there is one, is four hex digits: stores that limit requests by prefix
@@ -147,6 +148,22 @@ def events_prefix(region: str) -> str:
 def event_key(region: str, at: int, name: str) -> str:
     """Return the key of an event at a time in ms; keys ascend with it."""
     return f"{events_prefix(region)}{at:020d}-{name}.json"
+
+
+def schemas_prefix(region: str) -> str:
+    """Return what the keys of all objects with schemas begin with."""
+    return f"{log_prefix(region)}schemas/"
+
+
+def schemas_key(region: str, part: str, digest: str) -> str:
+    """Return the key of an object with schemas.
+
+    Args:
+        region: The region.
+        part: Which subjects are in it.
+        digest: The SHA-256 of the object in hex digits.
+    """
+    return f"{schemas_prefix(region)}{part}-{digest}.json.gz"
 
 
 def log_prefix(region: str) -> str:

@@ -64,6 +64,13 @@ def _head(found: ArchiveStatus) -> list[str]:
         ended = "ended" if lease.over else "gives no sign of life since"
         lines.append(f"run: none is alive; the last one, {lease.where}, {ended}"
                      f" {readable(lease.beat)}")  # fmt: skip
+    if (schemas := found.schemas) is not None:
+        lines.append(
+            f"schemas: {counted(schemas.subjects, 'subject')} with"
+            f" {counted(schemas.versions, 'version')} of {schemas.registry}, in"
+            f" {counted(schemas.objects, 'object')} of {size(schemas.size)}; they changed last in"
+            f" version {schemas.version}"
+        )
     if found.source:
         lines.append(f"source not asked: {found.source}; ends are those of the commit log")
     return [*lines, *found.notes]
@@ -106,6 +113,7 @@ def status_data(found: ArchiveStatus) -> dict[str, Any]:
         "objects": found.objects,
         "size": found.size,
         "exposed_seconds": round(found.exposed, 1),
+        "schemas": asdict(found.schemas) if found.schemas is not None else None,
         "notes": list(found.notes),
         "partitions": [
             {

@@ -1,0 +1,81 @@
+"""Archived schemas as they are shown. Pure."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from towpath.archive.schema_show import SchemasLook
+from towpath.cli.show.grid import Grid
+from towpath.cli.show.output import line
+from towpath.model.amounts import counted
+from towpath.model.clock import readable
+from towpath.schemas.configs import told
+from towpath.segments.schemas.parts import ArchivedSubject, subject_data
+
+_COLUMNS = ("subject", "versions", "ids", "deleted", "gone", "set")
+_NAMED = 8
+
+
+def schemas_picture(found: SchemasLook) -> RenderableType:
+    """Return archived subjects, for people; of one subject also the texts."""
+    versions = sum(len(each.versions) for each in found.subjects.values())
+    subjects = sum(bool(each.versions) for each in found.subjects.values())
+    head = (
+        f"{counted(subjects, 'subject')} with {counted(versions, 'version')} of"
+        f" {found.registry or 'a registry'}, as of version {found.version}, written"
+        f" {readable(found.time)}"
+    )
+    rows = [_row(name, each) for name, each in sorted(found.subjects.items())]
+    table = Grid(_COLUMNS, rows, right=("versions",))
+    texts = [each for one in found.subjects.values() for each in _texts(one)] if found.whole else []
+    return Group(line(head), "", table, *texts)
+
+
+def _row(name: str, subject: ArchivedSubject) -> tuple[Text | str, ...]:
+    ids = [str(each.id) for _, each in sorted(subject.versions.items())]
+    more = f" and {len(ids) - _NAMED} more" if len(ids) > _NAMED else ""
+    return (
+        name,
+        str(len(ids)),
+        ", ".join(ids[:_NAMED]) + more,
+        _numbers(number for number, each in subject.versions.items() if each.deleted),
+        _numbers(number for number, each in subject.versions.items() if each.gone),
+        told(subject.config),
+    )
+
+
+def _numbers(versions: Any) -> str:
+    return ", ".join(map(str, sorted(versions)))
+
+
+def _texts(subject: ArchivedSubject) -> list[Text]:
+    lines: list[Text] = []
+    for number, each in sorted(subject.versions.items()):
+        refers = ", ".join(f"{ref.name} ({ref.to})" for ref in each.schema.references)
+        about = f"version {number}, id {each.id}, {each.schema.type}"
+        lines += [line(""), line(f"{about}, refers to {refers}" if refers else about)]
+        lines.append(line(each.schema.text))
+    return lines
+
+
+def schemas_data(found: SchemasLook) -> dict[str, Any]:
+    """Return archived subjects, for programs."""
+    return {
+        "registry": found.registry,
+        "version": found.version,
+        "time": found.time,
+        "subjects": {
+            name: _without_texts(each) if not found.whole else subject_data(each)
+            for name, each in sorted(found.subjects.items())
+        },
+    }
+
+
+def _without_texts(subject: ArchivedSubject) -> dict[str, Any]:
+    data = subject_data(subject)
+    for each in data["versions"]:
+        del each["schema"]
+    return data

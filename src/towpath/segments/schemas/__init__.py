@@ -1,0 +1,1 @@
+"""The subjects of a schema registry as an archive keeps them, in parts, and as they are read."""
