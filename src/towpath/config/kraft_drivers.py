@@ -1,0 +1,85 @@
+"""How the nodes of a migration to KRaft are started and stopped: the sections `driver`."""
+
+from __future__ import annotations
+
+import shlex
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, BeforeValidator, Field, StrictBool
+
+from towpath.config.problems import not_empty
+from towpath.config.shape import Section
+from towpath.model.foreign import foreign
+
+
+def _command(value: object) -> object:
+    if not isinstance(value, str):
+        return value
+    try:
+        return shlex.split(value)
+    except ValueError as error:
+        raise ValueError(f"cannot be split into arguments: {foreign(error)}") from None
+
+
+CommandLine = Annotated[
+    tuple[str, ...],
+    BeforeValidator(_command, json_schema_input_type=str | tuple[str, ...]),
+    AfterValidator(not_empty),
+]
+"""A program and its arguments. `{id}`, `{role}`, `{properties}` and `{cluster_id}` are replaced."""
+
+
+class _Driver(Section):
+    format: CommandLine = Field(
+        description="Command that formats a controller's folder, such as"
+        " `kafka-storage.sh format -t {cluster_id} -c {properties}`; {release} is replaced, too."
+    )
+
+
+class LocalDriver(_Driver):
+    """Processes of this machine, started by us."""
+
+    kind: Literal["local"] = Field(description="Nodes are processes of this machine.")
+    start: CommandLine = Field(
+        description="Command that runs a node, such as `kafka-server-start.sh {properties}`."
+    )
+    folder: str = Field(
+        pattern=r"^/", description="Folder for the nodes' logs, and for who runs with which pid."
+    )
+
+
+class SshDriver(_Driver):
+    """systemd units on hosts that ssh reaches."""
+
+    kind: Literal["ssh"] = Field(description="Nodes are systemd units, reached by ssh.")
+    user: str | None = Field(None, description="Login name. Default: that of ssh's own settings.")
+    port: Annotated[int, Field(ge=1, le=65535)] | None = Field(
+        None, description="Port. Default: that of ssh's own settings."
+    )
+    options: tuple[str, ...] = Field(
+        (), description="Further `-o` options of ssh, such as `ProxyJump=bastion`."
+    )
+    broker_unit: str = Field("kafka.service", description="Unit of a broker; {id} is replaced.")
+    controller_unit: str = Field(
+        "kafka-controller.service", description="Unit of a controller; {id} is replaced."
+    )
+    sudo: StrictBool = Field(
+        True, description="Whether files and units are reached through `sudo -n`."
+    )
+
+
+class KubernetesDriver(_Driver):
+    """Pods of StatefulSets of one's own."""
+
+    kind: Literal["kubernetes"] = Field(description="Nodes are pods of StatefulSets.")
+    context: str | None = Field(
+        None, description="Context of the kubeconfig. Default: the current one, or the pod's own."
+    )
+    namespace: str = Field("default", description="Namespace of all objects.")
+    brokers: str = Field(description="StatefulSet of the brokers; its pods end with their id.")
+    controllers: str = Field(description="StatefulSet of the controllers; written by us.")
+    config_map: str = Field(description="ConfigMap with the properties of all nodes, one key each.")
+
+
+KraftDriver = Annotated[LocalDriver | SshDriver | KubernetesDriver, Field(discriminator="kind")]
+"""One kind of driver for all nodes."""

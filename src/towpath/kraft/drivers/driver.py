@@ -1,0 +1,42 @@
+"""What a migration may do to a node; each kind of driver does it in its own way."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from towpath.model.deadline import Deadline
+
+
+class Driver(Protocol):
+    """One node's process and files. All paths are those of the node's own host.
+
+    Every method raises `DriverError` where the node cannot be reached or refuses.
+    """
+
+    def read(self, path: str) -> bytes | None:
+        """Return a file's content, None where there is none."""
+
+    def write(self, path: str, data: bytes) -> None:
+        """Replace a file in one step; the content that it had before stays beside it."""
+
+    def remove(self, path: str) -> None:
+        """Remove a file or a folder with all in it, if it is there."""
+
+    def free_bytes(self, path: str) -> int:
+        """Return the free space of the disk of a path."""
+
+    def run(self, command: Sequence[str], deadline: Deadline) -> str:
+        """Run a program to its end and return what it printed."""
+
+    def start(self) -> None:
+        """Start the node's process unless it runs; return before it is ready."""
+
+    def stop(self, deadline: Deadline) -> bool:
+        """Ask the process to end, kill it at the deadline; return whether it ended by itself."""
+
+    def started(self) -> int | None:
+        """Return when its process was started, in ms since 1970; None where none runs."""
+
+    def log(self, lines: int) -> str:
+        """Return the last lines that it logged."""

@@ -1,0 +1,77 @@
+"""The nouns of a migration to KRaft: modes, states and their numbers (KIP-866)."""
+
+from __future__ import annotations
+
+from enum import IntEnum, StrEnum
+from typing import NewType
+
+NodeId = NewType("NodeId", int)
+"""Id of a broker or controller; brokers and controllers of a cluster share one range."""
+
+
+class Role(StrEnum):
+    """What a node is."""
+
+    BROKER = "broker"
+    CONTROLLER = "controller"
+
+
+class BrokerMode(StrEnum):
+    """How a broker keeps its metadata, which its properties decide at its start."""
+
+    ZOOKEEPER = "zookeeper"
+    MIGRATION = "migration"
+    KRAFT = "kraft"
+
+
+class LogState(IntEnum):
+    """The newest ZkMigrationState record of the metadata log (`ZkMigrationState.java`)."""
+
+    NONE = 0
+    MIGRATION = 1
+    PRE_MIGRATION = 2
+    POST_MIGRATION = 3
+
+
+class KipState(IntEnum):
+    """The five states of KIP-866, with its numbers; Kafka 3.9's own metric has other ones."""
+
+    NONE = 0
+    MIGRATION_INELIGIBLE = 1
+    MIGRATING_ZK_DATA = 2
+    DUAL_WRITE_METADATA = 3
+    MIGRATION_FINALIZED = 4
+
+
+class Stage(StrEnum):
+    """How far a migration is, as far as it can be seen."""
+
+    ZOOKEEPER = "zookeeper"
+    PROVISIONED = "provisioned"
+    REGISTERING = "registering"
+    COPYING = "copying"
+    HYBRID = "hybrid"
+    MIXED = "mixed"
+    DUAL_WRITE = "dual_write"
+    FINALIZING = "finalizing"
+    FINAL = "final"
+    UNKNOWN = "unknown"
+
+
+class Alarm(StrEnum):
+    """A state that loses a cluster if somebody goes on as if nothing was."""
+
+    NEVER_MIGRATABLE = "never_migratable"
+    WIPE_AHEAD = "wipe_ahead"
+    LOST_ANCHOR = "lost_anchor"
+    STRANDED = "stranded"
+    FLAG_MISSING = "flag_missing"
+    UNEQUAL = "unequal"
+
+
+class Goal(StrEnum):
+    """Where a migration is to be brought."""
+
+    DUAL_WRITE = "dual_write"
+    FINAL = "final"
+    ZOOKEEPER = "zookeeper"

@@ -1,0 +1,189 @@
+"""What was seen of a cluster at one moment: the only ground for decisions.
+
+Nothing here is remembered: an orchestrator that was killed sees the same again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from towpath.kraft.image import ClusterImage, ImageComparison
+from towpath.kraft.model import BrokerMode, LogState, NodeId, Role
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ControllerZnode:
+    """`/controller`: who decides. `kraft_epoch` is -1 while that is a broker."""
+
+    id: NodeId
+    kraft_epoch: int
+    ephemeral: bool
+    version: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MigrationZnode:
+    """`/migration`: how far the controllers have come. All are -1 before the first copy.
+
+    Attributes:
+        is_null: Whether the znode has no content, which Kafka 3.9.1 cannot read.
+    """
+
+    controller: int = -1
+    controller_epoch: int = -1
+    offset: int = -1
+    offset_epoch: int = -1
+    version: int = 0
+    is_null: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ZooKeeperSeen:
+    """What ZooKeeper holds.
+
+    Attributes:
+        controller_epoch: `/controller_epoch` and its znode version.
+        brokers: Ids in `/brokers/ids`.
+        reassigning: Partitions in `/admin/reassign_partitions`, as `topic-0`.
+        deleting: Topics in `/admin/delete_topics`.
+    """
+
+    cluster_id: str
+    controller: ControllerZnode | None
+    controller_epoch: tuple[int, int] | None
+    migration: MigrationZnode | None
+    brokers: frozenset[NodeId]
+    image: ClusterImage
+    reassigning: tuple[str, ...] = ()
+    deleting: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuorumSeen:
+    """The controllers' quorum, told by its leader (DescribeQuorum)."""
+
+    leader: NodeId
+    epoch: int
+    high_watermark: int
+    voters: tuple[NodeId, ...]
+    observers: tuple[NodeId, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrokerRegistration:
+    """A broker in the metadata log; `migrating` while it is not in KRaft mode."""
+
+    id: NodeId
+    epoch: int
+    migrating: bool
+    fenced: bool
+    shutting_down: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CopiedRange:
+    """Offsets of the metadata transaction that copied ZooKeeper into the log."""
+
+    begin: int
+    state: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MetadataLogSeen:
+    """What the metadata log says below its high watermark.
+
+    Attributes:
+        state: The newest ZkMigrationState record; None in a log without one.
+        copying: Whether the transaction of the copy is open.
+        copied: Where the copy lies; None before it, or where a snapshot has replaced it.
+        features: Finalized levels by name; `metadata.version` is 21 for 3.9.
+        ready: Per controller, whether its registration has the migration's flag.
+    """
+
+    state: LogState | None
+    copying: bool
+    copied: CopiedRange | None
+    end: int
+    features: Mapping[str, int]
+    brokers: Mapping[NodeId, BrokerRegistration]
+    ready: Mapping[NodeId, bool]
+    image: ClusterImage
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MetaProperties:
+    """`meta.properties` of a log directory; version 0 is what ZooKeeper mode can read."""
+
+    directory: str
+    version: int
+    cluster_id: str
+    node: NodeId
+    directory_id: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeSeen:
+    """One broker or controller.
+
+    Attributes:
+        running: Whether its process runs, as its driver says.
+        mode: How a broker runs that answers (by the requests that it offers); None for
+            controllers and brokers that do not answer.
+        flag: Whether it tells the migration's flag (ApiVersions, tag 3); None without an answer.
+        properties: What its file says now; empty where there is none.
+        stale: Whether its file was written after its process was started, so it runs with another.
+        meta: Of all its log directories that have one.
+        features: Finalized levels that it tells, by name.
+        software: Its version, as far as it can be told.
+        free_bytes: Space left where it keeps its metadata.
+    """
+
+    id: NodeId
+    role: Role
+    running: bool
+    mode: BrokerMode | None
+    flag: bool | None
+    properties: Mapping[str, str]
+    stale: bool = False
+    meta: tuple[MetaProperties, ...] = ()
+    features: Mapping[str, int] = field(default_factory=dict)
+    software: str | None = None
+    free_bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """Partitions that a restart now would hurt, as `topic-0`, told by a broker."""
+
+    offline: tuple[str, ...] = ()
+    under_replicated: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Unseen:
+    """What could not be looked at, and what was answered instead."""
+
+    what: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Observation:
+    """All that was seen, in one pass.
+
+    Attributes:
+        at: Time in ms since 1970.
+        comparison: Of ZooKeeper with the log; None where one of them was not read.
+    """
+
+    at: int
+    zookeeper: ZooKeeperSeen | None
+    quorum: QuorumSeen | None
+    log: MetadataLogSeen | None
+    brokers: Mapping[NodeId, NodeSeen]
+    controllers: Mapping[NodeId, NodeSeen]
+    health: Health | None
+    comparison: ImageComparison | None = None
+    unseen: tuple[Unseen, ...] = ()

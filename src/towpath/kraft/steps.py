@@ -1,0 +1,124 @@
+"""The steps of a migration, forwards and back, as plain values: what, on which node.
+
+Each is safe to be done again, since an orchestrator may be killed in the middle of it: it is
+planned from what is seen, and says nothing of what was done before.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from towpath.kraft.model import BrokerMode, NodeId
+
+
+@dataclass(frozen=True, slots=True)
+class FormatController:
+    """Write a controller's properties, with the migration's flag, and format its folder."""
+
+    node: NodeId
+
+
+@dataclass(frozen=True, slots=True)
+class StartControllers:
+    """Start all controllers and wait for their quorum: a member alone is not ready."""
+
+    nodes: tuple[NodeId, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RollBroker:
+    """Stop a broker, write its properties for a mode, start it, wait until it serves again.
+
+    It serves when it is registered and not fenced where that mode registers, and all of its
+    partitions are in sync.
+    """
+
+    node: NodeId
+    mode: BrokerMode
+
+
+@dataclass(frozen=True, slots=True)
+class AwaitCopy:
+    """Wait until the controllers have copied ZooKeeper and write both: it happens by itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Compare:
+    """Wait until ZooKeeper and the metadata log are equal, and a probe topic passes through."""
+
+
+@dataclass(frozen=True, slots=True)
+class RestartController:
+    """Restart a controller with or without the migration's flag, and wait for it in the quorum."""
+
+    node: NodeId
+    flag: bool
+
+
+@dataclass(frozen=True, slots=True)
+class AwaitFinal:
+    """Wait until the metadata log says that the migration is over."""
+
+
+@dataclass(frozen=True, slots=True)
+class StopControllers:
+    """Stop all controllers."""
+
+    nodes: tuple[NodeId, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RaiseControllerEpoch:
+    """Set `/controller_epoch`, so that no broker's election is refused as an old one.
+
+    Attributes:
+        to: The new epoch.
+        version: Version of the znode that was seen; another refuses the write.
+    """
+
+    to: int
+    version: int
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseZooKeeper:
+    """Delete `/controller` and `/migration` together, then wait for a broker as controller.
+
+    Attributes:
+        controller: Version of `/controller` that was seen; None where it stays.
+        migration: Version of `/migration` that was seen; None where there is none.
+    """
+
+    controller: int | None
+    migration: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class MendMetaProperties:
+    """Rewrite `meta.properties` of a broker's log directory as version 0, of a stopped broker."""
+
+    node: NodeId
+    directory: str
+
+
+@dataclass(frozen=True, slots=True)
+class WipeController:
+    """Remove what a stopped controller of a withdrawn migration has stored."""
+
+    node: NodeId
+
+
+Step = (
+    FormatController
+    | StartControllers
+    | RollBroker
+    | AwaitCopy
+    | Compare
+    | RestartController
+    | AwaitFinal
+    | StopControllers
+    | RaiseControllerEpoch
+    | ReleaseZooKeeper
+    | MendMetaProperties
+    | WipeController
+)
