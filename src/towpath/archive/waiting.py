@@ -1,0 +1,67 @@
+"""A run whose source or store does not answer when it begins waits, as it does in the middle."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import TypeVar
+
+from towpath.cluster.connect.control import healable
+from towpath.metrics.archive import ArchiveMeter
+from towpath.model.backoff import BackOff
+from towpath.model.clock import now_ms, readable
+from towpath.model.errors import ClusterError, StoreAwayError
+
+_AGAIN = BackOff(first=1.0, longest=15.0)
+
+T = TypeVar("T")
+
+
+class BeginningWaits:
+    """Repeats what a run begins with until it is answered.
+
+    Args:
+        wanted: Whether to wait at all.
+        stop: Set to stop the run.
+        meter: Told that the run is alive, and in trouble.
+        tell: Shows what is waited for, as a sentence; "" once it has answered.
+    """
+
+    def __init__(
+        self,
+        *,
+        wanted: bool,
+        stop: threading.Event,
+        meter: ArchiveMeter,
+        tell: Callable[[str], None],
+    ) -> None:
+        self._wanted, self._stop, self._meter, self._tell = wanted, stop, meter, tell
+
+    def answered(self, work: Callable[[], T]) -> T | None:
+        """Return what `work` returns; `None` if the user stops the run before.
+
+        Raises:
+            ClusterError: Waiting is not wanted, or cannot heal the error.
+            StoreError: The same.
+        """
+        failures, since = 0, readable(now_ms())
+        while not self._stop.is_set():
+            try:
+                found = work()
+            except (ClusterError, StoreAwayError) as error:
+                if not (self._wanted and _passes(error)):
+                    raise
+                failures += 1
+                self._waits(f"waiting for an answer since {since}: {error}")
+                self._stop.wait(_AGAIN.after(failures))
+            else:
+                self._tell("")
+                return found
+        return None
+
+    def _waits(self, trouble: str) -> None:
+        self._tell(trouble)
+
+
+def _passes(error: ClusterError | StoreAwayError) -> bool:
+    return isinstance(error, StoreAwayError) or healable(error)
