@@ -55,11 +55,14 @@ class BeginningWaits:
                 self._waits(f"waiting for an answer since {since}: {error}")
                 self._stop.wait(_AGAIN.after(failures))
             else:
+                self._meter.waits(False)
                 self._tell("")
                 return found
         return None
 
     def _waits(self, trouble: str) -> None:
+        self._meter.turned()  # whoever asks whether it is alive must not end it
+        self._meter.waits(True)
         self._tell(trouble)
 
 

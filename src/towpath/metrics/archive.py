@@ -72,6 +72,14 @@ class ArchiveCounts:
 class ArchiveMeter(ToldMeter[ArchiveCounts]):
     """Keeps what the run of an archive tells."""
 
+    def __init__(self) -> None:
+        super().__init__()
+        self._waits = False
+
+    def waits(self, waits: bool) -> None:
+        """Take in whether the run waits for a source or a store when it begins."""
+        self._waits = waits
+
     def read(self) -> ArchiveCounts:
         """Return what was told last."""
-        return self.last() or ArchiveCounts()
+        return self.last() or ArchiveCounts(trouble=self._waits)
