@@ -42,12 +42,16 @@ import pytest
 from hypothesis import settings
 
 from tests.support import fleet, selection
+from tests.support.azurite import AzureFront, AzureStore
+from tests.support.azurite import fetch as fetch_azurite
 from tests.support.brokers import SharedCluster
 from tests.support.buckets import Buckets, StoreFront
 from tests.support.buckets import fetch as fetch_buckets
 from tests.support.certificates import Vault
 from tests.support.chaos import Copiers, soak_rounds
 from tests.support.clusters import Clusters
+from tests.support.google import GoogleFront, GoogleStore
+from tests.support.google import fetch as fetch_google
 from tests.support.guardian import Guard
 from tests.support.here import Here
 from tests.support.keys import OLD as OLD_PASSWORD
@@ -273,6 +277,49 @@ def own_buckets(buckets_program: Path, tmp_path: Path) -> Iterator[Buckets]:
 def front(buckets: Buckets) -> Iterator[StoreFront]:
     """Return a proxy before `buckets` that notes requests, and may answer itself."""
     made = StoreFront(buckets.port)
+    yield made
+    made.stop()
+
+
+@pytest.fixture(scope="session")
+def google_program(clusters: Clusters) -> Path:
+    program = clusters.once("google-program", fetch_google)
+    if program is None:
+        pytest.skip("the Google store is built with Go, and there is no go command on PATH")
+    return program
+
+
+@pytest.fixture(scope="session")
+def google(google_program: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[GoogleStore]:
+    """Return a Google store that the tests of this process share; `.new()` makes a bucket."""
+    made = GoogleStore(google_program, tmp_path_factory.mktemp("google"))
+    yield made
+    made.stop()
+
+
+@pytest.fixture
+def google_front(google: GoogleStore) -> Iterator[GoogleFront]:
+    """Return a proxy before `google` that notes requests, and may answer itself."""
+    made = GoogleFront(google.port)
+    yield made
+    made.stop()
+
+
+@pytest.fixture(scope="session")
+def azure(clusters: Clusters, tmp_path_factory: pytest.TempPathFactory) -> Iterator[AzureStore]:
+    """Return an Azure store that the tests of this process share; `.new()` makes a container."""
+    program = clusters.once("azurite-program", fetch_azurite)
+    if program is None:
+        pytest.skip("Azurite runs with Node.js, and there is no npm command on PATH")
+    made = AzureStore(program, tmp_path_factory.mktemp("azure"))
+    yield made
+    made.stop()
+
+
+@pytest.fixture
+def azure_front(azure: AzureStore) -> Iterator[AzureFront]:
+    """Return a proxy before `azure` that notes requests, and may answer itself."""
+    made = AzureFront(azure.port)
     yield made
     made.stop()
 

@@ -7,18 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.buckets import Buckets
+from tests.support.stores import KINDS, empty_store
 from towpath.config import StoreConfig
 from towpath.store import Store
 
 
-@pytest.fixture(params=["file", "s3"])
+@pytest.fixture(params=KINDS)
 def config(request: pytest.FixtureRequest, tmp_path: Path) -> StoreConfig:
     """Return the config of an empty store."""
-    if request.param == "file":
-        return StoreConfig.model_validate({"url": (tmp_path / "store").as_uri()})
-    buckets: Buckets = request.getfixturevalue("buckets")
-    return buckets.new()
+    return empty_store(request, tmp_path)
 
 
 @pytest.fixture

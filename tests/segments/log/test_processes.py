@@ -17,6 +17,7 @@ from tests.support import archive_racer
 from tests.support.archives import archiving, partition_id, record_digest, segment
 from tests.support.kafka import wait_until
 from tests.support.program import environment
+from tests.support.stores import CLOUDS
 from towpath.config import StoreConfig
 from towpath.model.digest import Digest
 from towpath.segments.log import CommitLog
@@ -32,7 +33,7 @@ def command(kind: str, config: StoreConfig, folder: Path, *more: str) -> list[st
 
 
 @pytest.mark.parametrize(
-    "config", ["file", pytest.param("s3", marks=pytest.mark.soak)], indirect=True
+    "config", ["file", pytest.param("s3", marks=pytest.mark.soak), *CLOUDS], indirect=True
 )
 def test_a_kill_at_any_step_of_a_commit_loses_and_doubles_nothing(
     config: StoreConfig, tmp_path: Path
