@@ -88,7 +88,7 @@ class AzureBackend:
         if first < 0:  # no range counts from the end here
             found, _ = self.head(key)
             if tag and tag != found.tag:
-                raise ObjectChangedError(self._client.where(key), "read")
+                raise ObjectChangedError(self._client.names.where(key), "read")
             if not found.size:
                 return found, b""
             first, tag = max(0, found.size + first), found.tag
@@ -153,12 +153,12 @@ class AzureBackend:
                 self._places.popitem(last=False)
 
     def _listed(self, prefix: str, marker: str) -> tuple[list[StoredObject], str]:
-        query = {"prefix": self._client.name(prefix), "maxresults": _PAGE}
+        query = {"prefix": self._client.names.name(prefix), "maxresults": _PAGE}
         if marker:
             query["marker"] = marker
         told = fromstring(self._client.listed(Errand("list objects below", prefix), query))  # noqa: S314 - the store's own
         found = [
-            _listed(self._client.key(each.findtext("Name", "")), each)
+            _listed(self._client.names.key(each.findtext("Name", "")), each)
             for each in told.iterfind("Blobs/Blob")
             if each.findtext("Properties/ResourceType") != "directory"
         ]
@@ -203,7 +203,7 @@ class _AzureUpload:
         except ObjectMissingError:
             # Whoever made the object meanwhile took the blocks of all others away.
             if self._how.only_new and self._is_there():
-                raise ObjectExistsError(self._client.where(self._key), asked.what) from None
+                raise ObjectExistsError(self._client.names.where(self._key), asked.what) from None
             raise
         size = sum(self._sizes.values())
         return _stored(self._key, size, answer.headers, self._how.storage_class)

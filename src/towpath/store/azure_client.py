@@ -12,6 +12,7 @@ from towpath.config.azure import ConnectionText
 from towpath.model.errors import StoreRefusedError
 from towpath.store.azure_errors import told
 from towpath.store.azure_login import BlobLogin, IdentityLogin, KeyLogin, SasLogin
+from towpath.store.names import ObjectNames
 from towpath.store.requests import Errand
 from towpath.store.transport import Bytes, Transport, unanswered
 
@@ -28,14 +29,16 @@ class AzureClient:
     Args:
         config: The store.
 
+    Attributes:
+        names: Names of its objects.
+
     Raises:
         StoreError: There is no usable login.
     """
 
     def __init__(self, config: StoreConfig) -> None:
         self._container = config.bucket
-        self._prefix = f"{config.prefix}/" if config.prefix else ""
-        self._place = config.url.removesuffix(config.prefix).rstrip("/")
+        self.names = ObjectNames(config)
         text = ConnectionText.of(config.azure.connection_string if config.azure else None)
         self._base = config.endpoint or text.endpoint or f"https://{config.blob_host}"
         self._login = _login(config, text)
@@ -44,18 +47,6 @@ class AzureClient:
     def close(self) -> None:
         """Close all connections."""
         self._transport.close()
-
-    def name(self, key: str) -> str:
-        """Return the name of an object in the container."""
-        return self._prefix + key
-
-    def key(self, name: str) -> str:
-        """Return the key of an object of the container."""
-        return name.removeprefix(self._prefix)
-
-    def where(self, key: str) -> str:
-        """Return the URL of an object, for people."""
-        return f"{self._place}/{self._prefix}{key}"
 
     def of_object(
         self,
@@ -70,7 +61,7 @@ class AzureClient:
         Raises:
             StoreError: It was refused, or none came.
         """
-        name = quote(self.name(asked.key), safe="/~")
+        name = quote(self.names.name(asked.key), safe="/~")
         return self._answer(method, f"/{self._container}/{name}", asked, query, headers, body)
 
     def listed(self, asked: Errand, query: Mapping[str, str]) -> bytes:
@@ -96,7 +87,7 @@ class AzureClient:
         if method == "PUT":
             sent["content-length"] = str(sum(map(len, body)))
         sent = self._login.headers(method, url, sent)
-        where = self.where(asked.key)
+        where = self.names.where(asked.key)
         try:
             answer = self._transport.ask(method, self._login.url(url), sent, body)
         except (urllib3.exceptions.HTTPError, OSError) as error:

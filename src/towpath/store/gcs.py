@@ -102,7 +102,7 @@ class GcsBackend:
             return empty, b""  # an empty object has no end that could be read
         found = _found(key, answer)
         if tag and found.tag != tag:
-            raise ObjectChangedError(self._client.where(key), "read")
+            raise ObjectChangedError(self._client.names.where(key), "read")
         return found, answer.data
 
     def head(self, key: str) -> tuple[StoredObject, str]:
@@ -114,15 +114,15 @@ class GcsBackend:
     def page(self, prefix: str, after: str) -> tuple[Sequence[StoredObject], bool]:
         """Return the next objects with a prefix behind a key, and whether there are more."""
         query = {
-            "prefix": self._client.name(prefix),
+            "prefix": self._client.names.name(prefix),
             "maxResults": _PAGE,
             "fields": f"nextPageToken,items(name,{FIELDS})",
         }
         if after:
-            query["startOffset"] = self._client.name(after)
+            query["startOffset"] = self._client.names.name(after)
         while True:
             told = self._client.listed(Errand("list objects below", prefix), query)
-            items = [(self._client.key(each["name"]), each) for each in told.get("items", ())]
+            items = [(self._client.names.key(each["name"]), each) for each in told.get("items", ())]
             found = [stored(key, each) for key, each in items if key != after]
             more = told.get("nextPageToken", "")
             if found or not more:
@@ -156,7 +156,7 @@ class GcsBackend:
 
     def _kept(self, key: str, how: Put) -> dict[str, Any]:
         """Return what an object has besides its bytes."""
-        kept: dict[str, Any] = {"name": self._client.name(key), "contentType": _TYPE}
+        kept: dict[str, Any] = {"name": self._client.names.name(key), "contentType": _TYPE}
         if how.name:
             kept["metadata"] = {_NAME: how.name}
         if how.storage_class:

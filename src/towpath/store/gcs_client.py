@@ -12,6 +12,7 @@ from towpath.config import StoreConfig, Tls
 from towpath.model.errors import ObjectMissingError
 from towpath.store.gcs_errors import no_bucket, told
 from towpath.store.gcs_login import GoogleLogin
+from towpath.store.names import ObjectNames
 from towpath.store.requests import Errand
 from towpath.store.transport import Bytes, Transport, unanswered
 
@@ -27,13 +28,16 @@ class GcsClient:
     Args:
         config: The store.
 
+    Attributes:
+        names: Names of its objects.
+
     Raises:
         StoreError: There are no usable credentials.
     """
 
     def __init__(self, config: StoreConfig) -> None:
         self._bucket = config.bucket
-        self._prefix = f"{config.prefix}/" if config.prefix else ""
+        self.names = ObjectNames(config)
         self._base = config.endpoint or _PROVIDER
         self._login = GoogleLogin(config)
         self._transport = Transport(config.tls or Tls(), config.request_timeout, AT_ONCE)
@@ -44,18 +48,6 @@ class GcsClient:
         self._transport.close()
         self._login.close()
 
-    def name(self, key: str) -> str:
-        """Return the name of an object in the bucket."""
-        return self._prefix + key
-
-    def key(self, name: str) -> str:
-        """Return the key of an object of the bucket."""
-        return name.removeprefix(self._prefix)
-
-    def where(self, key: str) -> str:
-        """Return the URL of an object."""
-        return f"gs://{self._bucket}/{self._prefix}{key}"
-
     def of_object(
         self, method: str, asked: Errand, query: Mapping[str, str], headers: Mapping[str, str] = {}
     ) -> urllib3.BaseHTTPResponse:
@@ -64,7 +56,7 @@ class GcsClient:
         Raises:
             StoreError: It was refused, or none came.
         """
-        path = f"/storage/v1/b/{self._bucket}/o/{quote(self.name(asked.key), safe='')}"
+        path = f"/storage/v1/b/{self._bucket}/o/{quote(self.names.name(asked.key), safe='')}"
         return self._checked(method, path, asked, query, headers)
 
     def listed(self, asked: Errand, query: Mapping[str, str]) -> Any:
@@ -106,7 +98,7 @@ class GcsClient:
         try:
             return self._transport.ask(method, url, headers, body)
         except (urllib3.exceptions.HTTPError, OSError) as error:
-            raise unanswered(error, self.where(asked.key), asked.what) from None
+            raise unanswered(error, self.names.where(asked.key), asked.what) from None
 
     def check(self, answer: urllib3.BaseHTTPResponse, asked: Errand) -> None:
         """Raise if a request was refused.
@@ -117,7 +109,7 @@ class GcsClient:
         if answer.status in _DONE:
             self._found = True
             return
-        where = self.where(asked.key)
+        where = self.names.where(asked.key)
         error = told(answer.status, answer.data, where, asked.what, only_new=asked.only_new)
         if isinstance(error, ObjectMissingError) and not self._has_bucket():
             raise no_bucket(where, asked.what)
@@ -159,4 +151,4 @@ class GcsClient:
         try:
             return self._transport.ask(method, url, {**headers, **login}, body)
         except (urllib3.exceptions.HTTPError, OSError) as error:
-            raise unanswered(error, self.where(asked.key), asked.what) from None
+            raise unanswered(error, self.names.where(asked.key), asked.what) from None

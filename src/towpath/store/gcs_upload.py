@@ -111,7 +111,7 @@ class GcsUpload:
         query = {"ifGenerationMatch": str(told["generation"])}
         self._client.of_object("DELETE", Errand("delete", self._key), query)
         why = "the store got other bytes than were sent, as their checksum tells; they are deleted"
-        raise StoreRefusedError(self._client.where(self._key), self._asked.what, why)
+        raise StoreRefusedError(self._client.names.where(self._key), self._asked.what, why)
 
     def _put(self, end: int, whole: str, headers: Mapping[str, str]) -> urllib3.BaseHTTPResponse:
         """Send what is held, up to an end; return an answer that is no refusal."""
@@ -138,7 +138,7 @@ class GcsUpload:
         gone = (int(last) + 1 if last else 0) - self._begun
         if gone < 0 or gone > self._end - self._begun:
             why = f"it has the bytes up to {last or 0}, and had got those up to {self._begun}"
-            raise StoreRefusedError(self._client.where(self._key), self._asked.what, why)
+            raise StoreRefusedError(self._client.names.where(self._key), self._asked.what, why)
         self._begun += gone
         while gone:
             first = self._held[0][:gone]

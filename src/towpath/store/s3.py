@@ -19,6 +19,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from towpath.config import StoreConfig, Tls
 from towpath.model.errors import ObjectMissingError, StoreAwayError, StoreRefusedError
 from towpath.store.aws import aws_client
+from towpath.store.names import ObjectNames
 from towpath.store.objects import Data, Put, StoredObject, ThawSpeed, Unfinished, Upload
 from towpath.store.s3_errors import FORBIDDEN, told
 from towpath.store.transport import Transport
@@ -47,7 +48,7 @@ class S3Backend:
 
     def __init__(self, config: StoreConfig) -> None:
         self._config, self._bucket = config, config.bucket
-        self._prefix = f"{config.prefix}/" if config.prefix else ""
+        self._names = ObjectNames(config)
         self._transport = Transport(config.tls or Tls(), config.request_timeout, AT_ONCE)
         with self._told("log in", ""):
             self._client = _client(config)
@@ -104,23 +105,23 @@ class S3Backend:
 
     def page(self, prefix: str, after: str) -> tuple[Sequence[StoredObject], bool]:
         """Return the next objects with a prefix behind a key, and whether there are more."""
-        start = {"StartAfter": self._prefix + after} if after else {}
+        start = {"StartAfter": self._names.name(after)} if after else {}
         with self._told("list objects below", prefix):
             answer = self._client.list_objects_v2(
-                Bucket=self._bucket, Prefix=self._prefix + prefix, **start
+                Bucket=self._bucket, Prefix=self._names.name(prefix), **start
             )
         return [self._listed(each) for each in answer.get("Contents", ())], answer["IsTruncated"]
 
     def delete(self, keys: Sequence[str]) -> None:
         """Delete up to 1000 objects."""
-        named = [{"Key": self._prefix + key} for key in keys]
+        named = [{"Key": self._names.name(key)} for key in keys]
         with self._told("delete objects, the first of which is", keys[0]):
             answer = self._client.delete_objects(
                 Bucket=self._bucket, Delete={"Objects": named, "Quiet": True}
             )
         for failed in answer.get("Errors", ()):
             error = ClientError({"Error": failed, "ResponseMetadata": {}}, "DeleteObjects")
-            raise told(error, self._where(failed["Key"].removeprefix(self._prefix)), "delete")
+            raise told(error, self._names.where(self._names.key(failed["Key"])), "delete")
 
     def thaw(self, found: StoredObject, days: int, speed: ThawSpeed) -> None:
         """Ask that a cold object can be read for some days."""
@@ -141,7 +142,7 @@ class S3Backend:
         while True:
             with self._told("list unfinished uploads below", prefix):
                 answer = self._client.list_multipart_uploads(
-                    Bucket=self._bucket, Prefix=self._prefix + prefix, **more
+                    Bucket=self._bucket, Prefix=self._names.name(prefix), **more
                 )
             found += map(self._unfinished, answer.get("Uploads", ()))
             if not answer.get("IsTruncated"):
@@ -163,7 +164,7 @@ class S3Backend:
             return getattr(self._client, call)(**self._at(key), UploadId=upload, **more)
 
     def _at(self, key: str) -> dict[str, str]:
-        return {"Bucket": self._bucket, "Key": self._prefix + key}
+        return {"Bucket": self._bucket, "Key": self._names.name(key)}
 
     def _kept(self, how: Put) -> dict[str, Any]:
         """Return what an object has besides its bytes."""
@@ -177,16 +178,13 @@ class S3Backend:
         return kept
 
     def _listed(self, each: Any) -> StoredObject:
-        key = each["Key"].removeprefix(self._prefix)
+        key = self._names.key(each["Key"])
         modified, storage_class = _ms(each["LastModified"]), each.get("StorageClass", "")
         return _stored(key, each["Size"], each["ETag"], modified, storage_class)
 
     def _unfinished(self, each: Any) -> Unfinished:
-        key = each["Key"].removeprefix(self._prefix)
+        key = self._names.key(each["Key"])
         return Unfinished(key=key, id=each["UploadId"], started=_ms(each["Initiated"]))
-
-    def _where(self, key: str) -> str:
-        return f"s3://{self._bucket}/{self._prefix}{key}"
 
     @contextmanager
     def _told(
@@ -195,7 +193,8 @@ class S3Backend:
         try:
             yield
         except (ClientError, BotoCoreError) as error:
-            raise told(error, self._where(key), what, only_new=only_new, rights=rights) from None
+            where = self._names.where(key)
+            raise told(error, where, what, only_new=only_new, rights=rights) from None
 
 
 class _S3Upload:
