@@ -8,9 +8,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import hmac
-import os
 import shutil
-import signal
 import subprocess
 import tempfile
 import urllib.request
@@ -20,7 +18,7 @@ from typing import Any
 from urllib.parse import quote
 
 from tests.support.buckets import StoreFront
-from tests.support.kafka import wait_until
+from tests.support.serving import end, serving
 from towpath.config import StoreConfig
 from towpath.dev import ports
 from towpath.model.home import home_folder
@@ -67,21 +65,13 @@ class AzureStore:
         folder.mkdir(parents=True, exist_ok=True)
         command = ["node", "--max-old-space-size=512", str(program), "--silent", "--location"]
         command += [str(folder), "--blobHost", "127.0.0.1", "--blobPort", str(self.port)]
-        with (folder / "log").open("ab") as out:
-            self._process = subprocess.Popen(
-                [*command, "--disableTelemetry"],
-                env=os.environ | {"AZURITE_ACCOUNTS": f"{ACCOUNT}:{KEY}"},
-                stdin=subprocess.DEVNULL,
-                stdout=out,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-            )
-        wait_until(lambda: not ports.is_free(self.port), "the Azure store listens")
+        command += ["--disableTelemetry"]
+        accounts = {"AZURITE_ACCOUNTS": f"{ACCOUNT}:{KEY}"}
+        self._process = serving(command, self.port, folder / "azurite.log", accounts)
 
     def stop(self) -> None:
         """End it."""
-        self._process.send_signal(signal.SIGKILL)
-        self._process.wait(10)
+        end(self._process)
 
     def new(self, prefix: str = "archive", **more: Any) -> StoreConfig:
         """Return the config of a new container.

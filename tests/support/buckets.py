@@ -7,9 +7,6 @@ from __future__ import annotations
 
 import http.client
 import json
-import os
-import signal
-import subprocess
 import threading
 from collections.abc import Callable, Mapping
 from contextlib import closing
@@ -22,7 +19,7 @@ from botocore.config import Config
 
 from tests.support.built import built
 from tests.support.certificates import Vault
-from tests.support.kafka import wait_until
+from tests.support.serving import end, serving
 from towpath.config import AwsKeys, StoreConfig
 from towpath.dev import ports
 from towpath.model.secret import Secret
@@ -66,17 +63,9 @@ class Buckets:
         if self._vault is not None:
             command += ["--cert", str(self._vault.broker.certificate)]
             command += ["--key", str(self._vault.broker.key)]
-        with (self._folder / "log").open("ab") as out:
-            self._process = subprocess.Popen(
-                [*command, "posix", str(self._folder / "buckets")],
-                env=os.environ
-                | {"ROOT_ACCESS_KEY": KEYS[0], "ROOT_SECRET_KEY": KEYS[1], "GOMEMLIMIT": "128MiB"},
-                stdin=subprocess.DEVNULL,
-                stdout=out,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-            )
-        wait_until(lambda: not ports.is_free(self.port), "the S3 store listens")
+        command += ["posix", str(self._folder / "buckets")]
+        owner = {"ROOT_ACCESS_KEY": KEYS[0], "ROOT_SECRET_KEY": KEYS[1], "GOMEMLIMIT": "128MiB"}
+        self._process = serving(command, self.port, self._folder / "versitygw.log", owner)
 
     @property
     def pid(self) -> int:
@@ -85,8 +74,7 @@ class Buckets:
 
     def stop(self) -> None:
         """End it."""
-        self._process.send_signal(signal.SIGKILL)
-        self._process.wait(10)
+        end(self._process)
 
     def new(self, prefix: str = "archive", **more: Any) -> StoreConfig:
         """Return the config of a new bucket.

@@ -7,8 +7,6 @@ The server speaks the JSON API, conditions on generations included; it passes ov
 from __future__ import annotations
 
 import json
-import signal
-import subprocess
 import threading
 import urllib.request
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -27,7 +25,7 @@ from google.auth import jwt
 
 from tests.support.buckets import StoreFront
 from tests.support.built import built
-from tests.support.kafka import wait_until
+from tests.support.serving import end, serving
 from towpath.config import StoreConfig
 from towpath.dev import ports
 from towpath.model.secret import Secret
@@ -121,20 +119,12 @@ class GoogleStore:
         folder.mkdir(parents=True, exist_ok=True)
         command = [str(program), "-scheme", "http", "-host", "127.0.0.1", "-port", str(self.port)]
         command += ["-backend", "memory", "-public-host", f"127.0.0.1:{self.port}"]
-        with (folder / "log").open("ab") as out:
-            self._process = subprocess.Popen(
-                [*command, "-log-level", "error"],
-                stdin=subprocess.DEVNULL,
-                stdout=out,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-            )
-        wait_until(lambda: not ports.is_free(self.port), "the Google store listens")
+        command += ["-log-level", "error"]
+        self._process = serving(command, self.port, folder / "fake-gcs-server.log")
 
     def stop(self) -> None:
         """End it."""
-        self._process.send_signal(signal.SIGKILL)
-        self._process.wait(10)
+        end(self._process)
         self.desk.stop()
 
     def new(self, prefix: str = "archive", **more: Any) -> StoreConfig:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
-import signal
 import subprocess
 import tempfile
 from collections.abc import Mapping
@@ -15,7 +13,7 @@ from urllib.parse import quote_plus
 
 import botocore.session
 
-from tests.support.kafka import wait_until
+from tests.support.serving import end, serving
 from towpath.config import AwsKeys
 from towpath.config.notify import NotifyConfig
 from towpath.dev import ports
@@ -68,17 +66,10 @@ class LocalQueues:
             "rest-stats { enabled = false }\n"
         )
         jvm = ("-Xmx96m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
-        with (folder / "elasticmq.log").open("wb") as out:
-            self._process = subprocess.Popen(
-                ["java", *jvm, f"-Dconfig.file={config}", "-cp", f"{jars}/*",
-                 "org.elasticmq.server.Main"],
-                env=os.environ | {"JAVA_TOOL_OPTIONS": ""},
-                stdin=subprocess.DEVNULL,
-                stdout=out,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-            )  # fmt: skip
-        wait_until(lambda: not ports.is_free(self.port), "ElasticMQ listens", 60)
+        command = ["java", *jvm, f"-Dconfig.file={config}", "-cp", f"{jars}/*"]
+        command += ["org.elasticmq.server.Main"]
+        env = {"JAVA_TOOL_OPTIONS": ""}
+        self._process = serving(command, self.port, folder / "elasticmq.log", env, 60)
         self.client = botocore.session.Session().create_client(
             "sqs",
             region_name="us-east-1",
@@ -113,8 +104,7 @@ class LocalQueues:
 
     def stop(self) -> None:
         """End it."""
-        self._process.send_signal(signal.SIGKILL)
-        self._process.wait(10)
+        end(self._process)
 
 
 def notification(bucket: str, key: str, event: str = "ObjectCreated:Put") -> str:

@@ -6,10 +6,8 @@ import base64
 import json
 import os
 import shutil
-import signal
 import ssl
 import subprocess
-import sys
 import tempfile
 import urllib.error
 import urllib.request
@@ -19,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.support.certificates import Vault
-from tests.support.kafka import wait_until
+from tests.support.serving import end, serving
 from towpath.dev import ports
 from towpath.model.home import home_folder
 
@@ -171,31 +169,13 @@ class LocalRegistry(RegistryClient):
                 }
             )
         )
-        self._log = folder / "registry.log"
-        with self._log.open("wb") as out:
-            self._process = subprocess.Popen(
-                [str(program), "--config", str(config)],
-                env=os.environ | {"GOMEMLIMIT": memory},
-                stdin=subprocess.DEVNULL,
-                stdout=out,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-            )
-        try:
-            wait_until(self._listens, "the registry listens")
-        except BaseException:
-            sys.stderr.write(f"the registry said: {self._log.read_text(errors='replace')}\n")
-            self.stop()
-            raise
-
-    def _listens(self) -> bool:
-        assert self._process.poll() is None, "the registry ended"
-        return not ports.is_free(self.port)
+        command = [str(program), "--config", str(config)]
+        env = {"GOMEMLIMIT": memory}
+        self._process = serving(command, self.port, folder / "registry.log", env)
 
     def stop(self) -> None:
         """End it."""
-        self._process.send_signal(signal.SIGKILL)
-        self._process.wait(10)
+        end(self._process)
 
 
 def _security(vault: Vault | None, auth: Mapping[str, Any] | None) -> dict[str, Any]:

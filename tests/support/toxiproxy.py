@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import urllib.request
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import Any
 
 from tests.support.brokers import SharedCluster
 from tests.support.built import built
-from tests.support.kafka import wait_until
+from tests.support.serving import end, serving
 from towpath.dev import ports
 
 MODULE = "github.com/Shopify/toxiproxy/v2/cmd/server"
@@ -28,15 +27,8 @@ class Toxiproxy:
 
     def __init__(self, program: Path, log: Path) -> None:
         (self._port,) = ports.reserve(1)
-        with log.open("wb") as out:
-            self._process = subprocess.Popen(
-                [str(program), "-host", "127.0.0.1", "-port", str(self._port)],
-                stdin=subprocess.DEVNULL,
-                stdout=out,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-            )
-        wait_until(lambda: not ports.is_free(self._port), "toxiproxy listens")
+        command = [str(program), "-host", "127.0.0.1", "-port", str(self._port)]
+        self._process = serving(command, self._port, log)
 
     def stand_before(self, cluster: SharedCluster) -> None:
         """Listen where the cluster sends clients of its listener `PROXIED`."""
@@ -80,8 +72,7 @@ class Toxiproxy:
 
     def stop(self) -> None:
         """End it."""
-        self._process.terminate()
-        self._process.wait(10)
+        end(self._process)
 
     def _enable(self, cluster: SharedCluster, *, enabled: bool) -> None:
         for name in _names(cluster):
