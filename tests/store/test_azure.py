@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import random
 import sys
-from collections.abc import Mapping
 
 import pytest
 
+from tests.support.answers import NO_TIME, Answer, has_no_bucket, passes
 from tests.support.azurite import ACCOUNT, KEY, AzureFront, AzureStore, sas
 from towpath.config import Size, StoreConfig
 from towpath.model.errors import (
@@ -23,7 +23,6 @@ from towpath.store.azure_login import signed_text
 
 MIB = 1 << 20
 PARTS = Size.parse("5MiB")
-NO_TIME = {"timeout": "1s", "request_timeout": "1s"}
 
 
 @pytest.mark.soak
@@ -94,54 +93,43 @@ def test_writers_of_one_object_do_not_mix_their_parts(azure: AzureStore) -> None
 
 @pytest.mark.soak
 @pytest.mark.parametrize(
-    ("status", "code", "error", "told"),
+    "answer",
     [
-        (
+        Answer(
             403,
             "AuthorizationPermissionMismatch",
             StoreRefusedError,
             "Storage Blob Data Contributor",
         ),
-        (403, "AuthenticationFailed", StoreRefusedError, "whether a SAS has expired"),
-        (409, "BlobArchived", ObjectColdError, "let it be thawed first"),
-        (409, "BlobImmutableDueToPolicy", StoreRefusedError, "let no policy of the container"),
-        (400, "InvalidHeaderValue", StoreRefusedError, "it answered InvalidHeaderValue"),
-        (503, "ServerBusy", StoreAwayError, "no usable answer in time (it answered ServerBusy)"),
-        (500, "OperationTimedOut", StoreAwayError, "look whether the store runs"),
-        (429, "TooManyRequests", StoreAwayError, "no usable answer in time"),
+        Answer(403, "AuthenticationFailed", StoreRefusedError, "whether a SAS has expired"),
+        Answer(409, "BlobArchived", ObjectColdError, "let it be thawed first"),
+        Answer(
+            409, "BlobImmutableDueToPolicy", StoreRefusedError, "let no policy of the container"
+        ),
+        Answer(400, "InvalidHeaderValue", StoreRefusedError, "it answered InvalidHeaderValue"),
+        Answer(
+            503, "ServerBusy", StoreAwayError, "no usable answer in time (it answered ServerBusy)"
+        ),
+        Answer(500, "OperationTimedOut", StoreAwayError, "look whether the store runs"),
+        Answer(429, "TooManyRequests", StoreAwayError, "no usable answer in time"),
     ],
+    ids=str,
 )
 def test_what_a_store_answers_is_an_error_for_people(
-    azure: AzureStore,
-    azure_front: AzureFront,
-    status: int,
-    code: str,
-    error: type[Exception],
-    told: str,
+    azure: AzureStore, azure_front: AzureFront, answer: Answer
 ) -> None:
-    azure_front.change = lambda _method, _path, _headers: (status, code)
-    with (
-        Store(azure_front.before(azure.new(**NO_TIME))) as store,
-        pytest.raises(error) as caught,
-    ):
-        store.put_new("a", b"x")
-    assert type(caught.value) is error
-    assert told in str(caught.value)
-    assert f"{store.config.url}/a: write: " in str(caught.value)
+    answer.is_told(azure_front, azure.new(**NO_TIME))
 
 
 @pytest.mark.soak
 def test_what_may_pass_is_tried_again(azure: AzureStore, azure_front: AzureFront) -> None:
-    answers = iter([(503, "ServerBusy"), (500, "InternalError"), (429, "TooManyRequests")])
-
-    def change(_method: str, _path: str, _headers: Mapping[str, str]) -> tuple[int, str] | None:
-        return next(answers, None)
-
-    azure_front.change = change
-    with Store(azure_front.before(azure.new())) as store:
-        store.put_new("a", b"x")
-        assert store.get("a") == b"x"
-    assert [method for method, _, _ in azure_front.seen] == ["PUT"] * 4 + ["GET"]
+    passes(
+        azure_front,
+        azure.new(),
+        (503, "ServerBusy"),
+        (500, "InternalError"),
+        (429, "TooManyRequests"),
+    )
 
 
 @pytest.mark.soak
@@ -186,15 +174,7 @@ def test_a_wrong_key_and_a_missing_container_are_said(azure: AzureStore) -> None
     ):
         store.get("a")
     assert wrong.reveal() not in f"{caught.value!r} {caught.value} {store.config!r}"
-    with Store(azure.config("no-such-container")) as store:
-        for call in (
-            lambda: store.get("a"),
-            lambda: list(store.list()),
-            lambda: store.put("a", b""),
-        ):
-            with pytest.raises(StoreRefusedError) as caught:
-                call()
-            assert "create the container, or correct `store.url`" in str(caught.value)
+    has_no_bucket(azure.config("no-such-container"), "container")
 
 
 def test_a_key_that_is_none_is_not_repeated() -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.answers import NO_TIME, Answer, has_no_bucket
 from tests.support.google import GoogleFront, GoogleStore
 from towpath.config import Size, StoreConfig
 from towpath.model.errors import (
@@ -21,7 +22,6 @@ from towpath.store import Store
 
 MIB = 1 << 20
 PARTS = Size.parse("5MiB")
-NO_TIME = {"timeout": "1s", "request_timeout": "1s"}
 
 
 @pytest.mark.soak
@@ -79,34 +79,26 @@ def test_a_lost_answer_is_not_taken_for_another_writer(
 
 @pytest.mark.soak
 @pytest.mark.parametrize(
-    ("status", "code", "error", "told"),
+    "answer",
     [
-        (403, "forbidden", StoreRefusedError, "(forbidden); give the login the role"),
-        (401, "authError", StoreRefusedError, "look at `store.service_account`, or at the"),
-        (403, "retentionPolicyNotMet", StoreRefusedError, "let no retention policy of the bucket"),
-        (400, "invalid", StoreRefusedError, "as a test wants it (invalid)"),
-        (403, "rateLimitExceeded", StoreAwayError, "no usable answer in time (as a test wants"),
-        (429, "rateLimitExceeded", StoreAwayError, "look whether the store runs"),
-        (503, "backendError", StoreAwayError, "no usable answer in time"),
+        Answer(403, "forbidden", StoreRefusedError, "(forbidden); give the login the role"),
+        Answer(401, "authError", StoreRefusedError, "look at `store.service_account`, or at the"),
+        Answer(
+            403, "retentionPolicyNotMet", StoreRefusedError, "let no retention policy of the bucket"
+        ),
+        Answer(400, "invalid", StoreRefusedError, "as a test wants it (invalid)"),
+        Answer(
+            403, "rateLimitExceeded", StoreAwayError, "no usable answer in time (as a test wants"
+        ),
+        Answer(429, "rateLimitExceeded", StoreAwayError, "look whether the store runs"),
+        Answer(503, "backendError", StoreAwayError, "no usable answer in time"),
     ],
+    ids=str,
 )
 def test_what_a_store_answers_is_an_error_for_people(
-    google: GoogleStore,
-    google_front: GoogleFront,
-    status: int,
-    code: str,
-    error: type[Exception],
-    told: str,
+    google: GoogleStore, google_front: GoogleFront, answer: Answer
 ) -> None:
-    google_front.change = lambda _method, _path, _headers: (status, code)
-    with (
-        Store(google_front.before(google.new(**NO_TIME))) as store,
-        pytest.raises(error) as caught,
-    ):
-        store.put_new("a", b"x")
-    assert type(caught.value) is error
-    assert told in str(caught.value)
-    assert f"{store.config.url}/a: write: " in str(caught.value)
+    answer.is_told(google_front, google.new(**NO_TIME))
 
 
 @pytest.mark.soak
@@ -157,15 +149,7 @@ def test_a_store_that_passes_over_conditions_is_refused(
 
 @pytest.mark.soak
 def test_a_refused_login_and_a_missing_bucket_are_said(google: GoogleStore) -> None:
-    with Store(google.config("no-such-bucket")) as store:
-        for call in (
-            lambda: store.get("a"),
-            lambda: list(store.list()),
-            lambda: store.put("a", b""),
-        ):
-            with pytest.raises(StoreRefusedError) as caught:
-                call()
-            assert "create the bucket, or correct `store.url`" in str(caught.value)
+    has_no_bucket(google.config("no-such-bucket"))
     google.desk.refuses = True
     try:
         with Store(google.new()) as store, pytest.raises(StoreRefusedError) as caught:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
+from tests.support.answers import NO_TIME, Answer, has_no_bucket, passes
 from tests.support.buckets import Buckets, StoreFront, keys
 from tests.support.certificates import Vault
 from towpath.config import Size, StoreConfig, Tls
@@ -22,7 +22,6 @@ from towpath.store import Store
 
 MIB = 1 << 20
 PARTS = Size.parse("5MiB")
-NO_TIME = {"timeout": "1s", "request_timeout": "1s"}
 
 
 def test_objects_are_written_as_the_file_says(buckets: Buckets, front: StoreFront) -> None:
@@ -87,51 +86,37 @@ def test_a_store_that_passes_over_conditions_is_refused(
 
 
 @pytest.mark.parametrize(
-    ("status", "code", "error", "told"),
+    "answer",
     [
-        (507, "InsufficientStorage", StoreFullError, "the store has no room left (as a test"),
-        (403, "QuotaExceeded", StoreFullError, "make room, or raise its quota"),
-        (403, "InvalidObjectState", ObjectColdError, "let it be thawed first"),
-        (403, "AccessDenied", StoreRefusedError, "give the login the rights s3:GetObject"),
-        (403, "RequestTimeTooSkewed", StoreRefusedError, "set the clock of this machine"),
-        (400, "ExpiredToken", StoreRefusedError, "renew the temporary keys"),
-        (501, "NotImplemented", StoreRefusedError, "use a store that knows If-None-Match"),
-        (405, "MethodNotAllowed", StoreRefusedError, "as a test wants it (MethodNotAllowed)"),
-        (503, "SlowDown", StoreAwayError, "no usable answer in time (as a test wants it (SlowDown"),
-        (500, "InternalError", StoreAwayError, "look whether the store runs"),
-        (409, "ConditionalRequestConflict", StoreAwayError, "no usable answer in time"),
+        Answer(507, "InsufficientStorage", StoreFullError, "the store has no room left (as a test"),
+        Answer(403, "QuotaExceeded", StoreFullError, "make room, or raise its quota"),
+        Answer(403, "InvalidObjectState", ObjectColdError, "let it be thawed first"),
+        Answer(403, "AccessDenied", StoreRefusedError, "give the login the rights s3:GetObject"),
+        Answer(403, "RequestTimeTooSkewed", StoreRefusedError, "set the clock of this machine"),
+        Answer(400, "ExpiredToken", StoreRefusedError, "renew the temporary keys"),
+        Answer(501, "NotImplemented", StoreRefusedError, "use a store that knows If-None-Match"),
+        Answer(405, "MethodNotAllowed", StoreRefusedError, "as a test wants it (MethodNotAllowed)"),
+        Answer(
+            503,
+            "SlowDown",
+            StoreAwayError,
+            "no usable answer in time (as a test wants it (SlowDown",
+        ),
+        Answer(500, "InternalError", StoreAwayError, "look whether the store runs"),
+        Answer(409, "ConditionalRequestConflict", StoreAwayError, "no usable answer in time"),
     ],
+    ids=str,
 )
 def test_what_a_store_answers_is_an_error_for_people(
-    buckets: Buckets,
-    front: StoreFront,
-    status: int,
-    code: str,
-    error: type[Exception],
-    told: str,
+    buckets: Buckets, front: StoreFront, answer: Answer
 ) -> None:
-    front.change = lambda _method, _path, _headers: (status, code)
-    with (
-        Store(front.before(buckets.new(**NO_TIME))) as store,
-        pytest.raises(error) as caught,
-    ):
-        store.put_new("a", b"x")
-    assert type(caught.value) is error
-    assert told in str(caught.value)
-    assert f"{store.config.url}/a: write: " in str(caught.value)
+    answer.is_told(front, buckets.new(**NO_TIME))
 
 
 def test_what_may_pass_is_tried_again(buckets: Buckets, front: StoreFront) -> None:
-    answers = iter([(503, "SlowDown"), (500, "InternalError"), (429, "TooManyRequests")])
-
-    def change(_method: str, _path: str, _headers: Mapping[str, str]) -> tuple[int, str] | None:
-        return next(answers, None)
-
-    front.change = change
-    with Store(front.before(buckets.new())) as store:
-        store.put_new("a", b"x")
-        assert store.get("a") == b"x"
-    assert [method for method, _, _ in front.seen] == ["PUT"] * 4 + ["GET"]
+    passes(
+        front, buckets.new(), (503, "SlowDown"), (500, "InternalError"), (429, "TooManyRequests")
+    )
 
 
 def test_a_full_store_keeps_no_part(buckets: Buckets, front: StoreFront) -> None:
@@ -175,15 +160,7 @@ def test_a_wrong_secret_and_a_missing_bucket_are_said(buckets: Buckets) -> None:
         store.get("a")
     assert "look at the secret under `store.keys`" in str(caught.value)
     assert "hunter2" not in f"{caught.value!r} {caught.value} {wrong!r}"
-    with Store(buckets.config("no-such-bucket")) as store:
-        for call in (
-            lambda: store.get("a"),
-            lambda: list(store.list()),
-            lambda: store.put("a", b""),
-        ):
-            with pytest.raises(StoreRefusedError) as caught:
-                call()
-            assert "create the bucket, or correct `store.url`" in str(caught.value)
+    has_no_bucket(buckets.config("no-such-bucket"))
 
 
 def test_keys_come_from_the_environment_as_well(
