@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import closing
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from tests.support.segments import seen
 from towpath.config import load_archive
 from towpath.model.nouns import TopicPartition
 from towpath.segments.format.files import read_object
-from towpath.segments.format.wanted import Wanted
+from towpath.segments.format.wanted import ALL, Wanted
 from towpath.segments.log import Archive as Readable
 from towpath.segments.log import ArchiveState, CommitLog
 from towpath.segments.model import PartitionId, Segment
@@ -107,21 +108,12 @@ class Archive:
             for each, known in archive.partitions().items()
             if (known.topic, each.partition) == (topic, partition)
         )
-        found = list[Record]()
-        for segment, first, end in archive.pieces(pid):
-            if segment.place is None:
-                continue
-            key = segment.place.key
-            file = read_object(segment.format, store.reader(key), key)
-            footer = file.segment(segment.place.first_row_group)
-            for each in seen(file.rows(footer, Wanted(first, end))):
-                told = each.record
-                headers = tuple((name.decode(), value) for name, value in told.headers)
-                found.append(
-                    Record(told.key, told.value, headers, told.timestamp, told.offset, partition)
-                )
-            file.close()
-        return found
+        pieces = archive.pieces(pid)
+        return [
+            each
+            for segment, first, end in pieces
+            for each in _records(store, segment, Wanted(first, end))
+        ]
 
     def archived_to(self, tp: TopicPartition) -> int:
         """Return up to which offset a partition is archived, 0 if it is not at all."""
@@ -147,20 +139,22 @@ class Archive:
 
     def records(self, topic: str, partition: int = 0) -> list[Record]:
         """Return all archived records of a partition, as consumers see them."""
-        store, found = self.store, list[Record]()
-        for segment in self.segments(topic, partition):
-            assert segment.problem is None
-            if segment.place is None:
-                continue
-            key = segment.place.key
-            file = read_object(segment.format, store.reader(key), key)
-            footer = file.segment(segment.place.first_row_group)
-            assert footer.segment(segment.format, segment.place) == segment
-            for each in seen(file.rows(footer)):
-                told = each.record
-                headers = tuple((name.decode(), value) for name, value in told.headers)
-                found.append(
-                    Record(told.key, told.value, headers, told.timestamp, told.offset, partition)
-                )
-            file.close()
-        return found
+        store, segments = self.store, self.segments(topic, partition)
+        return [each for segment in segments for each in _records(store, segment)]
+
+
+def _records(store: Store, segment: Segment, wanted: Wanted = ALL) -> Iterator[Record]:
+    """Yield the records of a segment, as consumers see them; its footer is the log's."""
+    assert segment.problem is None
+    if segment.place is None:
+        return
+    key = segment.place.key
+    with closing(read_object(segment.format, store.reader(key), key)) as file:
+        footer = file.segment(segment.place.first_row_group)
+        assert footer.segment(segment.format, segment.place) == segment
+        for each in seen(file.rows(footer, wanted)):
+            told = each.record
+            headers = tuple((name.decode(), value) for name, value in told.headers)
+            yield Record(
+                told.key, told.value, headers, told.timestamp, told.offset, segment.partition
+            )
