@@ -102,8 +102,8 @@ class Backend(Protocol):
 
     Attributes:
         parallel: How many parts of an upload may be under way.
-        keeps_unfinished: Whether `unfinished` finds what dead writers left; elsewhere a rule of the
-            bucket must remove it.
+        keeps_unfinished: Whether what dead writers left stays until it is aborted, and `unfinished`
+            finds it; elsewhere the provider deletes it by itself.
     """
 
     parallel: int
@@ -163,12 +163,7 @@ class Backend(Protocol):
         """
 
     def thaw(self, found: StoredObject, days: int, speed: ThawSpeed) -> None:
-        """Ask that a cold object can be read; asking again does no harm.
-
-        Args:
-            found: The object, as `head` told of it.
-            days: How long it is to stay readable, where that ends.
-            speed: How fast.
+        """Ask that a cold object can be read, as `Store.thaw` tells.
 
         Raises:
             StoreError: The store could not do it.

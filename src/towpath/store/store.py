@@ -249,8 +249,8 @@ class Store:
             ours: Whether an upload with this key may be removed.
 
         Returns:
-            The uploads that were removed. Stores for which `finds_unfinished` is false remove them
-            by a rule of the bucket alone, and none is returned.
+            The uploads that were removed; none where `finds_unfinished` is false, as the provider
+            removes them by itself.
 
         Raises:
             StoreError: The store could not do it.

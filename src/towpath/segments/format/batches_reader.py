@@ -133,16 +133,7 @@ class BatchesObjectReader:
     def columns(
         self, footer: SegmentFooter, wanted: Wanted = ALL, *, append_time: bool = True
     ) -> Iterator[Rows]:
-        """Yield the records of the segment as columns.
-
-        Args:
-            footer: The segment.
-            wanted: Which records.
-            append_time: Whether records with LogAppendTime have that type.
-
-        Raises:
-            CorruptSegmentError: The object is damaged.
-        """
+        """Yield the records of the segment as columns (`SegmentObjectReader.columns`)."""
         for rows in self.rows(footer, wanted):
             yield columns_of(rows, append_time=append_time)
 

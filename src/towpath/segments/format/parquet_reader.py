@@ -148,17 +148,9 @@ class ParquetObjectReader:
     def columns(
         self, footer: SegmentFooter, wanted: Wanted = ALL, *, append_time: bool = True
     ) -> Iterator[Rows]:
-        """Yield the records of a segment as columns, to be packed before the next are taken.
+        """Yield the records of a segment as columns (`SegmentObjectReader.columns`).
 
         Keys and values of row groups that are wanted as a whole stay where they are decompressed.
-
-        Args:
-            footer: The segment.
-            wanted: Which records.
-            append_time: Whether records with LogAppendTime have that type.
-
-        Raises:
-            CorruptSegmentError: The object is damaged.
         """
         for index, part in enumerate(footer.parts):
             number = footer.first_row_group + index
