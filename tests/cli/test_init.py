@@ -31,7 +31,7 @@ def test_it_writes_the_file_of_an_archive() -> None:
     assert (found.archive, found.region) == ("my-first-archive", "eu-central-1")
 
 
-@pytest.mark.parametrize(("kind", "number"), [("link", 14), ("archive", 13)])
+@pytest.mark.parametrize(("kind", "number"), [("link", 14), ("archive", 15), ("kraft", 11)])
 def test_its_commented_keys_are_right_too(kind: str, number: int) -> None:
     assert main(["init", "link.yaml", "--kind", kind]) == 0
     path = Path("link.yaml")
@@ -39,7 +39,7 @@ def test_its_commented_keys_are_right_too(kind: str, number: int) -> None:
     path.write_text(text)
     assert taken == number
     assert [each.path for each in check(path, with_environment=False)] == (
-        [] if kind == "link" else ["store.storage_class"]  # a folder has none, a bucket has
+        ["store.storage_class"] if kind == "archive" else []  # a folder has none, a bucket has
     )
 
 

@@ -59,8 +59,8 @@ def test_a_rule_of_compaction_has_the_defaults_of_the_specified_system(write: Wr
 @pytest.mark.parametrize(
     ("more", "problem"),
     [
-        ("kind: archives\n", "kind: 'archives' is not one of link, archive"),
-        ("kind: 5\n", "kind: must be one of link, archive, not the number 5"),
+        ("kind: archives\n", "kind: 'archives' is not one of link, archive, kraft"),
+        ("kind: 5\n", "kind: must be one of link, archive, kraft, not the number 5"),
         ("archive: my orders\n", "archive: must be 1 to 100 letters, digits, '.', '_' or '-'"),
         (
             "region: a/b\n",
@@ -146,7 +146,7 @@ def test_each_command_takes_its_kind_of_file(write: Write) -> None:
     with pytest.raises(ConfigError) as refused:
         load_archive(write(LINK))
     assert str(refused.value).endswith(
-        "link.yaml:1:1: kind: the file describes a link, for commands such as `towpath run`; this"
+        "link.yaml:1:1: kind: the file describes a link, which has commands of its own; this"
         " command takes the file of an archive (`kind: archive`)"
     )
 

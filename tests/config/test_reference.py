@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from towpath.config import ArchiveConfig, LinkConfig
+from towpath.config import ArchiveConfig, KraftConfig, LinkConfig
 from towpath.config.reference import markdown
 from towpath.config.shape import walk
 
@@ -19,7 +19,7 @@ def test_the_page_is_fresh() -> None:
 
 def test_every_key_has_a_meaning_and_a_kind_of_value() -> None:
     page = markdown()
-    for place, field in (*walk(LinkConfig), *walk(ArchiveConfig)):
+    for place, field in (*walk(LinkConfig), *walk(ArchiveConfig), *walk(KraftConfig)):
         assert field.description, place
         assert f"| `{place[-1]}` |" in page
     assert "|  | required" not in page

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from towpath.cli.init import ARCHIVE_EXAMPLE, EXAMPLE
+from towpath.cli.examples import EXAMPLES
 from towpath.cli.main import main
 from towpath.config import LinkConfig, check
 from towpath.config.document import parse
@@ -107,7 +107,7 @@ def test_every_key_is_described(kind: FileKind) -> None:
 
 
 def test_the_example_and_those_of_the_docs_satisfy_it() -> None:
-    for kind, example in ((FileKind.LINK, EXAMPLE), (FileKind.ARCHIVE, ARCHIVE_EXAMPLE)):
+    for kind, example in EXAMPLES.items():
         assert accepted(example, kind)
         assert accepted(re.sub(r"(?m)^( *)#(?![# ])|^#(?= )", r"\1", example), kind)
     pages = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]

@@ -15,7 +15,7 @@ from towpath.config.schema import text
 def schema(
     *,
     kind: Annotated[
-        FileKind, typer.Option(help="What the file describes: a link, or an archive.")
+        FileKind, typer.Option(help="What the file describes: a link, an archive, or a migration.")
     ] = FileKind.LINK,
     output: OutputOption = Output.JSON,
 ) -> None:

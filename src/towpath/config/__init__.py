@@ -1,8 +1,8 @@
-"""Floor 1: the YAML file of a link or an archive as typed, frozen models.
+"""Floor 1: the YAML file of a link, an archive or a migration as typed, frozen models.
 
-`load` returns a `LinkConfig` and `load_archive` an `ArchiveConfig`; else they raise with every
-problem at once. The models pickle, secrets and PEM texts included, so tasks on other machines need
-neither the file nor the environment.
+`load` returns a `LinkConfig`, `load_archive` an `ArchiveConfig`, `load_kraft` a `KraftConfig`; else
+they raise with every problem at once. The models pickle, secrets and PEM texts included, so tasks
+on other machines need neither the file nor the environment.
 """
 
 from towpath.config.access import AccessConfig, AclMode
@@ -19,6 +19,14 @@ from towpath.config.clusters import (
 from towpath.config.files import note, stamps, troubles
 from towpath.config.glue import given_ids
 from towpath.config.groups import Following, GroupsConfig, GroupStates, Mm2Config, Mm2Topic
+from towpath.config.kraft import (
+    KraftBroker,
+    KraftConfig,
+    KraftController,
+    KraftLimits,
+    ZooKeeperConfig,
+)
+from towpath.config.kraft_drivers import KubernetesDriver, LocalDriver, SshDriver
 from towpath.config.link import (
     GapArchive,
     LinkConfig,
@@ -27,7 +35,15 @@ from towpath.config.link import (
     RecordsConfig,
     StartAt,
 )
-from towpath.config.load import check, from_tree, load, load_archive, load_target, tree
+from towpath.config.load import (
+    check,
+    from_tree,
+    load,
+    load_archive,
+    load_kraft,
+    load_target,
+    tree,
+)
 from towpath.config.metrics import MetricsConfig
 from towpath.config.portions import (
     Bound,
@@ -99,7 +115,13 @@ __all__ = [
     "GroupStates",
     "GroupsConfig",
     "GssapiSasl",
+    "KraftBroker",
+    "KraftConfig",
+    "KraftController",
+    "KraftLimits",
+    "KubernetesDriver",
     "LinkConfig",
+    "LocalDriver",
     "LostParts",
     "MetricsConfig",
     "Mm2Config",
@@ -131,6 +153,7 @@ __all__ = [
     "SchemaVersions",
     "SchemasConfig",
     "Size",
+    "SshDriver",
     "StartAt",
     "StoreConfig",
     "StoreEncryption",
@@ -138,6 +161,7 @@ __all__ = [
     "StoreLayout",
     "Tls",
     "TopicsConfig",
+    "ZooKeeperConfig",
     "certificates",
     "check",
     "filter_of",
@@ -145,6 +169,7 @@ __all__ = [
     "given_ids",
     "load",
     "load_archive",
+    "load_kraft",
     "load_target",
     "max_rate",
     "note",

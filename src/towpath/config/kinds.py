@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from enum import StrEnum
 
 from towpath.config.archive import ArchiveConfig
+from towpath.config.kraft import KraftConfig
 from towpath.config.link import LinkConfig
 
 
@@ -14,9 +15,12 @@ class FileKind(StrEnum):
 
     LINK = "link"
     ARCHIVE = "archive"
+    KRAFT = "kraft"
 
 
-MODELS: Mapping[FileKind, type[LinkConfig | ArchiveConfig]] = {
+FileModel = type[LinkConfig | ArchiveConfig | KraftConfig]
+MODELS: Mapping[FileKind, FileModel] = {
     FileKind.LINK: LinkConfig,
     FileKind.ARCHIVE: ArchiveConfig,
+    FileKind.KRAFT: KraftConfig,
 }

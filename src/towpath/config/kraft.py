@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Sequence
 from typing import Annotated, Literal, NewType, Self
 
 from pydantic import AfterValidator, Field, model_validator
@@ -14,6 +15,7 @@ from towpath.config.kraft_drivers import KraftDriver
 from towpath.config.problems import not_empty, placed_error
 from towpath.config.secrets import SecretText
 from towpath.config.shape import Section
+from towpath.config.topics import Count
 from towpath.config.units import Duration, between
 
 MigrationName = NewType("MigrationName", str)
@@ -75,7 +77,7 @@ class ZooKeeperConfig(Section):
 class KraftNode(Section):
     """What brokers and controllers have in common."""
 
-    id: Annotated[int, Field(ge=0, le=2**31 - 1)] = Field(
+    id: Annotated[Count, Field(ge=0, le=2**31 - 1)] = Field(
         description="Its id: `broker.id` of a broker, `node.id` of a controller."
     )
     address: Annotated[str, AfterValidator(lambda text: check_address(text, "host:9093"))] = Field(
@@ -138,7 +140,7 @@ class KraftLimits(Section):
     )
 
 
-def _twice(values: list[str] | list[int]) -> list[str]:
+def _twice(values: Sequence[object]) -> list[str]:
     return [str(value) for value, count in Counter(values).items() if count > 1]
 
 

@@ -9,6 +9,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, StrictBool
 
 from towpath.config.problems import not_empty
 from towpath.config.shape import Section
+from towpath.config.topics import Count
 from towpath.model.foreign import foreign
 
 
@@ -39,7 +40,7 @@ class _Driver(Section):
 class LocalDriver(_Driver):
     """Processes of this machine, started by us."""
 
-    kind: Literal["local"] = Field(description="Nodes are processes of this machine.")
+    via: Literal["local"] = Field(description="Nodes are processes of this machine.")
     start: CommandLine = Field(
         description="Command that runs a node, such as `kafka-server-start.sh {properties}`."
     )
@@ -51,9 +52,9 @@ class LocalDriver(_Driver):
 class SshDriver(_Driver):
     """systemd units on hosts that ssh reaches."""
 
-    kind: Literal["ssh"] = Field(description="Nodes are systemd units, reached by ssh.")
+    via: Literal["ssh"] = Field(description="Nodes are systemd units, reached by ssh.")
     user: str | None = Field(None, description="Login name. Default: that of ssh's own settings.")
-    port: Annotated[int, Field(ge=1, le=65535)] | None = Field(
+    port: Annotated[Count, Field(ge=1, le=65535)] | None = Field(
         None, description="Port. Default: that of ssh's own settings."
     )
     options: tuple[str, ...] = Field(
@@ -71,7 +72,7 @@ class SshDriver(_Driver):
 class KubernetesDriver(_Driver):
     """Pods of StatefulSets of one's own."""
 
-    kind: Literal["kubernetes"] = Field(description="Nodes are pods of StatefulSets.")
+    via: Literal["kubernetes"] = Field(description="Nodes are pods of StatefulSets.")
     context: str | None = Field(
         None, description="Context of the kubeconfig. Default: the current one, or the pod's own."
     )
@@ -81,5 +82,5 @@ class KubernetesDriver(_Driver):
     config_map: str = Field(description="ConfigMap with the properties of all nodes, one key each.")
 
 
-KraftDriver = Annotated[LocalDriver | SshDriver | KubernetesDriver, Field(discriminator="kind")]
+KraftDriver = Annotated[LocalDriver | SshDriver | KubernetesDriver, Field(discriminator="via")]
 """One kind of driver for all nodes."""

@@ -1,4 +1,4 @@
-"""Load a YAML file as a `LinkConfig` or an `ArchiveConfig`, or report all of its problems."""
+"""Load a YAML file as the model of its kind, or report all of its problems."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from pydantic_core import PydanticCustomError
 from towpath.config.archive import ArchiveConfig
 from towpath.config.clusters import ClusterConfig
 from towpath.config.document import Tree, parse, read
-from towpath.config.kinds import MODELS, FileKind
+from towpath.config.kinds import MODELS, FileKind, FileModel
+from towpath.config.kraft import KraftConfig
 from towpath.config.link import LinkConfig
 from towpath.config.problems import ENVIRONMENT, faults_of, not_one_of
 from towpath.config.secrets import SECRET_KEYS, VARIABLE, variable
@@ -22,14 +23,14 @@ from towpath.model.errors import ConfigError, ConfigProblem, Spot
 from towpath.model.foreign import foreign
 from towpath.model.secret import remember
 
-_CLUSTERS = frozenset({"source", "target"})
+_CLUSTERS = frozenset({"source", "target", "cluster", "controllers"})
 _KIND = "kind"
-_ANOTHER: Mapping[type[Section], str] = {
-    LinkConfig: "the file describes an archive, which has commands of its own; this"
-    " command takes the file of a link",
-    ArchiveConfig: "the file describes a link, for commands such as `towpath run`; this command"
-    " takes the file of an archive (`kind: archive`)",
+_NAMED: Mapping[type[Section], tuple[str, str]] = {
+    LinkConfig: ("a link", "the file of a link"),
+    ArchiveConfig: ("an archive", "the file of an archive (`kind: archive`)"),
+    KraftConfig: ("a migration to KRaft", "the file of such a migration (`kind: kraft`)"),
 }
+"""What a file describes, and what a command that wants it takes."""
 C = TypeVar("C", bound=Section)
 
 
@@ -57,22 +58,38 @@ def load_archive(path: Path) -> ArchiveConfig:
     return _loaded(path, ArchiveConfig)
 
 
+def load_kraft(path: Path) -> KraftConfig:
+    """Return the content of the file of a migration to KRaft, with secrets and variables filled in.
+
+    Raises:
+        ConfigError: With every problem of the file, or it describes something else.
+    """
+    return _loaded(path, KraftConfig)
+
+
 def _loaded(path: Path, wanted: type[C]) -> C:
     document = parse(read(path), str(path))
-    if _described(document.tree) is not wanted:
-        raise ConfigError((document.spots.problem(Fault((_KIND,), _ANOTHER[wanted])),))
+    described = _described(document.tree)
+    if described is not wanted:
+        text = (
+            f"the file describes {_NAMED[described][0]}, which has commands of its own; this"
+            f" command takes {_NAMED[wanted][1]}"
+        )
+        raise ConfigError((document.spots.problem(Fault((_KIND,), text)),))
     config, faults = _examine(document.tree, wanted, path.parent, with_environment=True)
     if config is None or faults or document.faults:
         raise ConfigError(check(path))
     return config
 
 
-def _described(tree: Mapping[str, Tree]) -> type[LinkConfig | ArchiveConfig]:
+def _described(tree: Mapping[str, Tree]) -> FileModel:
     """Return what a file describes, or seems to describe: its kind may be missing or wrong."""
     kind = tree.get(_KIND)
     if isinstance(kind, str) and kind in set(FileKind):
         return MODELS[FileKind(kind)]
-    return ArchiveConfig if "store" in tree and "link" not in tree else LinkConfig
+    if "link" in tree:
+        return LinkConfig
+    return ArchiveConfig if "store" in tree else KraftConfig if "zookeeper" in tree else LinkConfig
 
 
 def load_target(path: Path) -> ClusterConfig:

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails, PydanticCustomError
 
 from towpath.config.kafka_names import advice
-from towpath.config.shape import Place, keys_at, parents_of, without_tags
+from towpath.config.shape import TAGGED, Place, keys_at, parents_of, without_tags
 from towpath.config.spots import Fault
 
 ENVIRONMENT = "towpath_environment"
@@ -96,7 +96,7 @@ def faults_of(error: ValidationError, root: type[BaseModel]) -> Iterable[tuple[s
         place += tuple(details.get("ctx", {}).get("below", ()))
         text = _text(details, root)
         if details["type"] in {"union_tag_invalid", "union_tag_not_found"}:
-            place += ("mechanism",)
+            place += (TAGGED[str(place[-1])],)
         unknown = details["type"] == "extra_forbidden"
         yield details["type"], Fault(place, text, on_key=unknown)
 
@@ -106,7 +106,7 @@ def _text(details: ErrorDetails, root: type[BaseModel]) -> str:
     if kind in _WANTED:
         return must_be(_WANTED[kind], details["input"]) + _mirror_maker(details)
     if kind in _CHOICES:
-        return not_one_of(_chosen(details["input"]), _listed(ctx[_CHOICES[kind]]))
+        return not_one_of(_chosen(details), _listed(ctx[_CHOICES[kind]]))
     if kind in _BOUNDS:
         how, end, bound = _BOUNDS[kind]
         return f"{details['input']} is too {how}; write at {end} {ctx[bound]}"
@@ -173,8 +173,9 @@ def not_one_of(value: object, choices: list[str]) -> str:
     return f"{shown(value)!r} is not one of {', '.join(choices)}"
 
 
-def _chosen(value: object) -> object:
-    return value.get("mechanism") if isinstance(value, dict) else value
+def _chosen(details: ErrorDetails) -> object:
+    value = details["input"]
+    return value.get(TAGGED[str(details["loc"][-1])]) if isinstance(value, dict) else value
 
 
 def _listed(listed: str) -> list[str]:

@@ -15,9 +15,10 @@ from pydantic.fields import FieldInfo
 
 from towpath.config.archive import ArchiveConfig
 from towpath.config.cron import Cron
+from towpath.config.kraft import KraftConfig
 from towpath.config.link import LinkConfig
 from towpath.config.secrets import PemFile
-from towpath.config.shape import fields, sections, tags
+from towpath.config.shape import TAGGED, fields, sections, tags
 from towpath.config.topics import Count
 from towpath.config.units import ByteRate, Duration, Size
 from towpath.model.secret import Secret
@@ -27,13 +28,14 @@ _INTRODUCTION = """\
 
 <!-- Written by `python -m towpath.config.reference`; change the fields, not this page. -->
 
-One YAML 1.2 file describes one link, or with `kind: archive` one archive. `towpath init` writes an
-example (`--kind archive` one of an archive), `towpath lint FILE` checks it. Keys that are not
+One YAML 1.2 file describes one link, with `kind: archive` one archive, with `kind: kraft` one
+migration from ZooKeeper to KRaft. `towpath init` writes an example (`--kind archive` one of an
+archive, `--kind kraft` one of a migration), `towpath lint FILE` checks it. Keys that are not
 listed here are refused, and so are duplicate keys. Each problem is told as
 `FILE:LINE:COLUMN: KEY: what is wrong`, which editors and terminals make a link of.
 `towpath schema > link.schema.json` writes a JSON schema (docs/link.schema.json, and with
-`--kind archive` docs/archive.schema.json), with which editors complete and check the file; those
-with a YAML language server find it by the first line
+`--kind archive` docs/archive.schema.json, with `--kind kraft` docs/kraft.schema.json), with which
+editors complete and check the file; those with a YAML language server find it by the first line
 `# yaml-language-server: $schema=link.schema.json`, whose path is relative to the file.
 
 - **Secrets** are never written into the file: write `env:NAME` (an environment variable), `${NAME}`
@@ -65,7 +67,8 @@ def markdown() -> str:
     told = list[type[BaseModel]]()
     lines = [
         *_section(LinkConfig, "The link", told),
-        *_section(ArchiveConfig, "The archive", told, ()),
+        *_section(ArchiveConfig, "The archive", told, (), of="an archive"),
+        *_section(KraftConfig, "The migration to KRaft", told, (), of="a migration to KRaft"),
     ]
     return "\n".join([_INTRODUCTION, *lines]).rstrip() + "\n"
 
@@ -75,6 +78,7 @@ def _section(
     title: str,
     told: list[type[BaseModel]],
     above: tuple[str, ...] | None = None,
+    of: str = "",
 ) -> Iterator[str]:
     """Yield the table of a model and of those below it.
 
@@ -82,7 +86,8 @@ def _section(
         model: The model.
         title: Heading of its table.
         told: The models that have a table already, as kinds of files share some.
-        above: The keys that lead to the model in the file of an archive, `None` in that of a link.
+        above: The keys that lead to the model in a file with a `kind`, `None` in that of a link.
+        of: What such a file describes.
     """
     told.append(model)
     yield f"## {title}\n"
@@ -92,21 +97,25 @@ def _section(
         yield f"| `{name}` | {_value(field)} | {_default(field)} | {field.description or ''} |"
     yield ""
     for name, field in fields(model).items():
-        yield from _below(name, field, told, above)
+        yield from _below(name, field, told, above, of)
 
 
 def _below(
-    name: str, field: FieldInfo, told: list[type[BaseModel]], above: tuple[str, ...] | None
+    name: str,
+    field: FieldInfo,
+    told: list[type[BaseModel]],
+    above: tuple[str, ...] | None,
+    of: str,
 ) -> Iterator[str]:
     place = None if above is None else (*above, name)
     path = name if place is None else ".".join(place)
     for model in sections(field.annotation):
         if model in told:
             continue
-        mechanisms = " or ".join(f"`{tag}`" for tag in tags(model))
-        title = f"`{path}`, `mechanism` {mechanisms}" if mechanisms else f"`{path}`"
-        title += " and `target`" if path == "source" else " of an archive" if place else ""
-        yield from _section(model, title, told, place)
+        forms = " or ".join(f"`{tag}`" for tag in tags(model))
+        title = f"`{path}`, `{TAGGED[name]}` {forms}" if forms else f"`{path}`"
+        title += " and `target`" if path == "source" else f" of {of}" if place else ""
+        yield from _section(model, title, told, place, of)
 
 
 def _value(field: FieldInfo) -> str:

@@ -14,6 +14,9 @@ from towpath.config.kafka_names import NAMES
 Place = tuple[str | int, ...]
 """The keys and list indexes that lead to a value of the file."""
 
+TAGGED = {"sasl": "mechanism", "driver": "via"}
+"""Sections of several forms, each with the key that says which form it has."""
+
 _KEY = re.compile(r"mm2|[A-Za-z_]{0,60}")
 
 
@@ -61,18 +64,20 @@ def fields(model: type[BaseModel]) -> dict[str, FieldInfo]:
 
 
 def tags(model: type[BaseModel]) -> tuple[str, ...]:
-    """Return the SASL mechanisms that select this model, none for other models."""
-    field = model.model_fields.get("mechanism")
-    return tuple(str(tag) for tag in get_args(field.annotation)) if field else ()
+    """Return the values that select this form of a section, none for other models."""
+    found = (model.model_fields.get(key) for key in TAGGED.values())
+    return tuple(str(tag) for field in found if field for tag in get_args(field.annotation))
 
 
 def without_tags(loc: Place) -> Place:
-    """Return a place without the mechanism that pydantic puts behind `sasl`."""
-    return tuple(part for above, part in zip((None, *loc), loc, strict=False) if above != "sasl")
+    """Return a place without the tag that pydantic puts behind a section of several forms."""
+    return tuple(
+        part for above, part in zip((None, *loc), loc, strict=False) if above not in TAGGED
+    )
 
 
 def keys_at(root: type[BaseModel], loc: Place) -> tuple[list[str], list[str]]:
-    """Return the keys that are known at a place, and those of other mechanisms there."""
+    """Return the keys that are known at a place, and those of other forms there."""
     models: tuple[type[BaseModel], ...] = (root,)
     others: list[str] = []
     for part in loc:
@@ -96,7 +101,7 @@ def parents_of(root: type[BaseModel], key: str) -> list[str]:
 def walk(
     root: type[BaseModel], above: tuple[str, ...] = ()
 ) -> Iterator[tuple[tuple[str, ...], FieldInfo]]:
-    """Yield every key with its field; a key of several mechanisms comes several times."""
+    """Yield every key with its field; a key of several forms comes several times."""
     for name, field in fields(root).items():
         yield (*above, name), field
         for model in sections(field.annotation):

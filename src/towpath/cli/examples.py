@@ -1,0 +1,183 @@
+"""The commented example files that `towpath init` writes, one for each kind of file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from towpath.config.kinds import FileKind
+
+EXAMPLE = """\
+## A link mirrors topics from one Kafka cluster, the source, to another one, the target.
+## Check this file with `towpath lint FILE`, see what would be done with `towpath plan FILE`.
+## Editors complete and check it after `towpath schema > link.schema.json` in this folder, with
+## `yaml-language-server: $schema=link.schema.json` behind a # in the first line.
+## Lines with one # are optional keys; docs/configuration.md lists all keys.
+
+source:
+  bootstrap: "localhost:9092"
+  #tls: {ca: ca.pem, cert: mirror.pem, key: mirror.key, key_password: "env:KEY_PASSWORD"}
+  #sasl: {mechanism: SCRAM-SHA-512, username: mirror, password: "env:SOURCE_PASSWORD"}
+
+target:
+  bootstrap: "localhost:9093"
+  #tls: true
+  #sasl: {mechanism: PLAIN, username: mirror, password: "file:target-password"}
+
+## The name of this link in the ledger on the target; never change it later.
+link: my-first-link
+
+topics:
+  ## Regular expressions for whole topic names.
+  include: ["orders", "payments.*"]
+  exclude: ["__.*"]
+  ## Another name on the target, such as "eu.{topic}".
+  rename: "{topic}"
+
+records:
+  ## earliest, latest, committed (with a `group`), or a time such as 2025-01-31T08:00:00Z
+  start: earliest
+  #offsets: identical
+  #on_gap: record
+
+## What to copy besides topics and records; `towpath plan` shows it before anything changes.
+#access:
+#  acls: safe
+#  quotas: true
+#  users: {alice: "env:ALICE_PASSWORD"}
+#prune: true
+
+#run:
+#  round: 10m
+#  memory: 96MiB
+"""
+
+
+ARCHIVE_EXAMPLE = """\
+## An archive keeps topics of a Kafka cluster, the source, as files in a store.
+## Check this file with `towpath lint FILE`.
+## Editors complete and check it after `towpath schema --kind archive > archive.schema.json` in this
+## folder, with `yaml-language-server: $schema=archive.schema.json` behind a # in the first line.
+## Lines with one # are optional keys; docs/configuration.md lists all keys.
+
+kind: archive
+
+## The name of this archive; never change it later.
+archive: my-first-archive
+
+source:
+  bootstrap: "localhost:9092"
+  #tls: {ca: ca.pem, cert: archive.pem, key: archive.key, key_password: "env:KEY_PASSWORD"}
+  #sasl: {mechanism: SCRAM-SHA-512, username: archive, password: "env:SOURCE_PASSWORD"}
+
+store:
+  ## s3://bucket/prefix, gs://bucket/prefix, abfs://container@account/prefix, or a folder.
+  url: "file:archive"
+  #storage_class: [STANDARD, STANDARD_IA]
+
+## The name of this place among those that archive into the same store; never change it later.
+region: eu-central-1
+
+topics:
+  ## Regular expressions for whole topic names.
+  include: ["orders", "payments.*"]
+  exclude: ["__.*"]
+
+## A segment is complete when it has so many records or bytes, or its first record is so old.
+segments:
+  max_messages: 1000000
+  max_bytes: 100MiB
+  max_age: 5m
+  #topics: {"payments.*": {max_age: 30s}}
+
+## parquet, which anyone can query, or whole batches.
+format: parquet
+
+## A schema registry whose schemas are archived with the records.
+#schemas:
+#  source: {url: "http://localhost:8081"}
+
+## A consumer group whose offsets show other tools how far the archive is.
+#group: my-first-archive
+
+#compaction:
+#  - schedule: "0 0 1 * * *"
+#    min_size: 1GiB
+#    max_size: 4GiB
+
+## Where a restore writes to.
+#target:
+#  bootstrap: "localhost:9093"
+#restore:
+#  topics: {include: ["orders"], rename: "{topic}.restored"}
+"""
+
+
+KRAFT_EXAMPLE = """\
+## A migration brings a cluster from ZooKeeper to KRaft, step by step, and back while it can.
+## Check this file with `towpath lint FILE`.
+## Editors complete and check it after `towpath schema --kind kraft > kraft.schema.json` in this
+## folder, with `yaml-language-server: $schema=kraft.schema.json` behind a # in the first line.
+## Lines with one # are optional keys; docs/configuration.md lists all keys.
+
+kind: kraft
+
+## The name of this migration in its journal and report; never change it later.
+kraft: my-first-migration
+
+## The brokers as clients reach them.
+cluster:
+  bootstrap: "broker1:9092,broker2:9092,broker3:9092"
+  #tls: {ca: ca.pem}
+  #sasl: {mechanism: SCRAM-SHA-512, username: admin, password: "env:KAFKA_PASSWORD"}
+
+zookeeper:
+  ## As in the brokers' own `zookeeper.connect`.
+  connect: "zookeeper1:2181,zookeeper2:2181,zookeeper3:2181/kafka"
+  #username: towpath
+  #password: "env:ZOOKEEPER_PASSWORD"
+
+## Every broker. A path is one on the broker's host.
+brokers:
+  - {id: 1, address: "broker1:9092", properties: /etc/kafka/server.properties}
+  - {id: 2, address: "broker2:9092", properties: /etc/kafka/server.properties}
+  - {id: 3, address: "broker3:9092", properties: /etc/kafka/server.properties}
+
+## The controllers that take over; their properties are written from those of the brokers.
+controllers:
+  nodes:
+    - id: 3001
+      address: "controller1:9093"
+      properties: /etc/kafka/controller.properties
+      data: /var/lib/kafka
+    - id: 3002
+      address: "controller2:9093"
+      properties: /etc/kafka/controller.properties
+      data: /var/lib/kafka
+    - id: 3003
+      address: "controller3:9093"
+      properties: /etc/kafka/controller.properties
+      data: /var/lib/kafka
+  #listener: CONTROLLER
+  #properties: {metadata.log.max.record.bytes.between.snapshots: "20971520"}
+
+## How processes and files are reached: ssh, local, or kubernetes.
+driver:
+  via: ssh
+  user: kafka
+  #broker_unit: kafka.service
+  #controller_unit: kafka-controller.service
+  format: "/opt/kafka/bin/kafka-storage.sh format -t {cluster_id} -c {properties} -r {release}"
+
+## Where this machine keeps what was approved, done, measured and proven.
+journal: /var/lib/towpath/my-first-migration
+
+#limits:
+#  in_sync: 30m
+#  soak: 7d
+"""
+
+EXAMPLES: Mapping[FileKind, str] = {
+    FileKind.LINK: EXAMPLE,
+    FileKind.ARCHIVE: ARCHIVE_EXAMPLE,
+    FileKind.KRAFT: KRAFT_EXAMPLE,
+}

@@ -1,0 +1,84 @@
+"""The file of a migration to KRaft: its defaults, and each of its problems with its path."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from towpath.cli.examples import EXAMPLES
+from towpath.config import check, load, load_kraft
+from towpath.config.kinds import FileKind
+from towpath.model.errors import ConfigError
+
+Write = Callable[[str], Path]
+MINIMAL = """\
+kind: kraft
+kraft: orders
+cluster: {bootstrap: "a:9092"}
+zookeeper: {connect: "z1:2181,z2:2181/kafka"}
+brokers:
+  - {id: 1, address: "a:9092", properties: /etc/kafka/server.properties}
+controllers:
+  nodes:
+    - {id: 3001, address: "c:9093", properties: /etc/kafka/c.properties, data: /var/lib/c}
+driver: {via: local, start: "run {properties}", format: "format -t {cluster_id}", folder: /tmp/k}
+journal: /var/lib/towpath/orders
+"""
+
+
+def test_a_short_file_is_enough(write: Write) -> None:
+    config = load_kraft(write(MINIMAL))
+    assert [each.id for each in config.brokers] == [1]
+    assert config.controllers.listener == "CONTROLLER"
+    assert config.driver.format == ("format", "-t", "{cluster_id}")
+    assert str(config.limits.stop) == "90s"
+
+
+def test_other_commands_say_what_the_file_is(write: Write) -> None:
+    with pytest.raises(ConfigError, match="the file describes a migration to KRaft"):
+        load(write(MINIMAL))
+    with pytest.raises(ConfigError, match="takes the file of such a migration"):
+        load_kraft(write('source: {bootstrap: "a:1"}\nlink: x\n'))
+
+
+@pytest.mark.parametrize(
+    ("more", "problems"),
+    [
+        ("kraft: a b\n", ["kraft: must be 1 to 100 letters, digits, '.', '_' or '-'"]),
+        ("zookeeper: {connect: z1}\n", ["zookeeper.connect: 'z1' is not HOST:PORT, such as"
+         " zookeeper1:2181"]),
+        ("zookeeper: {connect: 'z1:1', username: ann}\n",
+         ["zookeeper.username: username and password belong together"]),
+        ("brokers: []\n", ["brokers: needs at least one entry"]),
+        ("brokers: [{id: 3001, address: 'a:1', properties: /x}]\n",
+         ["controllers.nodes: two nodes have the same id: 3001"]),
+        ("brokers: [{id: 1, address: 'a:1', properties: x}]\n",
+         ["brokers[0].properties: must be a whole path on the node's host, such as"
+          " /etc/kafka/x.properties"]),
+        ("driver: {via: telnet}\n",
+         ["driver.via: 'telnet' is not one of local, ssh, kubernetes"]),
+        ("driver: {via: ssh, format: f, start: x}\n", ["driver.start: is not used with ssh"]),
+        ("journal: orders\n", ["journal: must be a whole path on the node's host, such as"
+         " /etc/kafka/x.properties"]),
+    ],
+)  # fmt: skip
+def test_problems(write: Write, more: str, problems: list[str]) -> None:
+    key = more.partition(":")[0]
+    kept = "".join(part for part in _parts(MINIMAL) if part.partition(":")[0] != key)
+    assert [each.sentence for each in check(write(kept + more))] == problems
+
+
+def _parts(text: str) -> list[str]:
+    parts = list[str]()
+    for line in text.splitlines(keepends=True):
+        if line.startswith(" "):
+            parts[-1] += line
+        else:
+            parts.append(line)
+    return parts
+
+
+def test_the_example_is_right(write: Write) -> None:
+    assert check(write(EXAMPLES[FileKind.KRAFT])) == ()
