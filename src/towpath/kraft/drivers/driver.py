@@ -17,6 +17,9 @@ class Driver(Protocol):
     def read(self, path: str) -> bytes | None:
         """Return a file's content, None where there is none."""
 
+    def modified(self, path: str) -> int | None:
+        """Return when a file was written last, in ms since 1970; None where there is none."""
+
     def write(self, path: str, data: bytes) -> None:
         """Replace a file in one step; the content that it had before stays beside it."""
 
