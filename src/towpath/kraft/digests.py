@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import re
 from collections.abc import Iterable
 from uuid import UUID
 
@@ -27,13 +28,21 @@ SECRET_CONFIGS = (
 ZooKeeper holds their values encrypted with `password.encoder.secret`, the metadata log holds them
 in plain text."""
 
+ENCODED = "(encoded)"
+"""What an image holds of a password that ZooKeeper holds encoded. The encoding has a random salt,
+so nobody without the brokers' `password.encoder.secret` can compare it with the one in the log."""
+
+_OTHER_SECRETS = re.compile(r"password|secret", re.IGNORECASE)
 _LENGTH = 4
 _ENTITY_ORDER = {kind: place for place, kind in enumerate(EntityKind)}
 
 
 def is_secret(key: str) -> bool:
-    """Whether a dynamic config holds a secret; a prefix `listener.name.` changes nothing."""
-    return key.endswith(SECRET_CONFIGS)
+    """Whether a dynamic config holds a secret; a prefix `listener.name.` changes nothing.
+
+    Those of plugins, which Kafka does not encode, are told by their name.
+    """
+    return key.endswith(SECRET_CONFIGS) or _OTHER_SECRETS.search(key) is not None
 
 
 def digest(*parts: bytes) -> str:

@@ -88,7 +88,9 @@ class ClusterImage:
         users: SCRAM credentials.
         quotas: By entities (in the order user, client id, or an address alone) and key.
         tokens: By token id.
-        producer_ids: First producer id of the next block, None where none was ever taken.
+        producer_ids: First producer id of the next block, None where none was ever taken. Behind a
+            write of the controllers to ZooKeeper that of ZooKeeper is one block higher, as they
+            write the next block as if it was taken (`ZkMigrationClient.writeProducerId`).
     """
 
     topics: Mapping[str, TopicImage] = field(default_factory=dict)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 
 from towpath.kraft.image import ClusterImage, ImageComparison
 from towpath.kraft.model import BrokerMode, LogState, NodeId, Role
@@ -38,6 +39,30 @@ class MigrationZnode:
     is_null: bool = False
 
 
+class Oddity(StrEnum):
+    """What is odd about a znode."""
+
+    FORBIDDEN = "forbidden"
+    """Our login may not read it, so what it holds is not in the image."""
+    UNKNOWN_FORM = "unknown_form"
+    """Its name or content is of no known form: it is not in the image, the copy may fail at it."""
+    NO_TOPIC_ID = "no_topic_id"
+    """A topic without an id, at which the copy fails."""
+    NO_STATE = "no_state"
+    """A partition without a state: the copy takes all its replicas as in sync, and so do we."""
+    ORPHAN_CONFIG = "orphan_config"
+    """Configs of a topic that does not exist, which the copy leaves behind."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class OddZnode:
+    """A znode that is not as others are; `why` is for people, and holds nothing secret."""
+
+    path: str
+    oddity: Oddity
+    why: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ZooKeeperSeen:
     """What ZooKeeper holds.
@@ -45,8 +70,13 @@ class ZooKeeperSeen:
     Attributes:
         controller_epoch: `/controller_epoch` and its znode version.
         brokers: Ids in `/brokers/ids`.
-        reassigning: Partitions in `/admin/reassign_partitions`, as `topic-0`.
-        deleting: Topics in `/admin/delete_topics`.
+        reassigning: Partitions whose replicas are being moved, as `topic-0`.
+        deleting: Topics in `/admin/delete_topics`; they are not in the image.
+        awaited: Brokers for which the copy waits until they have registered: those with replicas,
+            and those that have a znode in `/config/brokers`.
+        odd: What is not in the image, or not as it stands in ZooKeeper, and why.
+        still: Whether nothing was written to the ensemble while it was read, so that the image is
+            that of one moment.
     """
 
     cluster_id: str
@@ -57,6 +87,9 @@ class ZooKeeperSeen:
     image: ClusterImage
     reassigning: tuple[str, ...] = ()
     deleting: tuple[str, ...] = ()
+    awaited: frozenset[NodeId] = frozenset()
+    odd: tuple[OddZnode, ...] = ()
+    still: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -48,6 +48,13 @@
     ├── SchemaHeldBackError         3  a schema that another one refers to is not there
     ├── StepHeldBackError           3  a step that must come first could not be done
     ├── StepOutdatedError           3  a cluster is no longer as it was when a step was planned
+    ├── ZooKeeperError              4  ZooKeeper could not be used
+    │   ├── ZooKeeperAwayError         no server answered in time
+    │   ├── ZooKeeperDeniedError       the login was refused, or may not do what was asked
+    │   ├── ZnodeUnknownError          a znode that decides is missing, or of no known form
+    │   └── ZnodeChangedError          a znode is not the one that was seen
+    ├── ZooKeeperHeldError          4  another process works on the cluster
+    ├── ZooKeeperLockLostError      4  the lock of the cluster ended with our session
     └── StoppedError                3  Ctrl-C or SIGTERM came before the end
 
 Others stand beside what raises them: two kinds of UnreachableError, SecurityError in
@@ -123,6 +130,15 @@ from towpath.model.errors.store import (
     StoreLockedError,
     StoreRefusedError,
 )
+from towpath.model.errors.zookeeper import (
+    ZnodeChangedError,
+    ZnodeUnknownError,
+    ZooKeeperAwayError,
+    ZooKeeperDeniedError,
+    ZooKeeperError,
+    ZooKeeperHeldError,
+    ZooKeeperLockLostError,
+)
 
 __all__ = [
     "ArchiveHeldError",
@@ -178,4 +194,11 @@ __all__ = [
     "UnreachableError",
     "WorkersError",
     "WriterReplacedError",
+    "ZnodeChangedError",
+    "ZnodeUnknownError",
+    "ZooKeeperAwayError",
+    "ZooKeeperDeniedError",
+    "ZooKeeperError",
+    "ZooKeeperHeldError",
+    "ZooKeeperLockLostError",
 ]

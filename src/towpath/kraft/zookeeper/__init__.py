@@ -1,0 +1,1 @@
+"""The ZooKeeper of a cluster: read in one pass, written to rarely, locked by one orchestrator."""

@@ -1,0 +1,58 @@
+"""The ZooKeeper of a cluster, as an orchestrator uses it."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Self
+
+from towpath.config.kraft import ZooKeeperConfig
+from towpath.kraft.seen import ZooKeeperSeen
+from towpath.kraft.zookeeper.read import read
+from towpath.kraft.zookeeper.session import ZooKeeperSession
+from towpath.model.deadline import Deadline
+
+OPEN_SECONDS = 20.0
+"""How long to try to open a session."""
+
+
+class ZooKeeper:
+    """One session with ZooKeeper, which ends with the block.
+
+    Example:
+        >>> with ZooKeeper(config.zookeeper) as zookeeper:  # doctest: +SKIP
+        ...     seen = zookeeper.read(Deadline.after(30))
+    """
+
+    def __init__(self, config: ZooKeeperConfig) -> None:
+        self._config = config
+        self._session = ZooKeeperSession(config)
+
+    def __enter__(self) -> Self:
+        """Open the session.
+
+        Raises:
+            ZooKeeperAwayError: No server answered in time.
+            ZooKeeperDeniedError: The login is refused.
+        """
+        return self.open(Deadline.after(OPEN_SECONDS))
+
+    def open(self, deadline: Deadline) -> Self:
+        """Open the session; see `__enter__`."""
+        self._session.open(deadline)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the session, and with it the lock."""
+        self._session.close()
+
+    def read(self, deadline: Deadline) -> ZooKeeperSeen:
+        """Return all that ZooKeeper holds of the cluster; see `read.read`."""
+        return read(self._session, deadline)

@@ -1,0 +1,108 @@
+"""Reads many znodes and keeps what is odd about them, so that nothing is skipped in silence."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from typing import TypeVar
+
+from towpath.kraft.seen import Oddity, OddZnode
+from towpath.kraft.zookeeper.forms import FormError
+from towpath.kraft.zookeeper.session import Forbidden, Znode, ZooKeeperSession
+from towpath.model.deadline import Deadline
+from towpath.model.errors import ZnodeUnknownError, ZooKeeperDeniedError
+
+_T = TypeVar("_T")
+_Key = TypeVar("_Key")
+
+
+class ZnodeReading:
+    """One pass over ZooKeeper."""
+
+    def __init__(self, session: ZooKeeperSession, deadline: Deadline) -> None:
+        self._session, self._deadline = session, deadline
+        self.odd: list[OddZnode] = []
+
+    def note(self, path: str, oddity: Oddity, why: str) -> None:
+        """Keep what is odd about a znode."""
+        self.odd.append(OddZnode(path, oddity, why))
+
+    def children(self, path: str) -> list[str]:
+        """Return the names of a znode's children, sorted; none where there is no such znode."""
+        return self.all_children([path]).get(path, [])
+
+    def all_children(self, paths: Iterable[str]) -> Mapping[str, list[str]]:
+        """Return the children of many znodes, sorted, without those that are not there."""
+        found: dict[str, list[str]] = {}
+        for path, told in self._read(paths, children=True):
+            if isinstance(told, Forbidden):
+                self._forbidden(path)
+            elif isinstance(told, list):
+                found[path] = sorted(told)
+        return found
+
+    def znodes(self, paths: Iterable[str]) -> Mapping[str, Znode]:
+        """Return many znodes, without those that are not there."""
+        found: dict[str, Znode] = {}
+        for path, told in self._read(paths):
+            if isinstance(told, Forbidden):
+                self._forbidden(path)
+            elif isinstance(told, Znode):
+                found[path] = told
+        return found
+
+    def values(
+        self, paths: Mapping[_Key, str], form: Callable[[bytes | None], _T]
+    ) -> dict[_Key, _T]:
+        """Return the contents of znodes as values, without those that are not there or odd.
+
+        Args:
+            paths: The paths, by whatever names the values.
+            form: Reads a content; raises `FormError`.
+        """
+        znodes = self.znodes(paths.values())
+        found: dict[_Key, _T] = {}
+        for key, path in paths.items():
+            if path in znodes:
+                self.keep(found, key, path, partial(form, znodes[path].data))
+        return found
+
+    def keep(self, found: dict[_Key, _T], key: _Key, path: str, make: Callable[[], _T]) -> None:
+        """Put a value into `found`, or note that its znode is of no known form."""
+        try:
+            found[key] = make()
+        except FormError as error:
+            self.note(path, Oddity.UNKNOWN_FORM, str(error))
+
+    def needed(self, path: str, form: Callable[[Znode], _T]) -> _T | None:
+        """Return a znode that decides about steps, None where it is not there.
+
+        Raises:
+            ZnodeUnknownError: It is of no known form.
+            ZooKeeperDeniedError: The login may not read it.
+        """
+        told = next(iter(self._read([path])))[1]
+        if isinstance(told, Forbidden):
+            raise ZooKeeperDeniedError(
+                self._session.servers,
+                f"reading {path}",
+                "the login may not do that",
+                "give the login that the brokers have (`zookeeper.username`)",
+            )
+        if not isinstance(told, Znode):
+            return None
+        try:
+            return form(told)
+        except FormError as error:
+            raise ZnodeUnknownError(
+                self._session.servers, f"reading {path}", str(error), "look at it before anything"
+            ) from None
+
+    def _read(
+        self, paths: Iterable[str], *, children: bool = False
+    ) -> Iterable[tuple[str, object]]:
+        what = "reading the cluster's metadata"
+        return self._session.read(what, list(paths), self._deadline, children=children)
+
+    def _forbidden(self, path: str) -> None:
+        self.note(path, Oddity.FORBIDDEN, "the login may not read it")
