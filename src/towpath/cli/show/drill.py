@@ -1,28 +1,13 @@
-"""The report of a restore as one HTML page that needs nothing else, for whoever keeps evidence.
-
-The page holds its facts as JSON, and the SHA-256 of these bytes. Names of topics, errors and notes
-come from elsewhere, so every text is escaped, and the page has no script.
-"""
+"""The report of a restore as one HTML page, for whoever keeps evidence."""
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from html import escape
 from typing import Any
 
+from towpath.cli.show.page import listed, page, table, text, verdict
 from towpath.model.amounts import count, size, span
 
-_STYLE = (
-    "body{font:15px/1.45 system-ui,sans-serif;margin:2rem auto;max-width:75rem;padding:0 1rem}"
-    "table{border-collapse:collapse;width:100%;margin:.5rem 0 1.5rem}"
-    "th,td{border:1px solid #8884;padding:.25rem .5rem;text-align:left;vertical-align:top}"
-    "td.n{text-align:right;font-variant-numeric:tabular-nums}"
-    ".bad{background:#d3330022}.good{background:#2a890022}"
-    "code,pre{font:13px ui-monospace,monospace;overflow-wrap:anywhere;white-space:pre-wrap}"
-    "@media print{details{display:block}}"
-)
 _HEADERS = (
     "source", "partition", "on the target", "state", "offsets", "archived from", "archived to",
     "restored to", "records archived", "records restored",
@@ -47,48 +32,26 @@ def drill_page(facts: Mapping[str, Any]) -> str:
     Args:
         facts: The result of the restore as data, as its JSON report has it.
     """
-    told = canonical(facts)
-    digest = hashlib.sha256(told.encode()).hexdigest()
-    body = "\n".join(_body(facts, digest))
-    return (
-        "<!doctype html>\n"
-        '<html lang="en"><head><meta charset="utf-8">\n'
-        '<meta http-equiv="Content-Security-Policy" content="default-src \'none\';'
-        " style-src 'unsafe-inline'\">\n"
-        f"<title>{_text(_title(facts))}</title><style>{_STYLE}</style></head><body>\n"
-        f"{body}\n"
-        "<details><summary>All facts, as JSON</summary>\n"
-        f'<pre id="facts">{_text(told)}</pre></details>\n'
-        "</body></html>\n"
-    )
-
-
-def canonical(facts: Mapping[str, Any]) -> str:
-    """Return facts as the JSON text of which the digest is made."""
-    return json.dumps(facts, sort_keys=True, indent=1, ensure_ascii=False)
+    return page(_title(facts), facts, _body)
 
 
 def _title(facts: Mapping[str, Any]) -> str:
     return f"Restore {facts['restore']}"
 
 
-def _body(facts: Mapping[str, Any], digest: str) -> Iterator[str]:
+def _body(facts: Mapping[str, Any]) -> Iterator[str]:
     done = "complete" if facts["complete"] else "not complete"
-    yield f"<h1>{_text(_title(facts))}</h1>"
-    yield f'<p class="{"good" if facts["complete"] else "bad"}"><strong>{done}</strong></p>'
+    yield f"<h1>{text(_title(facts))}</h1>"
+    yield verdict(done, good=facts["complete"])
     yield from _verdict(facts["comparison"])
-    yield _table(("what", "value"), _summary(facts))
-    yield f"<p>SHA-256 of the facts at the end of this page: <code>{digest}</code></p>"
+    yield table(("what", "value"), _summary(facts))
     yield _partitions(facts["partitions"])
     yield from _comparison(facts["comparison"]["partitions"])
     yield from _gaps(facts["partitions"])
-    for title, texts in (
-        ("Left out, late or lost", [*facts["left_out"], *_troubles(facts["partitions"])]),
-        ("Notes", facts["notes"]),
-    ):
-        if texts:
-            items = "".join(f"<li>{_text(each)}</li>" for each in dict.fromkeys(texts))
-            yield f"<h2>{title}</h2><ul>{items}</ul>"
+    yield from listed(
+        "Left out, late or lost", [*facts["left_out"], *_troubles(facts["partitions"])]
+    )
+    yield from listed("Notes", facts["notes"])
 
 
 def _summary(facts: Mapping[str, Any]) -> Iterator[Sequence[str]]:
@@ -126,7 +89,7 @@ def _partitions(rows: Iterable[Mapping[str, Any]]) -> str:
         )
         for row in rows
     ]
-    return f"<h2>Partitions</h2>{_table(_HEADERS, found, _NUMBERS)}"
+    return f"<h2>Partitions</h2>{table(_HEADERS, found, _NUMBERS)}"
 
 
 def _verdict(compared: Mapping[str, Any]) -> Iterator[str]:
@@ -134,13 +97,13 @@ def _verdict(compared: Mapping[str, Any]) -> Iterator[str]:
     rows = compared["partitions"]
     equal = sum(row["state"] == "equal" for row in rows)
     if compared["proven"]:
-        text = f"proven by digests: the target has what the archive holds ({equal} partitions)"
+        told = f"proven by digests: the target has what the archive holds ({equal} partitions)"
     elif rows:
-        text = f"not proven: {equal} of {len(rows)} partitions have what the archive holds"
+        told = f"not proven: {equal} of {len(rows)} partitions have what the archive holds"
     else:
         why = compared["why"] or "what was restored was not read back (restore run --verify)"
-        text = f"not proven: {why}; the numbers below are what was written"
-    yield f'<p class="{"good" if compared["proven"] else "bad"}"><strong>{_text(text)}</strong></p>'
+        told = f"not proven: {why}; the numbers below are what was written"
+    yield verdict(told, good=compared["proven"])
 
 
 def _comparison(rows: Iterable[Mapping[str, Any]]) -> Iterator[str]:
@@ -159,8 +122,8 @@ def _comparison(rows: Iterable[Mapping[str, Any]]) -> Iterator[str]:
         for row in rows
     ]
     if found:
-        yield f"<h2>Comparison with the archive</h2><p>{_text(_HOW)}</p>"
-        yield _table(_COMPARED, found, len(_COMPARED) - 3)
+        yield f"<h2>Comparison with the archive</h2><p>{text(_HOW)}</p>"
+        yield table(_COMPARED, found, len(_COMPARED) - 3)
 
 
 def _gaps(rows: Iterable[Mapping[str, Any]]) -> Iterator[str]:
@@ -170,31 +133,10 @@ def _gaps(rows: Iterable[Mapping[str, Any]]) -> Iterator[str]:
         for gap in row["gaps"]
     ]
     if found:
-        yield f"<h2>Lost offsets</h2>{_table(('partition', 'offsets', 'why'), found)}"
+        yield f"<h2>Lost offsets</h2>{table(('partition', 'offsets', 'why'), found)}"
 
 
 def _troubles(rows: Iterable[Mapping[str, Any]]) -> Iterator[str]:
     for row in rows:
         if row["error"]:
             yield f"{row['topic']}-{row['partition']}: {row['error']}"
-
-
-def _table(
-    headers: Sequence[str], rows: Iterable[Sequence[object]], numbers: int | None = None
-) -> str:
-    head = "".join(f"<th>{_text(each)}</th>" for each in headers)
-    made = [f"<table><tr>{head}</tr>"]
-    for row in rows:
-        cells = "".join(
-            f"<td{_class(place, numbers)}>{_text(each)}</td>" for place, each in enumerate(row)
-        )
-        made.append(f"<tr>{cells}</tr>")
-    return "\n".join([*made, "</table>"])
-
-
-def _class(place: int, numbers: int | None) -> str:
-    return ' class="n"' if numbers is not None and place >= numbers else ""
-
-
-def _text(value: object) -> str:
-    return escape(str(value), quote=True)
