@@ -253,6 +253,8 @@ def test_a_reader_sees_one_version_of_an_object(store: Store) -> None:
     reader.seek(2 * MIB)
     with pytest.raises(ObjectChangedError):
         reader.read(10)
+    with pytest.raises(ObjectChangedError):
+        reader.readinto(bytearray(MIB))
 
 
 def test_a_reader_is_a_file(store: Store) -> None:
@@ -269,8 +271,15 @@ def test_a_reader_is_a_file(store: Store) -> None:
     assert bytes(buffer) == data[MIB : MIB + 7]
     assert reader.seek(3, os.SEEK_CUR) == MIB + 10
     assert reader.read(2 * MIB) == data[MIB + 10 :]
+    large = memoryview(bytearray(3 * MIB))
+    reader.seek(MIB)
+    assert reader.readinto(large) == 2 * MIB
+    assert large[: 2 * MIB] == data[MIB:]
+    assert reader.tell() == 3 * MIB
+    assert reader.readinto(large) == 0
     store.put_new("empty", b"")
     assert store.reader("empty").read() == b""
+    assert store.reader("empty").readinto(large) == 0
 
 
 def test_a_store_pickles_as_its_config(store: Store, config: StoreConfig) -> None:

@@ -35,7 +35,7 @@ def head(start: int, partition: int = 3) -> SegmentHead:
     )
 
 
-def buffer(data: bytes | bytearray) -> Buffer:
+def buffer(data: bytes | bytearray | memoryview) -> Buffer:
     return np.frombuffer(bytearray(data), np.uint8)
 
 

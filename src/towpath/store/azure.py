@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import io
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -27,7 +28,7 @@ from towpath.model.errors import (
     StoreError,
 )
 from towpath.store.azure_client import AzureClient
-from towpath.store.objects import Data, Put, StoredObject, ThawSpeed, Unfinished, Upload
+from towpath.store.objects import Data, Put, StoredObject, ThawSpeed, Unfinished, Upload, filled
 from towpath.store.requests import Errand
 
 _NAME = "x-ms-meta-towpath_write"
@@ -98,6 +99,12 @@ class AzureBackend:
         answer = self._client.of_object("GET", Errand("read", key), headers)
         whole = answer.headers.get("content-range", "").rpartition("/")[2]
         return _stored(key, int(whole or len(answer.data)), answer.headers), answer.data
+
+    def get_into(self, key: str, first: int, tag: str, out: memoryview) -> StoredObject:
+        """Fill memory with the bytes of an object from `first` on."""
+        found, data = self.get(key, first, first + len(out), tag)
+        filled(out, io.BytesIO(data), self._client.names.where(key))
+        return found
 
     def head(self, key: str) -> tuple[StoredObject, str]:
         """Return an object without its bytes, and the name of the write that made it."""

@@ -27,7 +27,7 @@ from towpath.model.errors import (
 )
 from towpath.model.foreign import foreign
 from towpath.store.locking import LOCK, locked
-from towpath.store.objects import Data, Put, StoredObject, ThawSpeed, Unfinished, Upload
+from towpath.store.objects import Data, Put, StoredObject, ThawSpeed, Unfinished, Upload, filled
 
 _OWN = ".towpath"
 """The folder of what is being written, and of the lock."""
@@ -87,6 +87,16 @@ class FilesBackend:
                 raise StoreRefusedError(self._where(key), "read", why)
             file.seek(at)
             return found, file.read() if end is None else file.read(end - at)
+
+    def get_into(self, key: str, first: int, tag: str, out: memoryview) -> StoredObject:
+        """Fill memory with the bytes of an object from `first` on."""
+        with self._told("read", key), self.path(key).open("rb", buffering=0) as file:
+            found = _stored(key, os.fstat(file.fileno()))
+            if tag and tag != found.tag:
+                raise ObjectChangedError(self._where(key), "read")
+            file.seek(first)
+            filled(out, file, self._where(key))
+        return found
 
     def head(self, key: str) -> tuple[StoredObject, str]:
         """Return an object without its bytes; files keep no name of their write."""

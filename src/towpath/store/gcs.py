@@ -7,6 +7,7 @@ object is one session in which bytes follow each other.
 from __future__ import annotations
 
 import base64
+import io
 import json
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -29,7 +30,7 @@ from towpath.model.errors import (
 )
 from towpath.store.gcs_client import GcsClient
 from towpath.store.gcs_upload import FIELDS, GcsUpload, stored
-from towpath.store.objects import Data, Put, StoredObject, ThawSpeed, Unfinished, Upload
+from towpath.store.objects import Data, Put, StoredObject, ThawSpeed, Unfinished, Upload, filled
 from towpath.store.requests import Errand
 
 _NAME = "towpath-write"
@@ -104,6 +105,12 @@ class GcsBackend:
         if tag and found.tag != tag:
             raise ObjectChangedError(self._client.names.where(key), "read")
         return found, answer.data
+
+    def get_into(self, key: str, first: int, tag: str, out: memoryview) -> StoredObject:
+        """Fill memory with the bytes of an object from `first` on."""
+        found, data = self.get(key, first, first + len(out), tag)
+        filled(out, io.BytesIO(data), self._client.names.where(key))
+        return found
 
     def head(self, key: str) -> tuple[StoredObject, str]:
         """Return an object without its bytes, and the name of the write that made it."""

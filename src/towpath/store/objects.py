@@ -9,9 +9,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Protocol
+from typing import Any, Protocol
+
+from towpath.model.errors import StoreAwayError
 
 Data = bytes | bytearray
+_PIECE = 1 << 20
+"""Bytes that are read at once, where each read takes memory of its own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,6 +144,13 @@ class Backend(Protocol):
             StoreError: The store could not do it.
         """
 
+    def get_into(self, key: str, first: int, tag: str, out: memoryview) -> StoredObject:
+        """Fill memory with the bytes of an object from `first` on; see `get`.
+
+        Raises:
+            StoreAwayError: Fewer bytes came.
+        """
+
     def head(self, key: str) -> tuple[StoredObject, str]:
         """Return an object without its bytes, and the name of the write that made it.
 
@@ -185,3 +196,23 @@ class Backend(Protocol):
 
     def close(self) -> None:
         """Close all connections."""
+
+
+def filled(out: memoryview, source: Any, where: str) -> None:
+    """Fill memory with what a file has next.
+
+    Args:
+        out: The memory.
+        source: A file, or the body of an answer.
+        where: The object as a URL.
+
+    Raises:
+        StoreAwayError: The file has fewer bytes.
+    """
+    at = 0
+    while at < len(out):
+        count = source.readinto(out[at : at + _PIECE])
+        if not count:
+            why = f"{at} bytes came, and {len(out)} were wanted"
+            raise StoreAwayError(where, "read", why)
+        at += count

@@ -79,11 +79,14 @@ class ObjectReader(io.RawIOBase):
         return data
 
     def readinto(self, buffer: bytearray | memoryview) -> int:  # type: ignore[override]
-        """Read into a buffer, and return how many bytes."""
-        view = memoryview(buffer).cast("B")
-        data = self.read(len(view))
-        view[: len(data)] = data
-        return len(data)
+        """Read into a buffer, and return how many bytes; what is read so is not held."""
+        view = memoryview(buffer).cast("B")[: max(0, self._size - self._at)]
+        if len(view) < _LEAST:
+            view[:] = self.read(len(view))
+        else:
+            self._tag = self._store.read_into(self._key, self._at, view, self._tag).tag
+            self._at += len(view)
+        return len(view)
 
     def _between(self, first: int, end: int) -> bytes:
         for start, held in self._held:

@@ -20,7 +20,7 @@ from towpath.config import StoreConfig, Tls
 from towpath.model.errors import ObjectMissingError, StoreAwayError, StoreRefusedError
 from towpath.store.aws import aws_client
 from towpath.store.names import ObjectNames
-from towpath.store.objects import Data, Put, StoredObject, ThawSpeed, Unfinished, Upload
+from towpath.store.objects import Data, Put, StoredObject, ThawSpeed, Unfinished, Upload, filled
 from towpath.store.s3_errors import FORBIDDEN, told
 from towpath.store.transport import Transport
 
@@ -95,6 +95,17 @@ class S3Backend:
                 raise
             return empty, b""  # an empty object has no end that could be read
         return _found(key, answer, _whole_size(answer)), data
+
+    def get_into(self, key: str, first: int, tag: str, out: memoryview) -> StoredObject:
+        """Fill memory with the bytes of an object from `first` on."""
+        asked = {"Range": f"bytes={first}-{first + len(out) - 1}"}
+        if tag:
+            asked["IfMatch"] = tag
+        with self._told("read", key):
+            answer = self._client.get_object(**self._at(key), **asked)
+            with closing(answer["Body"]) as body:
+                filled(out, body, self._names.where(key))
+        return _found(key, answer, _whole_size(answer))
 
     def head(self, key: str) -> tuple[StoredObject, str]:
         """Return an object without its bytes, and the name of the write that made it."""

@@ -155,6 +155,13 @@ class Store:
         """
         return self.repeated(lambda: self.backend.get(key, first, end, tag))
 
+    def read_into(self, key: str, first: int, out: memoryview, tag: str = "") -> StoredObject:
+        """Fill memory with the bytes of an object from `first` on; see `read`.
+
+        Fresh memory for as many bytes would cost more than what is done with them.
+        """
+        return self.repeated(lambda: self.backend.get_into(key, first, tag, out))
+
     def get_whole(self, key: str) -> bytes:
         """Return the bytes of a large object; its pieces are read at once.
 

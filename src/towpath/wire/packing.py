@@ -1,13 +1,13 @@
 """Writing columns of records as many batches at once, at the offsets that the records have.
 
-`wire/records.py` writes one batch without holes; here one pass writes all batches of some rows,
+`wire/records.py` writes one batch without holes; here rows become as many batches as they need,
 with holes between the records of a batch where they are allowed, and types of time as they were.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import google_crc32c
 import numpy as np
@@ -22,8 +22,9 @@ from towpath.wire.opened import read_only
 from towpath.wire.records import COLUMN, ByteColumn, bytes_of, piece_size, put_piece
 from towpath.wire.spare import Spares
 
-FROM, TO, FIRST, COUNT = range(4)
-"""Columns of the table of packed batches: their record bytes, the first row and how many."""
+TO, COUNT, LATEST, NEEDED = range(4)
+"""Columns of what a batch has become: the end of its record bytes, how many they are, their latest
+time, and the end of the first record if there is no room for it."""
 _COLUMNS = 4
 _ROOM = 6 * varint.LONGEST + 1
 """Most bytes of a record besides its key, value and headers."""
@@ -32,12 +33,20 @@ _USEFUL = 0.97
 _LAST_DELTA = (1 << 31) - 1
 _MOST = 1 << 20
 """Upper bound on the records of a batch."""
+_DISORDER, _NAMELESS = -1, -2
+_REASONS = {
+    _DISORDER: "offsets of records that do not ascend",
+    _NAMELESS: "a header without a name",
+}
 
 _I64, _I32 = (f"Array({kind}, 1, 'C', readonly=True)" for kind in ("int64", "int32"))
 
 _SPARE_ROOM: Spares[Buffer] = Spares(4)
-_MOST_SPARE = 32 << 20
+_MOST_SPARE = 4 << 20
 """Bytes of the largest memory that is kept to be used again."""
+
+Packed: TypeAlias = "bytearray | memoryview"
+"""Record batches, one behind the other, in memory that nobody else uses and that can be written."""
 
 Numbers = npt.NDArray[np.int32]
 
@@ -69,9 +78,7 @@ class Rows:
     contents: ByteColumn
 
 
-def pack(
-    rows: Rows, codec: int, *, most: int, apart: bool = False, useful: bool = False
-) -> bytearray:
+def pack(rows: Rows, codec: int, *, most: int, apart: bool = False, useful: bool = False) -> Packed:
     """Return the records as record batches, one behind the other, as in a fetch response.
 
     A batch ends where the type of time or the leader epoch changes, since it has one of each for
@@ -87,86 +94,136 @@ def pack(
     Raises:
         ValueError: A header has no name, offsets do not ascend, or there is no such codec.
     """
-    if not len(rows.offsets):
-        return bytearray()
-    if (np.diff(rows.offsets) <= 0).any():
-        raise ValueError("offsets of records that do not ascend")
-    room = _SPARE_ROOM.take()
-    data, table = _packed(rows, most, apart, room)
-    parts: list[bytes | memoryview] = []
-    for start, stop, first, count in table.tolist():
-        raw = read_only(data[start:stop])
-        packed = raw if codec == NONE else compress(codec, raw)
+    packing, parts = _Packing(rows, most, apart), list[bytes | memoryview]()
+    while packing.left and codec != NONE:
+        raw = packing.batch()
+        packed = compress(codec, raw)
         if useful and len(packed) > _USEFUL * len(raw):
-            codec, packed = NONE, raw
-        parts.append(_header(rows, codec, first, count, packed))
-        parts.append(packed if isinstance(packed, bytes) else packed.data)
-    made = bytearray().join(parts)  # at once: a buffer that grows is copied again and again
-    if len(data) <= _MOST_SPARE:
-        _SPARE_ROOM.give(data)
-    return made
+            codec = NONE
+        else:
+            parts += (packing.header(codec, packed), packed)
+            packing.go_on()
+    packing.give_back()
+    if not parts and packing.left:
+        return packing.all_left()
+    if packing.left:
+        parts.append(packing.all_left())
+    return bytearray().join(parts)  # at once: a buffer that grows is copied again and again
 
 
-def _packed(rows: Rows, most: int, apart: bool, room: Buffer | None) -> tuple[Buffer, Table]:
-    """Return memory with the record bytes of the batches, `room` if that is large enough."""
-    columns = (rows.keys, rows.values, rows.names, rows.contents)
-    if (rows.names[0][:, 1] < 0).any():
-        raise ValueError("a header without a name")
-    size = len(rows.lists) * _ROOM + len(rows.names[0]) * 2 * varint.LONGEST
-    size += sum(bytes_of(each[0]) for each in columns)
-    out = room if room is not None and len(room) >= size else np.empty(size, np.uint8)
-    table = np.empty((len(rows.lists), _COLUMNS), np.int64)
-    count = _pack(
-        read_only(rows.offsets), read_only(rows.times), read_only(rows.types),
-        read_only(rows.epochs), rows.keys, rows.values, rows.lists, rows.names, rows.contents,
-        most - HEADER_SIZE, apart, out, table,
-    )  # fmt: skip
-    return out, table[:count]
+class _Packing:
+    """Batches that are made of records, one after the other.
 
+    Each is compressed while its bytes are in the cache of the processor. Those that stay as they
+    are lie at once where they are wanted.
+    """
 
-def _header(rows: Rows, codec: int, first: int, count: int, packed: bytes | Buffer) -> bytes:
-    """Return the header of a batch, with its checksum."""
-    times = rows.times[first : first + count]
-    base = int(rows.offsets[first])
-    header = BatchHeader(
-        base_offset=base,
-        length=HEADER_SIZE - 12 + len(packed),
-        leader_epoch=int(rows.epochs[first]),
-        magic=MAGIC,
-        crc=0,
-        attributes=codec | (LOG_APPEND_TIME if rows.types[first] else 0),
-        last_offset_delta=int(rows.offsets[first + count - 1]) - base,
-        first_timestamp=int(times[0]),
-        max_timestamp=int(times.max()),
-        producer_id=-1,
-        producer_epoch=-1,
-        base_sequence=-1,
-        count=count,
-    ).write()
-    crc: int = google_crc32c.extend(google_crc32c.value(header[21:]), packed)
-    return header[:17] + crc.to_bytes(4, "big") + header[21:]
+    def __init__(self, rows: Rows, most: int, apart: bool) -> None:
+        self._rows = rows
+        self._columns = (
+            read_only(rows.offsets), read_only(rows.times), read_only(rows.types),
+            read_only(rows.epochs), rows.keys, rows.values, rows.lists, rows.names, rows.contents,
+            most - HEADER_SIZE, apart,
+        )  # fmt: skip
+        self._first = self._next = 0
+        self._made: Table = np.empty(_COLUMNS, np.int64)
+        self._room = _SPARE_ROOM.take()
+        if self._room is None or len(self._room) < most:
+            self._room = np.empty(most, np.uint8)
+
+    @property
+    def left(self) -> int:
+        """Number of records that are in no batch yet."""
+        return len(self._rows.offsets) - self._first
+
+    def batch(self) -> Buffer:
+        """Return the records of the next batch, which stay until the next call."""
+        assert self._room is not None  # noqa: S101  # until `give_back`
+        if not self._put(self._room, 0):
+            self._room = np.empty(int(self._made[NEEDED]), np.uint8)
+            self._put(self._room, 0)
+        return read_only(self._room[: self._made[TO]])
+
+    def go_on(self) -> None:
+        """Let the next batch begin behind this one."""
+        self._first = self._next
+
+    def give_back(self) -> None:
+        """Let others use the memory of `batch`."""
+        if self._room is not None and len(self._room) <= _MOST_SPARE:
+            _SPARE_ROOM.give(self._room)
+        self._room = None
+
+    def all_left(self) -> memoryview:
+        """Return all further batches, not compressed."""
+        out, at = np.empty(self._size_left(), np.uint8), 0
+        while self.left:
+            self._put(out, at + HEADER_SIZE)
+            start, end = at + HEADER_SIZE, int(self._made[TO])
+            out[at:start] = np.frombuffer(self.header(NONE, read_only(out[start:end])), np.uint8)
+            at = end
+            self.go_on()
+        return out[:at].data
+
+    def header(self, codec: int, packed: bytes | Buffer) -> bytes:
+        """Return the header of the batch, with its checksum."""
+        rows, first = self._rows, self._first
+        base = int(rows.offsets[first])
+        header = BatchHeader(
+            base_offset=base,
+            length=HEADER_SIZE - 12 + len(packed),
+            leader_epoch=int(rows.epochs[first]),
+            magic=MAGIC,
+            crc=0,
+            attributes=codec | (LOG_APPEND_TIME if rows.types[first] else 0),
+            last_offset_delta=int(rows.offsets[self._next - 1]) - base,
+            first_timestamp=int(rows.times[first]),
+            max_timestamp=int(self._made[LATEST]),
+            producer_id=-1,
+            producer_epoch=-1,
+            base_sequence=-1,
+            count=int(self._made[COUNT]),
+        ).write()
+        crc: int = google_crc32c.extend(google_crc32c.value(header[21:]), packed)
+        return header[:17] + crc.to_bytes(4, "big") + header[21:]
+
+    def _put(self, out: Buffer, at: int) -> bool:
+        """Write the records of the next batch. Returns whether there was room for any."""
+        self._next = int(_pack(self._first, *self._columns, out, at, self._made))
+        if self._next < 0:
+            raise ValueError(_REASONS[self._next])
+        return self._next > self._first
+
+    def _size_left(self) -> int:
+        """Return how many bytes further batches take at most."""
+        rows, first = self._rows, self._first
+        size = self.left * (_ROOM + HEADER_SIZE) + len(rows.names[0]) * 2 * varint.LONGEST
+        size += bytes_of(rows.names[0]) + bytes_of(rows.contents[0])
+        return size + bytes_of(rows.keys[0][first:]) + bytes_of(rows.values[0][first:])
 
 
 @inlined
 def _joins(
-    index: Any, row: Any, offsets: Any, times: Any, types: Any, epochs: Any, apart: Any
+    index: Any, first: Any, offsets: Any, times: Any, types: Any, epochs: Any, apart: Any
 ) -> Any:
     """Whether a record may stand in the batch of the one before it, for all but its size."""
-    first = row[FIRST]
     if types[index] != types[first] or epochs[index] != epochs[first]:
         return False
     if types[index] and times[index] != times[first]:
         return False
     if apart and offsets[index] != offsets[index - 1] + 1:
         return False
-    return offsets[index] - offsets[first] <= _LAST_DELTA and row[COUNT] < _MOST
+    return offsets[index] - offsets[first] <= _LAST_DELTA and index - first < _MOST
 
 
 @inlined
 def _parts_size(index: Any, keys: Any, values: Any, lists: Any, names: Any, contents: Any) -> Any:
+    """Return the bytes of key, value and headers; -1 if a header has no name."""
     first, count = lists[index, 0], max(lists[index, 1], 0)
     size = 1 + varint.fast_size(count) + piece_size(keys, index) + piece_size(values, index)
     for header in range(first, first + count):
+        if names[0][header, 1] < 0:
+            return np.int64(-1)
         size += piece_size(names, header) + piece_size(contents, header)
     return size
 
@@ -201,10 +258,11 @@ def _put(
 
 
 @loop(
-    f"int64({_I64}, {_I64}, {_I32}, {_I32}, {COLUMN}, {COLUMN}, int64[:, ::1], {COLUMN}, {COLUMN},"
-    " int64, boolean, uint8[::1], int64[:, ::1])"
+    f"int64(int64, {_I64}, {_I64}, {_I32}, {_I32}, {COLUMN}, {COLUMN}, int64[:, ::1], {COLUMN},"
+    f" {COLUMN}, int64, boolean, uint8[::1], int64, int64[::1])"
 )
 def _pack(
+    first: Any,
     offsets: Any,
     times: Any,
     types: Any,
@@ -217,28 +275,30 @@ def _pack(
     room: Any,
     apart: Any,
     out: Any,
-    table: Any,
+    start: Any,
+    made: Any,
 ) -> Any:
-    """Write the records. Returns the number of batches."""
-    at = batches = 0
-    for index in range(len(offsets)):
+    """Write the records of one batch. Returns the first one that is not in it, or a reason."""
+    at, index = start, first
+    made[LATEST] = times[first]
+    while index < len(offsets):
+        if index and offsets[index] <= offsets[index - 1]:
+            return np.int64(_DISORDER)
         body = _parts_size(index, keys, values, lists, names, contents)
-        joined = False
-        time = delta = size = np.int64(0)
-        if batches:
-            row = table[batches - 1]
-            time, delta = times[index] - times[row[FIRST]], offsets[index] - offsets[row[FIRST]]
-            size = body + varint.fast_size(time) + varint.fast_size(delta)
-            fits = at + size + varint.fast_size(size) - row[FROM] <= room
-            joined = fits and _joins(index, row, offsets, times, types, epochs, apart)
-        if not joined:
-            row = table[batches]
-            row[FROM], row[FIRST], row[COUNT] = at, index, 0
-            batches += 1
-            time = delta = np.int64(0)
-            size = body + 2
+        if body < 0:
+            return np.int64(_NAMELESS)
+        time, delta = times[index] - times[first], offsets[index] - offsets[first]
+        size = body + varint.fast_size(time) + varint.fast_size(delta)
+        end = at + size + varint.fast_size(size)
+        if index > first:
+            fits = end - start <= room and end <= len(out)
+            if not (fits and _joins(index, first, offsets, times, types, epochs, apart)):
+                break
+        elif end > len(out):
+            made[NEEDED] = end
+            break
         at = _put(index, size, time, delta, keys, values, lists, names, contents, out, at)
-        row = table[batches - 1]
-        row[TO] = at
-        row[COUNT] += 1
-    return batches
+        made[LATEST] = max(made[LATEST], times[index])
+        index += 1
+    made[TO], made[COUNT] = at, index - first
+    return index

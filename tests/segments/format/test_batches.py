@@ -132,7 +132,7 @@ def test_filtered_batches_are_not_stored() -> None:
     footer = writer.close(SourceOffset(7))
     target.close()
     (packed,) = BatchesObjectReader(io.BytesIO(out.getvalue()), "a").batches(footer)
-    assert packed.data == others
+    assert bytes(packed.data) == others
 
 
 def test_damage_is_seen_before_anything_is_handed_out() -> None:

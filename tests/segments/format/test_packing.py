@@ -35,7 +35,7 @@ def rows_of(log: Log) -> list[pa.RecordBatch]:
     return list(ParquetObjectReader(pa.BufferReader(raw), "a").rows(footer)) if raw else []
 
 
-def unpacked(data: bytes | bytearray) -> list[Seen]:
+def unpacked(data: bytes | bytearray | memoryview) -> list[Seen]:
     """Return the records of batches, read plainly; also checks each header."""
     buffer = np.frombuffer(bytearray(data), np.uint8)
     found: list[Seen] = []

@@ -28,6 +28,25 @@ def test_it_reads_what_the_file_has(first: int, size: int) -> None:
     assert bytes(file.read_buffer(9)) == DATA[first : first + 9]
 
 
+def test_memory_is_used_again_where_nothing_points_to_it() -> None:
+    file, held = WindowedFile(io.BytesIO(DATA)), []
+    for first, size in ((0, 300), (10, 300), (500, 200)):
+        file.hold(first, size)
+        assert bytes(file.held(first, size)) == DATA[first : first + size]
+        held.append(file.held(first, 100))
+        file.let_go(reuse=first == 10)
+    assert bytes(held[0]) == DATA[:100]
+    assert held[1].address == held[2].address
+    assert held[0].address != held[1].address
+
+
+def test_a_file_that_ends_too_early_has_another_hash() -> None:
+    file = WindowedFile(io.BytesIO(DATA[:500]))
+    assert file.hold(400, 200) == xxhash.xxh3_64_intdigest(DATA[400:500])
+    with pytest.raises(ValueError, match="not held"):
+        file.held(400, 200)
+
+
 def test_it_is_as_long_as_the_file() -> None:
     file = WindowedFile(io.BytesIO(DATA))
     assert file.size() == 1024

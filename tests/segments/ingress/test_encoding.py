@@ -15,11 +15,12 @@ from tests.support.batches import CODECS, RECORD, at_offsets, from_arrow, number
 from towpath.segments.ingress.encoding import encoded, nothing
 from towpath.wire import batch as wire
 from towpath.wire.codec import LZ4, NONE
+from towpath.wire.packing import Packed
 from towpath.wire.plain import Record
 from towpath.wire.records import decode
 
 
-def decoded(data: bytearray) -> tuple[Record, ...]:
+def decoded(data: Packed) -> tuple[Record, ...]:
     buffer = np.frombuffer(data, np.uint8)
     found: list[Record] = []
     for row in wire.scan(buffer, 0, len(buffer)).tolist():
@@ -28,7 +29,7 @@ def decoded(data: bytearray) -> tuple[Record, ...]:
     return tuple(found)
 
 
-def table(data: bytearray) -> wire.Table:
+def table(data: Packed) -> wire.Table:
     return wire.scan(np.frombuffer(data, np.uint8), 0, len(data))
 
 
@@ -85,8 +86,30 @@ def test_what_compression_hardly_makes_smaller_stays_as_it_is() -> None:
         assert codecs == {codec}
 
 
+def test_batches_before_noise_stay_compressed() -> None:
+    same = [Record(b"k", b"same" * 200) for n in range(30)]
+    noise = [Record(b"k", random.Random(n).randbytes(n % 9 * 500)) for n in range(60)]
+    records = numbered([*same, *noise, *same])
+    made = encoded(archived(records), LZ4, most=9000)
+    assert decoded(made) == records
+    rows = table(made).tolist()
+    assert all(wire.sound(made[r[0] : r[0] + r[1]]) for r in rows)
+    codecs = [row[wire.ATTRIBUTES] & wire.CODEC_MASK for row in rows]
+    assert codecs == sorted(codecs, reverse=True)
+    assert set(codecs) == {LZ4, NONE}
+
+
+def test_a_record_that_is_larger_than_a_batch_stands_alone() -> None:
+    sizes = [10, 5000, 10, 200_000, 300_000, 10]
+    records = numbered([Record(b"k", b"v" * size, ((b"h", b"x"),)) for size in sizes])
+    for codec in CODECS:
+        made = encoded(archived(records), codec, most=3000)
+        assert decoded(made) == records
+        assert table(made)[:, wire.COUNT].tolist() == [1] * 6
+
+
 def test_no_records_are_no_batches() -> None:
-    assert encoded(archived([]), 0) == b""
+    assert not encoded(archived([]), 0)
 
 
 @pytest.mark.parametrize(("first", "end"), [(5, 6), (5, 5_000_000_000), (0, 1 << 31)])

@@ -42,6 +42,7 @@ from towpath.wire.aborted import Aborted
 from towpath.wire.change import Changer
 from towpath.wire.codec import NONE
 from towpath.wire.ids import IdTable
+from towpath.wire.packing import Packed
 
 SCHEMA = "compared string"
 _FETCH_BYTES = 8 << 20
@@ -124,7 +125,7 @@ class _Range:
         chunks = LogSupply(self._store, log, cut.end).read(cut.first)
         return in_order(self._kept(e.data, e.aborted, cut.first, cut.end) for e in chunks if e.data)
 
-    def _kept(self, data: bytearray, aborted: Aborted, first: int, end: int) -> Digest:
+    def _kept(self, data: Packed, aborted: Aborted, first: int, end: int) -> Digest:
         """Return the digest of those records of batches that the restore writes."""
         buffer = np.frombuffer(data, np.uint8)
         table = wire.scan(buffer, 0, len(buffer))

@@ -17,7 +17,7 @@ from towpath.segments.format.schema import (
 )
 from towpath.wire import packing
 from towpath.wire.digesting import digest_rows
-from towpath.wire.packing import Rows
+from towpath.wire.packing import Packed, Rows
 from towpath.wire.records import ByteColumn, binary_column, spans_of
 
 BATCH_BYTES = 512 << 10
@@ -34,7 +34,7 @@ def pack_rows(
     apart: bool = False,
     append_time: bool = True,
     useful: bool = False,
-) -> bytearray:
+) -> Packed:
     """Return archived rows as record batches, one behind the other, at their own offsets.
 
     Args:

@@ -233,17 +233,17 @@ class ParquetObjectReader:
                     keys=keys.take(len(rows)),
                     values=values.take(len(rows)),
                 )
-        self._read_all(number, part, count)
+        self._read_all(number, part, count, reuse=True)
 
     def _rows_at_once(self, number: int, part: SegmentPart) -> int:
         size: int = self._file.metadata.row_group(number).total_byte_size
         at_once = max(1, part.records * _AT_ONCE // max(size, 1))
         return min(at_once, self._most_rows or at_once)
 
-    def _read_all(self, number: int, part: SegmentPart, count: int) -> None:
+    def _read_all(self, number: int, part: SegmentPart, count: int, *, reuse: bool = False) -> None:
         """Hold nothing of a row group that was read, and see that it had as many records."""
         if self._window is not None:
-            self._window.let_go()
+            self._window.let_go(reuse=reuse)
         if count != part.records:
             raise CorruptSegmentError(
                 self.name, f"row group {number} has {count} records instead of {part.records}"

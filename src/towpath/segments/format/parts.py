@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from towpath.model.nouns import SourceOffset
 from towpath.wire.aborted import Aborted
+from towpath.wire.packing import Packed
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +19,6 @@ class PackedBatches:
         aborted: Producer id and first offset of each aborted transaction among the batches.
     """
 
-    data: bytearray
+    data: Packed
     end: SourceOffset
     aborted: Aborted = ()

@@ -5,8 +5,17 @@ from __future__ import annotations
 import io
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import xxhash
+
+from towpath.wire.batch import Buffer
+from towpath.wire.spare import Spares
+
+_NONE: Buffer = np.empty(0, np.uint8)
+_SPARE: Spares[Buffer] = Spares(2)
+_MOST_SPARE = 72 << 20
+"""Bytes of the largest memory that is kept: a row group that hardly became smaller."""
 
 
 class WindowedFile(io.RawIOBase):
@@ -20,6 +29,7 @@ class WindowedFile(io.RawIOBase):
         super().__init__()
         self._source, self._at = source, 0
         self._first, self._held = 0, pa.py_buffer(b"")
+        self._memory: Buffer = _NONE
 
     def hold(self, first: int, size: int) -> int:
         """Hold a part of the file in place of the one before.
@@ -27,9 +37,14 @@ class WindowedFile(io.RawIOBase):
         Returns:
             The hash of its bytes (XXH3), as the footer has it for each row group.
         """
-        self._held = pa.py_buffer(b"")
+        self.let_go()
+        memory = _SPARE.take()
+        if memory is None or len(memory) < size:
+            memory = np.empty(size, np.uint8)
         self._source.seek(first)
-        self._first, self._held = first, pa.py_buffer(self._source.read(size))
+        count = self._source.readinto(memory[:size].data)
+        self._memory, self._first = memory, first
+        self._held = pa.py_buffer(memory[:count])
         return xxhash.xxh3_64_intdigest(self._held)
 
     def held(self, at: int, size: int) -> pa.Buffer:
@@ -43,9 +58,15 @@ class WindowedFile(io.RawIOBase):
             raise ValueError(f"bytes {at} to {at + size} are not held")
         return self._held.slice(first, size)
 
-    def let_go(self) -> None:
-        """Hold nothing."""
-        self._held = pa.py_buffer(b"")
+    def let_go(self, *, reuse: bool = False) -> None:
+        """Hold nothing.
+
+        Args:
+            reuse: Whether nothing points to the bytes any more, so that others may come there.
+        """
+        if reuse and len(self._memory) <= _MOST_SPARE:
+            _SPARE.give(self._memory)
+        self._held, self._memory = pa.py_buffer(b""), _NONE
 
     def read_buffer(self, size: int) -> pa.Buffer:
         """Return the next bytes; those that are held are not copied. pyarrow asks for this."""

@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from towpath.segments.format.packing import BATCH_BYTES, columns_of
 from towpath.wire.batch import BASE, CONTROL, POSITION, Table, scan, sealed
-from towpath.wire.packing import Rows, pack
+from towpath.wire.packing import Packed, Rows, pack
 
 _NO_TIME = -1
 _MOST_OFFSETS = 1 << 31
@@ -17,7 +17,7 @@ NO_VOIDS: Table = np.empty((0, 2), np.int64)
 
 def encoded(
     rows: pa.RecordBatch, codec: int, most: int = BATCH_BYTES, voids: Table = NO_VOIDS
-) -> bytearray:
+) -> Packed:
     """Return archived rows as record batches, one behind the other.
 
     Brokers refuse LogAppendTime from clients, so records that had it get the same time as
@@ -37,7 +37,7 @@ def encoded(
 
 def encoded_columns(
     columns: Rows, codec: int, most: int = BATCH_BYTES, voids: Table = NO_VOIDS
-) -> bytearray:
+) -> Packed:
     """Return archived records as record batches; see `encoded`.
 
     Args:

@@ -22,6 +22,7 @@ from towpath.segments.log.state import ArchivedTo
 from towpath.segments.model import GapKind, OffsetGap, Segment
 from towpath.store import Store
 from towpath.wire.batch import POSITION, scan
+from towpath.wire.packing import Packed
 
 _WEIGHT = 32 << 20
 """Bytes of memory that reading takes, about, while the archive is not open yet."""
@@ -130,7 +131,7 @@ class GapSupply:
             yield chunk
 
 
-def _forget_epochs(data: bytearray) -> None:
+def _forget_epochs(data: Packed) -> None:
     """Let batches say that their leader epoch is unknown; the checksum does not cover it.
 
     A source that is fetched from with an epoch that its log does not know any more, or never knew,

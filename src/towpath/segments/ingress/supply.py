@@ -10,6 +10,7 @@ from towpath.model.errors import TowpathError
 from towpath.model.nouns import SourceOffset
 from towpath.model.reasons import Reason
 from towpath.wire.aborted import Aborted
+from towpath.wire.packing import Packed
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +25,7 @@ class Chunk:
         aborted: Producer id and first offset of each aborted transaction among the batches.
     """
 
-    data: bytearray
+    data: Packed
     end: SourceOffset
     told: SourceOffset = SourceOffset(0)
     aborted: Aborted = ()
