@@ -133,6 +133,9 @@ class MetadataLogSeen:
         copied: Where the copy lies; None before it, or where a snapshot has replaced it.
         features: Finalized levels by name; `metadata.version` is 21 for 3.9.
         ready: Per controller, whether its registration has the migration's flag.
+        voters: Those that the log names (a dynamic quorum, KIP-853); None where the controllers'
+            files do.
+        unread: How many records said something that has no place here, by what it was.
     """
 
     state: LogState | None
@@ -143,6 +146,8 @@ class MetadataLogSeen:
     brokers: Mapping[NodeId, BrokerRegistration]
     ready: Mapping[NodeId, bool]
     image: ClusterImage
+    voters: tuple[NodeId, ...] | None = None
+    unread: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

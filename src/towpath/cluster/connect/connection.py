@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import socket
 import ssl
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -36,6 +36,26 @@ from towpath.model.foreign import foreign
 
 _BUFFER = 4 << 20
 _API_VERSIONS_AT_FIRST = 3
+DESCRIBE_QUORUM = 55
+"""Api key of the request about the quorum of controllers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Greeting:
+    """What a broker or a controller says of itself before any login (ApiVersions).
+
+    Attributes:
+        api_versions: Lowest and highest version of each request that the node takes.
+        features: Finalized level of each feature of the cluster (KIP-584); empty where the node
+            does not know them.
+        supported: Highest level of each feature that the node's software supports.
+        migrating: Whether it is configured for a migration from ZooKeeper to KRaft (KIP-866).
+    """
+
+    api_versions: Versions
+    features: Mapping[str, int]
+    supported: Mapping[str, int]
+    migrating: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,13 +116,32 @@ def connect(
         with _explained(config, side, what, host):
             if config.tls:
                 connection = _encrypt(connection, config.tls, host, deadline)
-            versions = _greet(connection, side, deadline)
+            versions = _greet(connection, side, deadline).api_versions
             expires = _enter(connection, config, side, (host, port), versions, deadline)
     except BaseException:
         connection.close()
         raise
     connection.settimeout(None)
     return Connected(connection, expires, versions)
+
+
+def greet(config: ClusterConfig, side: str, address: Address, deadline: Deadline) -> Greeting:
+    """Return what one node says of itself; it tells that without a login.
+
+    Raises:
+        SecurityError: `tls` does not match the node; a retry would fail again.
+        UnreachableError: Nothing answers at the address.
+    """
+    host = address[0]
+    what = f"asking {address_text(address)} what it is"
+    connection = _reach(side, what, address, deadline)
+    try:
+        with _explained(config, side, what, host):
+            if config.tls:
+                connection = _encrypt(connection, config.tls, host, deadline)
+            return _greet(connection, side, deadline)
+    finally:
+        connection.close()
 
 
 def _reach(side: str, what: str, address: Address, deadline: Deadline) -> socket.socket:
@@ -165,8 +204,8 @@ def _encrypt(connection: socket.socket, tls: Tls, host: str, deadline: Deadline)
     return ssl_context(tls).wrap_socket(connection, server_hostname=host.rstrip("."))
 
 
-def _greet(connection: socket.socket, side: str, deadline: Deadline) -> Versions:
-    """Ask for the request versions that the broker supports. An old broker answers in version 0."""
+def _greet(connection: socket.socket, side: str, deadline: Deadline) -> Greeting:
+    """Ask a node for its request versions. An old broker answers in version 0."""
     request = ApiVersionsRequest(
         client_software_name="towpath", client_software_version=__version__
     )
@@ -175,7 +214,14 @@ def _greet(connection: socket.socket, side: str, deadline: Deadline) -> Versions
         answer = ask(connection, ApiVersionsRequest(), 0, deadline)
     if answer.error_code:
         raise refused(side, "asking for the versions of its requests", answer.error_code)
-    return {key.api_key: (key.min_version, key.max_version) for key in answer.api_keys}
+    # Without an epoch the node does not know the finalized levels (yet).
+    told = (answer.finalized_features or ()) if answer.finalized_features_epoch >= 0 else ()
+    return Greeting(
+        {key.api_key: (key.min_version, key.max_version) for key in answer.api_keys},
+        {each.name: each.max_version_level for each in told},
+        {each.name: each.max_version for each in answer.supported_features or ()},
+        bool(answer.zk_migration_ready),
+    )
 
 
 def _enter(
@@ -190,9 +236,9 @@ def _enter(
         return log_in(connection, config, side, address, versions, deadline)
     # A broker that wants a login hangs up on the first request after the greeting. So one more is
     # sent here, where that has one meaning.
-    nothing: Any = MetadataRequest(topics=[], allow_auto_topic_creation=False)
+    nothing = _question(versions)
     try:
-        ask(connection, nothing, pick_version(side, MetadataRequest, versions), deadline)
+        ask(connection, nothing, pick_version(side, nothing, versions), deadline)
     except ConnectionError as error:
         raise SecurityError(
             side,
@@ -201,6 +247,16 @@ def _enter(
             "the port seems to expect a login; add `sasl:`",
         ) from error
     return None
+
+
+def _question(versions: Versions) -> Any:
+    """Return a request that changes nothing; controllers of a quorum know no Metadata."""
+    if MetadataRequest.API_KEY in versions or DESCRIBE_QUORUM not in versions:
+        return MetadataRequest(topics=[], allow_auto_topic_creation=False)
+    # Most processes never meet a controller, and these messages take time to import.
+    from kafka.protocol.admin import DescribeQuorumRequest  # noqa: PLC0415
+
+    return DescribeQuorumRequest(topics=[])
 
 
 @contextmanager

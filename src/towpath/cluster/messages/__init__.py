@@ -1,6 +1,6 @@
 """Kafka messages that kafka-python lacks. It makes a message from a JSON file of its name.
 
-The files beside this one describe them in the form of Kafka's own (KIP-932).
+The files beside this one describe them in the form of Kafka's own (KIP-932, KIP-630).
 """
 
 from __future__ import annotations
@@ -23,3 +23,7 @@ AlterShareGroupOffsetsRequest = _message("AlterShareGroupOffsetsRequest")
 """Sets start offsets of a share group that has no members."""
 AlterShareGroupOffsetsResponse = _message("AlterShareGroupOffsetsResponse")
 """What became of each partition's start offset."""
+FetchSnapshotRequest = _message("FetchSnapshotRequest")
+"""Asks the leader of a quorum of controllers for a part of a snapshot of its log."""
+FetchSnapshotResponse = _message("FetchSnapshotResponse")
+"""A part of a snapshot; it may begin and end within a record batch."""

@@ -1,0 +1,83 @@
+"""What a node says of itself: mode, the migration's flag, finalized features, software."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from towpath.cluster.connect.connection import DESCRIBE_QUORUM, Greeting, greet
+from towpath.config.address import host_and_port
+from towpath.config.clusters import ClusterConfig
+from towpath.kraft.metadata.controllers import SIDE
+from towpath.kraft.model import BrokerMode
+from towpath.model.deadline import Deadline
+
+_LEADER_AND_ISR, _VOTE = 4, 52
+"""Api keys: what only a broker in ZooKeeper mode takes, and what only a controller takes."""
+_METADATA_VERSION = "metadata.version"
+_NEWEST_LEVELS = (
+    (7, "3.3"),
+    (8, "3.4"),
+    (11, "3.5"),
+    (14, "3.6"),
+    (19, "3.7"),
+    (20, "3.8"),
+    (21, "3.9"),
+    (25, "4.0"),
+    (27, "4.1"),
+)
+"""The newest metadata.version of each release (`MetadataVersion.java`)."""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeAnswer:
+    """What a node answers.
+
+    Attributes:
+        mode: How a broker keeps its metadata; None for a controller.
+        flag: Whether it has the migration's flag.
+        features: Finalized levels by name, as it knows them.
+        software: Its release, such as "3.9", as far as it can be told: patch releases differ in
+            nothing that a node tells.
+    """
+
+    mode: BrokerMode | None
+    flag: bool
+    features: Mapping[str, int]
+    software: str | None
+
+
+def ask_node(
+    address: str, login: ClusterConfig, deadline: Deadline, side: str = SIDE
+) -> NodeAnswer:
+    """Ask one node; it answers before any login.
+
+    Args:
+        address: HOST:PORT.
+        login: Has `tls`, if the port is encrypted.
+        deadline: How long to wait.
+        side: How errors name the cluster.
+
+    Raises:
+        UnreachableError: Nothing answers there, or not as Kafka does.
+    """
+    said = greet(login, side, host_and_port(address), deadline)
+    return NodeAnswer(_mode(said), said.migrating, dict(said.features), _software(said))
+
+
+def _mode(said: Greeting) -> BrokerMode | None:
+    if _LEADER_AND_ISR in said.api_versions:
+        return BrokerMode.MIGRATION if said.migrating else BrokerMode.ZOOKEEPER
+    if _VOTE in said.api_versions or DESCRIBE_QUORUM not in said.api_versions:
+        return None
+    return BrokerMode.KRAFT
+
+
+def _software(said: Greeting) -> str | None:
+    level = said.supported.get(_METADATA_VERSION)
+    if level is None:
+        return None
+    levels = [newest for newest, _ in _NEWEST_LEVELS]
+    place = bisect_left(levels, level)
+    return _NEWEST_LEVELS[place][1] if place < len(levels) else f"after {_NEWEST_LEVELS[-1][1]}"

@@ -1,0 +1,91 @@
+"""The metadata log as it is known so far: what its records say together."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from towpath.kraft.metadata.contents import Contents
+from towpath.kraft.metadata.nodes import ClusterNodes
+from towpath.kraft.metadata.records import Entry, LogBatch
+from towpath.kraft.metadata.transactions import MetadataTransactions
+from towpath.kraft.seen import MetadataLogSeen
+
+Take = Callable[[Any], None]
+
+
+class LogImage:
+    """What is true at an offset of the log; records of an open transaction are not."""
+
+    def __init__(self) -> None:
+        self._nodes, self._contents = ClusterNodes(), Contents()
+        self._transactions = MetadataTransactions()
+        self._unknown: Counter[str] = Counter()
+        self._takers = _takers(self._nodes, self._contents)
+
+    def apply(self, batch: LogBatch) -> None:
+        """Take the next batch.
+
+        Raises:
+            CorruptBatchError: The bytes are no batch of such records.
+        """
+        for entry in batch.entries():
+            for true in self._transactions.take(entry):
+                self._apply(true)
+
+    def seen(self, end: int) -> MetadataLogSeen:
+        """Return what is true below an offset; records applied later do not change it."""
+        nodes, transactions = self._nodes, self._transactions
+        return MetadataLogSeen(
+            state=nodes.state,
+            copying=transactions.copying,
+            copied=transactions.copied,
+            end=end,
+            features=dict(nodes.features),
+            brokers=dict(nodes.brokers),
+            ready=dict(nodes.ready),
+            image=self._contents.image(),
+            voters=nodes.voters,
+            unread=dict(self._unknown + nodes.strange + self._contents.strange),
+        )
+
+    def _apply(self, entry: Entry) -> None:
+        take = self._takers.get(entry.name)
+        if entry.body is None or take is None:
+            self._unknown[f"{entry.name} in version {entry.version}"] += 1
+        else:
+            take(entry.body)
+
+
+def _nothing(_: Any) -> None:
+    """Take a record that changes nothing."""
+
+
+def _takers(nodes: ClusterNodes, contents: Contents) -> Mapping[str, Take]:
+    return {
+        "RegisterBrokerRecord": nodes.register_broker,
+        "UnregisterBrokerRecord": nodes.unregister_broker,
+        "FenceBrokerRecord": nodes.fence,
+        "UnfenceBrokerRecord": nodes.unfence,
+        "BrokerRegistrationChangeRecord": nodes.change_broker,
+        "RegisterControllerRecord": nodes.register_controller,
+        "FeatureLevelRecord": nodes.feature,
+        "ZkMigrationStateRecord": nodes.migration,
+        "KRaftVersionRecord": nodes.kraft_version,
+        "VotersRecord": nodes.quorum_voters,
+        "TopicRecord": contents.topic,
+        "PartitionRecord": contents.partition,
+        "PartitionChangeRecord": contents.partition_change,
+        "RemoveTopicRecord": contents.topic_removal,
+        "ConfigRecord": contents.config,
+        "AccessControlEntryRecord": contents.acl,
+        "RemoveAccessControlEntryRecord": contents.acl_removal,
+        "UserScramCredentialRecord": contents.credential,
+        "RemoveUserScramCredentialRecord": contents.credential_removal,
+        "ClientQuotaRecord": contents.quota,
+        "DelegationTokenRecord": contents.token,
+        "RemoveDelegationTokenRecord": contents.token_removal,
+        "ProducerIdsRecord": contents.producer_ids,
+        "NoOpRecord": _nothing,
+    }

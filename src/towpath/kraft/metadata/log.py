@@ -1,0 +1,195 @@
+"""Reads the metadata log from the leader of the controllers, up to its high watermark."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Self
+
+from towpath.cluster.connect.control import AGAIN, healable
+from towpath.cluster.connect.retrying import retried
+from towpath.config.kraft import KraftConfig
+from towpath.kraft.metadata import quorum as quorums
+from towpath.kraft.metadata.controllers import SIDE, Controllers
+from towpath.kraft.metadata.fetching import LogPart, SnapshotId, fetch, fetch_snapshot
+from towpath.kraft.metadata.image import LogImage
+from towpath.kraft.metadata.records import LogBatch, batches
+from towpath.kraft.seen import MetadataLogSeen, QuorumSeen
+from towpath.model.deadline import Deadline
+from towpath.model.errors import (
+    ClusterError,
+    CorruptBatchError,
+    RefusedError,
+    UnreachableError,
+)
+
+_BEGIN = SnapshotId(0, 0)
+_SNAPSHOT_GONE = frozenset({98, 99})
+"""SNAPSHOT_NOT_FOUND and POSITION_OUT_OF_RANGE: a newer snapshot has replaced this one."""
+_LEAVING = 8
+"""BROKER_NOT_AVAILABLE: the controller is stopping."""
+
+
+def read_quorum(config: KraftConfig, deadline: Deadline) -> QuorumSeen:
+    """Return the quorum of the controllers as its leader sees it.
+
+    Raises:
+        ClusterError: No controller leads, or none lets us ask.
+    """
+    with Controllers(config) as controllers:
+        return quorums.read_quorum(controllers, deadline)
+
+
+def read_log(config: KraftConfig, quorum: QuorumSeen, deadline: Deadline) -> MetadataLogSeen:
+    """Return what the whole metadata log says; see `LogReader.read`."""
+    with LogReader(config) as reader:
+        return reader.read(quorum, deadline)
+
+
+@dataclass(slots=True)
+class _Known:
+    """What was read so far.
+
+    Attributes:
+        at: Where to go on, and the epoch of the last batch.
+        last: The last batch that was applied, and the position of that batch; None at the
+            beginning and behind a snapshot.
+    """
+
+    image: LogImage = field(default_factory=LogImage)
+    at: SnapshotId = _BEGIN
+    last: tuple[SnapshotId, int] | None = None
+
+    def apply(self, batch: LogBatch) -> None:
+        self.image.apply(batch)
+        header = batch.header
+        self.last = SnapshotId(header.base_offset, self.at.epoch), header.crc
+        self.at = SnapshotId(batch.last + 1, header.leader_epoch)
+
+
+class LogReader:
+    """Reads the log; a second call goes on where the first one ended.
+
+    Before it goes on it fetches the last batch again. If that is another one now, the controllers
+    were formatted anew and their log is another log: the reader begins from the start.
+
+    Args:
+        config: Names the controllers, and how to log in.
+
+    Attributes:
+        begun: How often the log was read from its beginning or a snapshot.
+    """
+
+    def __init__(self, config: KraftConfig) -> None:
+        self._controllers = Controllers(config)
+        self._known = _Known()
+        self.begun = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close all connections; what was read is kept."""
+        self._controllers.close()
+
+    def read_quorum(self, deadline: Deadline) -> QuorumSeen:
+        """Return the quorum as its leader sees it; see `read_quorum`."""
+        return quorums.read_quorum(self._controllers, deadline)
+
+    def read(self, quorum: QuorumSeen, deadline: Deadline) -> MetadataLogSeen:
+        """Return what the log says below the quorum's high watermark, or a later one.
+
+        A leader that moves or stops while the log is read is looked up again.
+
+        Raises:
+            ClusterError: No controller leads, the login may not read the log (ClusterAction), or
+                the log holds what cannot be read.
+        """
+        wanted = [quorum]
+
+        def once() -> MetadataLogSeen:
+            now = wanted.pop() if wanted else self.read_quorum(deadline)
+            return self._read(now, deadline)
+
+        return retried(once, deadline, AGAIN, _passes)
+
+    def _read(self, quorum: QuorumSeen, deadline: Deadline) -> MetadataLogSeen:
+        try:
+            answer = self._resumed(quorum, deadline)
+            while True:
+                self._apply(answer, quorum, deadline)
+                if self._known.at.end >= quorum.high_watermark:
+                    return self._known.image.seen(self._known.at.end)
+                if deadline.over:
+                    raise _late(self._known.at.end, quorum)
+                answer = fetch(self._controllers, quorum, self._known.at, deadline)
+        except CorruptBatchError as error:
+            raise _unreadable(error, quorum) from error
+
+    def _resumed(self, quorum: QuorumSeen, deadline: Deadline) -> LogPart:
+        """Fetch from where we are, if that log is still the one that was read."""
+        known = self._known
+        if known.last is not None and quorum.high_watermark >= known.at.end:
+            place, crc = known.last
+            answer = fetch(self._controllers, quorum, place, deadline)
+            again = next(batches(answer.data), None)
+            same = again is not None and (again.header.base_offset, again.header.crc) == (
+                place.end,
+                crc,
+            )
+            if same and answer.snapshot is None and not answer.diverging:
+                return answer
+        if known.at == _BEGIN or known.last is not None or known.at.end > quorum.high_watermark:
+            self._known = _Known()
+            self.begun += 1
+        return fetch(self._controllers, quorum, self._known.at, deadline)
+
+    def _apply(self, answer: LogPart, quorum: QuorumSeen, deadline: Deadline) -> None:
+        """Apply the committed batches of an answer that are new."""
+        if answer.diverging:
+            self._known = _Known()
+            self.begun += 1
+        elif answer.snapshot is not None:
+            self._load(answer.snapshot, quorum, deadline)
+        for batch in batches(answer.data):
+            if batch.last >= answer.high_watermark:
+                return
+            if batch.header.base_offset >= self._known.at.end:
+                self._known.apply(batch)
+
+    def _load(self, snapshot: SnapshotId, quorum: QuorumSeen, deadline: Deadline) -> None:
+        data = fetch_snapshot(self._controllers, quorum, snapshot, deadline)
+        known = _Known()
+        for batch in batches(data):
+            known.image.apply(batch)
+        known.at = snapshot
+        self._known = known
+        self.begun += 1
+
+
+def _passes(error: BaseException) -> bool:
+    """Whether another look for the leader may help."""
+    if isinstance(error, RefusedError) and error.error in (_LEAVING, *_SNAPSHOT_GONE):
+        return True
+    return isinstance(error, ClusterError) and healable(error)
+
+
+def _late(at: int, quorum: QuorumSeen) -> UnreachableError:
+    return UnreachableError(
+        SIDE,
+        "reading the metadata log",
+        f"it was read to offset {at} in the time given, and is committed to"
+        f" {quorum.high_watermark}",
+        "try again; look at the load of the controllers",
+    )
+
+
+def _unreadable(error: CorruptBatchError, quorum: QuorumSeen) -> UnreachableError:
+    return UnreachableError(
+        SIDE,
+        f"reading the metadata log of controller {quorum.leader}",
+        str(error),
+        "look into the controllers' logs; another Kafka than 3.9 may write what is not known here",
+    )

@@ -1,0 +1,51 @@
+"""A metadata log without controllers: batches of records, as a leader answers with them."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable
+from typing import Any
+
+from towpath.kraft.metadata.image import LogImage
+from towpath.kraft.metadata.messages import RECORDS
+from towpath.kraft.metadata.records import batches, value_of
+from towpath.kraft.seen import MetadataLogSeen
+from towpath.wire.header import CONTROL, seal
+from towpath.wire.plain import Record, encode
+
+
+def value(name: str, version: int = 0, /, **fields: Any) -> bytes:
+    """Return the value of a metadata record."""
+    return value_of(RECORDS[name](version=version, **fields), version)
+
+
+def batch(values: Iterable[bytes], base: int = 0, epoch: int = 1) -> bytes:
+    """Return a batch of metadata records."""
+    records = [Record(None, each, timestamp=1) for each in values]
+    return bytes(_of_epoch(encode(records, base_offset=base), epoch))
+
+
+def control(kind: int, body: bytes, base: int = 0, epoch: int = 1) -> bytes:
+    """Return a control batch of one record."""
+    data = encode([Record(struct.pack(">hh", 0, kind), body, timestamp=1)], base_offset=base)
+    struct.pack_into(">h", data, 21, CONTROL)
+    return bytes(_of_epoch(data, epoch))
+
+
+def seen_of(data: bytes) -> MetadataLogSeen:
+    """Return what batches say together."""
+    image, end = LogImage(), 0
+    for each in batches(data):
+        image.apply(each)
+        end = each.last + 1
+    return image.seen(end)
+
+
+def said(*values: bytes) -> MetadataLogSeen:
+    """Return what these records say together, in one batch."""
+    return seen_of(batch(values))
+
+
+def _of_epoch(data: bytearray, epoch: int) -> bytearray:
+    struct.pack_into(">i", data, 12, epoch)
+    return seal(data)
