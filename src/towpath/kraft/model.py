@@ -55,6 +55,8 @@ class Stage(StrEnum):
     DUAL_WRITE = "dual_write"
     FINALIZING = "finalizing"
     FINAL = "final"
+    HEADLESS = "headless"
+    """ZooKeeper names a KRaft controller, and no controller tells its metadata log."""
     UNKNOWN = "unknown"
 
 

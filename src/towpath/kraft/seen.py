@@ -208,12 +208,33 @@ class Unseen:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Proven:
+    """What only doing can prove, and only one pass after another: the journal keeps it.
+
+    A journal that was lost costs time, no safety: what is not proven is done again.
+
+    Attributes:
+        probed: Under which epoch a probe topic passed last: the epoch of the quorum
+            (`QuorumSeen.epoch`), or `/controller_epoch` where a broker decided.
+        stopped: `/controller`'s KRaft epoch when we last stopped all controllers, if the
+            contents were equal right before; None once a controller is started again.
+        equal_since: From when on both stores were written, and equal each time that they were
+            compared, in ms since 1970; None where the last comparison was not.
+    """
+
+    probed: int | None = None
+    stopped: int | None = None
+    equal_since: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Observation:
     """All that was seen, in one pass.
 
     Attributes:
         at: Time in ms since 1970.
         comparison: Of ZooKeeper with the log; None where one of them was not read.
+        proven: What the journal says of earlier steps.
     """
 
     at: int
@@ -225,3 +246,4 @@ class Observation:
     health: Health | None
     comparison: ImageComparison | None = None
     unseen: tuple[Unseen, ...] = ()
+    proven: Proven = Proven()

@@ -38,13 +38,25 @@ class RollBroker:
 
 
 @dataclass(frozen=True, slots=True)
+class AwaitHealthy:
+    """Wait until every broker that runs is registered and not fenced, and all are in sync.
+
+    Nothing is restarted: an orchestrator that was killed behind a restart goes on with this.
+    """
+
+
+@dataclass(frozen=True, slots=True)
 class AwaitCopy:
     """Wait until the controllers have copied ZooKeeper and write both: it happens by itself."""
 
 
 @dataclass(frozen=True, slots=True)
 class Compare:
-    """Wait until ZooKeeper and the metadata log are equal, and a probe topic passes through."""
+    """Wait until ZooKeeper and the metadata log are equal, and a probe topic passes through.
+
+    Behind a rollback, when a broker decides again and there is no log, only the probe topic is
+    created and deleted. What was proven is observed later as `Proven.probed`.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +74,10 @@ class AwaitFinal:
 
 @dataclass(frozen=True, slots=True)
 class StopControllers:
-    """Stop all controllers."""
+    """Stop all controllers; they stay stopped until a step starts them.
+
+    Contents are equal before it (`Proven.stopped`), as nothing can be compared behind it.
+    """
 
     nodes: tuple[NodeId, ...]
 
@@ -95,7 +110,10 @@ class ReleaseZooKeeper:
 
 @dataclass(frozen=True, slots=True)
 class MendMetaProperties:
-    """Rewrite `meta.properties` of a broker's log directory as version 0, of a stopped broker."""
+    """Stop a broker, rewrite `meta.properties` of one of its log directories as version 0.
+
+    The broker is left stopped: the next step for it starts it again.
+    """
 
     node: NodeId
     directory: str
@@ -112,6 +130,7 @@ Step = (
     FormatController
     | StartControllers
     | RollBroker
+    | AwaitHealthy
     | AwaitCopy
     | Compare
     | RestartController
