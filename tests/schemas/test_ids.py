@@ -7,14 +7,13 @@ from dataclasses import replace
 import pytest
 
 from towpath.ledger.books.ids import IdBooks
-from towpath.mirror.ids import registered
 from towpath.model.changes import SubjectStrategy
 from towpath.model.errors import RegistryRefusedError, UnreachableError
 from towpath.model.findings import Note, Problem
 from towpath.model.nouns import LinkName, Side
 from towpath.model.reasons import ReasonCode
 from towpath.model.schemas import SchemaId, SchemaVersion, SubjectName
-from towpath.schemas.ids import conflicts, pairs, undecided, unusable, why_unknown
+from towpath.schemas.ids import conflicts, pairs, registered, undecided, unusable, why_unknown
 from towpath.schemas.observed import ObservedSchemas, SeenVersion
 
 ORDERS, BILLS, AWAY = (SubjectName(f"{name}-value") for name in ("orders", "bills", "away"))

@@ -11,7 +11,6 @@ from towpath.ledger.books.ids import IdBooks, SchemaName
 from towpath.ledger.entries import DecidedIds, RefusedIds
 from towpath.ledger.link import OpenLink
 from towpath.metrics.meter import Meter
-from towpath.mirror.ids import Changes, IdAnswers, registered
 from towpath.mirror.reconcile import Reconciled
 from towpath.model.changes import IdChange, SubjectStrategy
 from towpath.model.errors import ClusterError, TowpathError
@@ -20,7 +19,8 @@ from towpath.model.reasons import Reason, ReasonCode
 from towpath.model.schemas import SubjectName
 from towpath.model.subjects import GIVEN, has_ids, strategy_of
 from towpath.plan.differences import SubjectPart
-from towpath.schemas.ids import Pairs, pairs, undecided, why_unknown
+from towpath.schemas.awaited import Changes, IdAnswers
+from towpath.schemas.ids import Pairs, pairs, registered, undecided, why_unknown
 from towpath.schemas.observed import ObservedSchemas
 from towpath.schemas.steps import SchemaStep
 from towpath.schemas.subject import SUBJECT, PlacedDifference, SchemasClient

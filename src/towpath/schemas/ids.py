@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping
 
-from towpath.ledger.books.ids import IdBooks, SchemaName, Scope
+from towpath.ledger.books.ids import IdBooks, SchemaName, Scope, written_ids
+from towpath.ledger.entries import DecidedIds
+from towpath.ledger.keys import new_name
 from towpath.model.amounts import counted
 from towpath.model.changes import SubjectStrategy
+from towpath.model.clock import now_ms
 from towpath.model.errors import TowpathError, UnreachableError
 from towpath.model.findings import Cause, Note, Problem
+from towpath.model.nouns import LinkName
 from towpath.model.reasons import Reason, ReasonCode
 from towpath.model.schemas import SchemaVersion, SubjectName, qualified
 from towpath.model.subjects import may_use
@@ -20,6 +24,8 @@ Pairs = Mapping[SubjectName, Mapping[SchemaName, SchemaName]]
 """Ids on the target, by subject and id at the source."""
 Places = Mapping[SchemaVersion, SchemaVersion]
 _NONE: Scope = {}
+TOGETHER = 1_000
+"""Upper bound on the ids in one entry of the ledger."""
 _LARGEST = 2**31 - 1
 """The largest id that the four bytes in a record hold."""
 
@@ -93,6 +99,19 @@ def conflicts(found: Pairs, books: IdBooks) -> Iterator[Note | Problem]:
             " several of them, the id that was registered first counts"
         )
         yield Note(SCHEMAS, text)
+
+
+def registered(link: LinkName, found: Pairs) -> list[DecidedIds]:
+    """Return entries for ids of schemas that the target has."""
+    made: list[DecidedIds] = []
+    rows = [(subject, name, ids[name]) for subject, ids in found.items() for name in ids]
+    for first in range(0, len(rows), TOGETHER):
+        subjects: defaultdict[str, dict[SchemaName, SchemaName | None]] = defaultdict(dict)
+        for subject, name, becomes in rows[first : first + TOGETHER]:
+            subjects[subject][name] = becomes
+        told = {subject: written_ids(ids) for subject, ids in subjects.items()}
+        made.append(DecidedIds(link=link, name=new_name(), at=now_ms(), subjects=told))
+    return made
 
 
 def why_unknown(

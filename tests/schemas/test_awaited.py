@@ -9,14 +9,15 @@ import pytest
 
 from towpath.ledger.books.ids import IdBooks, SchemaName
 from towpath.ledger.entries import AwaitedIds, DecidedIds, RefusedIds, decode, encode
-from towpath.mirror import ids as answering
 from towpath.mirror.id_desk import overruled
-from towpath.mirror.ids import MOST, AwaitedId, IdAnswers, registered
 from towpath.model.changes import Framing, IdChange, SubjectStrategy
 from towpath.model.nouns import LinkName, TopicName
 from towpath.model.reasons import Reason, ReasonCode
 from towpath.model.schemas import SubjectName
 from towpath.model.subjects import GIVEN
+from towpath.schemas import awaited as answering
+from towpath.schemas.awaited import MOST, AwaitedId, IdAnswers
+from towpath.schemas.ids import registered
 
 LINK, ORDERS, BILLS = LinkName("ids"), TopicName("orders"), TopicName("bills")
 ABSENT = Reason.of(ReasonCode.SCHEMA_ID_ABSENT)

@@ -3,7 +3,7 @@
 Slices write which ids they wait for, and this looks at both registries at once, has missing schemas
 registered, and writes what it knows. An id that stays unknown passes unchanged after `wait`, or the
 partition stops if the file says `strict`. It stops, too, while a registry does not answer: a
-decision holds for ever, so an outage must not lead to one (docs/decisions/0059). Nothing else
+decision holds for ever, so an outage must not lead to one (docs/decisions/0058). Nothing else
 registers, so no id is registered twice.
 """
 
@@ -24,10 +24,7 @@ from towpath.model.clock import now_ms
 from towpath.model.nouns import LinkName, TopicName
 from towpath.model.reasons import Reason, ReasonCode
 from towpath.model.subjects import KEY, VALUE, has_ids, strategy_of
-from towpath.schemas.ids import Pairs
 
-TOGETHER = 1_000
-"""Upper bound on the ids in one entry."""
 _AGAIN = BackOff(first=0.5, longest=10.0)
 """Pauses between looks while nothing new is asked for."""
 _SPARING, _LONGEST = 9.0, 30.0
@@ -232,16 +229,3 @@ class IdAnswers:
         for each in sorted(self._asked, key=str):
             why = self.why.get(each)
             yield f"waiting for {each}: {why if why is not None else 'looking at the registries'}"
-
-
-def registered(link: LinkName, found: Pairs) -> list[DecidedIds]:
-    """Return entries for ids of schemas that the target has."""
-    made: list[DecidedIds] = []
-    rows = [(subject, name, ids[name]) for subject, ids in found.items() for name in ids]
-    for first in range(0, len(rows), TOGETHER):
-        subjects: defaultdict[str, dict[SchemaName, SchemaName | None]] = defaultdict(dict)
-        for subject, name, becomes in rows[first : first + TOGETHER]:
-            subjects[subject][name] = becomes
-        told = {subject: written_ids(ids) for subject, ids in subjects.items()}
-        made.append(DecidedIds(link=link, name=new_name(), at=now_ms(), subjects=told))
-    return made
