@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from towpath.config import check, load, load_archive
+from towpath.config import RestoredSchemas, check, load, load_archive
 from towpath.config.segments import SegmentLimits
+from towpath.model.changes import IdChange, SubjectStrategy
 from towpath.model.errors import ConfigError
 
 Write = Callable[[str], Path]
@@ -69,7 +70,8 @@ def test_a_rule_of_compaction_has_the_defaults_of_the_specified_system(write: Wr
         ),
         ("comapction: []\n", "comapction: unknown key, did you mean compaction?"),
         ("topics: {include: [a], rename: b}\n", "topics.rename: unknown key here; it belongs into"
-         " restore.sources.topics or restore.topics or restore.groups"),
+         " restore.sources.topics or restore.sources.schemas or restore.topics or restore.groups or"
+         " restore.schemas"),
         ("format: avro\n", "format: 'avro' is not one of parquet, batches"),
         ("segments: {max_messages: 1}\n", "segments.max_messages: 1 is too small; write at least"
          " 2"),
@@ -158,3 +160,41 @@ def test_the_kind_may_be_named_in_the_file_of_a_link(write: Write) -> None:
 def test_a_file_without_its_kind_is_judged_by_its_keys(write: Write) -> None:
     (problem,) = check(write(MINIMAL.partition("\n")[2]))
     assert problem.sentence == "kind: is required"
+
+
+TO = 'target: {url: "https://r:8081"}'
+
+
+def test_schemas_come_back_with_their_ids_and_deleted_ones_unless_the_file_says_otherwise(
+    write: Write,
+) -> None:
+    def schemas(more: str) -> RestoredSchemas:
+        found = load_archive(write(f"{MINIMAL}restore: {{schemas: {{{TO}{more}}}}}\n"))
+        assert found.restore.schemas is not None
+        return found.restore.schemas
+
+    kept = schemas("")
+    assert (kept.ids, kept.deleted, kept.id_change) == ("keep", "keep", None)
+    translated = schemas(", ids: translate, key: none, value: record, strict: true")
+    assert translated.deleted == "skip"
+    assert translated.id_change == IdChange(
+        key=None, value=SubjectStrategy.RECORD, strict=True, wait_ms=120_000
+    )
+    assert schemas(", ids: translate, key: none, value: none").id_change is None
+
+
+@pytest.mark.parametrize(
+    ("store", "more", "problem"),
+    [
+        ("", ", strict: true", "restore.schemas.strict: needs `ids: translate`"),
+        ("", ", ids: translate, deleted: keep", "restore.schemas.deleted: `keep` needs"),
+        (", layout: broker-log", "", "restore.schemas: is not used with store.layout: broker-log"),
+    ],
+)
+def test_what_schemas_cannot_come_back_with_is_told(
+    write: Write, store: str, more: str, problem: str
+) -> None:
+    text = MINIMAL.replace('archive"}', f'archive"{store}}}')
+    path = write(f"{text}restore: {{schemas: {{{TO}{more}}}}}\n")
+    (found,) = check(path)
+    assert problem in found.sentence

@@ -24,11 +24,13 @@ class SchemaArchive:
     Args:
         folder: The folder.
         url: The registry.
+        store: The store, by default one in the folder.
         more: Further keys of the section `schemas`.
     """
 
-    def __init__(self, folder: Path, url: str, **more: Any) -> None:
-        self.store = Store(StoreConfig.model_validate({"url": (folder / "store").as_uri()}))
+    def __init__(self, folder: Path, url: str, store: Store | None = None, **more: Any) -> None:
+        where = {"url": (folder / "store").as_uri()}
+        self.store = store or Store(StoreConfig.model_validate(where))
         told = {"source": {"url": url, "timeout": "2s"}, "interval": "1h", **more}
         self.wanted = ArchivedSchemas.model_validate(told)
         self.log = CommitLog.open_or_begin(self.store, REGION)

@@ -7,7 +7,7 @@ on other machines need neither the file nor the environment.
 
 from towpath.config.access import AccessConfig, AclMode
 from towpath.config.archive import ArchiveConfig, RestoredRecords
-from towpath.config.archived_schemas import ArchivedSchemas
+from towpath.config.archived_schemas import ArchivedSchemas, RestoredSchemas
 from towpath.config.clusters import (
     ClusterConfig,
     GssapiSasl,
@@ -147,6 +147,7 @@ __all__ = [
     "RestoredRange",
     "RestoredRecords",
     "RestoredRetention",
+    "RestoredSchemas",
     "RestoredTopics",
     "SchemaIds",
     "SchemaRules",

@@ -165,6 +165,9 @@ class ArchiveConfig(Section):
                 if getattr(self.restore, name):
                     text = f"is not used with store.layout: {self.store.layout}"
                     raise placed_error(f"{text}, whose batches are not opened", "restore", name)
+            if self.restore.schemas is not None:
+                text = f"is not used with store.layout: {self.store.layout}, which has no schemas"
+                raise placed_error(text, "restore", "schemas")
         return self
 
     @property

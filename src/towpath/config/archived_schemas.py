@@ -1,18 +1,65 @@
-"""The section `schemas` of the file of an archive."""
+"""The sections `schemas` and `restore.schemas` of the file of an archive."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
-from pydantic import AfterValidator, Field, Strict
+from pydantic import AfterValidator, Field, Strict, StrictBool, model_validator
 
+from towpath.config.changes import IdsConfig, SubjectNames
 from towpath.config.naming import Expression
 from towpath.config.problems import not_empty
 from towpath.config.registries import RegistryConfig
-from towpath.config.schemas import selected
+from towpath.config.schemas import DeletedVersions, SchemaIds, SchemaRules, selected
 from towpath.config.shape import Section
 from towpath.config.topics import Count
 from towpath.config.units import Duration, between
+from towpath.model.changes import IdChange
+
+
+class RestoredSchemas(SchemaRules):
+    """Archived subjects that a registry gets before records come back."""
+
+    deleted: DeletedVersions = Field(
+        DeletedVersions.KEEP,
+        description="Whether versions that were soft-deleted, or that the registry did not have any"
+        " more, are registered and then soft-deleted (`keep`), for records that name them, or left"
+        " out (`skip`, the default with `ids: translate`).",
+    )
+
+    key: SubjectNames = Field(
+        SubjectNames.TOPIC,
+        description="With `ids: translate`: how subjects of keys are named at the source: after the"
+        " `topic` (`orders-key`), the `record` (the name of the schema), both (`topic-record`), or"
+        " `none`: keys have no schemas, and no byte of them is changed. An id means the schema of"
+        " such a subject.",
+    )
+    value: SubjectNames = Field(SubjectNames.TOPIC, description="The same for values.")
+    strict: StrictBool = Field(
+        False,
+        description="With `ids: translate`: whether an id in a record that no schema has which came"
+        " back stops its partition. Otherwise it passes unchanged, and is counted.",
+    )
+    wait: Annotated[Duration, between("0s", "1d")] = Field(
+        Duration.parse("2m"),
+        description="With `ids: translate` and `restore run --follow`: how long a partition waits"
+        " for an id that no archived schema has yet. Without `--follow` the archive does not grow,"
+        " so nothing is waited for.",
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _deleted_where_ids_stay(cls, given: Any) -> Any:
+        if isinstance(given, dict) and given.get("ids") == SchemaIds.TRANSLATE:
+            return {"deleted": str(DeletedVersions.SKIP), **given}
+        return given
+
+    @property
+    def id_change(self) -> IdChange | None:
+        """How schema ids of records are rewritten, `None` if they stay."""
+        if self.ids is not SchemaIds.TRANSLATE:
+            return None
+        return IdsConfig(key=self.key, value=self.value, wait=self.wait).change(strict=self.strict)
 
 
 class ArchivedSchemas(Section):

@@ -15,6 +15,7 @@ from pydantic import (
 )
 
 from towpath.config.access import AccessConfig
+from towpath.config.archived_schemas import RestoredSchemas
 from towpath.config.changes import Codec
 from towpath.config.link import MOST_FILL, OffsetsPolicy
 from towpath.config.naming import Expression, Renaming, fits
@@ -162,6 +163,11 @@ class RestoreSource(Section):
     lost: LostParts | None = Field(
         None, description="What happens where an object is lost; by default `restore.lost`."
     )
+    schemas: RestoredSchemas | None = Field(
+        None,
+        description="The schema registry that gets its subjects; by default as `restore.schemas`"
+        " says.",
+    )
     first_delay: Annotated[Duration, between("0s", "30d")] = Field(
         Duration.parse("0s"),
         description="How old the first segment of a partition must be before the restore of the"
@@ -234,6 +240,11 @@ class RestoreConfig(Section):
     access: AccessConfig = Field(
         AccessConfig(),
         description="Which archived ACLs, users and quotas come back once all topics are restored.",
+    )
+    schemas: RestoredSchemas | None = Field(
+        None,
+        description="The schema registry that gets the archived subjects before the first record"
+        " comes back. Default: no registry is touched.",
     )
     offsets: OffsetsPolicy = Field(
         OffsetsPolicy.AUTO,

@@ -13,10 +13,11 @@ from towpath.plan.journal import JournalWriter
 from towpath.plan.subject import CheckedSteps, SubjectContext
 from towpath.plan.subjects import SubjectClients, Subjects
 from towpath.restore.topics import RestoreSnapshot, TopicRestorer
+from towpath.schemas.subject import SUBJECT as SCHEMAS
 from towpath.topics.steps import TopicStep
 from towpath.topics.subject import TOPICS
 
-SUBJECTS = Subjects((TOPICS, ACCESS))
+SUBJECTS = Subjects((SCHEMAS, TOPICS, ACCESS))
 
 
 def clients_of(restorer: TopicRestorer) -> SubjectClients:

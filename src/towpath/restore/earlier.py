@@ -44,7 +44,10 @@ def contradicted(
                 f" not at {part.start}"
             )
         elif known.change != topic.change.digest:
-            text = f"an earlier run of this restore had another `restore.filter` for {tp}"
+            text = (
+                "an earlier run of this restore had another `restore.filter` or other"
+                f" `restore.schemas.ids` for {tp}"
+            )
         else:
             continue
         yield Problem(topic.topic.name, f"{text}; {_ADVICE}", Cause.TOPIC)

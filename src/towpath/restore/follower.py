@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 
@@ -38,6 +39,7 @@ class Follower:
     Attributes:
         scope: What is restored, as of the newest version.
         young: Partitions that are not begun yet.
+        ready: Returns whether all is there that must be before records of new versions come.
     """
 
     def __init__(
@@ -52,6 +54,7 @@ class Follower:
         self._following, self._reading, self._task = following, reading, task
         self._to, self._session, self._bell = to, session, bell
         self._untold = False
+        self.ready: Callable[[], bool] = lambda: True
         self.scope = RestoreScope(region=task.region, version=0, at=0)
         self._goal, self._shape = self.scope, Shape()
         self._freed: set[TopicName] = set()
@@ -90,6 +93,8 @@ class Follower:
             if self._reading is not None:
                 with suppress(StoreError):  # then others keep more for it than it needs
                     self._reading.passed(self.archive.log.state.version)
+        if self._untold and not self.ready():
+            return False
         is_other = False
         if self._untold or self._next_generation:
             is_other = self._take_scope()

@@ -27,6 +27,7 @@ from towpath.restore.logs import look_at_logs
 from towpath.restore.model import RestoreScope
 from towpath.restore.preflight import of_groups, of_modes, of_objects, of_retention, of_room
 from towpath.restore.progress import restored, rows_of
+from towpath.restore.schemas import planned_schemas
 from towpath.restore.scope import scope_of
 from towpath.restore.task import RestoreTask
 from towpath.restore.topics import RestoreSnapshot, TopicRestorer
@@ -157,8 +158,21 @@ class _Planning:
         fill, said = markers(task.rules.offsets, task.rules.fill, target)
         lost = (Problem(str(row.tp), row.error, Cause.TOPIC) for row in rows if row.is_lost)
         further = [*notes, *said, *lost, *self._foreseen(seen, found, fill)]
-        plan = _with(self._plan, found, checked, further)
+        plan = self._with_schemas(_with(self._plan, found, checked, further))
         return self._with_access(self._made(plan, checked, fill))
+
+    def _with_schemas(self, plan: Plan) -> Plan:
+        """Add what schemas come back, before the first record."""
+        rules = self._task.rules.schemas
+        if rules is None:
+            return plan
+        found = planned_schemas(self._to, self._archive, rules, self._scope)
+        return replace(
+            plan,
+            steps=(*found.steps, *plan.steps),
+            notes=(*plan.notes, *found.notes),
+            problems=(*plan.problems, *found.problems),
+        )
 
     def _with_access(self, made: RestorePlan) -> RestorePlan:
         """Add what access comes back; not where the restore goes on, as it has no end."""

@@ -213,6 +213,7 @@ class RestoreProgress:
         notes: What a person should know.
         takeover: The dead process whose lease was taken over; empty if there was none.
         groups: What became of groups of consumers.
+        schemas: Sentences about archived schemas, and ids in records.
         following: Whether the restore goes on with what is archived meanwhile.
         heard: What is heard of the archives that it follows.
         archives: The archives that are restored, as data; each is told once it is planned.
@@ -231,6 +232,7 @@ class RestoreProgress:
     notes: tuple[str, ...] = ()
     takeover: str = ""
     groups: GivenPositions = field(default_factory=GivenPositions)
+    schemas: tuple[str, ...] = ()
     following: bool = False
     heard: tuple[Heard, ...] = ()
     archives: tuple[dict[str, Any], ...] = ()

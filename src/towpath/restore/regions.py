@@ -128,6 +128,7 @@ class _Whole:
             beyond=sum(each.beyond for each in groups),
         )
         whole.left_out = _named(parts, lambda each: each.left_out)
+        whole.schemas = _named(parts, lambda each: each.schemas)
         whole.notes = _named(parts, lambda each: each.notes)
         whole.trouble = "; ".join(_named(parts, lambda each: (each.trouble,)))
         whole.takeover = "; ".join(_named(parts, lambda each: (each.takeover,)))

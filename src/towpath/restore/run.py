@@ -31,6 +31,7 @@ from towpath.restore.plan import RestorePlan, identify, plan_restore
 from towpath.restore.playing import RoundPlayer
 from towpath.restore.progress import RestorePhase, RestoreProgress
 from towpath.restore.proof.prove import prove
+from towpath.restore.schemas import RestoredRegistry
 from towpath.restore.state import RestoreState, Show
 from towpath.restore.task import RestoreTask
 from towpath.restore.waking import Bell
@@ -93,6 +94,7 @@ def run(
             progress=progress,
             stop=stop,
             show=show,
+            schemas=RestoredRegistry(to, task.rules.schemas, stop, follow=task.follow),
             beside=beside,
             scope=RestoreScope(region=task.region, version=0, at=0),
         )
@@ -139,6 +141,7 @@ class _Restore:
         """Go on with what is archived meanwhile."""
         state = self._state
         state.follower = Follower(following, reading, state.task, state.to, state.session, bell)
+        state.follower.ready = self._has_schemas
         state.progress.following = True
 
     def prepare(self) -> bool:
@@ -165,6 +168,9 @@ class _Restore:
         """Prepare the topics of a plan, and restore these from now on."""
         state, progress = self._state, self._state.progress
         state.plan = plan
+        if refused := state.schemas.bring(state.archive, state.held.require):
+            self._hold_back(plan, refused)
+            return
         applied = apply(plan.restorer, plan.checked, state.held.require, state.stop)
         left = [*applied.rest, *(step for step, _ in applied.failed)]
         failed = {applied.blamed(step) for step in left if step.creates}
@@ -173,11 +179,31 @@ class _Restore:
         state.scope = replace(plan.topics, topics=topics)
         noted = map(str, plan.plan.notes)
         progress.notes += tuple(each for each in noted if each not in progress.notes)
-        progress.left_out = (*map(str, plan.plan.problems), *applied.left_out)
+        left_out = (*map(str, plan.plan.problems), *state.schemas.left_out, *applied.left_out)
+        progress.left_out = tuple(dict.fromkeys(left_out))
         progress.archives = (self._archived(),)
         if state.follower is not None:
             state.follower.planned(plan, state.scope)
         state.look()
+
+    def _hold_back(self, plan: RestorePlan, refused: tuple[str, ...]) -> None:
+        """Restore nothing, as no record may come before its schema."""
+        state = self._state
+        state.scope = replace(plan.topics, topics={})
+        state.progress.left_out = tuple(dict.fromkeys((*map(str, plan.plan.problems), *refused)))
+        state.progress.archives = (self._archived(),)
+        if state.follower is not None:
+            state.follower.planned(plan, state.scope)
+
+    def _has_schemas(self) -> bool:
+        """Bring over what schemas the followed archive has now; return whether they are there."""
+        state = self._state
+        if state.follower is None or state.lease is None:
+            return True
+        has, trouble = state.schemas.follow(state.follower.archive, state.held.require)
+        if trouble or state.schemas.was_in_trouble:
+            state.progress.trouble = trouble
+        return has
 
     def _archived(self) -> dict[str, Any]:
         """Return which archive is restored, as data."""

@@ -88,6 +88,7 @@ class _Scope:
         self._state = archive.then
         self._captures = captured_topics(self._state, archive.log.where)
         self._generations = generations
+        self._ids = rules.schemas.id_change if rules.schemas is not None else None
         self._awaiting: set[TopicName] = set()
         self._partly: set[PartitionId] = set()
         """Histories that a restore which follows goes on with."""
@@ -244,7 +245,7 @@ class _Scope:
             target=target,
             parts=ordered,
             described=known is not None,
-            change=filter_of(self._asked.filter, name),
+            change=replace(filter_of(self._asked.filter, name), ids=self._ids),
         )
         if topic.change.drops:
             text = (

@@ -17,6 +17,7 @@ from towpath.restore.follower import Follower
 from towpath.restore.model import RestoreScope
 from towpath.restore.plan import RestorePlan
 from towpath.restore.progress import RestorePhase, RestoreProgress, rows_of
+from towpath.restore.schemas import RestoredRegistry
 from towpath.restore.task import RestoreTask
 from towpath.segments.log import Archive
 
@@ -35,6 +36,7 @@ class RestoreState:
         progress: What it shows.
         stop: Set to stop early.
         show: Shows the progress.
+        schemas: The schemas that come back before records.
         beside: The other restores of this process.
         scope: What is restored.
         plan: The last plan, `None` before there is one.
@@ -50,6 +52,7 @@ class RestoreState:
     progress: RestoreProgress
     stop: threading.Event
     show: Show
+    schemas: RestoredRegistry
     beside: Beside = ALONE
     scope: RestoreScope
     plan: RestorePlan | None = None
@@ -75,8 +78,10 @@ class RestoreState:
         self.show(self.progress)
 
     def look(self) -> None:
-        """Look at the ledger, and show how far it is."""
+        """Look at the ledger, answer what slices wait for, and show how far it is."""
         with suppress(ClusterError):  # the slices tell what is wrong with the target
             self.to.read()
+            self.schemas.answer()
+        self.progress.schemas = tuple(self.schemas.sentences())
         self.progress.take(rows_of(self.scope, self.to.books))
         self.show(self.progress)

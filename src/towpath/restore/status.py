@@ -17,6 +17,7 @@ from towpath.restore.scope import scope_of
 from towpath.restore.task import RestoreTask
 from towpath.segments.foreign.state import open_any
 from towpath.segments.ingress.work import RESTORE, archived
+from towpath.status.ids import IdsStanding
 from towpath.store import Store
 from towpath.topics.owned import ours_of
 
@@ -32,6 +33,7 @@ class RestoreStatus:
         held: Configs that are held back, by topic on the target.
         heard: What is heard of the archive.
         running: Sentences about the process that restores, or did so last.
+        ids: What schema ids in records became, `None` where they stay as they are.
     """
 
     task: RestoreTask
@@ -40,6 +42,12 @@ class RestoreStatus:
     held: dict[TopicName, tuple[str, ...]]
     heard: Heard
     running: tuple[str, ...] = ()
+    ids: IdsStanding | None = None
+
+    @property
+    def schemas(self) -> tuple[str, ...]:
+        """Sentences about schema ids in records."""
+        return tuple(self.ids.sentences()) if self.ids is not None else ()
 
     @property
     def complete(self) -> bool:
@@ -63,6 +71,7 @@ class RestoreStatus:
             "complete": self.complete,
             "held_back": {name: list(keys) for name, keys in self.held.items()},
             "partitions": [row.as_data() for row in self.rows],
+            "schema_ids": self.ids.as_data() if self.ids is not None else None,
         }
 
 
@@ -81,6 +90,7 @@ def look(task: RestoreTask) -> RestoreStatus:
         running: tuple[str, ...] = ()
         if to.ledger.usable():
             to.read()
+            to.ledger.read_schemas(to.books)
             _, lease = last_signs(to.ledger, task.name, RESTORE)
             running = tuple(lease_lines(lease))
         to.books.check_clusters(archived(task.region), to.target.cluster.id())
@@ -89,6 +99,8 @@ def look(task: RestoreTask) -> RestoreStatus:
         logs = look_at_logs(to.target, scope)
         known = ours_of(to.books, logs.ids).held
         held = {name: tuple(sorted(known[name])) for name in logs.ids if name in known}
+        schemas = task.rules.schemas
+        is_translated = schemas is not None and schemas.id_change is not None
         return RestoreStatus(
             task=task,
             scope=scope,
@@ -96,4 +108,5 @@ def look(task: RestoreTask) -> RestoreStatus:
             held=held,
             heard=heard,
             running=running,
+            ids=IdsStanding.known(to.books.ids) if is_translated else None,
         )

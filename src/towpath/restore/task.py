@@ -118,6 +118,7 @@ class RestoreTask:
             "topics": source.topics or rules.topics,
             "late": source.late or rules.late,
             "lost": source.lost or rules.lost,
+            "schemas": source.schemas or rules.schemas,
         }
         return replace(
             self,

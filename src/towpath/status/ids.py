@@ -17,7 +17,7 @@ _NAMED = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IdsStanding:
-    """The map of ids of a link.
+    """The map of ids of a link or a restore.
 
     Attributes:
         translated: How many ids of the source have an id on the target.
@@ -35,6 +35,11 @@ class IdsStanding:
         keeps = config.schemas is None or config.schemas.ids is SchemaIds.KEEP
         if keeps and not any(each.ids is not None and each.ids.by_file for each in config.changes):
             return None
+        return cls.known(books)
+
+    @classmethod
+    def known(cls, books: IdBooks) -> Self:
+        """Return what the ledger knows."""
         return cls(
             translated=sum(map(len, books.subjects.values())),
             untranslated=dict(sorted(books.passed.items())),

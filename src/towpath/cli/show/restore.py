@@ -101,7 +101,7 @@ def status_picture(seen: RestoreStatus) -> RenderableType:
         line(str(seen.heard)),
         *parts,
         rows_picture(seen.rows),
-        *map(line, held),
+        *map(line, [*held, *seen.schemas]),
         line(states(seen.rows)),
     )
 
@@ -180,6 +180,7 @@ def report(
         "notifications": progress.notified.as_data() if progress.notified else None,
         "partitions": [row.as_data() for row in progress.rows],
         "groups": _groups(progress),
+        "schemas": list(progress.schemas),
     }
 
 
@@ -244,7 +245,7 @@ def result_picture(progress: RestoreProgress, *, stop: bool) -> RenderableType:
     taken = span(time.monotonic() - progress.began)
     records = sum(row.records for row in progress.rows)
     lines = [f"{how} after {taken}: {count(records)} records; {states(progress.rows)}"]
-    lines += [*_given(progress), *_proven(progress)]
+    lines += [*progress.schemas, *_given(progress), *_proven(progress)]
     lines += map(str, progress.heard)
     lines += [str(progress.notified)] if progress.notified else []
     lines += progress.left_out

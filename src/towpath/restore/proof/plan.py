@@ -69,6 +69,7 @@ class ProofPlan:
             ProofSlice(
                 store=self._task.store,
                 region=self._task.region,
+                restore=self._task.name,
                 target=self._task.target,
                 ranges=some,
             )

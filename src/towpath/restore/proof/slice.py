@@ -16,8 +16,9 @@ import pyarrow as pa
 
 from towpath.cluster.admin import Admin
 from towpath.cluster.data.client import Client
-from towpath.compare.changed import SourceChange
+from towpath.compare.changed import SourceChange, UncomparableError
 from towpath.compare.cursor import Cursor, Piece, Reader
+from towpath.compare.decided import LedgerIds
 from towpath.compare.join import Portion
 from towpath.model.digest import Digest
 from towpath.model.errors import TowpathError
@@ -41,7 +42,6 @@ from towpath.wire import batch as wire
 from towpath.wire.aborted import Aborted
 from towpath.wire.change import Changer
 from towpath.wire.codec import NONE
-from towpath.wire.ids import IdTable
 from towpath.wire.packing import Packed
 
 SCHEMA = "compared string"
@@ -66,13 +66,17 @@ def compare(work: ProofSlice) -> Iterator[ComparedRange]:
         admin = stack.enter_context(Admin(work.target, Side.TARGET))
         client = stack.enter_context(Client(work.target, Side.TARGET, admin))
         reader = Reader(Side.TARGET, client, admin, _FETCH_BYTES, work.target.request_timeout)
+        ids = LedgerIds(work.restore, admin, client)
         for each in work.ranges:
-            yield _Range(store, work.region, reader, each).compared()
+            yield _Range(store, work.region, reader, ids, each).compared()
 
 
 class _Range:
-    def __init__(self, store: Store, region: str, reader: Reader, part: ProofRange) -> None:
+    def __init__(
+        self, store: Store, region: str, reader: Reader, ids: LedgerIds, part: ProofRange
+    ) -> None:
         self._store, self._region, self._reader, self._part = store, region, reader, part
+        self._ids = ids
         self._restored = Digest()
         self._others = self._bytes = 0
 
@@ -82,7 +86,7 @@ class _Range:
         try:
             archived = in_order(map(self._archived, part.archived))
             why = self._read_back()
-        except TowpathError as error:
+        except (TowpathError, UncomparableError) as error:
             why = str(error)
         return ComparedRange(
             tp=part.tp,
@@ -126,7 +130,7 @@ class _Range:
         return in_order(self._kept(e.data, e.aborted, cut.first, cut.end) for e in chunks if e.data)
 
     def _kept(self, data: Packed, aborted: Aborted, first: int, end: int) -> Digest:
-        """Return the digest of those records of batches that the restore writes."""
+        """Return the digest of those records of batches that the restore writes, as it does."""
         buffer = np.frombuffer(data, np.uint8)
         table = wire.scan(buffer, 0, len(buffer))
         seen = wire.visible(table, aborted) & (table[:, wire.COUNT] > 0)
@@ -136,7 +140,7 @@ class _Range:
         changer = Changer(
             change=part.change,
             origin=part.origin,
-            ids=IdTable.of(),
+            ids=self._ids(part.tp.topic, part.change),
             left_out=np.empty(0, np.int64),
         )
         return SourceChange(changer).portion(pieces, first, end).digest()

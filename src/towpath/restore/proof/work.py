@@ -12,7 +12,7 @@ from towpath.config import ClusterConfig, StoreConfig
 from towpath.ledger.producers import generations
 from towpath.model.changes import NO_CHANGE, RecordChange, RecordOrigin
 from towpath.model.digest import WORD, Digest
-from towpath.model.nouns import ProducerId, SourceOffset, TargetOffset, TopicPartition
+from towpath.model.nouns import LinkName, ProducerId, SourceOffset, TargetOffset, TopicPartition
 from towpath.segments.model import PartitionId, Segment
 
 
@@ -64,7 +64,7 @@ class ProofRange:
         target_end: The offset behind the last one there.
         ids: Generation 0 of the producer ids that the restore writes under.
         writers: Its other producer ids, which write in transactions.
-        change: Which records the restore leaves out.
+        change: Which records the restore leaves out, and how it rewrites schema ids.
         origin: Where the records come from, as far as a change asks.
     """
 
@@ -93,12 +93,14 @@ class ProofSlice:
     Attributes:
         store: Where the archive is.
         region: The region, or the cluster of a broker's files.
+        restore: The name of the restore, under which the ledger has what schema ids became.
         target: The target.
         ranges: The ranges.
     """
 
     store: StoreConfig
     region: str
+    restore: LinkName
     target: ClusterConfig
     ranges: tuple[ProofRange, ...]
 

@@ -90,6 +90,11 @@ class ArchivedRegistry:
         return subject_read(json.loads(zlib.decompress(data)))
 
     @property
+    def ids(self) -> frozenset[int]:
+        """The ids of all schemas, in any context."""
+        return frozenset(number for _, number in self._ids)
+
+    @property
     def traits(self) -> Traits:
         """See `ReadRegistry`."""
         return USUAL
