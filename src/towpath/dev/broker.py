@@ -7,14 +7,13 @@ import json
 import shutil
 import signal
 import socket
+import struct
 import uuid
 from collections.abc import Mapping, MutableMapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Self
-
-from kafka import KafkaAdminClient
-from kafka.errors import KafkaError
+from typing import BinaryIO, Self
 
 from towpath.dev import distribution, ports
 from towpath.dev.broker_configs import Ports, broker_properties, properties_text
@@ -26,6 +25,9 @@ from towpath.model.home import home_folder
 from towpath.model.nouns import ClusterId
 
 START_PATIENCE = 60.0
+_METADATA = 3
+_SOON = 5.0
+"""Seconds for an answer of a broker that listens; one that starts keeps us waiting."""
 
 
 class LocalCluster:
@@ -248,18 +250,52 @@ class LocalCluster:
 
         An open port is not enough: another process may listen there.
         """
-        if not _listens(port):
-            return False
-        try:
-            with KafkaAdminClient(bootstrap_servers=[f"127.0.0.1:{port}"]) as admin:
-                seen = admin.describe_cluster()
-        except (KafkaError, OSError):
-            return False
-        known = {(each["broker_id"], each["port"]) for each in seen["brokers"]}
-        return seen["cluster_id"] == self.cluster_id and (broker, port) in known
+        seen = answers(port)
+        return seen.cluster_id == self.cluster_id and (broker, port) in seen.brokers
 
 
-def _listens(port: int) -> bool:
+@dataclass(frozen=True, slots=True)
+class ToldBrokers:
+    """What a broker says: its cluster's id, and all brokers by id and port; empty without one."""
+
+    cluster_id: str = ""
+    brokers: frozenset[tuple[int, int]] = frozenset()
+
+
+def answers(port: int) -> ToldBrokers:
+    """Return what the broker says that listens on a port, without a login, of this machine."""
+    request = struct.pack(">ihhihi", 14, _METADATA, 2, 1, -1, 0)
+    try:
+        with (
+            socket.create_connection(("127.0.0.1", port), timeout=_SOON) as line,
+            line.makefile("rb") as answer,
+        ):
+            line.sendall(request)
+            return _read(answer)
+    except (OSError, struct.error):
+        return ToldBrokers()
+
+
+def _read(answer: BinaryIO) -> ToldBrokers:
+    """Read an answer to Metadata, version 2, up to the cluster's id."""
+
+    def number(form: str) -> int:
+        return int(struct.unpack(form, answer.read(struct.calcsize(form)))[0])
+
+    def text() -> str:
+        return answer.read(max(number(">h"), 0)).decode()
+
+    number(">i")  # the size
+    number(">i")  # the request's number
+    brokers = set()
+    for _ in range(number(">i")):
+        node, _, port, _ = number(">i"), text(), number(">i"), text()
+        brokers.add((node, port))
+    return ToldBrokers(text(), frozenset(brokers))
+
+
+def listens(port: int) -> bool:
+    """Return whether something listens on a port of this machine."""
     try:
         with socket.create_connection(("127.0.0.1", port), timeout=1):
             return True

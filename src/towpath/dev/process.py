@@ -15,9 +15,7 @@ import psutil
 from towpath.engine import java
 from towpath.model.classes import ClassArchive
 from towpath.model.foreign import printed
-
-LOG_LINES = 25
-"""Number of lines of a log that an error shows."""
+from towpath.model.kept_process import LOG_LINES
 
 # Serial GC and one compiler tier: other choices never pay off in a broker that lives for minutes.
 JVM = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xms64m", "-Djava.awt.headless=true")
