@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import Any
 
 from towpath.archive.compaction import WORK, Compaction, CompactionProgress, Wanted, run_on
+from towpath.archive.last_compaction import told_compaction
 from towpath.archive.lease import HeldArchive
 from towpath.archive.tidying import tidy
 from towpath.config import ArchiveConfig
@@ -25,6 +26,8 @@ from towpath.model.errors import ArchiveHeldError, SparkLostError, TowpathError
 from towpath.segments.log import CommitLog
 from towpath.store import Store
 
+_RUN = "run"
+"""The command of `towpath archive` that compacts by schedules."""
 Say = Callable[[str, dict[str, Any], str, bool], None]
 _LONGEST = 60.0
 """Seconds between two looks at the clock: it may be set meanwhile."""
@@ -102,6 +105,8 @@ def compact(
         log = CommitLog.open(store, config.region)
         lease = stack.enter_context(held(config, store, WORK, stop))
         log.follow()
+        progress = CompactionProgress(version=log.state.version)
+        stack.enter_context(told_compaction(store, config.region, WORK, progress, stop))
         work = Compaction(
             config,
             log,
@@ -109,7 +114,7 @@ def compact(
             run_on(spark.result, stop),
             lambda: following(spark.result(), wishes.parallelism).number,
             stop,
-            CompactionProgress(version=log.state.version),
+            progress,
             show,
         )
         work.go(rules_of(config.compaction, wishes), wanted_by(wishes))
@@ -224,7 +229,11 @@ class ScheduledCompaction:
     def _tried(self, rules: Sequence[CompactionConfig], spark: Any, slots: Slots) -> str:
         """Compact. Returns how it ended, as kafka-replicator counts it."""
         try:
-            with held(self._config, self._log.store, WORK, self._stop) as lease:
+            store, region = self._log.store, self._config.region
+            with (
+                held(self._config, store, WORK, self._stop) as lease,
+                told_compaction(store, region, _RUN, self._now, self._stop),
+            ):
                 work = Compaction(
                     self._config,
                     self._log,

@@ -1,15 +1,15 @@
-"""`towpath archive status`, `ls` and `show`: what the commit log and the source tell."""
+"""`towpath archive status`: what the commit log and the source tell."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
 from towpath.archive.commits import WORK
+from towpath.archive.compaction_status import CompactionStatus, compaction_status
 from towpath.archive.lease import ArchiveLease, read_lease
 from towpath.archive.look import PartitionEnds, SourceLook, SourceLooks
 from towpath.archive.progress import ArchiveRowState
@@ -18,12 +18,10 @@ from towpath.cluster.admin import Admin
 from towpath.config import ArchiveConfig
 from towpath.ledger.alive import is_gone
 from towpath.model.clock import now_ms
-from towpath.model.errors import ClusterError, ConfigError, ConfigProblem
+from towpath.model.errors import ClusterError
 from towpath.model.nouns import Side, SourceOffset, TopicName
-from towpath.segments.format.files import read_object
-from towpath.segments.format.footer import SegmentFooter
 from towpath.segments.log import ArchivedTo, ArchiveState, CommitLog
-from towpath.segments.model import GapCounts, PartitionId, Segment
+from towpath.segments.model import GapCounts, PartitionId
 from towpath.segments.schemas.parts import SCHEMAS, captured_parts, captured_registry
 from towpath.store import Store
 
@@ -102,6 +100,7 @@ class ArchiveStatus:
         partitions: Its partitions, and those of the source that it lacks.
         objects: Number of objects with segments; `size` of all of them, in bytes.
         lease: The last sign of life of its run, `None` if there was none.
+        compaction: How its compaction stands.
         schemas: The archived schemas, `None` if there are none.
         source: Why the source could not be asked, "" if it was.
         notes: What a person should know besides.
@@ -114,6 +113,7 @@ class ArchiveStatus:
     objects: int
     size: int
     lease: ArchiveLease | None
+    compaction: CompactionStatus
     schemas: SchemaTotals | None = None
     source: str = ""
     notes: tuple[str, ...] = ()
@@ -121,10 +121,12 @@ class ArchiveStatus:
     @property
     def runs(self) -> bool:
         """Whether its run seems to be alive."""
-        lease = self.lease
-        if lease is None or lease.over or is_gone(lease):
-            return False
-        return now_ms() - lease.beat < _SILENT
+        return seems_alive(self.lease)
+
+    @property
+    def compacts(self) -> bool:
+        """Whether a process seems to replace or remove segments now."""
+        return seems_alive(self.compaction.lease)
 
     @property
     def exposed(self) -> float:
@@ -139,6 +141,13 @@ class ArchiveStatus:
             for each in self.partitions
             if each.state is ArchiveRowState.TROUBLE or each.gaps.retention or each.gaps.lost
         )
+
+
+def seems_alive(lease: ArchiveLease | None) -> bool:
+    """Return whether the holder of a lease gave a sign of life a moment ago."""
+    if lease is None or lease.over or is_gone(lease):
+        return False
+    return now_ms() - lease.beat < _SILENT
 
 
 def look(config: ArchiveConfig, *, ask_source: bool = True) -> ArchiveStatus:
@@ -168,6 +177,7 @@ def look(config: ArchiveConfig, *, ask_source: bool = True) -> ArchiveStatus:
             objects=keys,
             size=sizes,
             lease=lease,
+            compaction=compaction_status(config, store, log.state),
             schemas=_schemas(log.state, log.where),
             source=why,
             notes=(*log.notes, *told_histories(log.state)),
@@ -282,88 +292,3 @@ def _partition(
         why=why,
         fork=known.fork,
     )
-
-
-# One segment
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SegmentLook:
-    """A segment with what its object says of it.
-
-    Attributes:
-        segment: The segment as the commit log has it.
-        footer: What the object says, `None` for a segment that needs none.
-        others: How many other segments share the object.
-        equal: Whether the object says what the commit log says.
-    """
-
-    segment: Segment
-    footer: SegmentFooter | None
-    others: int
-    equal: bool
-
-
-def listed(
-    config: ArchiveConfig, topic: str | None, partition: int | None
-) -> list[tuple[TopicName, Segment]]:
-    """Return the segments of an archive, of one topic or one partition if these are named.
-
-    Raises:
-        CommitLogError: The commit log cannot be used, or there is no archive.
-        StoreError: The store cannot be read.
-    """
-    with Store(config.store) as store:
-        state = CommitLog.open(store, config.region).state
-        wanted = (
-            each
-            for each, known in sorted(state.partitions.items(), key=lambda item: item[1].topic)
-            if topic in {None, known.topic} and partition in {None, each.partition}
-        )
-        return [(segment.topic, segment) for each in wanted for segment in state.segments(each)]
-
-
-def show_object(config: ArchiveConfig, key: str) -> list[SegmentLook]:
-    """Return the segments of an object, with what it says of itself.
-
-    Args:
-        config: The archive.
-        key: The key of the object, or the end of it.
-
-    Raises:
-        ConfigError: No segment has such an object.
-        CommitLogError: The commit log cannot be used, or there is no archive.
-        CorruptSegmentError: The object is damaged.
-        StoreError: The store cannot be read.
-    """
-    with Store(config.store) as store:
-        state = CommitLog.open(store, config.region).state
-        segments = [
-            segment
-            for segment in state.table()
-            if segment.place is not None and segment.place.key.endswith(key)
-        ]
-        keys = {segment.place.key for segment in segments if segment.place is not None}
-        if len(keys) != 1:
-            text = f"{len(keys)} objects of the archive have keys that end like this"
-            raise ConfigError((ConfigProblem("SEGMENT", f"{text}; name one of `archive ls`"),))
-        return _looks(store, keys.pop(), segments)
-
-
-def _looks(store: Store, key: str, segments: list[Segment]) -> list[SegmentLook]:
-    kind = segments[0].format
-    file = read_object(kind, store.reader(key), key)
-    try:
-        found = {footer.first_row_group: footer for footer in file.footers}
-        return [_segment_look(each, found, len(segments) - 1) for each in segments]
-    finally:
-        file.close()
-
-
-def _segment_look(
-    segment: Segment, footers: Mapping[int, SegmentFooter], others: int
-) -> SegmentLook:
-    place = segment.place
-    footer = footers.get(place.first_row_group) if place is not None else None
-    said: Any = footer.segment(segment.format, place) if footer is not None else None
-    return SegmentLook(segment=segment, footer=footer, others=others, equal=said == segment)

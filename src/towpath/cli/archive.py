@@ -98,7 +98,7 @@ def status(
     show(status_picture(found, most), status_data(found))
     if found.source:
         return 4
-    return LEFT_OUT if found.troubled else 0
+    return LEFT_OUT if found.troubled or found.compaction.failed else 0
 
 
 @archive.command("ls")
@@ -115,7 +115,7 @@ def ls(
 ) -> None:
     """List the segments of an archive, with their objects."""
     del output  # `show` reads it from the arguments
-    from towpath.archive.status import listed  # noqa: PLC0415  # help waits for none of it
+    from towpath.archive.listing import listed  # noqa: PLC0415  # help waits for none of it
     from towpath.cli.show.archive import segment_data, segments_picture  # noqa: PLC0415
 
     found = [segment for _, segment in listed(load_archive(file), topic, partition)]
@@ -150,7 +150,7 @@ def show_one(
             "--at", "and --version are used with `schemas`: objects never change"
         )
         raise ConfigError((problem,))
-    from towpath.archive.status import show_object  # noqa: PLC0415  # help waits for none of it
+    from towpath.archive.listing import show_object  # noqa: PLC0415  # help waits for none of it
     from towpath.cli.show.archive import look_picture, segment_data  # noqa: PLC0415
 
     found = show_object(load_archive(file), segment)

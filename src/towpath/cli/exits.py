@@ -50,7 +50,7 @@ _COMMANDS = """\
 | `repair` | all that was lost is there again | something is left |
 | `restart` | all topics of the request are copied anew | a topic is left as it is |
 | `archive run` | stopped or caught up, and nothing is left out | something is left out |
-| `archive status` | nothing is in trouble | a partition is in trouble, or has lost records |
+| `archive status` | nothing is in trouble | a partition or compaction is, or records are lost |
 | `archive compact` | nothing is left to merge | a partition is left, or it was stopped |
 | `archive prune` | it was shown, or done | - |
 | `archive forget` | it was shown, or done | a segment could not be read, or it was stopped |

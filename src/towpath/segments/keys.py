@@ -5,6 +5,7 @@
     region/_iceberg/topic/<hash>.parquet                           a copy of some row groups
     region/_log/<version>.json                                     an entry of the commit log
     region/_log/leases/<work>.json                                 who does a kind of work now
+    region/_log/outcomes/<work>.json                               how a kind of work ended last
     region/_log/events/<time>-<name>.json                          what happened to the archive
     region/_log/schemas/<part>-<sha256>.json.gz                    some subjects of a registry
 
@@ -138,6 +139,11 @@ def checkpoint_prefix(region: str) -> str:
 def lease_key(region: str, work: str) -> str:
     """Return the key of the lease for a kind of work."""
     return f"{log_prefix(region)}leases/{work}.json"
+
+
+def outcome_key(region: str, work: str) -> str:
+    """Return the key of what is known of the last end of a kind of work."""
+    return f"{log_prefix(region)}outcomes/{work}.json"
 
 
 def events_prefix(region: str) -> str:

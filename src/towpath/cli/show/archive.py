@@ -9,8 +9,10 @@ from typing import Any
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from towpath.archive.status import ArchivedPartition, ArchiveStatus, SegmentLook
+from towpath.archive.listing import SegmentLook
+from towpath.archive.status import ArchivedPartition, ArchiveStatus
 from towpath.cli.show.archive_run import WORST, archive_sign
+from towpath.cli.show.compaction_status import compaction_lines, compaction_status_data
 from towpath.cli.show.grid import Grid
 from towpath.cli.show.output import line
 from towpath.model.amounts import count, counted, size, span
@@ -64,6 +66,7 @@ def _head(found: ArchiveStatus) -> list[str]:
         ended = "ended" if lease.over else "gives no sign of life since"
         lines.append(f"run: none is alive; the last one, {lease.where}, {ended}"
                      f" {readable(lease.beat)}")  # fmt: skip
+    lines += compaction_lines(found)
     if (schemas := found.schemas) is not None:
         lines.append(
             f"schemas: {counted(schemas.subjects, 'subject')} with"
@@ -113,6 +116,7 @@ def status_data(found: ArchiveStatus) -> dict[str, Any]:
         "objects": found.objects,
         "size": found.size,
         "exposed_seconds": round(found.exposed, 1),
+        "compaction": compaction_status_data(found),
         "schemas": asdict(found.schemas) if found.schemas is not None else None,
         "notes": list(found.notes),
         "partitions": [

@@ -115,6 +115,25 @@ def plan_merges(
     return found
 
 
+def qualifying(
+    table: SegmentTable, rule: CompactionConfig, now: int
+) -> Iterator[tuple[int, float]]:
+    """Yield the number of segments and the bytes of each merge that a rule would do.
+
+    It makes no segments, so it is fast in large archives, too.
+
+    Args:
+        table: All segments.
+        rule: The rule.
+        now: The present time, in ms.
+    """
+    rows = _Rows(table)
+    for place, partition in enumerate(table.partitions):
+        if rule.concerns(partition.topic):
+            for low, high in rows.groups(place, rule, now):
+                yield high - low, float(rows.sizes[low:high].sum())
+
+
 class _Rows:
     """The columns of all segments that a plan looks at."""
 

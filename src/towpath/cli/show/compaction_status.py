@@ -1,0 +1,87 @@
+"""How the compaction of an archive stands, as `archive status` shows it. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import Any
+
+from towpath.archive.compaction_status import CompactionStatus
+from towpath.archive.last_compaction import LastCompaction
+from towpath.archive.status import ArchiveStatus
+from towpath.model.amounts import count, counted, size, span
+from towpath.model.clock import now_ms, readable
+
+_NAMED = 5
+
+
+def compaction_lines(found: ArchiveStatus) -> Iterator[str]:
+    """Yield what a person should know: what waits, how it ended last, and what failed."""
+    now = found.compaction
+    yield f"compaction: {_waiting(now)}{_when(now)}"
+    lease = now.lease
+    if found.compacts and lease is not None:
+        yield f"compaction: `archive {lease.command}` runs {lease.where}"
+    if now.last is not None:
+        yield from _last(now.last)
+    elif now.merged is not None:
+        yield f"compaction: segments were merged last {_ago(now.merged)}"
+    else:
+        yield "compaction: nothing was ever merged"
+    if now.waiting:
+        yield (
+            f"compaction: {counted(now.waiting, 'object')} without segments wait for their deletion"
+            " (`grace`, registered readers, or `delete: false`)"
+        )
+
+
+def _waiting(now: CompactionStatus) -> str:
+    if not now.merges:
+        return "nothing qualifies now"
+    return (
+        f"{counted(now.segments, 'segment')} of {size(now.bytes)} qualify for"
+        f" {counted(now.merges, 'merge')}"
+    )
+
+
+def _when(now: CompactionStatus) -> str:
+    if not now.rules:
+        return ", by default rules; the file has none, so only `archive compact` merges"
+    if now.next is None:
+        return "; no rule has a schedule, so only `archive compact` applies them"
+    return f"; a run applies rules next at {readable(now.next)}"
+
+
+def _last(last: LastCompaction) -> Iterator[str]:
+    how = "ended" if last.complete else "was stopped" if last.stopped else "had failures"
+    merged = (
+        f"{counted(last.read, 'segment')} became {count(last.written)}"
+        if last.read
+        else "nothing was merged"
+    )
+    deleted = f", {counted(last.deleted, 'object')} deleted" if last.deleted else ""
+    yield f"compaction: the last one {how} {_ago(last.ended)}: {merged}{deleted} ({last.where})"
+    if last.why:
+        yield f"compaction: it failed: {last.why}"
+    for at, why in sorted(last.failed.items())[:_NAMED]:
+        yield f"✗ {at} was not compacted: {why}"
+    if last.failures > _NAMED:
+        yield f"… and {counted(last.failures - _NAMED, 'more partition')}"
+
+
+def _ago(at: int) -> str:
+    return f"{readable(at)}, {span(max(0.0, (now_ms() - at) / 1000))} ago"
+
+
+def compaction_status_data(found: ArchiveStatus) -> dict[str, Any]:
+    """Return the same for programs."""
+    now = found.compaction
+    return {
+        "running": found.compacts,
+        "rules": now.rules,
+        "next": now.next,
+        "qualifying": {"merges": now.merges, "segments": now.segments, "bytes": now.bytes},
+        "objects_waiting": now.waiting,
+        "merged": now.merged,
+        "last": asdict(now.last) | {"complete": now.last.complete} if now.last else None,
+    }
