@@ -6,13 +6,15 @@ import io
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.support.archives import COMPACTOR
-from tests.support.here import Here
+from tests.support.here import Here, shared_spark
 from tests.support.stored import StoredArchive, old_records
-from towpath.archive.query import named_columns, views_of
+from towpath.archive.query import QueryWish, named_columns, query, views_of
+from towpath.engine import watching
 from towpath.model.nouns import SegmentFormat
 from towpath.segments.format.merging import merge, open_input
 from towpath.segments.log import Archive, Draft, EntryKind
@@ -111,6 +113,31 @@ def test_sql_sees_each_record_once_in_both_formats_and_as_of_each_version(
     assert lost.code == 4, lost.said
     assert compacted.place is not None
     assert compacted.place.key in lost.err
+
+
+@pytest.mark.spark
+def test_a_query_tells_how_many_tasks_are_done(
+    stored: StoredArchive, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watching, "_LOOK", 0.01)
+    stored.put("orders", old_records(90), cuts=[30, 60])
+    told: list[tuple[int, int]] = []
+    spark: Any = Ready(shared_spark())
+    wish = QueryWish(sql="select count(*) n, max(offset) m from orders")
+    answer = query(stored.config(), wish, spark, lambda *each: told.append(each))
+    assert answer.rows.to_pylist() == [{"n": 90, "m": 89}]
+    assert told
+    assert all(0 <= done <= total for done, total in told)
+
+
+class Ready:
+    """A session that has started."""
+
+    def __init__(self, spark: object) -> None:
+        self._spark = spark
+
+    def result(self) -> object:
+        return self._spark
 
 
 def compact_of(stored: StoredArchive) -> Segment:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,10 +16,14 @@ from pyiceberg.catalog import Catalog, load_catalog
 from tests.support.archives import COMPACTOR, WRITER
 from tests.support.buckets import Buckets
 from tests.support.here import Here
+from tests.support.kafka import wait_until
 from tests.support.segments import TINY, buffer
 from tests.support.stored import REGION, StoredArchive, batches_of, old_records
+from towpath.archive.iceberg.register import Registration, keep_registered, register
 from towpath.archive.iceberg.tables import IcebergTables
+from towpath.cli.show.registered import round_facts
 from towpath.config import check
+from towpath.model.errors import ArchiveHeldError, StoreAwayError, StoreError
 from towpath.model.nouns import SegmentFormat, SourceOffset, TopicId, TopicName
 from towpath.segments.format.files import write_object
 from towpath.segments.format.footer import SegmentHead
@@ -239,6 +244,50 @@ def test_what_cannot_be_registered_is_told_and_stops_no_other(
     without = here("archive", "register", str(stored.file()))
     assert without.code == 2, without.said
     assert "iceberg: is missing" in without.err
+
+
+def test_tables_follow_an_archive_that_grows_until_stopped(stored: StoredArchive) -> None:
+    stored.put("orders", old_records(4))
+    config, stop = stored.config(), threading.Event()
+    told: list[Registration | StoreError] = []
+    ended: list[Registration] = []
+
+    def work() -> None:
+        ended.append(keep_registered(config, 0.1, stop, told.append))
+
+    def records() -> int:
+        last = told[-1] if told else None
+        return sum(each.records for each in last.tables) if isinstance(last, Registration) else -1
+
+    thread = threading.Thread(target=work, daemon=True)
+    thread.start()
+    try:
+        wait_until(lambda: records() == 4, "the first round", 30)
+        with pytest.raises(ArchiveHeldError):
+            register(config)
+        stored.put("orders", old_records(6, 4))
+        stored.put("users", old_records(5))
+        wait_until(lambda: records() == 15, "what came later is registered", 30)
+    finally:
+        stop.set()
+        thread.join(30)
+    assert ended[0].complete
+    assert len(catalog(stored).load_table(("kafka", "users")).scan().to_arrow()) == 5
+    facts, is_trouble = round_facts(ended[0])
+    assert (facts["version"], facts["tables"]) == (stored.log.state.version, 2)
+    assert (facts["failed"], facts["why"], is_trouble) == (0, "", False)
+
+
+def test_a_round_that_fails_is_told_with_the_code_of_the_store() -> None:
+    error = StoreAwayError("read an entry", "s3://bucket", "no answer")
+    assert round_facts(error) == ({"why": str(error), "code": "STORE_AWAY"}, True)
+
+
+@pytest.mark.parametrize("pause", ["0s", "soon", "5"])
+def test_a_pause_that_is_none_is_refused(stored: StoredArchive, here: Here, pause: str) -> None:
+    ended = here("archive", "register", str(stored.file()), "--every", pause)
+    assert ended.code == 2, ended.said
+    assert "--every: " in ended.err
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from py4j.protocol import Py4JNetworkError
 
-from towpath.engine import batch
+from towpath.engine import watching
 from towpath.engine.batch import run
 from towpath.engine.rounds import Job, Rounds
 from towpath.model.errors import SparkLostError
@@ -45,8 +45,8 @@ def test_slices_that_cannot_run(slices: list[int], calls: int) -> None:
 
 
 def test_who_looks_at_progress_ends_without_a_word(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(batch, "_LOOK", 0.0)
-    watch = batch._Progress(Ended(2), "group", 1, lambda *_: None, threading.Event())  # type: ignore[arg-type]
+    monkeypatch.setattr(watching, "_LOOK", 0.0)
+    watch = watching.JobsWatch(Ended(3), lambda *_: None, threading.Event(), 1)  # type: ignore[arg-type]
     with watch:
         watch._thread.join(10)
         assert not watch._thread.is_alive()

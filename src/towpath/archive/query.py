@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
@@ -83,13 +83,19 @@ class TopicView:
     of_all: bool = False
 
 
-def query(config: ArchiveConfig, wish: QueryWish, spark: Starting) -> QueryAnswer:
+def query(
+    config: ArchiveConfig,
+    wish: QueryWish,
+    spark: Starting,
+    on_done: Callable[[int, int], None] = lambda _done, _total: None,
+) -> QueryAnswer:
     """Return the rows of a query.
 
     Args:
         config: The archive.
         wish: The query.
         spark: The session, which may still start.
+        on_done: Told how many of Spark's tasks have ended, of those that are known so far.
 
     Raises:
         ConfigError: The store is no archive.
@@ -115,7 +121,12 @@ def query(config: ArchiveConfig, wish: QueryWish, spark: Starting) -> QueryAnswe
         names = [each.name for each in views]
         try:
             rows = run_query(
-                spark.result(), wish.sql, tables, wish.most + 1, exact_case=_differ_by_case(names)
+                spark.result(),
+                wish.sql,
+                tables,
+                wish.most + 1,
+                exact_case=_differ_by_case(names),
+                on_done=on_done,
             )
         except QueryError as error:
             raise QueryError(error.said, _advice(error, names)) from None

@@ -13,6 +13,7 @@ from towpath.cli.forgetting import forget, prune
 from towpath.cli.moments import AtOption, HistoryOption, VersionOption, as_of
 from towpath.cli.on_spark import LoggedOnSpark, OnSpark, with_options
 from towpath.cli.options import MOST_EVENTS, ArchiveFile, EventsOption, SinceOption
+from towpath.cli.registering import register
 from towpath.cli.show.output import Output, OutputOption, RowsForm, console, show
 from towpath.cli.signals import stopping
 from towpath.config import load_archive
@@ -228,24 +229,16 @@ def query(
     )
     from towpath.archive.query import QueryWish  # noqa: PLC0415  # as in `run`
     from towpath.archive.query import query as ask  # noqa: PLC0415
+    from towpath.cli.show.bar import Bar  # noqa: PLC0415
     from towpath.cli.show.query import rows_data, show_rows  # noqa: PLC0415
 
-    answer = ask(config, QueryWish(sql=sql, topics=expressions, as_of=moment, most=limit), spark)
+    wish = QueryWish(sql=sql, topics=expressions, as_of=moment, most=limit)
+    with Bar("querying", "tasks") as bar:
+        answer = ask(config, wish, spark, bar.done)
     show_rows(answer, output)
     on.tell(rows_data(answer))
     return 0
 
 
-@archive.command("register")
-def register(file: ArchiveFile, *, output: OutputOption = Output.TEXT) -> int:
-    """Make the files of an archive tables of Iceberg, in the catalog that the file names."""
-    del output  # `show` reads it from the arguments
-    from towpath.archive.iceberg.register import register as work  # noqa: PLC0415  # as in `status`
-    from towpath.cli.show.registered import registered_data, registered_picture  # noqa: PLC0415
-
-    done = work(load_archive(file))
-    show(registered_picture(done), registered_data(done))
-    return 0 if done.complete else LEFT_OUT
-
-
+archive.command("register")(register)
 archive.command("verify")(verify)

@@ -8,6 +8,7 @@ reads less; Spark applies them again to the rows.
 from __future__ import annotations
 
 import re
+import threading
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -25,6 +26,7 @@ from pyspark.sql.types import StructType
 from towpath.engine.border import GONE
 from towpath.engine.bounds import ColumnBound, Relation
 from towpath.engine.failure import OURS, of_spark
+from towpath.engine.watching import JobsWatch, OnDone
 from towpath.model.errors import QueryError, SparkLostError
 from towpath.model.foreign import leaving, printed
 
@@ -64,7 +66,13 @@ class SqlTable:
 
 
 def query(
-    spark: SparkSession, sql: str, tables: Iterable[SqlTable], most: int, *, exact_case: bool
+    spark: SparkSession,
+    sql: str,
+    tables: Iterable[SqlTable],
+    most: int,
+    *,
+    exact_case: bool,
+    on_done: OnDone = lambda _done, _total: None,
 ) -> pa.Table:
     """Return the rows of a query.
 
@@ -76,6 +84,7 @@ def query(
         tables: The tables that it may name.
         most: How many rows are returned at most.
         exact_case: Whether upper and lower case are different in names of tables and columns.
+        on_done: Told how many tasks have ended, of those that are known so far.
 
     Raises:
         QueryError: The SQL is wrong, or is no query.
@@ -95,7 +104,8 @@ def query(
             name = f"towpath_{uuid.uuid4().hex}"
             own.dataSource.register(_source(name, table))
             own.read.format(name).load().createOrReplaceTempView(f"`{table.name}`")
-        return own.sql(sql).limit(most).toArrow()
+        with JobsWatch(own, on_done, threading.Event()):
+            return own.sql(sql).limit(most).toArrow()
 
 
 def _parse(spark: SparkSession, sql: str) -> None:

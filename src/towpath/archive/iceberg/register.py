@@ -8,8 +8,10 @@ a catalog.
 
 from __future__ import annotations
 
+import threading
 from collections import defaultdict
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from towpath.archive.iceberg.files import TableFiles, TopicObjects, objects_of
@@ -17,7 +19,7 @@ from towpath.archive.iceberg.tables import IcebergTables, TableChanges, TableCon
 from towpath.archive.lease import HeldArchive
 from towpath.config import ArchiveConfig
 from towpath.model.clock import now_ms
-from towpath.model.errors import ConfigError, ConfigProblem, TowpathError
+from towpath.model.errors import ConfigError, ConfigProblem, StoreError, TowpathError
 from towpath.model.nouns import TopicId, TopicName
 from towpath.segments.keys import quoted, registered_prefix
 from towpath.segments.log import Archive, CommitLog
@@ -25,6 +27,7 @@ from towpath.segments.model import PartitionId
 from towpath.store import Store
 
 WORK = "register"
+OnDone = Callable[[int, int], None]
 _KEPT = 86_400_000
 """Milliseconds for which copies are kept at least, for readers of older snapshots of a table."""
 
@@ -63,21 +66,31 @@ class Registration:
     Attributes:
         version: The version of the commit log.
         tables: The tables, by topic.
+        topics: How many topics there are; more than tables if it was stopped.
     """
 
     version: int
     tables: tuple[TableRegistration, ...]
+    topics: int
 
     @property
     def complete(self) -> bool:
-        """Whether each table has all records of its topic."""
-        return not any(each.why or each.skipped for each in self.tables)
+        """Whether each topic has a table with all of its records."""
+        every = len(self.tables) == self.topics
+        return every and not any(each.why or each.skipped for each in self.tables)
 
 
-def register(config: ArchiveConfig) -> Registration:
+ShowRound = Callable[["Registration | StoreError"], None]
+
+
+def register(config: ArchiveConfig, on_done: OnDone = lambda _done, _all: None) -> Registration:
     """Register the files of an archive in its catalog.
 
     A topic that cannot be registered holds up no other.
+
+    Args:
+        config: The archive.
+        on_done: Told how many tables are done, and how many there are.
 
     Raises:
         ConfigError: The file names no catalog, or pyiceberg is not installed.
@@ -86,6 +99,43 @@ def register(config: ArchiveConfig) -> Registration:
         ArchiveHeldError: Another process registers it now.
         StoreError: The store cannot be used.
     """
+    with _opened(config, threading.Event()) as work:
+        return work.once(on_done)
+
+
+def keep_registered(
+    config: ArchiveConfig, every: float, stop: threading.Event, show: ShowRound
+) -> Registration:
+    """Register the files of an archive again and again, until stopped; return the last round.
+
+    A store that fails after the first round is told, and asked again in the next one.
+
+    Args:
+        config: The archive.
+        every: Seconds between two rounds.
+        stop: Set to end between two topics.
+        show: Told what each round did, or why it could not.
+
+    Raises:
+        TowpathError: As `register` raises them: in the first round, or if another process has
+            taken the right to register.
+    """
+    with _opened(config, stop) as work:
+        done = work.once()
+        show(done)
+        while not stop.wait(every):
+            try:
+                done = work.once()
+            except StoreError as error:
+                show(error)
+            else:
+                show(done)
+        return done
+
+
+@contextmanager
+def _opened(config: ArchiveConfig, stop: threading.Event) -> Iterator[_Registering]:
+    """Open the archive and its catalog, and hold the right to register."""
     if config.iceberg is None:
         text = "is missing: name the catalog whose tables the files become"
         raise ConfigError((ConfigProblem("iceberg", text),))
@@ -93,24 +143,35 @@ def register(config: ArchiveConfig) -> Registration:
         log = CommitLog.open(store, config.region)
         location = f"{_base(store)}/{quoted(config.region)}/_iceberg/_tables"
         tables = IcebergTables(config.iceberg, config.store, location)
-        held = HeldArchive(store, config.archive, config.region, "archive register", WORK)
+        held = HeldArchive(store, config.archive, config.region, "register", WORK, stop)
         with held:
-            return Registration(log.state.version, tuple(_Registering(log, tables).all()))
+            yield _Registering(log, tables, held, stop)
 
 
 class _Registering:
-    def __init__(self, log: CommitLog, tables: IcebergTables) -> None:
-        self._log, self._tables = log, tables
+    def __init__(
+        self, log: CommitLog, tables: IcebergTables, held: HeldArchive, stop: threading.Event
+    ) -> None:
+        self._log, self._tables, self._held, self._stop = log, tables, held, stop
         self._store, self._region = log.store, log.region
         self._base = _base(log.store)
 
-    def all(self) -> Iterator[TableRegistration]:
+    def once(self, on_done: OnDone = lambda _done, _all: None) -> Registration:
+        """Register all topics as of the newest version."""
+        self._held.require()
+        self._log.follow()
         partitions: defaultdict[TopicId, set[PartitionId]] = defaultdict(set)
         self._archive = Archive(self._log, self._log.state)
         for each in self._archive.partitions():
             partitions[each.source.topic_id].add(each)
-        for topic, ids in sorted(self._archive.topics().items()):
-            yield self._topic(topic, ids[-1], partitions[ids[-1]])
+        topics = sorted(self._archive.topics().items())
+        tables: list[TableRegistration] = []
+        for topic, ids in topics:
+            if self._stop.is_set():
+                break
+            tables.append(self._topic(topic, ids[-1], partitions[ids[-1]]))
+            on_done(len(tables), len(topics))
+        return Registration(self._log.state.version, tuple(tables), len(topics))
 
     def _topic(
         self, topic: TopicName, number: TopicId, partitions: set[PartitionId]

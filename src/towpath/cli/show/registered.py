@@ -11,7 +11,9 @@ from towpath.archive.iceberg.register import Registration, TableRegistration
 from towpath.cli.show.grid import Grid
 from towpath.cli.show.output import line
 from towpath.model.amounts import count, counted
+from towpath.model.errors import StoreError
 
+_NAMED = 3
 _HEADERS = ("topic", "table", "files", "records", "added", "removed", "why")
 
 
@@ -24,7 +26,7 @@ def registered_picture(done: Registration) -> RenderableType:
         below=("why",),
     )
     right = sum(not each.why for each in done.tables)
-    told = f"{right} of {counted(len(done.tables), 'table')} as of version {done.version}"
+    told = f"{right} of {counted(done.topics, 'table')} as of version {done.version}"
     return Group(table, "", line(told))
 
 
@@ -55,3 +57,20 @@ def registered_data(done: Registration) -> dict[str, Any]:
         "complete": done.complete,
         "tables": [asdict(each) for each in done.tables],
     }
+
+
+def round_facts(done: Registration | StoreError) -> tuple[dict[str, Any], bool]:
+    """Return what a round of a registration that goes on did, for the log, and if it is trouble."""
+    if isinstance(done, StoreError):
+        return {"why": str(done), "code": done.code}, True
+    failed = [f"{each.topic}: {each.why}" for each in done.tables if each.why]
+    facts = {
+        "version": done.version,
+        "tables": len(done.tables),
+        "added": sum(each.changes.added for each in done.tables),
+        "removed": sum(each.changes.removed for each in done.tables),
+        "skipped_segments": sum(each.skipped for each in done.tables),
+        "failed": len(failed),
+        "why": "; ".join(failed[:_NAMED]),
+    }
+    return facts, bool(failed)
