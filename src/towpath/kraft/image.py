@@ -104,12 +104,18 @@ class ClusterImage:
 
 @dataclass(frozen=True, slots=True, order=True)
 class ImageDifference:
-    """One thing that is not the same in both stores; a side without it is the empty text."""
+    """One thing that is not the same in both stores; a side without it is the empty text.
+
+    Attributes:
+        passing: Whether it changes without anybody asking for it (leader, epoch and ISR), so that
+            a reading of both stores may fall between the two writes.
+    """
 
     kind: ImageKind
     name: str
     zookeeper: str
     log: str
+    passing: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,3 +136,8 @@ class ImageComparison:
     def equal(self) -> bool:
         """Whether nothing differs."""
         return not self.differences
+
+    @property
+    def lasting(self) -> tuple[ImageDifference, ...]:
+        """Those that do not come and go by themselves."""
+        return tuple(each for each in self.differences if not each.passing)

@@ -77,6 +77,8 @@ class ZooKeeperSeen:
         odd: What is not in the image, or not as it stands in ZooKeeper, and why.
         still: Whether nothing was written to the ensemble while it was read, so that the image is
             that of one moment.
+        writers: Who may write the znodes of topics, as `world:anyone` or `sasl:kafka`: controllers
+            must be among them.
     """
 
     cluster_id: str
@@ -90,6 +92,64 @@ class ZooKeeperSeen:
     awaited: frozenset[NodeId] = frozenset()
     odd: tuple[OddZnode, ...] = ()
     still: bool = True
+    writers: tuple[str, ...] = ()
+
+
+class ServerMode(StrEnum):
+    """What a server of ZooKeeper is."""
+
+    LEADER = "leader"
+    FOLLOWER = "follower"
+    OBSERVER = "observer"
+    STANDALONE = "standalone"
+
+
+@dataclass(frozen=True, slots=True)
+class ServerSeen:
+    """One server of ZooKeeper.
+
+    Attributes:
+        address: As the file has it.
+        mode: None for one that does not serve, or does not tell.
+        version: Its version, "" where it does not tell.
+        waiting: Requests that it has not answered yet.
+        why: What was answered instead of a mode.
+    """
+
+    address: str
+    mode: ServerMode | None
+    version: str
+    waiting: int | None
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class EnsembleSeen:
+    """The servers of ZooKeeper.
+
+    Attributes:
+        servers: Those of the file.
+        voters: Number of servers that vote, as they tell; None where they do not.
+    """
+
+    servers: tuple[ServerSeen, ...]
+    voters: int | None
+
+    @property
+    def size(self) -> int:
+        """Number of servers that vote, of which most must run."""
+        return self.voters or len(self.servers)
+
+    @property
+    def voting(self) -> int:
+        """Number of servers of the file that vote now."""
+        voters = ServerMode.LEADER, ServerMode.FOLLOWER, ServerMode.STANDALONE
+        return sum(server.mode in voters for server in self.servers)
+
+    @property
+    def spare(self) -> int:
+        """Number of further servers that may fail before ZooKeeper serves nobody."""
+        return max(0, self.voting - (self.size // 2 + 1))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -128,6 +129,22 @@ def test_odd_znodes_are_named_and_the_rest_is_read(running: Ensemble) -> None:
     assert [*seen.image.topics] == ["old", "orders"]
     begun = seen.image.topics["old"].partitions[0]
     assert (begun.isr, begun.leader, begun.leader_epoch) == ((2, 1), 2, 0)
+
+
+def test_a_large_cluster_is_read_in_a_moment(running: Ensemble) -> None:
+    """As large as the one of which the first reader of this kind took 0.6 to 0.8 s."""
+    ensembles.fill(running.connect, {"/large": None})
+    ensembles.fill(f"{running.connect}/large", znodes.many(513, 1540))
+    with ensembles.zookeeper(running.config("/large")) as zookeeper:
+        seen = zookeeper.read(Deadline.after(20))
+        took = []
+        for _ in range(5):
+            began = time.monotonic(), time.process_time()
+            zookeeper.read(Deadline.after(20))
+            took.append((time.monotonic() - began[0], time.process_time() - began[1]))
+    assert len(seen.image.topics) == 513
+    assert sum(len(topic.partitions) for topic in seen.image.topics.values()) == 1539
+    assert min(cpu for _, cpu in took) < 0.6, took
 
 
 @pytest.mark.parametrize("path", ["/controller", "/controller_epoch", "/cluster/id"])

@@ -6,9 +6,12 @@ from types import TracebackType
 from typing import Self
 
 from towpath.config.kraft import ZooKeeperConfig
-from towpath.kraft.seen import ZooKeeperSeen
+from towpath.kraft.seen import EnsembleSeen, ZooKeeperSeen
+from towpath.kraft.zookeeper.ensemble import ensemble
+from towpath.kraft.zookeeper.lock import ClusterLock, Waiting, take
 from towpath.kraft.zookeeper.read import read
 from towpath.kraft.zookeeper.session import ZooKeeperSession
+from towpath.kraft.zookeeper.write import ReleasedZnodes, raise_epoch, release
 from towpath.model.deadline import Deadline
 
 OPEN_SECONDS = 20.0
@@ -56,3 +59,21 @@ class ZooKeeper:
     def read(self, deadline: Deadline) -> ZooKeeperSeen:
         """Return all that ZooKeeper holds of the cluster; see `read.read`."""
         return read(self._session, deadline)
+
+    def ensemble(self, deadline: Deadline) -> EnsembleSeen:
+        """Ask each server of the file how it is; see `ensemble.ensemble`."""
+        return ensemble(self._session, self._config.tls, deadline)
+
+    def raise_epoch(self, to: int, version: int, deadline: Deadline) -> int:
+        """Set `/controller_epoch`, and return its version; see `write.raise_epoch`."""
+        return raise_epoch(self._session, to, version, deadline)
+
+    def release(
+        self, controller: int | None, migration: int | None, deadline: Deadline
+    ) -> ReleasedZnodes:
+        """Delete `/controller` and `/migration` together; see `write.release`."""
+        return release(self._session, controller, migration, deadline)
+
+    def lock(self, owner: str, deadline: Deadline, waiting: Waiting | None = None) -> ClusterLock:
+        """Take the lock of the cluster, or wait for it; see `lock.take`."""
+        return take(self._session, owner, deadline, waiting or (lambda _: None))

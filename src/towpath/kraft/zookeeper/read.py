@@ -9,6 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from functools import partial
 
+from kazoo.exceptions import KazooException
+from kazoo.security import Permissions
+
 from towpath.kraft.image import ClusterImage, ConfigOf, PartitionImage, TopicImage
 from towpath.kraft.model import NodeId
 from towpath.kraft.seen import ControllerZnode, MigrationZnode, Oddity, ZooKeeperSeen
@@ -21,6 +24,7 @@ from towpath.model.deadline import Deadline
 from towpath.model.errors import ZnodeUnknownError
 
 TOPICS = "/brokers/topics"
+_WRITE = Permissions.WRITE
 Configs = Mapping[tuple[ConfigOf, str], Mapping[str, str]]
 
 
@@ -66,7 +70,17 @@ def read(session: ZooKeeperSession, deadline: Deadline) -> ZooKeeperSeen:
         awaited=_awaited(topics, reading.children("/config/brokers")),
         odd=tuple(sorted(reading.odd)),
         still=session.position == begin,
+        writers=_writers(session, deadline),
     )
+
+
+def _writers(session: ZooKeeperSession, deadline: Deadline) -> tuple[str, ...]:
+    path = session.path(TOPICS)
+    try:
+        told, _ = session.call("reading", lambda made: made.get_acls_async(path), deadline)
+    except KazooException:  # not there yet, or not for our eyes, which is noted elsewhere
+        return ()
+    return tuple(sorted({f"{acl.id.scheme}:{acl.id.id}" for acl in told if acl.perms & _WRITE}))
 
 
 def _image(

@@ -10,8 +10,9 @@ from towpath.kraft.seen import Oddity, OddZnode
 from towpath.kraft.zookeeper.forms import FormError
 from towpath.kraft.zookeeper.session import Forbidden, Znode, ZooKeeperSession
 from towpath.model.deadline import Deadline
-from towpath.model.errors import ZnodeUnknownError, ZooKeeperDeniedError
+from towpath.model.errors import ZnodeUnknownError
 
+_WHAT = "reading the cluster's metadata"
 _T = TypeVar("_T")
 _Key = TypeVar("_Key")
 
@@ -81,15 +82,8 @@ class ZnodeReading:
             ZnodeUnknownError: It is of no known form.
             ZooKeeperDeniedError: The login may not read it.
         """
-        told = next(iter(self._read([path])))[1]
-        if isinstance(told, Forbidden):
-            raise ZooKeeperDeniedError(
-                self._session.servers,
-                f"reading {path}",
-                "the login may not do that",
-                "give the login that the brokers have (`zookeeper.username`)",
-            )
-        if not isinstance(told, Znode):
+        told = self._session.one(_WHAT, path, self._deadline)
+        if told is None:
             return None
         try:
             return form(told)
@@ -101,8 +95,7 @@ class ZnodeReading:
     def _read(
         self, paths: Iterable[str], *, children: bool = False
     ) -> Iterable[tuple[str, object]]:
-        what = "reading the cluster's metadata"
-        return self._session.read(what, list(paths), self._deadline, children=children)
+        return self._session.read(_WHAT, list(paths), self._deadline, children=children)
 
     def _forbidden(self, path: str) -> None:
         self.note(path, Oddity.FORBIDDEN, "the login may not read it")

@@ -120,13 +120,14 @@ class ZooKeeperSession:
         return told[0] if told else None
 
     @property
+    def logged_in(self) -> bool:
+        """Whether it has a login, for which znodes can be made its own."""
+        return self._config.username is not None
+
+    @property
     def position(self) -> int:
         """The newest transaction of the ensemble that an answer has told of."""
         return int(self._made.last_zxid)
-
-    def listen(self, listener: Callable[[str], object]) -> None:
-        """Call `listener` with kazoo's state whenever it changes; it must not block."""
-        self._made.add_listener(listener)
 
     def call(self, what: str, request: Callable[[KazooClient], Any], deadline: Deadline) -> Any:
         """Do a request that may be repeated, until it is answered.
@@ -185,8 +186,23 @@ class ZooKeeperSession:
         for start in range(0, len(paths), _WINDOW):
             part = paths[start : start + _WINDOW]
             asked = [self._asked(path, children=children) for path in part]
+            # Answers come in order: being woken for the last alone leaves kazoo's thread its time.
+            asked[-1].wait(deadline.left())
             for path, pending in zip(part, asked, strict=True):
                 yield path, self._read(what, path, pending, deadline, children=children)
+
+    def one(self, what: str, path: str, deadline: Deadline) -> Znode | None:
+        """Read one znode that decides about something; None where it is not there.
+
+        Raises:
+            ZooKeeperAwayError: It was not answered in time.
+            ZooKeeperDeniedError: The login is refused, or may not read it.
+            ZooKeeperError: ZooKeeper answered with another error.
+        """
+        told = next(self.read(what, [path], deadline))[1]
+        if isinstance(told, Forbidden):
+            raise self.error(f"reading {path}", NoAuthError())
+        return told if isinstance(told, Znode) else None
 
     def _asked(self, path: str, *, children: bool) -> Any:
         made, whole = self._made, self.path(path)
@@ -214,7 +230,7 @@ class ZooKeeperSession:
         except AuthFailedError:
             raise self._denied(what) from None
         except KazooTimeoutError:
-            raise self._away(what) from None
+            raise self.away(what) from None
         except _LOST:
             raise LostError from None
 
@@ -223,7 +239,7 @@ class ZooKeeperSession:
         if self._sockets and self._sockets.denied:
             raise self._denied(what)
         if deadline.over:
-            raise self._away(what)
+            raise self.away(what)
         threading.Event().wait(min(0.05, deadline.left()))
 
     def error(self, what: str, error: Exception) -> ZooKeeperError:
@@ -242,7 +258,8 @@ class ZooKeeperSession:
             " servers",
         )
 
-    def _away(self, what: str) -> ZooKeeperAwayError:
+    def away(self, what: str) -> ZooKeeperAwayError:
+        """Return the error that nothing was answered in time."""
         why = self._sockets.trouble if self._sockets and not self._made.connected else ""
         return ZooKeeperAwayError(
             self.servers,

@@ -85,7 +85,7 @@ class Sockets(SequentialThreadingHandler):  # type: ignore[misc]  # kazoo carrie
         try:
             made = connect(address, hostname, self._tls, seconds)
         except OSError as error:
-            self.trouble = f"{hostname}:{address[1]}: {_why(error)}"
+            self.trouble = f"{hostname}:{address[1]}: {reason(error)}"
             raise
         except ValueError as error:  # certificates that cannot be used
             self.trouble = foreign(error)
@@ -127,7 +127,8 @@ def connect(
         raise
 
 
-def _why(error: OSError) -> str:
+def reason(error: OSError) -> str:
+    """Return why a server could not be reached, in words."""
     if isinstance(error, ssl.SSLCertVerificationError):
         return f"its certificate is not accepted: {error.verify_message}"
     if isinstance(error, ssl.SSLError):

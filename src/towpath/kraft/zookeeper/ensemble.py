@@ -1,0 +1,90 @@
+"""How the servers of a ZooKeeper are, told by each of them (four-letter words)."""
+
+from __future__ import annotations
+
+import re
+import socket
+from concurrent.futures import ThreadPoolExecutor
+
+from kazoo.exceptions import KazooException
+
+from towpath.config import Tls
+from towpath.config.address import host_and_port
+from towpath.kraft.seen import EnsembleSeen, ServerMode, ServerSeen
+from towpath.kraft.zookeeper.session import ZooKeeperSession
+from towpath.kraft.zookeeper.sockets import connect, reason
+from towpath.model.deadline import Deadline
+from towpath.model.foreign import foreign
+
+_SECONDS = 3.0
+_MOST = 1 << 16
+"""Upper bound on the size of an answer, in bytes."""
+_MEMBERS = "/zookeeper/config"
+"""Where servers since 3.5 keep who they are; it is never below the path of a cluster."""
+_MEMBER = re.compile(rb"^server\.\d+=.*?(?::(participant|observer))?(?:;.*)?$", re.MULTILINE)
+_LINE = re.compile(r"^(Zookeeper version|Mode|Outstanding): *(.*)$", re.MULTILINE)
+
+
+def ensemble(session: ZooKeeperSession, tls: Tls | None, deadline: Deadline) -> EnsembleSeen:
+    """Ask each server of the file how it is, all at the same time.
+
+    Args:
+        session: An open session.
+        tls: Encryption of the servers' port.
+        deadline: When to give up; three seconds are enough for a server.
+
+    Raises:
+        ZooKeeperError: ZooKeeper could not be used.
+    """
+    addresses = session.servers.split(",")
+    seconds = max(0.1, min(_SECONDS, deadline.left()))
+    with ThreadPoolExecutor(len(addresses)) as pool:
+        servers = pool.map(lambda address: _server(address, tls, seconds), addresses)
+        return EnsembleSeen(tuple(servers), _voters(session, deadline))
+
+
+def _voters(session: ZooKeeperSession, deadline: Deadline) -> int | None:
+    try:
+        data, _ = session.call("reading", lambda made: made.get_async(_MEMBERS), deadline)
+    except KazooException:  # older than 3.5, or not for our eyes
+        return None
+    found = [match[1] for match in _MEMBER.finditer(data or b"")]
+    return sum(kind != b"observer" for kind in found) or None
+
+
+def _server(address: str, tls: Tls | None, seconds: float) -> ServerSeen:
+    try:
+        told = _asked(address, tls, seconds)
+    except OSError as error:
+        return ServerSeen(address, None, "", None, reason(error))
+    except ValueError as error:
+        return ServerSeen(address, None, "", None, foreign(error))
+    return server(address, told)
+
+
+def server(address: str, told: str) -> ServerSeen:
+    """Return what a server answered to `srvr`. Pure."""
+    lines = dict(_LINE.findall(told))
+    version = lines.get("Zookeeper version", "").partition("-")[0].partition(",")[0]
+    try:
+        mode = ServerMode(lines.get("Mode", "").strip())
+    except ValueError:
+        said = " ".join(told.split())[:200] or "it closed the connection without an answer"
+        return ServerSeen(address, None, version, None, said)
+    waiting = lines.get("Outstanding", "").strip()
+    return ServerSeen(address, mode, version, int(waiting) if waiting.isdigit() else None, "")
+
+
+def _asked(address: str, tls: Tls | None, seconds: float) -> str:
+    host, port = host_and_port(address)
+    with connect((host, port), host, tls, seconds) as made:
+        made.settimeout(seconds)
+        made.sendall(b"srvr")
+        return _all(made).decode(errors="replace")
+
+
+def _all(made: socket.socket) -> bytes:
+    parts: list[bytes] = []
+    while (part := made.recv(4096)) and sum(map(len, parts)) < _MOST:
+        parts.append(part)
+    return b"".join(parts)

@@ -1,0 +1,175 @@
+"""Sessions with real servers: TLS, logins, starts, several servers."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from kazoo.client import KazooClient
+from kazoo.security import make_digest_acl
+
+from tests.support import ensembles, znodes
+from tests.support.certificates import Authority
+from tests.support.ensembles import Ensemble
+from towpath.dev import ports
+from towpath.kraft.seen import EnsembleSeen, ServerMode
+from towpath.kraft.zookeeper.client import ZooKeeper
+from towpath.model.deadline import Deadline
+from towpath.model.errors import ZooKeeperAwayError, ZooKeeperDeniedError
+
+pytestmark = pytest.mark.soak
+
+
+def soon() -> Deadline:
+    return Deadline.after(20)
+
+
+def test_a_server_that_is_not_there_is_told_in_time(tmp_path: Path) -> None:
+    config = Ensemble(tmp_path).config()
+    began = time.monotonic()
+    with pytest.raises(ZooKeeperAwayError, match=r"a session.*refused.*`zookeeper.connect`"):
+        ZooKeeper(config).open(Deadline.after(1))
+    assert time.monotonic() - began < 5
+
+
+def test_a_server_that_says_nothing_is_told_in_time(tmp_path: Path) -> None:
+    with ensembles.ensemble(tmp_path) as made, ensembles.zookeeper(made.config()):
+        made.send(0, signal.SIGSTOP)
+        began = time.monotonic()
+        with pytest.raises(ZooKeeperAwayError, match="took the connection, but opened no session"):
+            ZooKeeper(made.config()).open(Deadline.after(1))
+        assert time.monotonic() - began < 5
+
+
+def test_a_session_opens_as_soon_as_a_server_is_up(tmp_path: Path) -> None:
+    made = Ensemble(tmp_path)
+    made.start()
+    try:
+        with ensembles.zookeeper(made.config(), 30) as zookeeper:
+            (server,) = zookeeper.ensemble(soon()).servers
+            assert (server.mode, server.version) == (ServerMode.STANDALONE, "3.8.4")
+    finally:
+        made.stop()
+
+
+def test_three_servers_of_which_one_falls(tmp_path: Path) -> None:
+    with ensembles.ensemble(tmp_path, 3) as made, ensembles.zookeeper(made.config()) as zookeeper:
+        ensembles.fill(made.connect, znodes.small())
+        before = zookeeper.read(soon())
+        whole = _settled(zookeeper, 3)
+        assert (whole.voters, whole.voting, whole.spare) == (3, 3, 1)
+        leader = [each.mode for each in whole.servers].index(ServerMode.LEADER)
+        made.processes[leader].kill()
+        left = _settled(zookeeper, 2)
+        assert (left.voters, left.voting, left.spare) == (3, 2, 0)
+        assert "refused" in left.servers[leader].why
+        assert zookeeper.read(soon()).image == before.image
+
+
+def _settled(zookeeper: ZooKeeper, voting: int) -> EnsembleSeen:
+    deadline = Deadline.after(30)
+    while True:
+        seen = zookeeper.ensemble(deadline)
+        if seen.voting == voting or deadline.over:
+            return seen
+        time.sleep(0.1)
+
+
+def test_tls(tmp_path: Path) -> None:
+    authority = Authority(tmp_path / "ca")
+    own = authority.issue("server")
+    port = ports.reserve(1)[0]
+    secure = {
+        "secureClientPort": str(port),
+        "serverCnxnFactory": "org.apache.zookeeper.server.NettyServerCnxnFactory",
+        "ssl.keyStore.location": str(own.both),
+        "ssl.trustStore.location": str(authority.certificate),
+        "ssl.trustStore.type": "PEM",
+        "ssl.clientAuth": "none",
+    }
+    with ensembles.ensemble(tmp_path, 1, **secure) as made:
+        there = f"localhost:{port}"
+        tls = {"ca": str(authority.certificate)}
+        with ensembles.zookeeper(made.config(connect=there, tls=tls)) as zookeeper:
+            (server,) = zookeeper.ensemble(soon()).servers
+            assert server.mode is ServerMode.STANDALONE
+        other = {"ca": str(Authority(tmp_path / "other").certificate)}
+        with pytest.raises(ZooKeeperAwayError, match="its certificate is not accepted"):
+            ZooKeeper(made.config(connect=there, tls=other)).open(Deadline.after(2))
+        with pytest.raises(ZooKeeperAwayError, match=r"`zookeeper\.tls`"):
+            ZooKeeper(made.config(connect=there)).open(Deadline.after(2))
+
+
+def _login(user: str, variable: str) -> dict[str, str]:
+    return {"username": user, "password": f"env:{variable}"}
+
+
+def test_a_login(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RIGHT", "s3cret=,x")
+    monkeypatch.setenv("WRONG", "other")
+    with ensembles.ensemble(tmp_path, login={"kafka": "s3cret=,x"}) as made:
+        right = made.config(**_login("kafka", "RIGHT"))
+        with ensembles.zookeeper(right) as zookeeper:
+            ensembles.fill(made.connect, znodes.small())
+            zookeeper.lock("ann", soon())
+            with ensembles.zookeeper(made.config()) as stranger:
+                assert stranger.read(soon()).odd
+        for user, variable in (("kafka", "WRONG"), ("nobody", "WRONG")):
+            wrong = made.config(**_login(user, variable))
+            with pytest.raises(ZooKeeperDeniedError, match="the login was refused"):
+                ZooKeeper(wrong).open(soon())
+
+
+def test_znodes_that_the_login_may_not_read_are_named(tmp_path: Path) -> None:
+    with ensembles.ensemble(tmp_path) as made, ensembles.zookeeper(made.config()) as zookeeper:
+        ensembles.fill(made.connect, znodes.small())
+        client = KazooClient(made.connect)
+        client.start(20)
+        closed = [make_digest_acl("kafka", "x", all=True)]
+        for path in ("/config/users", "/config/brokers/1", "/brokers/topics"):
+            client.set_acls(path, closed)
+        seen = zookeeper.read(soon())
+        paths = {each.path for each in seen.odd}
+        assert {"/config/users", "/config/brokers/1", "/brokers/topics"} <= paths
+        assert seen.writers == ()
+        client.set_acls("/controller", closed)
+        with pytest.raises(ZooKeeperDeniedError, match=r"reading /controller.*username"):
+            zookeeper.read(soon())
+        client.stop()
+        client.close()
+
+
+_HOLDER = """
+import sys
+from towpath.config.kraft import ZooKeeperConfig
+from towpath.kraft.zookeeper.client import ZooKeeper
+from towpath.model.deadline import Deadline
+config = ZooKeeperConfig.model_validate({"connect": sys.argv[1], "session_timeout": "2s"})
+with ZooKeeper(config) as zookeeper:
+    zookeeper.lock("the killed one", Deadline.after(20))
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_the_lock_of_a_killed_process_ends_with_its_session(tmp_path: Path) -> None:
+    with ensembles.ensemble(tmp_path) as made, ensembles.zookeeper(made.config()) as zookeeper:
+        holder = subprocess.Popen(
+            [sys.executable, "-c", _HOLDER, made.connect],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        )
+        with holder:
+            assert holder.stdout is not None
+            assert holder.stdout.readline() == b"held\n"
+            told: list[str] = []
+            holder.kill()
+            lock = zookeeper.lock("next", soon(), lambda held: told.append(held.holder))
+            assert told == ["the killed one"]
+            lock.require(soon())

@@ -1,0 +1,187 @@
+"""Writes to a real ZooKeeper: done once under the versions that were seen, or not at all."""
+
+from __future__ import annotations
+
+import itertools
+import signal
+import threading
+from collections.abc import Iterator
+
+import pytest
+from kazoo.client import KazooClient
+
+from tests.support import ensembles, znodes
+from tests.support.ensembles import Ensemble
+from towpath.kraft.zookeeper.client import ZooKeeper
+from towpath.model.deadline import Deadline
+from towpath.model.errors import (
+    ZnodeChangedError,
+    ZooKeeperAwayError,
+    ZooKeeperHeldError,
+    ZooKeeperLockLostError,
+)
+
+pytestmark = pytest.mark.soak
+_NUMBERS = itertools.count()
+
+KRAFT = b'{"version":2,"brokerid":3000,"timestamp":"1","kraftControllerEpoch":5}'
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ensemble]:
+    with ensembles.ensemble(tmp_path_factory.mktemp("zookeeper")) as made:
+        with ensembles.zookeeper(made.config()):
+            pass
+        yield made
+
+
+@pytest.fixture
+def path(running: Ensemble) -> str:
+    """Return the path of a new cluster, whose controller is one of KRaft."""
+    made = f"/cluster-{next(_NUMBERS)}"
+    ensembles.fill(running.connect, {made: None})
+    ensembles.fill(running.connect + made, {**znodes.small(), "/controller": KRAFT})
+    return made
+
+
+@pytest.fixture
+def zookeeper(running: Ensemble, path: str) -> Iterator[ZooKeeper]:
+    with ensembles.zookeeper(running.config(path)) as made:
+        yield made
+
+
+@pytest.fixture
+def client(running: Ensemble, path: str) -> Iterator[KazooClient]:
+    made = KazooClient(running.connect + path)
+    made.start(30)
+    yield made
+    made.stop()
+    made.close()
+
+
+def soon() -> Deadline:
+    return Deadline.after(20)
+
+
+def test_the_epoch_is_raised_under_its_version(zookeeper: ZooKeeper, client: KazooClient) -> None:
+    assert zookeeper.raise_epoch(9, 0, soon()) == 1
+    assert client.get("/controller_epoch")[0] == b"9"
+    assert zookeeper.raise_epoch(9, 0, soon()) == 1, "an answer may have been lost"
+    with pytest.raises(ZnodeChangedError, match="has version 1, and had 0"):
+        zookeeper.raise_epoch(10, 0, soon())
+    with pytest.raises(ZnodeChangedError, match="it is 9 already, and is never lowered"):
+        zookeeper.raise_epoch(3, 1, soon())
+    assert client.get("/controller_epoch")[0] == b"9"
+
+
+def test_both_znodes_are_deleted_and_what_they_held_is_told(
+    zookeeper: ZooKeeper, client: KazooClient
+) -> None:
+    done = zookeeper.release(0, 0, soon())
+    assert (done.controller or "").encode() == KRAFT
+    assert (done.migration or "").encode() == znodes.small()["/migration"]
+    assert client.exists("/controller") is client.exists("/migration") is None
+    again = zookeeper.release(0, 0, soon())
+    assert (again.controller, again.migration) == (None, None)
+
+
+def test_nothing_is_deleted_where_one_of_both_was_changed(
+    zookeeper: ZooKeeper, client: KazooClient
+) -> None:
+    client.set("/migration", b"{}")
+    with pytest.raises(ZnodeChangedError, match="/migration has version 1, and had 0"):
+        zookeeper.release(0, 0, soon())
+    assert client.exists("/controller")
+    assert client.exists("/migration")
+
+
+def test_a_transaction_fails_as_a_whole(
+    zookeeper: ZooKeeper, client: KazooClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A controller that is elected between the reading and the deleting raises the epoch."""
+    from towpath.kraft.zookeeper import write
+
+    checked = write._check_migration
+
+    def elect(*arguments: object) -> None:
+        client.set("/controller_epoch", b"10")
+        checked(*arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(write, "_check_migration", elect)
+    with pytest.raises(ZnodeChangedError, match=r"a controller was elected.*nothing was written"):
+        zookeeper.release(0, 0, soon())
+    assert client.exists("/controller")
+    assert client.exists("/migration")
+
+
+def test_a_broker_keeps_its_controller(zookeeper: ZooKeeper, client: KazooClient) -> None:
+    client.delete("/controller")
+    client.create("/controller", znodes.small()["/controller"], ephemeral=True)
+    with pytest.raises(ZnodeChangedError, match="/controller belongs to a broker"):
+        zookeeper.release(0, 0, soon())
+    done = zookeeper.release(None, 0, soon())
+    assert done.controller is None
+    assert done.migration
+    assert client.exists("/controller")
+    assert not client.exists("/migration")
+
+
+def test_a_controller_of_kraft_is_not_left_alone(zookeeper: ZooKeeper) -> None:
+    with pytest.raises(ZnodeChangedError, match="must go together"):
+        zookeeper.release(None, 0, soon())
+
+
+def test_a_migration_that_was_not_seen_is_not_left(zookeeper: ZooKeeper) -> None:
+    with pytest.raises(ZnodeChangedError, match="there is a /migration"):
+        zookeeper.release(0, None, soon())
+
+
+def test_one_at_a_time_and_the_other_is_told_who(
+    running: Ensemble, path: str, zookeeper: ZooKeeper
+) -> None:
+    lock = zookeeper.lock("kraft run, ann@host, process 7", soon())
+    lock.require(soon())
+    told: list[ZooKeeperHeldError] = []
+    with ensembles.zookeeper(running.config(path)) as other:
+        with pytest.raises(ZooKeeperHeldError, match="ann@host, process 7 works on this cluster"):
+            other.lock("second", Deadline.after(0.5), told.append)
+        assert len(told) == 1
+        threading.Timer(0.5, lock.release, [soon()]).start()
+        other.lock("second", soon(), told.append).require(soon())
+        assert len(told) == 2
+        with pytest.raises(ZooKeeperLockLostError, match="towpath_kraft_lock"):
+            lock.require(soon())
+        lock.release(soon())  # the other's lock stays
+        with pytest.raises(ZooKeeperHeldError, match="second"):
+            zookeeper.lock("third", Deadline.after(0.3))
+
+
+def test_a_lock_ends_with_its_session(running: Ensemble, path: str, zookeeper: ZooKeeper) -> None:
+    with ensembles.zookeeper(running.config(path)) as other:
+        other.lock("first", soon())
+    zookeeper.lock("second", soon()).require(soon())
+
+
+def test_a_lost_session_is_told_and_reading_goes_on(
+    running: Ensemble, zookeeper: ZooKeeper
+) -> None:
+    """The server is frozen for longer than the session lasts."""
+    lock = zookeeper.lock("first", soon())
+    seen = zookeeper.read(soon())
+    running.send(0, signal.SIGSTOP)
+    try:
+        deadline = Deadline.after(1)
+        with pytest.raises(ZooKeeperAwayError, match="no answer in time"):
+            zookeeper.read(deadline)
+        assert deadline.over
+        with pytest.raises(ZooKeeperAwayError):
+            zookeeper.release(0, 0, Deadline.after(5))
+    finally:
+        running.send(0, signal.SIGCONT)
+    again = zookeeper.read(soon())
+    assert again.image == seen.image
+    assert again.controller == seen.controller or again.controller is None
+    try:
+        lock.require(soon())
+    except ZooKeeperLockLostError:
+        zookeeper.lock("first again", soon()).require(soon())
