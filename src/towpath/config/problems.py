@@ -175,7 +175,8 @@ def not_one_of(value: object, choices: list[str]) -> str:
 
 def _chosen(details: ErrorDetails) -> object:
     value = details["input"]
-    return value.get(TAGGED[str(details["loc"][-1])]) if isinstance(value, dict) else value
+    tag = TAGGED.get(str(details["loc"][-1]))
+    return value.get(tag) if isinstance(value, dict) and tag is not None else value
 
 
 def _listed(listed: str) -> list[str]:
