@@ -166,7 +166,9 @@ class _Planning:
         rules = self._task.rules.schemas
         if rules is None:
             return plan
-        found = planned_schemas(self._to, self._archive, rules, self._scope)
+        # One that follows is planned again and again, and its next schemas may be on their way.
+        looked_at = None if self._task.follow else self._scope
+        found = planned_schemas(self._to, self._archive, rules, looked_at)
         return replace(
             plan,
             steps=(*found.steps, *plan.steps),

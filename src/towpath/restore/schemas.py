@@ -219,7 +219,7 @@ def parts_of(archive: Archive) -> frozenset[str]:
 
 
 def planned_schemas(
-    to: OpenTarget, archive: Archive, rules: RestoredSchemas, scope: RestoreScope
+    to: OpenTarget, archive: Archive, rules: RestoredSchemas, scope: RestoreScope | None
 ) -> Difference[SchemaStep]:
     """Return what would be done about schemas, and what would stop it; nothing is changed.
 
@@ -227,7 +227,7 @@ def planned_schemas(
         to: The target.
         archive: The archive as of the restored version.
         rules: What the file says of schemas.
-        scope: What is restored, of which some records are looked at.
+        scope: What is restored, of which some records are looked at; `None` to look at none.
 
     Raises:
         BrokenLogError: The archived schemas cannot be read.
@@ -248,7 +248,7 @@ def planned_schemas(
         further: list[Note | Problem] = [*stopping(now.found, rules)]
         further += of_registry(now.seen, now.found, source, target, rules)
     known = {each.id for name in now.seen.wanted for each in now.seen.source[name].values()}
-    strange = tuple(unknown_ids(archive, scope, known))
+    strange = tuple(unknown_ids(archive, scope, known)) if scope is not None else ()
     notes = (each for each in further if isinstance(each, Note))
     problems = (each for each in further if isinstance(each, Problem))
     return replace(
