@@ -42,7 +42,7 @@ import pytest
 from hypothesis import settings
 
 from tests.support import fleet, selection
-from tests.support.azurite import AzureFront, AzureStore
+from tests.support.azurite import AzureStore
 from tests.support.azurite import fetch as fetch_azurite
 from tests.support.brokers import SharedCluster
 from tests.support.buckets import Buckets, StoreFront
@@ -317,9 +317,9 @@ def azure(clusters: Clusters, tmp_path_factory: pytest.TempPathFactory) -> Itera
 
 
 @pytest.fixture
-def azure_front(azure: AzureStore) -> Iterator[AzureFront]:
+def azure_front(azure: AzureStore) -> Iterator[StoreFront]:
     """Return a proxy before `azure` that notes requests, and may answer itself."""
-    made = AzureFront(azure.port)
+    made = StoreFront(azure.port)
     yield made
     made.stop()
 

@@ -7,16 +7,15 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.support.archiving import Archive
 from tests.support.brokers import SharedCluster
-from tests.support.buckets import Buckets, section
 from tests.support.chaos import soak_rounds
 from tests.support.kafka import Record, consume, create_topic, produce
 from tests.support.program import environment
+from tests.support.stores import KINDS, empty_section
 from towpath.model.clock import now_ms
 
 pytestmark = pytest.mark.broker
@@ -66,7 +65,7 @@ def assert_equal(archive: Archive, topic: str) -> None:
 
 
 @pytest.mark.parametrize("several", [1, 2])
-@pytest.mark.parametrize("store", ["file", "s3"])
+@pytest.mark.parametrize("store", KINDS)
 @pytest.mark.soak
 @pytest.mark.timeout(2400)
 def test_egress_that_is_killed_at_any_step(
@@ -82,15 +81,7 @@ def test_egress_that_is_killed_at_any_step(
     name = new_name("killed")
     topic = f"{name}.topic"
     fill(source.bootstrap, topic, rng, 10 * kills)
-    archive = Archive(tmp_path, source, name, place(store, tmp_path, request))
+    archive = Archive(tmp_path, source, name, empty_section(request, store, tmp_path))
     killed = victims(archive, rng, kills, several)
     assert killed > kills // 3, "they were done too soon"
     assert_equal(archive, topic)
-
-
-def place(store: str, folder: Path, request: pytest.FixtureRequest) -> dict[str, Any] | None:
-    """Return the section `store` of a new bucket, `None` for a folder."""
-    if store == "file":
-        return None
-    buckets: Buckets = request.getfixturevalue("buckets")
-    return section(buckets.new(), folder)

@@ -18,13 +18,13 @@ from typing import Any
 import pytest
 
 from tests.support.brokers import SharedCluster
-from tests.support.buckets import Buckets, section
+from tests.support.buckets import Buckets
 from tests.support.egress_scene import Scene
 from tests.support.here import Here
 from tests.support.kafka import wait_until
 from tests.support.small_disks import SmallDisk
+from tests.support.stores import REMOTE, StoreLine, section
 from tests.support.toxiproxy import Toxiproxy
-from towpath.dev import ports
 
 pytestmark = [
     pytest.mark.broker,
@@ -182,27 +182,50 @@ def test_a_store_that_is_full_for_a_while(
             buckets.stop()
 
 
+@pytest.fixture(params=REMOTE)
+def behind(request: pytest.FixtureRequest, line: Toxiproxy) -> StoreLine:
+    """Return the line to stores of a kind."""
+    return StoreLine(request, request.param, line)
+
+
 def test_a_store_behind_a_slow_line(
-    buckets: Buckets,
-    line: Toxiproxy,
-    tmp_path: Path,
-    new_scene: Callable[..., Scene],
-    here: Here,
+    behind: StoreLine, tmp_path: Path, new_scene: Callable[..., Scene], here: Here
 ) -> None:
     """Objects of some MB go over a line of 64 KB/s; no request fails because it takes long."""
-    (port,) = ports.reserve(1)
-    line.stand_at(f"127.0.0.1:{port}", f"127.0.0.1:{buckets.port}")
-    slow = section(buckets.new(), tmp_path, endpoint=f"http://127.0.0.1:{port}")
+    slow = section(behind.new(), tmp_path)
     scene = new_scene(store=slow, segments={"max_messages": 5000, "max_age": "5s"})
     with scene.running() as run:
         scene.reach()
         for stream in ("upstream", "downstream"):
-            line.spoil(port, "bandwidth", stream, rate=64)
-            line.spoil(port, "latency", stream, latency=200)
+            behind.spoil("bandwidth", stream, rate=64)
+            behind.spoil("latency", stream, latency=200)
         scene.last()
         scene.reach(400)
         assert "STORE_" not in run.said, run.said[-6000:]
-        line.reset()
+        behind.heal()
+    scene.compare(here)
+
+
+@pytest.mark.parametrize("how", ["cut", "late"])
+def test_a_store_whose_line_is_cut_or_answers_late(
+    behind: StoreLine, tmp_path: Path, new_scene: Callable[..., Scene], here: Here, how: str
+) -> None:
+    """What is answered late is done, and whoever asked does not know it."""
+    config = behind.new()
+    scene = new_scene(store=section(config, tmp_path, **HASTY))
+    with scene.running():
+        scene.reach()
+        if how == "cut":
+            behind.cut()
+        else:
+            behind.spoil("latency", latency=20_000)
+        in_trouble(scene, "STORE_AWAY")
+        scene.last()
+        behind.heal()
+        scene.reach()
+        over(scene)
+    # What stands before a store may answer slowly while this process compares.
+    scene.archive.write(store=section(behind.past(config), tmp_path))
     scene.compare(here)
 
 

@@ -21,6 +21,7 @@ from tests.support.kafka import (
     produce,
     topic_config,
 )
+from tests.support.stores import empty_section
 from towpath.model.clock import now_ms
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark]
@@ -66,14 +67,23 @@ def fill(bootstrap: str, name: str) -> list[str]:
     return [mixed, stamped]
 
 
-@pytest.mark.parametrize("form", ["parquet", pytest.param("batches", marks=pytest.mark.soak)])
+@pytest.mark.parametrize(
+    ("form", "store"),
+    [
+        ("parquet", "file"),
+        pytest.param("batches", "file", marks=pytest.mark.soak),
+        *(pytest.param("parquet", kind, marks=pytest.mark.soak) for kind in ("s3", "gs", "abfs")),
+    ],
+)
 def test_what_the_source_has_lost_comes_back(
+    request: pytest.FixtureRequest,
     source: SharedCluster,
     target: SharedCluster,
     tmp_path: Path,
     new_name: NewName,
     here: Here,
     form: str,
+    store: str,
 ) -> None:
     name = new_name("golden")
     topics = fill(source.bootstrap, name)
@@ -89,6 +99,7 @@ def test_what_the_source_has_lost_comes_back(
         tmp_path,
         source,
         name,
+        empty_section(request, store, tmp_path),
         format=form,
         segments={"max_messages": 40, "max_age": "1s"},
         target={"bootstrap": target.bootstrap},

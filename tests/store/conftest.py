@@ -1,4 +1,4 @@
-"""Stores of each kind, and a line to one that can be cut."""
+"""Stores of each kind."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import pytest
 
 from tests.support.stores import KINDS, empty_store
 from towpath.config import Size, StoreConfig
-from towpath.dev import ports
 from towpath.store import Store
 
 SMALLEST = Size.parse("5MiB")
@@ -19,7 +18,7 @@ SMALLEST = Size.parse("5MiB")
 @pytest.fixture(params=KINDS)
 def config(request: pytest.FixtureRequest, tmp_path: Path) -> StoreConfig:
     """Return the config of an empty store."""
-    return empty_store(request, tmp_path, part_size=SMALLEST)
+    return empty_store(request, request.param, tmp_path, part_size=SMALLEST)
 
 
 @pytest.fixture
@@ -27,9 +26,3 @@ def store(config: StoreConfig) -> Iterator[Store]:
     """Return an empty store."""
     with Store(config) as made:
         yield made
-
-
-@pytest.fixture
-def port() -> int:
-    """Return a free port."""
-    return ports.reserve(1)[0]

@@ -9,7 +9,8 @@ import sys
 import pytest
 
 from tests.support.answers import NO_TIME, Answer, has_no_bucket, passes
-from tests.support.azurite import ACCOUNT, KEY, AzureFront, AzureStore, sas
+from tests.support.azurite import ACCOUNT, KEY, AzureStore, sas
+from tests.support.buckets import StoreFront
 from towpath.config import Size, StoreConfig
 from towpath.model.errors import (
     ObjectColdError,
@@ -26,7 +27,7 @@ PARTS = Size.parse("5MiB")
 
 
 @pytest.mark.soak
-def test_objects_are_written_as_the_file_says(azure: AzureStore, azure_front: AzureFront) -> None:
+def test_objects_are_written_as_the_file_says(azure: AzureStore, azure_front: StoreFront) -> None:
     with Store(azure_front.before(azure.new(part_size=PARTS))) as store:
         store.put_new("small", b"x", "Cool")
         with store.writer("large", "Cool") as writer:
@@ -50,7 +51,7 @@ def test_an_object_of_the_archive_tier_is_cold(azure: AzureStore) -> None:
 
 @pytest.mark.soak
 def test_a_lost_answer_is_not_taken_for_another_writer(
-    azure: AzureStore, azure_front: AzureFront
+    azure: AzureStore, azure_front: StoreFront
 ) -> None:
     data = random.Random(1).randbytes(11 * MIB)
     lost = {"blocklist": 0, "comp=block&": 0, "PUT ": 1}
@@ -116,13 +117,13 @@ def test_writers_of_one_object_do_not_mix_their_parts(azure: AzureStore) -> None
     ids=str,
 )
 def test_what_a_store_answers_is_an_error_for_people(
-    azure: AzureStore, azure_front: AzureFront, answer: Answer
+    azure: AzureStore, azure_front: StoreFront, answer: Answer
 ) -> None:
     answer.is_told(azure_front, azure.new(**NO_TIME))
 
 
 @pytest.mark.soak
-def test_what_may_pass_is_tried_again(azure: AzureStore, azure_front: AzureFront) -> None:
+def test_what_may_pass_is_tried_again(azure: AzureStore, azure_front: StoreFront) -> None:
     passes(
         azure_front,
         azure.new(),

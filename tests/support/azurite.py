@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from tests.support.buckets import StoreFront
 from tests.support.serving import end, serving
 from towpath.config import StoreConfig
 from towpath.dev import ports
@@ -94,14 +93,6 @@ class AzureStore:
         given = {"endpoint": self.url, "azure": {"account_key": Secret(KEY)}} | more
         url = f"abfs://{container}@{ACCOUNT}/{prefix}"
         return StoreConfig.model_validate({"url": url, **given})
-
-
-class AzureFront(StoreFront):
-    """A proxy before the store, which has the account in its path."""
-
-    def before(self, config: StoreConfig) -> StoreConfig:
-        """Return the config of a store that is asked through this front."""
-        return config.model_copy(update={"endpoint": f"http://127.0.0.1:{self.port}/{ACCOUNT}"})
 
 
 def sas(container: str, rights: str, hours: float = 1) -> Secret:

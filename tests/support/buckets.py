@@ -13,6 +13,7 @@ from contextlib import closing
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import botocore.session
 from botocore.config import Config
@@ -128,14 +129,11 @@ def keys(name: str, secret: str) -> AwsKeys:
     return AwsKeys(access_key_id=name, secret_access_key=Secret(secret))
 
 
-def section(config: StoreConfig, folder: Path, **more: Any) -> dict[str, Any]:
-    """Return the section `store` of the file of an archive, whose secret lies in a folder."""
-    assert config.keys is not None
-    secret = folder / "secret"
-    secret.write_text(config.keys.secret_access_key.reveal())
-    login = {"access_key_id": config.keys.access_key_id, "secret_access_key": f"file:{secret}"}
-    where = {"url": config.url, "endpoint": config.endpoint, "region": config.region}
-    return {**where, "keys": login, **more}
+def at_port(config: StoreConfig, port: int) -> StoreConfig:
+    """Return the config of a store that is asked through another port of this machine."""
+    parts = urlsplit(config.endpoint or "")
+    endpoint = parts._replace(netloc=f"127.0.0.1:{port}").geturl()
+    return config.model_copy(update={"endpoint": endpoint})
 
 
 def client(config: StoreConfig) -> Any:
@@ -180,7 +178,10 @@ class StoreFront:
             protocol_version = "HTTP/1.1"
 
             def _do(handler) -> None:  # noqa: N805
-                self._answer(handler, upstream)
+                try:
+                    self._answer(handler, upstream)
+                except ConnectionError:  # one side is gone
+                    handler.close_connection = True
 
             do_GET = do_POST = do_PUT = do_DELETE = do_HEAD = _do  # noqa: N815
 
@@ -193,7 +194,7 @@ class StoreFront:
 
     def before(self, config: StoreConfig) -> StoreConfig:
         """Return the config of a store that is asked through this front."""
-        return config.model_copy(update={"endpoint": f"http://127.0.0.1:{self.port}"})
+        return at_port(config, self.port)
 
     def headers(self, method: str, part: str) -> dict[str, str]:
         """Return the headers of the only request whose path holds a text."""
@@ -208,7 +209,11 @@ class StoreFront:
     def _answer(self, handler: BaseHTTPRequestHandler, upstream: int) -> None:
         method, path = handler.command, handler.path
         headers = {name.lower(): value for name, value in handler.headers.items()}
-        body = handler.rfile.read(int(headers.get("content-length", 0)))
+        size = int(headers.get("content-length", 0))
+        body = handler.rfile.read(size)
+        if len(body) < size:  # whoever asked is gone
+            handler.close_connection = True
+            return
         self.seen.append((method, path, headers))
         if len(body) < _NOTED:
             self.bodies.append((method, path, body.decode(errors="replace")))

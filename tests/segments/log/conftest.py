@@ -15,7 +15,7 @@ from towpath.store import Store
 @pytest.fixture(params=KINDS)
 def config(request: pytest.FixtureRequest, tmp_path: Path) -> StoreConfig:
     """Return the config of an empty store."""
-    return empty_store(request, tmp_path)
+    return empty_store(request, request.param, tmp_path)
 
 
 @pytest.fixture
