@@ -142,7 +142,10 @@ class AzureBackend:
             self._client.of_object("PUT", Errand("thaw", found.key), headers, {"comp": "tier"})
 
     def unfinished(self, prefix: str) -> Sequence[Unfinished]:
-        """Return nothing: Azure deletes blocks that no object has after a week, and at no call."""
+        """Return nothing: blocks of no object go a week after the last one came, and at no call.
+
+        https://learn.microsoft.com/rest/api/storageservices/understanding-block-blobs--append-blobs--and-page-blobs
+        """
         del prefix
         return ()
 

@@ -146,7 +146,10 @@ class GcsBackend:
         """Do nothing: all objects can be read at once."""
 
     def unfinished(self, prefix: str) -> Sequence[Unfinished]:
-        """Return nothing: Google deletes what is not completed within a week, and lists none."""
+        """Return nothing: Google lists no session, and ends each a week after it began.
+
+        https://docs.cloud.google.com/storage/docs/resumable-uploads
+        """
         del prefix
         return ()
 
