@@ -32,7 +32,9 @@ UNEQUAL = ImageComparison(
 )
 
 
-def kraft_config(brokers: int = 3, controllers: int = 3, **changes: object) -> KraftConfig:
+def kraft_config(
+    brokers: int = 3, controllers: int = 3, *, soak: str = "0s", **controllers_too: object
+) -> KraftConfig:
     """Return the file of a migration of brokers 0, 1, ... to controllers 3000, 3001, ..."""
     data: dict[str, Any] = {
         "kind": "kraft",
@@ -52,12 +54,14 @@ def kraft_config(brokers: int = 3, controllers: int = 3, **changes: object) -> K
                     "data": f"/data/c{each}",
                 }
                 for each in range(controllers)
-            ]
+            ],
+            **controllers_too,
         },
+        "limits": {"soak": soak},
         "driver": {"via": "local", "folder": "/run", "format": "format", "start": "start"},
         "journal": "/journal",
     }
-    return KraftConfig.model_validate(data | changes)
+    return KraftConfig.model_validate(data)
 
 
 def broker_properties(node: int) -> Mapping[str, str]:
@@ -167,7 +171,7 @@ def walk(
         if isinstance(step, Reached):
             return done, seen
         assert not isinstance(step, Refused), [str(each) for each in step.reasons]
-        seen = after(seen, step)
+        seen = after(config, seen, step)
         done.append((step, stage_of(seen).stage))
     raise AssertionError(f"no end: {done}")
 
@@ -178,7 +182,7 @@ def at_stage(config: KraftConfig, stage: Stage, *, epoch: int = 5) -> Observatio
     while stage_of(seen).stage is not stage:
         step = next_step(config, seen, Goal.FINAL)
         assert not isinstance(step, Reached | Refused), step
-        seen = next((at for at in along(seen, step) if stage_of(at).stage is stage), None) or after(
-            seen, step
-        )
+        seen = next(
+            (at for at in along(config, seen, step) if stage_of(at).stage is stage), None
+        ) or after(config, seen, step)
     return seen

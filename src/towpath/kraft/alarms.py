@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from towpath.kraft.codes import FindingCode
 from towpath.kraft.findings import Finding
 from towpath.kraft.model import Alarm, BrokerMode, LogState, NodeId, Stage
 from towpath.kraft.nodes import has_flag, in_mode
 from towpath.kraft.seen import MigrationZnode, NodeSeen, Observation
-from towpath.kraft.texts import FindingCode
 
 _JUST_COPIED = 100
 """Records behind a copy within which `/migration` may still be at -1.

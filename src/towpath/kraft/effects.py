@@ -6,13 +6,17 @@ cluster without faults: who is elected is the running voter with the lowest id.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 
+from towpath.config.kraft import KraftConfig
 from towpath.kraft.alarms import anchor, claimed
+from towpath.kraft.configs import Properties
+from towpath.kraft.file_changes import rendered
 from towpath.kraft.image import ClusterImage, ImageComparison
 from towpath.kraft.model import BrokerMode, LogState, NodeId, Role
-from towpath.kraft.nodes import FLAG, file_mode, has_flag
+from towpath.kraft.moves import Refused
+from towpath.kraft.nodes import file_mode, has_flag
 from towpath.kraft.seen import (
     BrokerRegistration,
     ControllerZnode,
@@ -42,27 +46,28 @@ from towpath.kraft.steps import (
 )
 
 _EQUAL = ImageComparison({}, {}, ())
-_ROLES = "process.roles"
 
 
-def after(seen: Observation, step: Step) -> Observation:
+def after(config: KraftConfig, seen: Observation, step: Step) -> Observation:
     """Return what would be seen once a step is done, and what follows from it by itself."""
-    return by_itself([seen, *along(seen, step)][-1])
+    return by_itself([seen, *along(config, seen, step)][-1])
 
 
-def along(seen: Observation, step: Step) -> Iterator[Observation]:
+def along(config: KraftConfig, seen: Observation, step: Step) -> Iterator[Observation]:
     """Yield what would be seen behind each effect of a step."""
+    made = rendered(config, seen, step)
+    file = {} if made is None or isinstance(made, Refused) else made
     match step:
         case FormatController() | WipeController():
-            yield _stored(seen, step)
+            yield _stored(seen, step, file)
         case StartControllers():
             yield from _start_controllers(seen, step.nodes)
         case RestartController():
-            yield from _restart(seen, step)
+            yield from _restart(seen, step, file)
         case StopControllers():
             yield from _stop_controllers(seen, step.nodes)
         case RollBroker():
-            yield from _roll(seen, step)
+            yield from _roll(seen, step, file)
         case MendMetaProperties():
             yield from _mend(seen, step)
         case RaiseControllerEpoch() | ReleaseZooKeeper():
@@ -144,7 +149,9 @@ def _node(seen: Observation, node: NodeSeen) -> Observation:
     return replace(seen, controllers={**seen.controllers, node.id: node})
 
 
-def _stored(seen: Observation, step: FormatController | WipeController) -> Observation:
+def _stored(
+    seen: Observation, step: FormatController | WipeController, file: Properties
+) -> Observation:
     node = seen.controllers[step.node]
     if isinstance(step, WipeController):
         return _node(seen, replace(node, meta=()))
@@ -152,23 +159,20 @@ def _stored(seen: Observation, step: FormatController | WipeController) -> Obser
     meta = MetaProperties(
         directory="", version=1, cluster_id=cluster, node=node.id, directory_id=None
     )
-    return _node(seen, replace(node, meta=(meta,), properties=_flagged(node.properties, flag=True)))
+    return _node(seen, replace(node, meta=(meta,), properties=file))
 
 
-def _flagged(properties: Mapping[str, str], *, flag: bool) -> Mapping[str, str]:
-    return {**properties, _ROLES: Role.CONTROLLER, FLAG: str(flag).lower()}
+def end(seen: Observation, node: NodeSeen) -> Observation:
+    """Return what would be seen if a node ended."""
+    return _stopped(seen, node)
 
 
-def moded(properties: Mapping[str, str], mode: BrokerMode) -> Mapping[str, str]:
-    """Return a broker's properties in another mode, as far as the mode can be told by them."""
-    kept = {key: value for key, value in properties.items() if key not in {_ROLES, FLAG}}
-    match mode:
-        case BrokerMode.KRAFT:
-            return {**kept, _ROLES: Role.BROKER}
-        case BrokerMode.MIGRATION:
-            return {**kept, FLAG: "true"}
-        case BrokerMode.ZOOKEEPER:
-            return kept
+def start(seen: Observation, node: NodeSeen) -> Observation:
+    """Return what would be seen if a node was started with the file that it has."""
+    if node.role is Role.CONTROLLER:
+        return [seen, *_start_controllers(seen, (node.id,))][-1]
+    seen = _answering(seen, node)
+    return _registered(seen, seen.brokers[node.id])
 
 
 def _stopped(seen: Observation, node: NodeSeen) -> Observation:
@@ -300,9 +304,9 @@ def _stop_controllers(seen: Observation, nodes: tuple[NodeId, ...]) -> Iterator[
         yield seen
 
 
-def _restart(seen: Observation, step: RestartController) -> Iterator[Observation]:
+def _restart(seen: Observation, step: RestartController, file: Properties) -> Iterator[Observation]:
     node = seen.controllers[step.node]
-    node = replace(node, properties=_flagged(node.properties, flag=step.flag), stale=node.running)
+    node = replace(node, properties=file, stale=node.running)
     seen = _node(replace(seen, proven=replace(seen.proven, stopped=None)), node)
     yield seen
     seen = _stopped(seen, node)
@@ -312,16 +316,23 @@ def _restart(seen: Observation, step: RestartController) -> Iterator[Observation
     yield _elected(seen)
 
 
-def _roll(seen: Observation, step: RollBroker) -> Iterator[Observation]:
+def _roll(seen: Observation, step: RollBroker, file: Properties) -> Iterator[Observation]:
     node = seen.brokers[step.node]
-    written = replace(node, properties=moded(node.properties, step.mode), stale=node.running)
+    written = replace(node, properties=file, stale=node.running)
     seen = _node(seen, written)
     yield seen
     seen = _stopped(seen, written)
     yield seen
-    seen = _node(seen, replace(seen.brokers[step.node], running=True, mode=step.mode))
+    seen = _answering(seen, seen.brokers[step.node])
     yield seen
     yield _registered(seen, seen.brokers[step.node])
+
+
+def _answering(seen: Observation, node: NodeSeen) -> Observation:
+    """Return what is seen once a broker answers, before it has joined its cluster."""
+    mode = file_mode(node)
+    flag = mode is BrokerMode.MIGRATION
+    return _node(seen, replace(node, running=True, mode=mode, flag=flag, stale=False))
 
 
 def _mend(seen: Observation, step: MendMetaProperties) -> Iterator[Observation]:

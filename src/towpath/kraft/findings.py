@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from towpath.kraft.texts import TEXTS, FindingCode, Severity
+from towpath.kraft.codes import FindingCode, Severity
+from towpath.kraft.texts import TEXTS
 
 Value = int | str | tuple[str, ...]
 """A value of a finding; several ones of a kind are a tuple."""

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from towpath.kraft.alarms import anchor, flagless
+from towpath.kraft.codes import FindingCode
 from towpath.kraft.findings import Finding
 from towpath.kraft.model import BrokerMode, NodeId
 from towpath.kraft.moves import Facts
 from towpath.kraft.nodes import file_mode, serves
 from towpath.kraft.seen import NodeSeen
-from towpath.kraft.texts import FindingCode
 
 _MS = 1_000
 
@@ -26,7 +26,10 @@ def g1(facts: Facts) -> tuple[Finding, ...]:
     -1.
     """
     return _found(
-        _flags(facts), _voters(facts), _anchor_free(facts), _cluster_ids(facts, facts.controllers)
+        _flags(facts),
+        voters_differ(facts),
+        _anchor_free(facts),
+        cluster_ids(facts, facts.controllers),
     )
 
 
@@ -40,7 +43,7 @@ def g2(facts: Facts) -> tuple[Finding, ...]:
 
 def g3(facts: Facts) -> tuple[Finding, ...]:
     """Return what forbids to restart another node: brokers and replicas that are not back."""
-    return _found(_serving(facts), _in_sync(facts))
+    return _found(_serving(facts), in_sync(facts))
 
 
 def g4(facts: Facts) -> tuple[Finding, ...]:
@@ -63,12 +66,13 @@ def unseen(facts: Facts, code: FindingCode, **values: Iterable[object]) -> Findi
     return Finding.of(code, why=why, **values)
 
 
-def not_in_file(facts: Facts) -> Finding:
+def not_in_file(facts: Facts) -> Finding | None:
     """Return the finding about brokers of the cluster that the file does not name."""
-    named = {each.id for each in facts.config.brokers}
+    named = {NodeId(each.id) for each in facts.config.brokers}
     there = set(facts.seen.log.brokers) if facts.seen.log else set()
     there |= facts.seen.zookeeper.brokers if facts.seen.zookeeper else set()
-    return Finding.of(FindingCode.BROKERS_NOT_IN_FILE, brokers=sorted(there - named))
+    others = sorted(there - named)
+    return Finding.of(FindingCode.BROKERS_NOT_IN_FILE, brokers=others) if others else None
 
 
 def still_migrating(facts: Facts) -> Finding | None:
@@ -98,7 +102,8 @@ def _flags(facts: Facts) -> Finding | None:
     return Finding.of(FindingCode.FLAG_NOT_TOLD, controllers=sorted(lacking))
 
 
-def _voters(facts: Facts) -> Finding | None:
+def voters_differ(facts: Facts) -> Finding | None:
+    """Return the finding about a quorum of other controllers than those of the file."""
     quorum = facts.seen.quorum
     wanted = sorted(NodeId(each.id) for each in facts.config.controllers.nodes)
     if quorum is None or sorted(quorum.voters) == wanted:
@@ -114,7 +119,8 @@ def _anchor_free(facts: Facts) -> Finding | None:
     return Finding.of(FindingCode.ANCHOR_TAKEN, offset=znode.offset)
 
 
-def _cluster_ids(facts: Facts, nodes: Iterable[NodeSeen]) -> Finding | None:
+def cluster_ids(facts: Facts, nodes: Iterable[NodeSeen]) -> Finding | None:
+    """Return the finding about nodes whose folders belong to another cluster."""
     cluster = facts.zookeeper.cluster_id
     other = [each.id for each in nodes if any(at.cluster_id != cluster for at in each.meta)]
     return Finding.of(FindingCode.CLUSTER_ID, nodes=other, cluster=cluster) if other else None
@@ -142,7 +148,8 @@ def _serving(facts: Facts) -> Finding | None:
     return Finding.of(FindingCode.BROKERS_NOT_SERVING, brokers=away) if away else None
 
 
-def _in_sync(facts: Facts) -> Finding | None:
+def in_sync(facts: Facts) -> Finding | None:
+    """Return the finding about partitions that a restart would hurt."""
     health = facts.seen.health
     if health is None:
         return Finding.of(FindingCode.HEALTH_UNSEEN)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from towpath.config.kraft import KraftConfig
+from towpath.kraft.content_checks import check_contents
 from towpath.kraft.findings import Finding
 from towpath.kraft.image import ClusterImage
 from towpath.kraft.model import NodeId, Stage
@@ -52,21 +53,24 @@ class Facts:
 
     Attributes:
         leaders: Number of partitions that each broker leads; brokers with fewest go first.
+        contents: What in the contents of the cluster a migration trips over.
     """
 
     config: KraftConfig
     seen: Observation
     standing: KraftStanding
     leaders: Mapping[NodeId, int]
+    contents: tuple[Finding, ...]
 
     @classmethod
     def of(cls, config: KraftConfig, seen: Observation) -> Facts:
         """Return the facts of an observation."""
-        return cls(config, seen, stage_of(seen), leaders_of(seen))
+        found = check_contents(config, seen)
+        return cls(config, seen, stage_of(seen), leaders_of(seen), found)
 
     def at(self, seen: Observation) -> Facts:
         """Return the facts of another observation of the same contents."""
-        return Facts(self.config, seen, stage_of(seen), self.leaders)
+        return replace(self, seen=seen, standing=stage_of(seen))
 
     @property
     def brokers(self) -> tuple[NodeSeen, ...]:

@@ -7,11 +7,14 @@ before anything else is touched.
 from __future__ import annotations
 
 from towpath.config.kraft import KraftConfig
-from towpath.kraft.findings import Finding
+from towpath.kraft.codes import FindingCode
+from towpath.kraft.file_changes import rendered
+from towpath.kraft.findings import Finding, stops
 from towpath.kraft.gates import g1, g2, g5, not_in_file, still_migrating, unseen
 from towpath.kraft.model import Alarm, BrokerMode, Goal, NodeId, Role
 from towpath.kraft.moves import Decision, Facts, Move, Reached, Refused
 from towpath.kraft.nodes import has_flag
+from towpath.kraft.preflight.preflight import static
 from towpath.kraft.repairs import (
     await_healthy,
     leader_last,
@@ -47,7 +50,6 @@ from towpath.kraft.steps import (
     StartControllers,
     Step,
 )
-from towpath.kraft.texts import FindingCode
 
 
 def next_step(config: KraftConfig, seen: Observation, goal: Goal) -> Step | Reached | Refused:
@@ -67,7 +69,9 @@ def decide(facts: Facts, goal: Goal) -> Decision:
     missing = _missing(facts, state)
     if missing:
         return Refused(missing)
-    return back(facts, state) if goal is Goal.ZOOKEEPER else _forward(facts, state, goal)
+    found = back(facts, state) if goal is Goal.ZOOKEEPER else _forward(facts, state, goal)
+    made = rendered(facts.config, facts.seen, found.step) if isinstance(found, Move) else None
+    return made if isinstance(made, Refused) else found
 
 
 def _missing(facts: Facts, state: KnownStage) -> tuple[Finding, ...]:
@@ -81,9 +85,7 @@ def _missing(facts: Facts, state: KnownStage) -> tuple[Finding, ...]:
     if facts.seen.zookeeper is None and not isinstance(state, Final | Stranded):
         found.append(unseen(facts, FindingCode.ZOOKEEPER_UNSEEN))
     foreign = not_in_file(facts)
-    if dict(foreign.values)["brokers"]:
-        found.append(foreign)
-    return tuple(found)
+    return (*found, foreign) if foreign is not None else tuple(found)
 
 
 def _is_seen(node: NodeSeen) -> bool:
@@ -92,9 +94,8 @@ def _is_seen(node: NodeSeen) -> bool:
 
 
 def _forward(facts: Facts, state: KnownStage, goal: Goal) -> Decision:
-    barred = alarmed(facts, Alarm.NEVER_MIGRATABLE, Alarm.WIPE_AHEAD, Alarm.LOST_ANCHOR)
-    if barred.reasons:
-        return barred
+    if barred := _barred(facts, state):
+        return Refused(barred)
     decision: Decision
     match state:
         case InZooKeeper():
@@ -117,6 +118,13 @@ def _forward(facts: Facts, state: KnownStage, goal: Goal) -> Decision:
     return decision
 
 
+def _barred(facts: Facts, state: KnownStage) -> tuple[Finding, ...]:
+    """Return what forbids any step forward: alarms, and before the copy what preflight stops."""
+    alarms = alarmed(facts, Alarm.NEVER_MIGRATABLE, Alarm.WIPE_AHEAD, Alarm.LOST_ANCHOR).reasons
+    before_copy = isinstance(state, InZooKeeper | Provisioned | Registering)
+    return (*alarms, *stops(static(facts))) if before_copy else alarms
+
+
 def _provision(facts: Facts, state: InZooKeeper) -> Decision:
     fresh = [each.id for each in facts.controllers if not each.meta]
     if fresh:
@@ -127,6 +135,9 @@ def _provision(facts: Facts, state: InZooKeeper) -> Decision:
 
 
 def _register(facts: Facts, state: Provisioned | Registering) -> Decision:
+    fresh = [each.id for each in facts.controllers if not each.meta and not each.running]
+    if fresh:
+        return Move(FormatController(fresh[0]), state.keep())
     if (repair := mend_controllers(facts)) is not None:
         return move(repair, state.keep(), Reached(state.stage))
     if gate := g1(facts):

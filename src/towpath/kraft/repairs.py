@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from towpath.kraft.alarms import flagless, running_flagless
+from towpath.kraft.codes import FindingCode
 from towpath.kraft.findings import Finding
 from towpath.kraft.gates import unseen
 from towpath.kraft.model import BrokerMode, LogState, NodeId
@@ -22,7 +23,6 @@ from towpath.kraft.steps import (
     StartControllers,
     Step,
 )
-from towpath.kraft.texts import FindingCode
 
 
 def mend_controllers(facts: Facts) -> Step | Refused | None:

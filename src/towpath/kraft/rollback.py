@@ -10,8 +10,8 @@ controllers are wiped.
 from __future__ import annotations
 
 from towpath.kraft.alarms import anchor, running_flagless
+from towpath.kraft.codes import FindingCode
 from towpath.kraft.findings import Finding
-from towpath.kraft.gates import not_in_file
 from towpath.kraft.model import Alarm, BrokerMode, NodeId
 from towpath.kraft.moves import Decision, Facts, Move, Reached, Refused
 from towpath.kraft.nodes import in_mode
@@ -40,6 +40,7 @@ from towpath.kraft.stages import (
     Stranded,
 )
 from towpath.kraft.steps import (
+    AwaitHealthy,
     Compare,
     MendMetaProperties,
     RaiseControllerEpoch,
@@ -49,7 +50,6 @@ from towpath.kraft.steps import (
     StopControllers,
     WipeController,
 )
-from towpath.kraft.texts import FindingCode
 
 
 def back(facts: Facts, state: KnownStage) -> Decision:
@@ -103,7 +103,7 @@ def _to_migration(facts: Facts, state: DualWrite | Mixed) -> Decision:
         return repair if isinstance(repair, Refused) else Move(repair, state.keep())
     node = next_broker(facts, BrokerMode.MIGRATION) if node is None else node
     if node is None:
-        return Refused.by(not_in_file(facts))
+        return Move(AwaitHealthy(), state.keep())
     return Move(
         RollBroker(node, BrokerMode.MIGRATION), state.revert(_in_kraft_besides(facts, node))
     )
@@ -136,7 +136,7 @@ def _cut_off(facts: Facts, state: Hybrid) -> Decision:
         return move(repair, state.revert(), Refused(()))
     node = next_broker(facts, BrokerMode.MIGRATION) if node is None else node
     if node is None:
-        return Refused.by(not_in_file(facts))
+        return Move(AwaitHealthy(), state.revert())
     return Move(RollBroker(node, BrokerMode.MIGRATION), state.revert())
 
 

@@ -243,7 +243,7 @@ class NodeSeen:
     running: bool
     mode: BrokerMode | None
     flag: bool | None
-    properties: Mapping[str, str]
+    properties: Mapping[str, str] = field(repr=False)
     stale: bool = False
     meta: tuple[MetaProperties, ...] = ()
     features: Mapping[str, int] = field(default_factory=dict)

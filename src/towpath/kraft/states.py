@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from towpath.kraft.alarms import RaisedAlarm, alarms_of, claimed, just_copied, running_flagless
+from towpath.kraft.codes import FindingCode
 from towpath.kraft.findings import Finding
 from towpath.kraft.model import Alarm, BrokerMode, KipState, LogState, Stage
 from towpath.kraft.nodes import in_mode
@@ -29,7 +30,6 @@ from towpath.kraft.stages import (
     Stranded,
     Unknown,
 )
-from towpath.kraft.texts import FindingCode
 
 _ON_BROKERS = 4
 """What `ZkMigrationState` is on brokers that read ZooKeeper, whatever the controllers say."""

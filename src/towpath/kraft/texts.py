@@ -3,66 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from enum import StrEnum
 from types import MappingProxyType
 
-
-class Severity(StrEnum):
-    """Whether a finding stops a migration."""
-
-    STOP = "stop"
-    WARNING = "warning"
-
-
-class FindingCode(StrEnum):
-    """Kind of a finding. Journals and reports hold codes, so none ever changes its meaning."""
-
-    # Alarms, named as `Alarm`
-    NEVER_MIGRATABLE = "NEVER_MIGRATABLE"
-    WIPE_AHEAD = "WIPE_AHEAD"
-    LOST_ANCHOR = "LOST_ANCHOR"
-    STRANDED = "STRANDED"
-    FLAG_MISSING = "FLAG_MISSING"
-    UNEQUAL = "UNEQUAL"
-
-    # Observations that fit no stage
-    NOTHING_SEEN = "NOTHING_SEEN"
-    TWO_HEADS = "TWO_HEADS"
-    BORN_IN_KRAFT = "BORN_IN_KRAFT"
-    NOBODY_REGISTERED = "NOBODY_REGISTERED"
-    KRAFT_WITHOUT_CONTROLLERS = "KRAFT_WITHOUT_CONTROLLERS"
-
-    # What an observation lacks
-    ZOOKEEPER_UNSEEN = "ZOOKEEPER_UNSEEN"
-    NODES_UNSEEN = "NODES_UNSEEN"
-    QUORUM_UNSEEN = "QUORUM_UNSEEN"
-    HEALTH_UNSEEN = "HEALTH_UNSEEN"
-    NOT_COMPARED = "NOT_COMPARED"
-
-    # Gates
-    FLAG_NOT_TOLD = "FLAG_NOT_TOLD"
-    VOTERS_DIFFER = "VOTERS_DIFFER"
-    ANCHOR_TAKEN = "ANCHOR_TAKEN"
-    CLUSTER_ID = "CLUSTER_ID"
-    BROKERS_NOT_SERVING = "BROKERS_NOT_SERVING"
-    NOT_IN_SYNC = "NOT_IN_SYNC"
-    NOT_PROBED = "NOT_PROBED"
-    STILL_MIGRATING = "STILL_MIGRATING"
-    SOAKING = "SOAKING"
-    FLAGLESS_LEADER = "FLAGLESS_LEADER"
-    CONTROLLERS_LOST = "CONTROLLERS_LOST"
-    BROKERS_NOT_IN_FILE = "BROKERS_NOT_IN_FILE"
-    FINAL_FOR_GOOD = "FINAL_FOR_GOOD"
-
-
-@dataclass(frozen=True, slots=True)
-class FindingText:
-    """How a kind of finding is told."""
-
-    severity: Severity
-    what: str
-    advice: str
+from towpath.kraft.codes import FindingCode, FindingText, Severity
+from towpath.kraft.preflight_texts import PREFLIGHT_TEXTS
 
 
 def _stop(what: str, advice: str) -> FindingText:
@@ -215,5 +159,26 @@ _GATES: Mapping[FindingCode, FindingText] = {
     ),
 }
 
-TEXTS: Mapping[FindingCode, FindingText] = MappingProxyType({**_STATES, **_UNSEEN, **_GATES})
+_FILES: Mapping[FindingCode, FindingText] = {
+    FindingCode.BROKER_ID_UNSET: _stop(
+        "a broker's file has {found} as `broker.id`",
+        "write its id there, as KRaft generates none",
+    ),
+    FindingCode.LISTENER_TAKEN: _stop(
+        "broker {broker} has a listener `{listener}` of its own",
+        "name the controllers' listener otherwise, with `controllers.listener`",
+    ),
+    FindingCode.AUTHORIZER_UNKNOWN: _stop(
+        "broker {broker} has the authorizer {found}, which is not known to work in KRaft mode",
+        "if it does, name it as `authorizer.class.name` in `controllers.properties`, too",
+    ),
+    FindingCode.CONTROLLER_KEYS_TAKEN: _stop(
+        "`controllers.properties` sets {keys}, which the migration sets itself",
+        "remove these keys",
+    ),
+}
+
+TEXTS: Mapping[FindingCode, FindingText] = MappingProxyType(
+    {**_STATES, **_UNSEEN, **_GATES, **_FILES, **PREFLIGHT_TEXTS}
+)
 """The texts of every kind of finding."""

@@ -1,0 +1,60 @@
+"""Nodes, disks and ports of a migration, and how many there are of them. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from towpath.kraft.codes import FindingCode
+from towpath.kraft.findings import Finding
+from towpath.kraft.moves import Facts
+from towpath.model.amounts import size
+
+_LITTLE = 1 << 30
+"""Free bytes below which a metadata log and its snapshots may fill a disk."""
+_EPHEMERAL = range(32_768, 61_000)
+"""Ports that Linux gives to connections of clients by default."""
+_PASSING = ("/tmp/", "/run/", "/dev/shm/", "/var/run/")  # noqa: S108, folders to warn of
+
+
+def numbers(facts: Facts) -> Iterator[Finding]:
+    """Yield findings about how many controllers and ZooKeeper servers there are."""
+    controllers = facts.config.controllers.nodes
+    if len(controllers) not in {3, 5}:
+        yield Finding.of(FindingCode.CONTROLLERS_NUMBER, count=len(controllers))
+    servers = facts.config.zookeeper.connect.partition("/")[0].split(",")
+    if len(servers) < 3:
+        yield Finding.of(FindingCode.ZOOKEEPER_SMALL, count=len(servers))
+    passing = [each.data for each in controllers if each.data.startswith(_PASSING)]
+    if passing:
+        yield Finding.of(FindingCode.DATA_PASSING, folders=passing)
+
+
+def disks(facts: Facts) -> Iterator[Finding]:
+    """Yield findings about disks that are nearly full, and log directories that are missing."""
+    nodes = (*facts.brokers, *facts.controllers)
+    little = [
+        f"{each.id} ({size(each.free_bytes)})"
+        for each in nodes
+        if each.free_bytes is not None and each.free_bytes < _LITTLE
+    ]
+    if little:
+        yield Finding.of(FindingCode.DISK_LOW, nodes=little)
+    missing = []
+    for node in facts.brokers:
+        dirs = node.properties.get("log.dirs", node.properties.get("log.dir", "")).split(",")
+        there = {each.directory for each in node.meta}
+        missing += [f"{at} of broker {node.id}" for at in map(str.strip, dirs) if at not in there]
+    if missing:
+        yield Finding.of(FindingCode.LOG_DIRS_MISSING, folders=missing)
+
+
+def ports(facts: Facts) -> Iterator[Finding]:
+    """Yield findings about ports on which a client may connect to itself."""
+    nodes = (*facts.config.brokers, *facts.config.controllers.nodes)
+    bad = [each.address for each in nodes if _port(each.address) in _EPHEMERAL]
+    if bad:
+        yield Finding.of(FindingCode.PORTS_EPHEMERAL, addresses=bad)
+
+
+def _port(address: str) -> int:
+    return int(address.rpartition(":")[2])

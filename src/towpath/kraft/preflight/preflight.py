@@ -1,0 +1,98 @@
+"""Everything that would stop a migration, or lose something in it. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from towpath.config.kraft import KraftConfig
+from towpath.kraft.alarms import anchor
+from towpath.kraft.codes import FindingCode, Severity
+from towpath.kraft.findings import Finding
+from towpath.kraft.gates import cluster_ids, in_sync, not_in_file, unseen, voters_differ
+from towpath.kraft.model import NodeId, Stage
+from towpath.kraft.moves import Facts
+from towpath.kraft.nodes import serves
+from towpath.kraft.preflight import files, places, versions
+from towpath.kraft.seen import Observation
+
+_BEFORE_COPY = frozenset({Stage.ZOOKEEPER, Stage.PROVISIONED, Stage.REGISTERING})
+
+
+def preflight(config: KraftConfig, seen: Observation) -> tuple[Finding, ...]:
+    """Return everything that would stop a migration or lose something in it, stops first."""
+    facts = Facts.of(config, seen)
+    alarms = (each.finding for each in facts.standing.alarms)
+    found = dict.fromkeys((*facts.standing.doubts, *alarms, *_seen(facts), *static(facts)))
+    found |= dict.fromkeys((*health(facts), *_noted(facts)))
+    order = list(Severity)
+    return tuple(sorted(found, key=lambda each: (order.index(each.severity), each)))
+
+
+def static(facts: Facts) -> tuple[Finding, ...]:
+    """Return findings about versions, files, disks and contents: nothing that passes by itself."""
+    checks: tuple[Callable[[Facts], Iterator[Finding]], ...] = (
+        versions.software,
+        versions.protocol,
+        files.rendering,
+        files.identity,
+        files.alike,
+        files.voters,
+        files.control_plane,
+        places.numbers,
+        places.disks,
+        places.ports,
+        _quorum,
+    )
+    found = [finding for check in checks for finding in check(facts)]
+    return tuple(dict.fromkeys((*found, *facts.contents)))
+
+
+def health(facts: Facts) -> tuple[Finding, ...]:
+    """Return findings about brokers and replicas that are not there now."""
+    away = [each.id for each in facts.brokers if not serves(facts.seen, each.id)]
+    found = [Finding.of(FindingCode.BROKERS_NOT_SERVING, brokers=away)] if away else []
+    sync = in_sync(facts)
+    return tuple([*found, sync] if sync is not None else found)
+
+
+def _quorum(facts: Facts) -> Iterator[Finding]:
+    """Yield findings about controllers that were formatted or run already."""
+    if facts.seen.zookeeper is not None:
+        ids = cluster_ids(facts, (*facts.controllers, *facts.brokers))
+        if ids is not None:
+            yield ids
+    differ = voters_differ(facts)
+    if differ is not None:
+        yield differ
+    yield from _epochs(facts)
+
+
+def _epochs(facts: Facts) -> Iterator[Finding]:
+    zookeeper, quorum = facts.seen.zookeeper, facts.seen.quorum
+    if zookeeper is None or quorum is None or zookeeper.controller_epoch is None:
+        return
+    epoch = zookeeper.controller_epoch[0]
+    if epoch <= quorum.epoch:
+        yield Finding.of(FindingCode.EPOCH_LOW, epoch=epoch, quorum=quorum.epoch)
+
+
+def _seen(facts: Facts) -> Iterator[Finding]:
+    named = (*facts.config.brokers, *facts.config.controllers.nodes)
+    there = {each.id for each in (*facts.brokers, *facts.controllers)}
+    away = sorted({NodeId(each.id) for each in named} - there)
+    if away:
+        yield unseen(facts, FindingCode.NODES_UNSEEN, nodes=away)
+    if facts.seen.zookeeper is None and facts.standing.stage is not Stage.FINAL:
+        yield unseen(facts, FindingCode.ZOOKEEPER_UNSEEN)
+    foreign = not_in_file(facts)
+    if foreign is not None:
+        yield foreign
+
+
+def _noted(facts: Facts) -> Iterator[Finding]:
+    """Yield what nobody here can see, so that nobody takes it for checked."""
+    if facts.standing.stage in _BEFORE_COPY:
+        yield Finding.of(FindingCode.NOT_CHECKED)
+    znode = anchor(facts.seen)
+    if znode is not None and znode.is_null:
+        yield Finding.of(FindingCode.ANCHOR_EMPTY)

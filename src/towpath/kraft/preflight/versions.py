@@ -1,0 +1,76 @@
+"""Kafka's versions, and the protocol version that brokers and controllers must share. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from towpath.kraft.codes import FindingCode
+from towpath.kraft.configs import IBP, in_zookeeper
+from towpath.kraft.findings import Finding
+from towpath.kraft.kafka_versions import LOWEST_LEVEL, SEVERAL_LOG_DIRS, level_of
+from towpath.kraft.moves import Facts
+from towpath.kraft.seen import NodeSeen
+
+_PATCH = re.compile(r"(\d+\.\d+)\.(\d+)")
+_RELEASE = "3.9"
+_NULL_ANCHOR = 2
+"""The patch level from which Kafka 3.9 reads a `/migration` without content (KAFKA-19480)."""
+
+
+def software(facts: Facts) -> Iterator[Finding]:
+    """Yield findings about the versions of brokers and controllers."""
+    told = {
+        each.id: _PATCH.match(each.software or "") for each in (*facts.brokers, *facts.controllers)
+    }
+    running = [each.id for each in facts.brokers if each.running]
+    unknown = [node for node in running if told[node] is None]
+    if unknown:
+        yield Finding.of(FindingCode.SOFTWARE_UNKNOWN, nodes=unknown)
+    known = {node: match for node, match in told.items() if match is not None}
+    old = [f"{node} ({match[0]})" for node, match in known.items() if match[1] != _RELEASE]
+    if old:
+        yield Finding.of(FindingCode.SOFTWARE_OTHER, nodes=old)
+    versions = sorted({match[0] for match in known.values()})
+    if len(versions) > 1:
+        yield Finding.of(FindingCode.SOFTWARE_MIXED, versions=versions)
+    yield from _null_anchor(facts, min((int(match[2]) for match in known.values()), default=0))
+
+
+def _null_anchor(facts: Facts, patch: int) -> Iterator[Finding]:
+    znode = facts.seen.zookeeper.migration if facts.seen.zookeeper else None
+    if znode is not None and znode.is_null and patch < _NULL_ANCHOR:
+        yield Finding.of(FindingCode.ANCHOR_NULL)
+
+
+def protocol(facts: Facts) -> Iterator[Finding]:
+    """Yield findings about `inter.broker.protocol.version` and `metadata.version`."""
+    told = {each.id: _protocol_of(facts, each) for each in facts.brokers}
+    unset = [node for node, version in told.items() if not version]
+    if unset:
+        yield Finding.of(FindingCode.PROTOCOL_UNSET, brokers=unset)
+    versions = sorted({version for version in told.values() if version})
+    levels = {level_of(version) for version in versions}
+    if len(levels) > 1:
+        yield Finding.of(FindingCode.PROTOCOL_MIXED, versions=versions)
+    for level in levels:
+        yield from _of_level(facts, versions[0], level)
+
+
+def _protocol_of(facts: Facts, node: NodeSeen) -> str:
+    base = in_zookeeper(facts.config, node.properties, facts.seen)
+    return base.get(IBP, "").strip()
+
+
+def _of_level(facts: Facts, version: str, level: int | None) -> Iterator[Finding]:
+    if level is None or level < LOWEST_LEVEL:
+        yield Finding.of(FindingCode.PROTOCOL_OLD, version=version)
+        return
+    several = [each.id for each in facts.brokers if "," in each.properties.get("log.dirs", "")]
+    if several and level < SEVERAL_LOG_DIRS:
+        yield Finding.of(FindingCode.LOG_DIRS_SEVERAL, brokers=several, version=version)
+    formatted = facts.seen.log.features.get("metadata.version") if facts.seen.log else None
+    if formatted is not None and formatted != level:
+        yield Finding.of(
+            FindingCode.PROTOCOL_DIFFERS, version=version, level=level, formatted=formatted
+        )

@@ -1,0 +1,129 @@
+"""All foreseen steps, each with its stage, its way back, its file and whether it ends that way."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.kraft_worlds import (
+    at_stage,
+    kraft_config,
+    start_of,
+    with_broker,
+    with_zookeeper,
+)
+from towpath.kraft.codes import FindingCode
+from towpath.kraft.model import BrokerMode, Goal, NodeId, Stage
+from towpath.kraft.outline import outline
+from towpath.kraft.sentences import sentence
+from towpath.kraft.steps import (
+    AwaitCopy,
+    AwaitFinal,
+    AwaitHealthy,
+    Compare,
+    FormatController,
+    MendMetaProperties,
+    RaiseControllerEpoch,
+    ReleaseZooKeeper,
+    RestartController,
+    RollBroker,
+    StartControllers,
+    Step,
+    StopControllers,
+    WipeController,
+)
+
+_CONFIG = kraft_config(brokers=2)
+
+
+def test_each_step_has_a_way_back_until_the_first_controller_loses_the_flag() -> None:
+    told = outline(_CONFIG, start_of(_CONFIG), Goal.FINAL)
+    assert told.refusals == ()
+    assert [each.expected for each in told.steps][-4:] == [
+        Stage.DUAL_WRITE,
+        Stage.FINALIZING,
+        Stage.FINALIZING,
+        Stage.FINAL,
+    ]
+    last_chance = [each.step for each in told.steps if each.last_chance]
+    assert last_chance == [RestartController(NodeId(3001), flag=False)]
+    *before, end = told.steps
+    assert end.undo == ()
+    for each in before[:-2]:
+        assert isinstance(each.undo[-1], WipeController)
+    # From here it leads back only as long as no controller without the flag is elected.
+    assert before[-1].undo[0] == RestartController(NodeId(3001), flag=True)
+
+
+def test_files_are_shown_as_they_change() -> None:
+    told = outline(_CONFIG, start_of(_CONFIG), Goal.DUAL_WRITE)
+    rolled = {each.step: each.file for each in told.steps}
+    file = rolled[RollBroker(NodeId(0), BrokerMode.KRAFT)]
+    assert file is not None
+    assert (file.node, file.path) == (0, "/b0")
+    lines = [line for each in file.changes for line in each.lines()]
+    assert "-zookeeper.connect=127.0.0.1:16181" in lines
+    assert "+process.roles=broker" in lines
+    assert rolled[StartControllers(tuple(map(NodeId, (3000, 3001, 3002))))] is None
+
+
+def test_an_outline_waits_for_the_soak_in_thought() -> None:
+    config = kraft_config(brokers=1, controllers=1, soak="7d")
+    told = outline(config, start_of(config), Goal.FINAL)
+    assert told.refusals == ()
+    assert told.steps[-1].expected is Stage.FINAL
+
+
+def test_an_outline_ends_where_no_step_is_safe() -> None:
+    properties = {**start_of(_CONFIG).brokers[NodeId(0)].properties, "broker.id": "-1"}
+    bad = with_broker(start_of(_CONFIG), 0, properties=properties)
+    told = outline(_CONFIG, bad, Goal.DUAL_WRITE)
+    assert told.steps == ()
+    assert FindingCode.BROKER_ID_UNSET in {each.code for each in told.refusals}
+    final = outline(_CONFIG, at_stage(_CONFIG, Stage.FINAL), Goal.ZOOKEEPER)
+    assert [each.code for each in final.refusals] == [FindingCode.FINAL_FOR_GOOD]
+    lost = with_zookeeper(at_stage(_CONFIG, Stage.MIXED), migration=None)
+    barred = outline(_CONFIG, lost, Goal.DUAL_WRITE)
+    assert [each.code for each in barred.refusals] == [FindingCode.LOST_ANCHOR]
+
+
+@pytest.mark.parametrize(
+    ("step", "text"),
+    [
+        (FormatController(NodeId(3)), "write the properties of controller 3 and format its folder"),
+        (StartControllers((NodeId(3),)), "start controllers 3 and wait for their leader"),
+        (RollBroker(NodeId(1), BrokerMode.ZOOKEEPER), "restart broker 1 in ZooKeeper mode"),
+        (RollBroker(NodeId(1), BrokerMode.MIGRATION), "restart broker 1 in migration mode"),
+        (RollBroker(NodeId(1), BrokerMode.KRAFT), "restart broker 1 in KRaft mode"),
+        (AwaitHealthy(), "wait until every broker serves and all replicas are in sync"),
+        (AwaitCopy(), "wait until the controllers have copied ZooKeeper"),
+        (
+            Compare(),
+            "compare ZooKeeper with the metadata log, and create and delete a probe topic",
+        ),
+        (
+            RestartController(NodeId(3), flag=False),
+            "restart controller 3 without the migration's flag",
+        ),
+        (RestartController(NodeId(3), flag=True), "restart controller 3 with the migration's flag"),
+        (AwaitFinal(), "wait until the metadata log says that the migration is over"),
+        (StopControllers((NodeId(3), NodeId(4))), "stop controllers 3, 4"),
+        (RaiseControllerEpoch(9, 1), "raise ZooKeeper's /controller_epoch to 9"),
+        (
+            ReleaseZooKeeper(2, 5),
+            "delete /controller (version 2) and /migration (version 5) in ZooKeeper and wait for a"
+            " broker as controller",
+        ),
+        (
+            ReleaseZooKeeper(None, 5),
+            "delete /migration (version 5) in ZooKeeper and wait for a broker as controller",
+        ),
+        (
+            MendMetaProperties(NodeId(1), "/d"),
+            "stop broker 1 and rewrite /d/meta.properties as version 0, which ZooKeeper mode can"
+            " read",
+        ),
+        (WipeController(NodeId(3)), "remove everything that controller 3 has stored"),
+    ],
+)
+def test_each_step_is_told(step: Step, text: str) -> None:
+    assert sentence(step) == text

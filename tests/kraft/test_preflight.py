@@ -1,0 +1,237 @@
+"""What is found before a migration: each thing that failed on real clusters, and its neighbours."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from string import Formatter
+
+import pytest
+
+from tests.support.kraft_worlds import (
+    CLUSTER,
+    at_stage,
+    broker_properties,
+    broker_seen,
+    kraft_config,
+    migration_znode,
+    start_of,
+    with_broker,
+    with_controller,
+    with_log,
+    with_zookeeper,
+)
+from towpath.kraft.codes import FindingCode, Severity
+from towpath.kraft.findings import Finding
+from towpath.kraft.image import (
+    ClusterImage,
+    ConfigOf,
+    PartitionImage,
+    Token,
+    TopicImage,
+)
+from towpath.kraft.model import Goal, LogState, NodeId, Stage
+from towpath.kraft.moves import Refused
+from towpath.kraft.planner import next_step
+from towpath.kraft.preflight import preflight
+from towpath.kraft.seen import Health, MetaProperties, MigrationZnode, Observation, Unseen
+from towpath.kraft.texts import TEXTS
+from towpath.model.acl import Acl, Operation, Pattern, Permission, Resource
+
+_CONFIG = kraft_config()
+_START = start_of(_CONFIG)
+
+
+def _codes(seen: Observation) -> set[FindingCode]:
+    return {each.code for each in preflight(_CONFIG, seen)}
+
+
+def test_a_healthy_cluster_is_told_what_nobody_here_can_see() -> None:
+    # The world of the tests has one ZooKeeper server.
+    assert _codes(_START) == {FindingCode.NOT_CHECKED, FindingCode.ZOOKEEPER_SMALL}
+
+
+def _with(**changes: str | None) -> Observation:
+    """Return a cluster with other properties on broker 1."""
+    keys = {key.replace("_", "."): value for key, value in changes.items()}
+    told = {**broker_properties(1), **keys}
+    return with_broker(
+        _START, 1, properties={key: value for key, value in told.items() if value is not None}
+    )
+
+
+def _everywhere(key: str, value: str) -> Observation:
+    seen = _START
+    for node in seen.brokers.values():
+        seen = with_broker(seen, node.id, properties={**node.properties, key: value})
+    return seen
+
+
+def _image(**changes: object) -> Observation:
+    return with_zookeeper(_START, image=ClusterImage(**changes))  # type: ignore[arg-type]
+
+
+def _topic(**changes: object) -> Observation:
+    whole: dict[str, object] = {"replicas": (0, 1), "isr": (0, 1), "leader": 0, "leader_epoch": 1}
+    partition = PartitionImage(**(whole | {"partition_epoch": 1} | changes))  # type: ignore[arg-type]
+    return _image(topics={"t": TopicImage("id", {0: partition})})
+
+
+_ACL = Acl(
+    resource=Resource.TOPIC,
+    name="a/b",
+    pattern=Pattern.LITERAL,
+    principal="User:a",
+    host="*",
+    operation=Operation.READ,
+    permission=Permission.ALLOW,
+)
+_META = MetaProperties(
+    directory="/data/c0", version=1, cluster_id="OTHER", node=NodeId(3000), directory_id=None
+)
+_TOKEN = Token("User:a", "User:a", (), 0, 0, 0)
+
+
+def _in_files() -> Iterator[tuple[Observation, FindingCode]]:
+    """Yield a cluster for each thing that is to be found, with the code of it."""
+    code = FindingCode
+    provisioned = at_stage(_CONFIG, Stage.PROVISIONED)
+    registering = at_stage(_CONFIG, Stage.REGISTERING)
+    yield with_broker(_START, 1, software=None), code.SOFTWARE_UNKNOWN
+    yield with_broker(_START, 1, software="3.8.1"), code.SOFTWARE_OTHER
+    yield with_broker(_START, 1, software="3.9.1"), code.SOFTWARE_MIXED
+    null = MigrationZnode(is_null=True)
+    yield (
+        with_broker(with_zookeeper(_START, migration=null), 1, software="3.9.1"),
+        code.ANCHOR_NULL,
+    )
+    yield with_zookeeper(_START, migration=null), code.ANCHOR_EMPTY
+    yield _with(inter_broker_protocol_version=None), code.PROTOCOL_UNSET
+    yield _with(inter_broker_protocol_version="3.8"), code.PROTOCOL_MIXED
+    yield _everywhere("inter.broker.protocol.version", "3.3"), code.PROTOCOL_OLD
+    several = _everywhere("inter.broker.protocol.version", "3.6")
+    told = {**several.brokers[NodeId(1)].properties, "log.dirs": "/data/b1,/more"}
+    yield with_broker(several, 1, properties=told), code.LOG_DIRS_SEVERAL
+    yield with_log(provisioned, features={"metadata.version": 20}), code.PROTOCOL_DIFFERS
+    yield _with(broker_id="7"), code.BROKER_ID_DIFFERS
+    yield _with(broker_id=None), code.BROKER_ID_UNSET
+    yield _with(listeners="CONTROLLER://:1"), code.LISTENER_TAKEN
+    yield _with(authorizer_class_name="a.B"), code.AUTHORIZER_UNKNOWN
+    yield (
+        with_zookeeper(_START, brokers=frozenset(map(NodeId, (0, 1, 2, 3000)))),
+        code.CONTROLLER_ID_TAKEN,
+    )
+    yield (
+        with_zookeeper(_START, brokers=frozenset(map(NodeId, (0, 1, 2, 9)))),
+        code.BROKERS_NOT_IN_FILE,
+    )
+    yield _with(super_users="User:x"), code.BROKERS_DIFFER
+    yield _everywhere("alter.config.policy.class.name", "a.B"), code.POLICY_DIFFERENT
+    yield _image(tokens={"t": _TOKEN}), code.TOKEN_KEY_MISSING
+    dynamic = {(ConfigOf.BROKER, "1"): {"listener.name.a.ssl.keystore.password": "digest"}}
+    yield _image(configs=dynamic), code.ENCODER_SECRET_MISSING
+    yield (
+        _image(configs={(ConfigOf.BROKER, "1"): {"advertised.listeners": "x"}}),
+        code.DYNAMIC_LISTENERS,
+    )
+    yield _with(controller_quorum_voters="1@a:1"), code.KRAFT_KEYS_EARLY
+    rolled = next(
+        node
+        for node, each in registering.brokers.items()
+        if "controller.quorum.voters" in each.properties
+    )
+    few = {**registering.brokers[rolled].properties, "controller.quorum.voters": "3000@h:1"}
+    yield with_broker(registering, rolled, properties=few), code.VOTERS_OF_BROKERS
+    yield _with(control_plane_listener_name="C"), code.CONTROL_PLANE
+    yield _everywhere("zookeeper.set.acl", "true"), code.ZNODE_ACLS
+
+
+def _elsewhere() -> Iterator[tuple[Observation, FindingCode]]:
+    """Yield the same for nodes, contents and the quorum."""
+    code = FindingCode
+    provisioned = at_stage(_CONFIG, Stage.PROVISIONED)
+    yield with_broker(_START, 1, free_bytes=1_000), code.DISK_LOW
+    yield with_broker(_START, 1, meta=()), code.LOG_DIRS_MISSING
+    yield with_controller(_START, 3000, meta=(_META,)), code.CLUSTER_ID
+    assert provisioned.quorum is not None
+    few_voters = replace(provisioned.quorum, voters=(NodeId(3000),))
+    yield replace(provisioned, quorum=few_voters), code.VOTERS_DIFFER
+    high = replace(provisioned.quorum, epoch=99)
+    yield replace(provisioned, quorum=high), code.EPOCH_LOW
+    yield _image(acls=frozenset({_ACL})), code.ACL_SLASH
+    yield with_zookeeper(_START, deleting=("t",)), code.DELETING
+    yield with_zookeeper(_START, reassigning=("t-0",)), code.REASSIGNING
+    yield _topic(adding=(1,)), code.REASSIGNING
+    yield _topic(replicas=(0, 7)), code.REPLICAS_AWAY
+    yield replace(_START, health=Health(under_replicated=("t-0",))), code.NOT_IN_SYNC
+    yield with_broker(_START, 1, running=False, mode=None), code.BROKERS_NOT_SERVING
+    yield with_zookeeper(provisioned, migration=migration_znode(7)), code.WIPE_AHEAD
+    yield with_log(provisioned, state=LogState.NONE), code.NEVER_MIGRATABLE
+    yield replace(_START, zookeeper=None, unseen=(Unseen("z", "no"),)), code.NOTHING_SEEN
+    only = {key: each for key, each in _START.brokers.items() if key}
+    yield replace(_START, brokers=only), code.NODES_UNSEEN
+
+
+_CASES = [*_in_files(), *_elsewhere()]
+
+
+@pytest.mark.parametrize(
+    ("seen", "code"),
+    _CASES,
+    ids=[f"{code}-{number}" for number, (_seen, code) in enumerate(_CASES)],
+)
+def test_it_is_found(seen: Observation, code: FindingCode) -> None:
+    found = {each.code: each for each in preflight(_CONFIG, seen)}
+    assert code in found
+    assert str(found[code])
+
+
+def test_places_are_judged_by_the_file() -> None:
+    odd = kraft_config(controllers=2)
+    assert FindingCode.CONTROLLERS_NUMBER in {each.code for each in preflight(odd, start_of(odd))}
+    nodes = [
+        {"id": 3000, "address": "127.0.0.1:40000", "properties": "/c", "data": "/tmp/c"}  # noqa: S108
+    ]
+    lab = kraft_config(nodes=nodes)
+    codes = {each.code for each in preflight(lab, start_of(lab))}
+    assert {FindingCode.PORTS_EPHEMERAL, FindingCode.DATA_PASSING} <= codes
+    over = kraft_config(properties={"super.users": "User:other"})
+    assert FindingCode.CONTROLLERS_DIFFER in {each.code for each in preflight(over, start_of(over))}
+
+
+def test_stops_come_first_and_keep_a_migration_from_beginning() -> None:
+    seen = with_broker(_START, 1, software="3.8.1")
+    found = preflight(_CONFIG, seen)
+    assert found[0].severity is Severity.STOP
+    assert found[-1].severity is Severity.NOTE
+    decision = next_step(_CONFIG, seen, Goal.DUAL_WRITE)
+    assert isinstance(decision, Refused)
+    assert {each.code for each in decision.reasons} == {
+        each.code for each in found if each.severity is Severity.STOP
+    }
+    # Behind the copy the gates decide, not what a beginning needs.
+    hybrid = with_broker(at_stage(_CONFIG, Stage.HYBRID), 1, software="3.8.1")
+    assert not isinstance(next_step(_CONFIG, hybrid, Goal.DUAL_WRITE), Refused)
+
+
+def test_a_broker_with_another_cluster_id_is_found() -> None:
+    other = replace(broker_seen(1).meta[0], cluster_id="OTHER")
+    seen = with_broker(_START, 1, meta=(other,))
+    [found] = [each for each in preflight(_CONFIG, seen) if each.code is FindingCode.CLUSTER_ID]
+    assert str(found).startswith(f"nodes 1 are formatted for another cluster than `{CLUSTER}`;")
+
+
+@pytest.mark.parametrize("code", FindingCode)
+def test_each_code_has_sentences_that_need_only_its_values(code: FindingCode) -> None:
+    text = TEXTS[code]
+    names = {name for each in (text.what, text.advice) for _, name, *_ in Formatter().parse(each)}
+    values: dict[str, str | int] = {name: "x" for name in names if name}
+    told = str(Finding.of(code, **values))
+    assert "{" not in told
+    assert told[0].isalpha() or told[0] in "`"
+    assert not told.endswith(".")
+
+
+def test_many_values_are_counted() -> None:
+    found = Finding.of(FindingCode.STILL_MIGRATING, brokers=range(9))
+    assert found.what == "brokers 0, 1, 2, 3, 4 and 4 more are not in KRaft mode"
