@@ -166,7 +166,7 @@ driver:
   user: kafka
   #broker_unit: kafka.service
   #controller_unit: kafka-controller.service
-  format: "/opt/kafka/bin/kafka-storage.sh format -t {cluster_id} -c {properties} -r {release}"
+  format: "/opt/kafka/bin/kafka-storage.sh format --cluster-id={cluster_id} -c {properties}"
 
 ## Where this machine keeps what was approved, done, measured and proven.
 journal: /var/lib/towpath/my-first-migration

@@ -33,7 +33,8 @@ CommandLine = Annotated[
 class _Driver(Section):
     format: CommandLine = Field(
         description="Command that formats a controller's folder, such as"
-        " `kafka-storage.sh format -t {cluster_id} -c {properties}`; {release} is replaced, too."
+        " `kafka-storage.sh format --cluster-id={cluster_id} -c {properties}`; {release} is"
+        " replaced, too."
     )
 
 

@@ -36,6 +36,10 @@
     │   ├── StoreFullError             it has no room left
     │   └── StoreAwayError             it gave no usable answer in time
     │       └── StoreLockedError       another process keeps the lock of a folder
+    ├── DriverError                 4  a node of a migration to KRaft could not be reached
+    ├── NodeEndedError              4  such a node ended by itself
+    ├── StepLateError               4  what a step of it waits for did not come in time
+    ├── StepRefusedError            3  a step of it would have destroyed something
     ├── CorruptBatchError           1  bytes that are no record batch
     ├── CorruptSegmentError         3  an archived object does not hold what its footer says
     ├── NewerSegmentError           4  an archived object was written by a newer Towpath
@@ -82,6 +86,12 @@ from towpath.model.errors.commit_log import (
     NewerArchiveError,
     NoArchiveError,
     WriterReplacedError,
+)
+from towpath.model.errors.driver import (
+    DriverError,
+    NodeEndedError,
+    StepLateError,
+    StepRefusedError,
 )
 from towpath.model.errors.ledger import (
     LedgerError,
@@ -152,6 +162,7 @@ __all__ = [
     "CorruptBatchError",
     "CorruptSegmentError",
     "DoubledError",
+    "DriverError",
     "JavaError",
     "LedgerError",
     "LinkBusyError",
@@ -161,6 +172,7 @@ __all__ = [
     "NewerLinkError",
     "NewerSegmentError",
     "NoArchiveError",
+    "NodeEndedError",
     "NotIdenticalError",
     "NotSetAsideError",
     "ObjectChangedError",
@@ -180,7 +192,9 @@ __all__ = [
     "SparkUnencryptedError",
     "Spot",
     "StepHeldBackError",
+    "StepLateError",
     "StepOutdatedError",
+    "StepRefusedError",
     "StoppedError",
     "StoreAwayError",
     "StoreError",

@@ -1,0 +1,161 @@
+"""Nodes that are processes of this machine."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import stat
+import subprocess
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from towpath.config.kraft_drivers import LocalDriver
+from towpath.kraft.drivers.commands import filled
+from towpath.kraft.model import NodeId, Role
+from towpath.model.deadline import Deadline
+from towpath.model.errors import DriverError
+from towpath.model.foreign import foreign, printed
+from towpath.model.kept_process import KeptProcess
+
+OLD = ".old"
+"""Ends the name of what a file was before it was written last."""
+_LINES = 20
+
+
+class LocalNode:
+    """One node; its process outlives us, and is found again by its folder.
+
+    Args:
+        config: How nodes are started, and where their logs and pids are.
+        node: Its id.
+        role: What it is.
+        properties: Its properties file.
+    """
+
+    def __init__(self, config: LocalDriver, node: NodeId, role: Role, properties: str) -> None:
+        self._node = node
+        self._start = filled(config.start, node, role, properties)
+        self._process = KeptProcess(Path(config.folder) / str(node))
+
+    def read(self, path: str) -> bytes | None:
+        """Return a file's content, None where there is none."""
+        with self._trouble(f"reading {path}"):
+            try:
+                return Path(path).read_bytes()
+            except FileNotFoundError:
+                return None
+
+    def modified(self, path: str) -> int | None:
+        """Return when a file was written last, in ms since 1970; None where there is none."""
+        with self._trouble(f"looking at {path}"):
+            try:
+                return Path(path).stat().st_mtime_ns // 1_000_000
+            except FileNotFoundError:
+                return None
+
+    def write(self, path: str, data: bytes) -> None:
+        """Replace a file in one step; the content that it had before stays beside it.
+
+        It keeps its owner and rights; a new file can be read by its owner alone. A file that says
+        the same already is left as it is.
+        """
+        with self._trouble(f"writing {path}"):
+            _replace(Path(path), data)
+
+    def remove(self, path: str) -> None:
+        """Remove a file or a folder with all in it, if it is there."""
+        gone = Path(path)
+        with self._trouble(f"removing {path}"):
+            if gone.is_dir() and not gone.is_symlink():
+                shutil.rmtree(gone)
+            else:
+                gone.unlink(missing_ok=True)
+
+    def free_bytes(self, path: str) -> int:
+        """Return the free space of the disk of a path; of its folder where it is not there yet."""
+        with self._trouble(f"asking for the free space of {path}"):
+            there = next(each for each in (Path(path), *Path(path).parents) if each.exists())
+            return shutil.disk_usage(there).free
+
+    def run(self, command: Sequence[str], deadline: Deadline) -> str:
+        """Run a program to its end and return what it printed."""
+        what = f"running {command[0]}"
+        with self._trouble(what):
+            done = subprocess.run(  # noqa: S603 - the command of the user's file
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                timeout=deadline.left(),
+                check=False,
+            )
+        text = printed(done.stdout.decode(errors="replace")).strip()
+        if done.returncode:
+            tail = "\n".join(text.splitlines()[-_LINES:])
+            raise DriverError(self._node, what, f"it ended with code {done.returncode}:\n{tail}\n")
+        return text
+
+    def start(self) -> None:
+        """Start the node's process unless it runs; return before it is ready."""
+        with self._trouble(f"starting {self._start[0]}"):
+            self._process.start(self._start)
+
+    def stop(self, deadline: Deadline) -> bool:
+        """Ask the process to end, kill it at the deadline; return whether it ended by itself."""
+        with self._trouble("stopping its process"):
+            return self._process.stop(deadline)
+
+    def started(self) -> int | None:
+        """Return when its process was started, in ms since 1970; None where none runs."""
+        with self._trouble("looking for its process"):
+            return self._process.started
+
+    def log(self, lines: int) -> str:
+        """Return the last lines that it logged."""
+        with self._trouble("reading its log"):
+            return self._process.log_end(lines)
+
+    def kill(self) -> None:
+        """Kill the process, as a power cut would."""
+        self._process.send(signal.SIGKILL)
+
+    @contextmanager
+    def _trouble(self, what: str) -> Iterator[None]:
+        try:
+            yield
+        except (OSError, subprocess.SubprocessError) as error:
+            raise DriverError(self._node, what, foreign(error)) from error
+
+
+def _replace(path: Path, data: bytes) -> None:
+    """Write a file beside the old one, then let it take its place; both are on disk behind it."""
+    mode, owner = 0o600, None
+    with suppress(FileNotFoundError):
+        before = path.read_bytes()
+        if before == data:
+            return
+        about = path.stat()
+        mode, owner = stat.S_IMODE(about.st_mode), (about.st_uid, about.st_gid)
+        _write(path.with_name(path.name + OLD), before, mode, owner)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    _write(path, data, mode, owner)
+
+
+def _write(path: Path, data: bytes, mode: int, owner: tuple[int, int] | None) -> None:
+    scratch = path.with_name(path.name + ".new")
+    scratch.unlink(missing_ok=True)
+    with os.fdopen(os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+        file.write(data)
+        if owner is not None and owner != (os.geteuid(), os.getegid()):
+            os.fchown(file.fileno(), *owner)
+        os.fchmod(file.fileno(), mode)
+        file.flush()
+        os.fsync(file.fileno())
+    scratch.replace(path)
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)

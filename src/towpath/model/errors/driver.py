@@ -1,0 +1,72 @@
+"""Errors about the nodes of a migration to KRaft, and about its steps."""
+
+from __future__ import annotations
+
+from towpath.model.errors.base import TowpathError
+
+
+class DriverError(TowpathError):
+    """A node's process or files could not be reached, or refused what was asked."""
+
+    code = "KRAFT_DRIVER"
+    exit_code = 4
+
+    def __init__(self, node: int, what: str, why: str) -> None:
+        super().__init__(node, what, why)
+        self.node, self.what, self.why = node, what, why
+
+    def __str__(self) -> str:
+        return (
+            f"node {self.node}: {self.what}: {self.why}; correct it on the node's host, then run"
+            " the command again, which goes on from what it sees"
+        )
+
+
+class NodeEndedError(TowpathError):
+    """A node ended while it was waited for; `log` holds what it logged last."""
+
+    code = "KRAFT_NODE_ENDED"
+    exit_code = 4
+
+    def __init__(self, node: int, what: str, log: str) -> None:
+        super().__init__(node, what, log)
+        self.node, self.what, self.log = node, what, log
+
+    def __str__(self) -> str:
+        return (
+            f"node {self.node} ended by itself while this was waited for: {self.what}; its log says"
+            " why and ends below; correct that, then run the command again, which goes on from what"
+            f" it sees\n{self.log}"
+        )
+
+
+class StepLateError(TowpathError):
+    """What a step waits for did not come within the time that the file gives."""
+
+    code = "KRAFT_STEP_LATE"
+    exit_code = 4
+
+    def __init__(self, what: str, seconds: float, limit: str, found: str) -> None:
+        super().__init__(what, seconds, limit, found)
+        self.what, self.seconds, self.limit, self.found = what, seconds, limit, found
+
+    def __str__(self) -> str:
+        return (
+            f"this did not come within {self.seconds:.0f} s (`limits.{self.limit}`): {self.what};"
+            f" seen last: {self.found}; look at the status and at the nodes' logs, then"
+            " run the command again, which goes on from what it sees"
+        )
+
+
+class StepRefusedError(TowpathError):
+    """A step would destroy something, or no longer fits to what is seen; nothing was done."""
+
+    code = "KRAFT_STEP_REFUSED"
+    exit_code = 3
+
+    def __init__(self, step: str, why: str) -> None:
+        super().__init__(step, why)
+        self.step, self.why = step, why
+
+    def __str__(self) -> str:
+        return f"the step {self.step} was not done: {self.why}"
