@@ -224,10 +224,13 @@ class Traffic:
         producer = Producer(
             {**_login(self.cluster), "acks": "all", "enable.idempotence": True, "linger.ms": 0}
         )
+        following = time.monotonic()
         while not self._over.is_set():
             producer.produce(TRAFFIC, b"%d" % self.sent, on_delivery=self._delivery)
             self.sent += 1
-            producer.poll(_EVERY)
+            following += _EVERY
+            while (left := following - time.monotonic()) > 0:
+                producer.poll(left)
         assert not producer.flush(PATIENCE), "records could not be sent"
 
     def _delivery(self, error: KafkaError | None, message: Message) -> None:

@@ -16,7 +16,6 @@ from towpath.cluster.admin.topics import TopicAdmin
 from towpath.cluster.admin.users import UserAdmin
 from towpath.cluster.connect.control import Control
 from towpath.config import ClusterConfig
-from towpath.model.nouns import Side
 
 
 class Admin:
@@ -28,6 +27,10 @@ class Admin:
 
     Calls about many topics or partitions answer for those they can (`Answers`, a dict) and name
     the others in `failed`; those about partitions raise when none has an answer.
+
+    Args:
+        config: How to reach the cluster.
+        side: `source` or `target`, or what else errors shall call it.
 
     Attributes:
         answering: Knows how long no broker has answered.
@@ -43,7 +46,7 @@ class Admin:
         quotas: Client quotas.
     """
 
-    def __init__(self, config: ClusterConfig, side: Side) -> None:
+    def __init__(self, config: ClusterConfig, side: str) -> None:
         self._control = control = Control(config, side)
         self.answering = control.answering
         self.cluster = ClusterAdmin(control)

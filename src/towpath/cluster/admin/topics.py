@@ -72,6 +72,18 @@ class TopicAdmin:
 
         return self._control.retried(once)
 
+    def everywhere(self, names: Iterable[TopicName]) -> frozenset[TopicName]:
+        """Return the topics that each broker knows; empty if a broker does not answer."""
+        wanted = sorted(set(names))
+
+        def once(deadline: Deadline) -> frozenset[TopicName]:
+            answers = list(self._control.metadata_of_all(deadline, wanted))
+            if not answers or any(len(each.brokers) != len(answers) for each in answers):
+                return frozenset()
+            return frozenset(wanted).intersection(*(each.topics for each in answers))
+
+        return self._control.retried(once)
+
     def lacking(
         self, needed: Mapping[TopicName, Sequence[Right]]
     ) -> dict[TopicName, tuple[Right, ...]]:
