@@ -311,7 +311,10 @@ def test_an_object_that_is_given_up_gets_no_footer() -> None:
 def test_the_parquet_file_is_as_others_want_it() -> None:
     rng = np.random.default_rng(1)
     records = numbered(
-        [Record(b"%d" % i, rng.bytes(300), ((b"h", b"x"),), 1000 + i) for i in range(5000)]
+        [
+            Record(b"%d" % i, rng.bytes(150).hex().encode(), ((b"h", b"x"),), 1000 + i)
+            for i in range(5000)
+        ]
     )
     raw, footer = written(Log((bytes(batch(records, 4)),)), options=ParquetOptions(bloom=True))
     file = pq.ParquetFile(pa.BufferReader(raw))

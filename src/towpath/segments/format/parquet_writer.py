@@ -33,7 +33,9 @@ from towpath.segments.format.schema import (
     PARTITION,
     SCHEMA_ID,
     TIMESTAMP,
+    TIMESTAMP_RAW,
     TIMESTAMP_TYPE,
+    VALUE,
     WRITTEN,
     archived,
 )
@@ -44,6 +46,13 @@ FORMAT_KEY, WRITER_KEY, SEGMENTS_KEY = "towpath.format", "towpath.writer", "towp
 """Key/values of the footer: version of the format, of the program, and the footers of segments."""
 _DICTIONARIES = [HEADER_KEY, HEADER_VALUE, TIMESTAMP_TYPE, PARTITION, LEADER_EPOCH, SCHEMA_ID]
 _COUNTED = [OFFSET, TIMESTAMP, TIMESTAMP_TYPE, PARTITION, LEADER_EPOCH, SCHEMA_ID]
+_LEAVES = (KEY, VALUE, HEADER_KEY, HEADER_VALUE, *_COUNTED, TIMESTAMP_RAW)
+"""All columns as Parquet names them."""
+_NOT_COMPRESSED = "none"
+_USEFUL = 0.97
+"""The part of its size above which a column is not worth compressing."""
+_LOOKED_AT, _LOOKED_INTO, _LEAST_SAMPLE = 256, 4096, 4096
+"""Elements of a column that are tried, bytes of each, and fewest bytes that tell something."""
 _HEADERS_A_ROW = 4
 """A row group also ends when it has so many headers for each row that it may have."""
 
@@ -109,8 +118,9 @@ class ParquetObject:
         """Write a row group. Returns the position, the size and the hash of its bytes."""
         if self._sink is None:
             self._sink = HashedSink(self._begin())
+            noise = [name for name in (KEY, VALUE) if is_noise(rows.column(name), self.options)]
             self._writer = pq.ParquetWriter(
-                self._sink, self._schema, **writer_settings(self.options)
+                self._sink, self._schema, **writer_settings(self.options, noise)
             )
         at = self._sink.mark()
         self._writer.write_table(rows, len(rows))
@@ -220,11 +230,29 @@ def footer_values(footers: Collection[SegmentFooter]) -> dict[str, str]:
     }
 
 
-def writer_settings(options: ParquetOptions) -> dict[str, Any]:
-    """Return what `pyarrow.parquet.ParquetWriter` is told, besides where and which columns."""
+def is_noise(column: pa.ChunkedArray, options: ParquetOptions) -> bool:
+    """Whether the codec hardly makes the elements of a column smaller, by some of them."""
+    if options.codec == _NOT_COMPRESSED or not len(column):
+        return False
+    step = max(1, len(column) // _LOOKED_AT)
+    some = (column[at].as_py() or b"" for at in range(0, len(column), step))
+    sample = b"".join(each[:_LOOKED_INTO] for each in some)
+    packed = pa.Codec(options.codec, options.level).compress(sample)
+    return packed.size > _USEFUL * len(sample) and len(sample) >= _LEAST_SAMPLE
+
+
+def writer_settings(options: ParquetOptions, noise: Collection[str] = ()) -> dict[str, Any]:
+    """Return what `pyarrow.parquet.ParquetWriter` is told, besides where and which columns.
+
+    Args:
+        options: How objects are written.
+        noise: Columns that are not compressed.
+    """
+    codecs = {leaf: options.codec for leaf in _LEAVES if leaf not in noise}
+    level = options.level
     return {
-        "compression": options.codec,
-        "compression_level": options.level,
+        "compression": codecs | dict.fromkeys(noise, _NOT_COMPRESSED),
+        "compression_level": None if level is None else dict.fromkeys(codecs, level),
         "use_dictionary": _DICTIONARIES,
         "column_encoding": {OFFSET: "DELTA_BINARY_PACKED", TIMESTAMP: "DELTA_BINARY_PACKED"},
         "write_statistics": _COUNTED,

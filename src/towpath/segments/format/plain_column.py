@@ -1,7 +1,8 @@
 """A column of bytes of a row group, read page by page into memory that is used again.
 
 pyarrow copies each element into an array of its own, and the encoder of batches copies it again.
-Here the elements stay where they were decompressed, and only their positions are noted.
+Here the elements stay where they were decompressed, or where they were read if they are not
+compressed, and only their positions are noted.
 """
 
 from __future__ import annotations
@@ -69,9 +70,12 @@ class PlainColumn:
         """
         spans, at, size = np.empty((count, 2), np.int64), 0, 0
         while at < count:
-            while self._taken == len(self._spans):
-                self._next_page()
-            some = self._spans[self._taken : self._taken + count - at]
+            some = self._some(count - at)
+            if self._codec is None:  # all pages lie in the same memory
+                spans[at : at + len(some)] = some
+                at += len(some)
+                self._taken += len(some)
+                continue
             first, end = self._extent(len(some))
             if len(some) == count:  # nothing of another page is needed, so nothing is copied
                 self._taken += count
@@ -82,7 +86,13 @@ class PlainColumn:
             spans[at : at + len(some), 1] = some[:, 1]
             at, size = at + len(some), size + end - first
             self._taken += len(some)
-        return spans, read_only(self._held)
+        return spans, read_only(self._page if self._codec is None else self._held)
+
+    def _some(self, count: int) -> Table:
+        """Return the next elements of a page, at most so many."""
+        while self._taken == len(self._spans):
+            self._next_page()
+        return self._spans[self._taken : self._taken + count]
 
     def _extent(self, count: int) -> tuple[int, int]:
         """Return where the next elements of the page begin and end."""
@@ -111,5 +121,11 @@ class PlainColumn:
         page = self._data.slice(at, packed)
         if self._codec is not None:
             page = self._codec.decompress(page, size)
-        self._page, self._at = np.frombuffer(page, np.uint8), at + packed
-        self._spans, self._taken = locate(self._page, about.get(_COUNT)), 0
+        found = np.frombuffer(page, np.uint8)
+        self._spans, self._taken = locate(found, about.get(_COUNT)), 0
+        self._at = at + packed
+        if self._codec is None:
+            self._page = np.frombuffer(self._data, np.uint8)
+            self._spans[:, 0] += at
+        else:
+            self._page = found
