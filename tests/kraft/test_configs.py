@@ -26,6 +26,7 @@ from towpath.kraft.configs import (
     Properties,
     broker_properties,
     controller_properties,
+    release_version,
 )
 from towpath.kraft.file_changes import changes, shown_changes
 from towpath.kraft.kafka_versions import level_of, version_of
@@ -180,6 +181,12 @@ def test_a_controller_says_the_same_whatever_mode_brokers_are_in() -> None:
     for flag in (True, False):
         before = controller_properties(_CONFIG, NodeId(3000), plain, flag=flag)
         assert controller_properties(_CONFIG, NodeId(3000), moved, flag=flag) == before
+
+
+def test_controllers_are_formatted_with_the_version_of_the_brokers() -> None:
+    assert release_version(_CONFIG, _SEEN) == "3.9"
+    moved = with_broker(_SEEN, 0, properties=_in(BrokerMode.KRAFT))
+    assert release_version(_CONFIG, moved) == "3.9"
 
 
 def test_the_file_wins_for_controllers_but_not_over_the_migration() -> None:

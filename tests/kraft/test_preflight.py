@@ -22,6 +22,7 @@ from tests.support.kraft_worlds import (
     with_zookeeper,
 )
 from towpath.kraft.codes import FindingCode, Severity
+from towpath.kraft.configs import ACL_AUTHORIZER
 from towpath.kraft.findings import Finding
 from towpath.kraft.image import (
     ClusterImage,
@@ -34,7 +35,15 @@ from towpath.kraft.model import Goal, LogState, NodeId, Stage
 from towpath.kraft.moves import Refused
 from towpath.kraft.planner import next_step
 from towpath.kraft.preflight import preflight
-from towpath.kraft.seen import Health, MetaProperties, MigrationZnode, Observation, Unseen
+from towpath.kraft.seen import (
+    Health,
+    MetaProperties,
+    MigrationZnode,
+    Observation,
+    Oddity,
+    OddZnode,
+    Unseen,
+)
 from towpath.kraft.texts import TEXTS
 from towpath.model.acl import Acl, Operation, Pattern, Permission, Resource
 
@@ -127,6 +136,7 @@ def _in_files() -> Iterator[tuple[Observation, FindingCode]]:
     )
     yield _with(super_users="User:x"), code.BROKERS_DIFFER
     yield _everywhere("alter.config.policy.class.name", "a.B"), code.POLICY_DIFFERENT
+    yield _everywhere("authorizer.class.name", ACL_AUTHORIZER), code.BROKERS_ANONYMOUS
     yield _image(tokens={"t": _TOKEN}), code.TOKEN_KEY_MISSING
     dynamic = {(ConfigOf.BROKER, "1"): {"listener.name.a.ssl.keystore.password": "digest"}}
     yield _image(configs=dynamic), code.ENCODER_SECRET_MISSING
@@ -143,7 +153,6 @@ def _in_files() -> Iterator[tuple[Observation, FindingCode]]:
     few = {**registering.brokers[rolled].properties, "controller.quorum.voters": "3000@h:1"}
     yield with_broker(registering, rolled, properties=few), code.VOTERS_OF_BROKERS
     yield _with(control_plane_listener_name="C"), code.CONTROL_PLANE
-    yield _everywhere("zookeeper.set.acl", "true"), code.ZNODE_ACLS
 
 
 def _elsewhere() -> Iterator[tuple[Observation, FindingCode]]:
@@ -160,6 +169,16 @@ def _elsewhere() -> Iterator[tuple[Observation, FindingCode]]:
     yield replace(provisioned, quorum=high), code.EPOCH_LOW
     yield _image(acls=frozenset({_ACL})), code.ACL_SLASH
     yield with_zookeeper(_START, deleting=("t",)), code.DELETING
+    yield with_zookeeper(_START, writers=("sasl:kafka",)), code.ZNODE_ACLS
+    yield with_zookeeper(_START, awaited=frozenset({NodeId(7)})), code.BROKERS_AWAITED
+    for oddity, told in (
+        (Oddity.FORBIDDEN, code.ZNODES_FORBIDDEN),
+        (Oddity.UNKNOWN_FORM, code.ZNODES_UNKNOWN),
+        (Oddity.NO_TOPIC_ID, code.TOPIC_IDS_MISSING),
+        (Oddity.NO_STATE, code.STATES_MISSING),
+        (Oddity.ORPHAN_CONFIG, code.CONFIGS_ORPHANED),
+    ):
+        yield with_zookeeper(_START, odd=(OddZnode("/a", oddity, "so"),)), told
     yield with_zookeeper(_START, reassigning=("t-0",)), code.REASSIGNING
     yield _topic(adding=(1,)), code.REASSIGNING
     yield _topic(replicas=(0, 7)), code.REPLICAS_AWAY

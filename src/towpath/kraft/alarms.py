@@ -16,6 +16,8 @@ _JUST_COPIED = 100
 
 ZooKeeper is read a moment before the log, and an idle log grows by two records a second."""
 
+_COPIED_NOTHING = frozenset({LogState.PRE_MIGRATION, LogState.NONE})
+
 _BOTH_WRITTEN = frozenset({Stage.HYBRID, Stage.MIXED, Stage.DUAL_WRITE, Stage.FINALIZING})
 
 
@@ -45,6 +47,16 @@ def claimed(seen: Observation) -> bool:
 def anchor(seen: Observation) -> MigrationZnode | None:
     """Return `/migration`, None where there is none or ZooKeeper was not read."""
     return seen.zookeeper.migration if seen.zookeeper else None
+
+
+def holds_everything(seen: Observation) -> bool:
+    """Whether ZooKeeper has all metadata, so that controllers may be stopped for good.
+
+    Both stores are equal, or the controllers have copied nothing yet.
+    """
+    if seen.log is not None and seen.log.state in _COPIED_NOTHING:
+        return True
+    return seen.comparison is not None and seen.comparison.equal
 
 
 def just_copied(seen: Observation) -> bool:
@@ -91,10 +103,16 @@ def _wipe_ahead(seen: Observation, stage: Stage) -> Finding | None:
     znode = anchor(seen)
     if znode is None or znode.offset < 0:
         return None
-    fresh = seen.log is not None and seen.log.state in {LogState.PRE_MIGRATION, LogState.NONE}
-    if fresh or stage is Stage.ZOOKEEPER:
+    fresh = seen.log is not None and seen.log.state in _COPIED_NOTHING
+    if fresh or stage is Stage.ZOOKEEPER or (stage is Stage.HEADLESS and _is_older(seen, znode)):
         return Finding.of(FindingCode.WIPE_AHEAD, offset=znode.offset)
     return None
+
+
+def _is_older(seen: Observation, znode: MigrationZnode) -> bool:
+    """Whether `/controller` was claimed by controllers that have never led as `/migration` says."""
+    controller = seen.zookeeper.controller if seen.zookeeper else None
+    return controller is not None and znode.controller_epoch > controller.kraft_epoch
 
 
 def _lost_anchor(seen: Observation, stage: Stage) -> Finding | None:

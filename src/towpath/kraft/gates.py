@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from towpath.kraft.alarms import anchor, flagless
+from towpath.kraft.alarms import anchor, claimed, flagless
 from towpath.kraft.codes import FindingCode
 from towpath.kraft.findings import Finding
-from towpath.kraft.model import BrokerMode, NodeId
+from towpath.kraft.model import BrokerMode, LogState, NodeId
 from towpath.kraft.moves import Facts
 from towpath.kraft.nodes import file_mode, serves
 from towpath.kraft.seen import NodeSeen
@@ -43,7 +43,7 @@ def g2(facts: Facts) -> tuple[Finding, ...]:
 
 def g3(facts: Facts) -> tuple[Finding, ...]:
     """Return what forbids to restart another node: brokers and replicas that are not back."""
-    return _found(_serving(facts), in_sync(facts))
+    return _found(_serving(facts), in_sync(facts), takeover(facts))
 
 
 def g4(facts: Facts) -> tuple[Finding, ...]:
@@ -64,6 +64,18 @@ def unseen(facts: Facts, code: FindingCode, **values: Iterable[object]) -> Findi
     """Return a finding about something that was not seen, with what was answered instead."""
     why = [f"{each.what}: {each.why}" for each in facts.seen.unseen] or ["no reason was given"]
     return Finding.of(code, why=why, **values)
+
+
+def takeover(facts: Facts) -> Finding | None:
+    """Return the finding about a leader that has not taken `/controller` over yet."""
+    seen = facts.seen
+    controller = seen.zookeeper.controller if seen.zookeeper else None
+    if controller is None or seen.quorum is None or not claimed(seen):
+        return None
+    both = seen.log is not None and seen.log.state is LogState.MIGRATION
+    if not both or controller.id == seen.quorum.leader:
+        return None
+    return Finding.of(FindingCode.TAKEOVER_PENDING, named=controller.id, leader=seen.quorum.leader)
 
 
 def not_in_file(facts: Facts) -> Finding | None:

@@ -84,6 +84,9 @@ def _missing(facts: Facts, state: KnownStage) -> tuple[Finding, ...]:
         found.append(unseen(facts, FindingCode.NODES_UNSEEN, nodes=away))
     if facts.seen.zookeeper is None and not isinstance(state, Final | Stranded):
         found.append(unseen(facts, FindingCode.ZOOKEEPER_UNSEEN))
+    leader = facts.seen.controllers.get(facts.leader) if facts.leader is not None else None
+    if leader is not None and not leader.running:
+        found.append(Finding.of(FindingCode.CONTROLLERS_ELSEWHERE, controller=leader.id))
     foreign = not_in_file(facts)
     return (*found, foreign) if foreign is not None else tuple(found)
 

@@ -80,6 +80,12 @@ PREFLIGHT_TEXTS: Mapping[FindingCode, FindingText] = {
         "`controllers.properties` gives controllers other values than brokers have: {keys}",
         "remove them there unless you are sure; controllers decide by their own values",
     ),
+    FindingCode.BROKERS_ANONYMOUS: _warn(
+        "brokers have an authorizer, and the controllers' listener is PLAINTEXT, where brokers are"
+        " User:ANONYMOUS, which is not among `super.users`",
+        "secure that listener with `controllers.sasl` or `controllers.tls`, or allow User:ANONYMOUS"
+        " ClusterAction; brokers could not register",
+    ),
     FindingCode.POLICY_DIFFERENT: _warn(
         "brokers have an `alter.config.policy.class.name`, which sees more in KRaft mode "
         "than before",
@@ -110,9 +116,35 @@ PREFLIGHT_TEXTS: Mapping[FindingCode, FindingText] = {
         "nothing needs to be done: it stays until KRaft mode and is removed then",
     ),
     FindingCode.ZNODE_ACLS: _warn(
-        "brokers {brokers} protect their znodes (`zookeeper.set.acl`)",
-        "make sure that controllers log in to ZooKeeper as the same user; they get the "
-        "brokers' `zookeeper.*` keys, and no JAAS file",
+        "znodes may be written by {writers} alone",
+        "make sure that controllers log in to ZooKeeper as one of them; they get the brokers'"
+        " `zookeeper.*` keys, and no JAAS file",
+    ),
+    FindingCode.ZNODES_FORBIDDEN: _stop(
+        "this login may not read {count} znodes: {paths}",
+        "log in as a user who may, with `zookeeper.username`; unread contents cannot be compared",
+    ),
+    FindingCode.ZNODES_UNKNOWN: _stop(
+        "{count} znodes have a name or content of no known form: {paths}",
+        "remove or mend them first; the copy may fail at them",
+    ),
+    FindingCode.TOPIC_IDS_MISSING: _stop(
+        "{count} topics have no id: {paths}",
+        "restart the broker that is ZooKeeper's controller, which gives them ids; the copy fails"
+        " without",
+    ),
+    FindingCode.STATES_MISSING: _warn(
+        "{count} partitions have no state: {paths}",
+        "wait until they have a leader; the copy would take all of their replicas as in sync",
+    ),
+    FindingCode.CONFIGS_ORPHANED: _warn(
+        "{count} configs are of topics that do not exist: {paths}",
+        "nothing needs to be done: the copy leaves them behind",
+    ),
+    FindingCode.BROKERS_AWAITED: _stop(
+        "ZooKeeper knows brokers {brokers}, by replicas or by configs, and the file does not",
+        "name them, or move their replicas and delete their configs; the copy would wait for them"
+        " for ever",
     ),
     FindingCode.CONTROLLERS_NUMBER: _warn(
         "the quorum has {count} controllers",

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from towpath.kraft.alarms import flagless, running_flagless
 from towpath.kraft.codes import FindingCode
 from towpath.kraft.findings import Finding
-from towpath.kraft.gates import unseen
+from towpath.kraft.gates import takeover, unseen
 from towpath.kraft.model import BrokerMode, LogState, NodeId
 from towpath.kraft.moves import Facts, Refused
 from towpath.kraft.nodes import file_mode, is_registered, is_settled
@@ -39,14 +39,14 @@ def mend_controllers(facts: Facts) -> Step | Refused | None:
         return StartControllers(tuple(each.id for each in facts.controllers))
     if facts.seen.log is None:
         return Refused.by(unseen(facts, FindingCode.QUORUM_UNSEEN, controllers=_ids(facts)))
-    return give_flag(facts, lacking)
+    return _give_flag(facts, lacking)
 
 
 def _ids(facts: Facts) -> tuple[NodeId, ...]:
     return tuple(each.id for each in facts.controllers)
 
 
-def give_flag(facts: Facts, lacking: Iterable[NodeId]) -> Step | Refused | None:
+def _give_flag(facts: Facts, lacking: Iterable[NodeId]) -> Step | Refused | None:
     """Return the step that restarts a controller with the flag; None where none lacks it."""
     elected = facts.leader in running_flagless(facts.seen)
     if elected and facts.seen.log and facts.seen.log.state is LogState.MIGRATION:
@@ -77,6 +77,8 @@ def start_broker(facts: Facts, mode: BrokerMode, also: BrokerMode | None = None)
 
 def await_healthy(facts: Facts) -> Step | Refused | None:
     """Return the step that waits for brokers and replicas; None where all serve and are in sync."""
+    if (moving := takeover(facts)) is not None:
+        return Refused.by(moving)
     if any(_waits(facts, each) for each in facts.brokers):
         return AwaitHealthy()
     health = facts.seen.health

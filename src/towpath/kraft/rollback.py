@@ -9,7 +9,7 @@ controllers are wiped.
 
 from __future__ import annotations
 
-from towpath.kraft.alarms import anchor, running_flagless
+from towpath.kraft.alarms import anchor, flagless, running_flagless
 from towpath.kraft.codes import FindingCode
 from towpath.kraft.findings import Finding
 from towpath.kraft.model import Alarm, BrokerMode, NodeId
@@ -17,7 +17,6 @@ from towpath.kraft.moves import Decision, Facts, Move, Reached, Refused
 from towpath.kraft.nodes import in_mode
 from towpath.kraft.repairs import (
     await_healthy,
-    give_flag,
     leader_last,
     mend_controllers,
     next_broker,
@@ -125,7 +124,8 @@ def _stop_equal(facts: Facts, state: Hybrid) -> Decision:
         return alarmed(facts, Alarm.LOST_ANCHOR)
     if in_mode(facts.seen, BrokerMode.KRAFT):
         return _cut_off(facts, state)
-    repair = give_flag(facts, running_flagless(facts.seen)) or prove_equal(facts, probe=False)
+    flags = mend_controllers(facts) if running_flagless(facts.seen) else None
+    repair = flags or prove_equal(facts, probe=False)
     return move(repair, state.revert(), Move(_stop(facts), state.stop()))
 
 
@@ -158,9 +158,11 @@ def _release(facts: Facts, state: Headless) -> Decision:
 def _is_released_safely(facts: Facts) -> bool:
     """Whether ZooKeeper is known to hold everything: nothing was copied yet, or it was equal."""
     controller, znode = facts.zookeeper.controller, anchor(facts.seen)
-    if znode is not None and znode.offset < 0:
+    if (znode is not None and znode.offset < 0) or facts.standing.has(Alarm.WIPE_AHEAD):
         return True
-    return controller is not None and facts.seen.proven.stopped == controller.kraft_epoch
+    # Somebody may have started them without the flag since, which finalizes.
+    proven = controller is not None and facts.seen.proven.stopped == controller.kraft_epoch
+    return proven and not flagless(facts.seen)
 
 
 def _guard(facts: Facts) -> RaiseControllerEpoch | None:

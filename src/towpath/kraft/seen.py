@@ -277,7 +277,8 @@ class Proven:
         probed: Under which epoch a probe topic passed last: the epoch of the quorum
             (`QuorumSeen.epoch`), or `/controller_epoch` where a broker decided.
         stopped: `/controller`'s KRaft epoch when we last stopped all controllers, if the
-            contents were equal right before; None once a controller is started again.
+            contents were equal right before, or nothing had been copied yet
+            (`alarms.holds_everything`); None once a controller is started again.
         equal_since: From when on both stores were written, and equal each time that they were
             compared, in ms since 1970; None where the last comparison was not.
     """

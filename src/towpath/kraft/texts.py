@@ -95,6 +95,10 @@ _UNSEEN: Mapping[FindingCode, FindingText] = {
         "no broker told which partitions are in sync",
         "make a broker reachable under `cluster` and run again; nothing is restarted blindly",
     ),
+    FindingCode.CONTROLLERS_ELSEWHERE: _stop(
+        "controller {controller} leads the quorum, and its driver says that it does not run",
+        "mend `driver` in the file so that it finds the controllers' processes",
+    ),
     FindingCode.NOT_COMPARED: _stop(
         "ZooKeeper and the metadata log were not compared",
         "run again once both can be read",
@@ -138,6 +142,12 @@ _GATES: Mapping[FindingCode, FindingText] = {
         "both stores have been written and equal for {seconds} s, and `limits.soak` asks for"
         " {wanted} s",
         "wait, and finalize then",
+    ),
+    FindingCode.TAKEOVER_PENDING: _stop(
+        "ZooKeeper's `/controller` names controller {named}, and controller {leader} leads the"
+        " quorum",
+        "look again in a few seconds; if it stays, read the log of the leader: it cannot write to"
+        " ZooKeeper, and no broker must be stopped before it can",
     ),
     FindingCode.FLAGLESS_LEADER: _stop(
         "controller {controller} leads the quorum without the flag, so the migration is being"

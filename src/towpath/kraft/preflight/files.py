@@ -11,6 +11,7 @@ from towpath.kraft.configs import (
     VOTER_KEYS,
     broker_properties,
     controller_properties,
+    controller_protocol,
     in_zookeeper,
     of_kraft,
 )
@@ -31,6 +32,7 @@ _SAME = (
 """Keys that all brokers must have alike, as controllers take one value for all."""
 _POLICY = "alter.config.policy.class.name"
 _POLICY_AS_BEFORE = "alter.config.policy.kraft.compatibility.enable"
+_ANONYMOUS = "User:ANONYMOUS"
 _TOKEN_KEYS = ("delegation.token.secret.key", "delegation.token.master.key")
 _ENCODER = "password.encoder.secret"
 
@@ -77,7 +79,12 @@ def alike(facts: Facts) -> Iterator[Finding]:
         yield Finding.of(FindingCode.CONTROLLERS_DIFFER, keys=over)
     if _POLICY in first and _POLICY_AS_BEFORE not in first and _POLICY_AS_BEFORE not in own:
         yield Finding.of(FindingCode.POLICY_DIFFERENT, key=_POLICY_AS_BEFORE)
-    yield from _secrets(facts, {**first, **own})
+    known = {**first, **own}
+    if known.get(AUTHORIZER) and controller_protocol(facts.config) == "PLAINTEXT":
+        everyone = known.get("allow.everyone.if.no.acl.found", "").lower() == "true"
+        if _ANONYMOUS not in known.get("super.users", "").split(";") and not everyone:
+            yield Finding.of(FindingCode.BROKERS_ANONYMOUS)
+    yield from _secrets(facts, known)
 
 
 def _expected(key: str, broker: str) -> str:
@@ -121,8 +128,3 @@ def control_plane(facts: Facts) -> Iterator[Finding]:
     brokers = [each.id for each in facts.brokers if key in each.properties]
     if brokers:
         yield Finding.of(FindingCode.CONTROL_PLANE, brokers=brokers)
-    secured = [
-        each.id for each in facts.brokers if each.properties.get("zookeeper.set.acl") == "true"
-    ]
-    if secured:
-        yield Finding.of(FindingCode.ZNODE_ACLS, brokers=secured)

@@ -43,7 +43,9 @@ def disks(facts: Facts) -> Iterator[Finding]:
     for node in facts.brokers:
         dirs = node.properties.get("log.dirs", node.properties.get("log.dir", "")).split(",")
         there = {each.directory for each in node.meta}
-        missing += [f"{at} of broker {node.id}" for at in map(str.strip, dirs) if at not in there]
+        missing += [
+            f"{at} of broker {node.id}" for at in map(str.strip, dirs) if at and at not in there
+        ]
     if missing:
         yield Finding.of(FindingCode.LOG_DIRS_MISSING, folders=missing)
 

@@ -13,6 +13,7 @@ from towpath.kraft.model import NodeId, Stage
 from towpath.kraft.moves import Facts
 from towpath.kraft.nodes import serves
 from towpath.kraft.preflight import files, places, versions
+from towpath.kraft.preflight.znodes import znodes
 from towpath.kraft.seen import Observation
 
 _BEFORE_COPY = frozenset({Stage.ZOOKEEPER, Stage.PROVISIONED, Stage.REGISTERING})
@@ -38,6 +39,7 @@ def static(facts: Facts) -> tuple[Finding, ...]:
         files.alike,
         files.voters,
         files.control_plane,
+        znodes,
         places.numbers,
         places.disks,
         places.ports,

@@ -1,0 +1,40 @@
+"""Znodes that the copy would fail at, wait for, or leave behind. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
+
+from towpath.kraft.codes import FindingCode
+from towpath.kraft.findings import Finding
+from towpath.kraft.model import NodeId
+from towpath.kraft.moves import Facts
+from towpath.kraft.seen import Oddity
+
+_CODES: Mapping[Oddity, FindingCode] = MappingProxyType(
+    {
+        Oddity.FORBIDDEN: FindingCode.ZNODES_FORBIDDEN,
+        Oddity.UNKNOWN_FORM: FindingCode.ZNODES_UNKNOWN,
+        Oddity.NO_TOPIC_ID: FindingCode.TOPIC_IDS_MISSING,
+        Oddity.NO_STATE: FindingCode.STATES_MISSING,
+        Oddity.ORPHAN_CONFIG: FindingCode.CONFIGS_ORPHANED,
+    }
+)
+_EVERYONE = "world:anyone"
+
+
+def znodes(facts: Facts) -> Iterator[Finding]:
+    """Yield findings about odd znodes, brokers that the copy waits for, and ACLs of znodes."""
+    zookeeper = facts.seen.zookeeper
+    if zookeeper is None:
+        return
+    for oddity, code in _CODES.items():
+        paths = sorted(each.path for each in zookeeper.odd if each.oddity is oddity)
+        if paths:
+            yield Finding.of(code, count=len(paths), paths=paths)
+    named = {NodeId(each.id) for each in facts.config.brokers}
+    others = sorted(zookeeper.awaited - named)
+    if others:
+        yield Finding.of(FindingCode.BROKERS_AWAITED, brokers=others)
+    if zookeeper.writers and _EVERYONE not in zookeeper.writers:
+        yield Finding.of(FindingCode.ZNODE_ACLS, writers=zookeeper.writers)
