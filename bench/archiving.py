@@ -350,7 +350,8 @@ archiver (for Towpath and Spark: driver, JVM, Python workers), of the broker, an
 (versitygw), within the same time. All write zstd at level 1. Spark's source is its connector
 4.2.0, the newest that there is, with `local[2]` and a heap of 2 GiB; the Iceberg sink is 1.12.0
 in one worker with two tasks and a heap of 2 GiB, and writes value, offset, partition and time,
-without keys and headers. Towpath runs with its defaults on `local[2]`. The limit is pyarrow
+without keys and headers. Towpath runs with its defaults on `local[2]`, so its
+segments have 100 MiB before compression. The limit is pyarrow
 writing the same rows from Arrow arrays in memory to nowhere, with the settings that Towpath has:
 one thread, no broker, no store. It is measured in one process alone, and in one on each core at
 once, as cores share caches and units; the goal is compared with the latter, because broker and
