@@ -110,6 +110,23 @@ def test_g4_a_controller_without_the_flag_is_mended_before_anything_else() -> No
     assert _next(stopped, Goal.DUAL_WRITE) == RestartController(NodeId(3001), flag=True)
 
 
+def test_without_a_leader_no_controller_is_started_beside_one_that_lacks_the_flag() -> None:
+    seen = replace(at_stage(_CONFIG, Stage.MIXED), quorum=None, log=None, comparison=None)
+    for node in _C[1:]:
+        seen = with_controller(seen, node, running=False, flag=None)
+    flagless = with_controller(seen, 3000, flag=False)
+    assert _next(seen, Goal.DUAL_WRITE) == StartControllers(_C[1:])
+    assert _next(flagless, Goal.DUAL_WRITE) == RestartController(NodeId(3000), flag=True)
+
+
+def test_controllers_that_a_rollback_left_unwiped_are_no_migration() -> None:
+    hybrid, start = at_stage(_CONFIG, Stage.HYBRID), start_of(_CONFIG)
+    left = replace(hybrid, zookeeper=start.zookeeper, brokers=start.brokers)
+    assert Facts.of(_CONFIG, left).standing.stage is Stage.ZOOKEEPER
+    assert FindingCode.LOST_ANCHOR in _reasons(left, Goal.DUAL_WRITE)
+    assert isinstance(_next(left, Goal.ZOOKEEPER), StopControllers)
+
+
 @pytest.mark.parametrize(
     ("code", "change"),
     [

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from towpath.kraft.codes import FindingCode
 from towpath.kraft.findings import Finding
 from towpath.kraft.model import Alarm, BrokerMode, LogState, NodeId, Stage
-from towpath.kraft.nodes import has_flag, in_mode
+from towpath.kraft.nodes import has_flag, in_mode, shown_mode
 from towpath.kraft.seen import MigrationZnode, NodeSeen, Observation
 
 _JUST_COPIED = 100
@@ -49,12 +49,26 @@ def anchor(seen: Observation) -> MigrationZnode | None:
     return seen.zookeeper.migration if seen.zookeeper else None
 
 
+def in_log(seen: Observation, *states: LogState) -> bool:
+    """Whether the newest state record of the metadata log is one of these."""
+    return seen.log is not None and seen.log.state in states
+
+
+def obeys_nobody(seen: Observation) -> bool:
+    """Whether controllers that had migrated lead no broker any more: all are in ZooKeeper mode.
+
+    Somebody started what a rollback had stopped, and not yet wiped.
+    """
+    modes = {shown_mode(each) for each in seen.brokers.values()}
+    return not claimed(seen) and modes == {BrokerMode.ZOOKEEPER}
+
+
 def holds_everything(seen: Observation) -> bool:
     """Whether ZooKeeper has all metadata, so that controllers may be stopped for good.
 
     Both stores are equal, or the controllers have copied nothing yet.
     """
-    if seen.log is not None and seen.log.state in _COPIED_NOTHING:
+    if in_log(seen, *_COPIED_NOTHING):
         return True
     return seen.comparison is not None and seen.comparison.equal
 
@@ -103,7 +117,7 @@ def _wipe_ahead(seen: Observation, stage: Stage) -> Finding | None:
     znode = anchor(seen)
     if znode is None or znode.offset < 0:
         return None
-    fresh = seen.log is not None and seen.log.state in _COPIED_NOTHING
+    fresh = in_log(seen, *_COPIED_NOTHING)
     if fresh or stage is Stage.ZOOKEEPER or (stage is Stage.HEADLESS and _is_older(seen, znode)):
         return Finding.of(FindingCode.WIPE_AHEAD, offset=znode.offset)
     return None
@@ -116,7 +130,8 @@ def _is_older(seen: Observation, znode: MigrationZnode) -> bool:
 
 
 def _lost_anchor(seen: Observation, stage: Stage) -> Finding | None:
-    if stage not in _BOTH_WRITTEN or seen.zookeeper is None:
+    left = stage is Stage.ZOOKEEPER and in_log(seen, LogState.MIGRATION)
+    if (stage not in _BOTH_WRITTEN and not left) or seen.zookeeper is None:
         return None
     znode = seen.zookeeper.migration
     if znode is None:

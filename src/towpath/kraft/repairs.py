@@ -31,12 +31,13 @@ def mend_controllers(facts: Facts) -> Step | Refused | None:
     if lost:
         return Refused.by(Finding.of(FindingCode.CONTROLLERS_LOST, controllers=lost))
     lacking = flagless(facts.seen)
-    down = [each.id for each in facts.controllers if not each.running]
-    if down:
-        bad = [node for node in down if node in lacking]
-        return RestartController(bad[0], flag=True) if bad else StartControllers(tuple(down))
-    if facts.seen.quorum is None:
-        return StartControllers(tuple(each.id for each in facts.controllers))
+    down = tuple(each.id for each in facts.controllers if not each.running)
+    # Without a leader any of them may be elected next, so none may lack the flag then.
+    bad = [node for node in lacking if node in down or facts.seen.quorum is None]
+    if bad:
+        return RestartController(bad[0], flag=True)
+    if down or facts.seen.quorum is None:
+        return StartControllers(down or _ids(facts))
     if facts.seen.log is None:
         return Refused.by(unseen(facts, FindingCode.QUORUM_UNSEEN, controllers=_ids(facts)))
     return _give_flag(facts, lacking)

@@ -9,7 +9,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from towpath.kraft.alarms import RaisedAlarm, alarms_of, claimed, just_copied, running_flagless
+from towpath.kraft.alarms import (
+    RaisedAlarm,
+    alarms_of,
+    claimed,
+    just_copied,
+    obeys_nobody,
+    running_flagless,
+)
 from towpath.kraft.codes import FindingCode
 from towpath.kraft.findings import Finding
 from towpath.kraft.model import Alarm, BrokerMode, KipState, LogState, Stage
@@ -139,6 +146,8 @@ def _both_written(seen: Observation) -> Stage:
     log = seen.log
     if log is None or just_copied(seen):
         return Stage.COPYING
+    if obeys_nobody(seen):
+        return Stage.ZOOKEEPER
     migrating = sum(each.migrating for each in log.brokers.values())
     if migrating:
         return Stage.HYBRID if migrating == len(log.brokers) else Stage.MIXED
@@ -163,6 +172,8 @@ def _doubt_of_log(seen: Observation, log: MetadataLogSeen) -> Finding | None:
     if log.state is LogState.NONE and kraft:
         return Finding.of(FindingCode.BORN_IN_KRAFT, brokers=kraft)
     if log.state is not LogState.MIGRATION:
+        return None
+    if obeys_nobody(seen):
         return None
     if not log.brokers:
         return Finding.of(FindingCode.NOBODY_REGISTERED)
