@@ -11,15 +11,13 @@ from pathlib import Path
 import pytest
 
 from tests.support.chaos import Copiers, endless
+from tests.support.elections import UNCLEAN, log_end, replicas
 from tests.support.here import MASTER, Here
 from tests.support.kafka import Record, consume, create_topic, produce, wait_until
 from tests.support.mirror import Mirror
-from towpath.cluster.admin import Admin
-from towpath.config import ClusterConfig
 from towpath.dev.broker import LocalCluster
 from towpath.ledger.books import LinkBooks
 from towpath.ledger.link import open_link
-from towpath.model.nouns import Side, TopicName, TopicPartition
 from towpath.status.losses import Losses, LostRecords
 from towpath.status.status import status
 
@@ -29,22 +27,6 @@ NewName = Callable[[str], str]
 
 def numbered(first: int, end: int) -> list[Record]:
     return [Record(b"k", b"%d" % i, (), 1_000 + i) for i in range(first, end)]
-
-
-def replicas(cluster: LocalCluster, topic: str) -> tuple[int, tuple[int, ...], tuple[int, ...]]:
-    """Return leader, replicas and in-sync replicas of partition 0."""
-    access = ClusterConfig.model_validate({"bootstrap": cluster.bootstrap})
-    with Admin(access, Side.TARGET) as admin:
-        [info] = admin.topics.describe([TopicName(topic)])[TopicName(topic)].partitions
-    return info.leader, info.replicas, info.in_sync
-
-
-def log_end(cluster: LocalCluster, topic: str) -> int:
-    """Return the log end offset of partition 0, -1 while nobody tells."""
-    access = ClusterConfig.model_validate({"bootstrap": cluster.bootstrap})
-    tp = TopicPartition(TopicName(topic), 0)
-    with Admin(access, Side.TARGET) as admin:
-        return admin.offsets.log_ends([tp], patience=5.0).get(tp, -1)
 
 
 def test_no_election_is_taken_for_a_loss(
@@ -100,8 +82,7 @@ def test_what_an_unclean_election_took_is_copied_again(
 ) -> None:
     mirror = Mirror(tmp_path, source, three, new_name("unclean"))
     create_topic(source.bootstrap, mirror.topic)
-    configs = {"unclean.leader.election.enable": "true", "min.insync.replicas": "1"}
-    create_topic(three.bootstrap, mirror.topic, 1, configs, 2)
+    create_topic(three.bootstrap, mirror.topic, 1, UNCLEAN, 2)
     file = str(tmp_path / f"{mirror.topic}.yaml")
     produce(source.bootstrap, mirror.topic, numbered(0, 50))
     mirror.catch_up()

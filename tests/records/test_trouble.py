@@ -8,7 +8,14 @@ from tests.support.reasons import RETENTION
 from towpath.cluster.data.fetch_bodies import Fetched
 from towpath.model.errors import NotSetAsideError, RefusedError, UnreachableError
 from towpath.model.nouns import SourceOffset, TopicName, TopicPartition
-from towpath.records.source.trouble import SourceLoss, SourceTrouble, source_loss, source_trouble
+from towpath.model.reasons import ReasonCode
+from towpath.records.source.trouble import (
+    SourceLoss,
+    SourceTrouble,
+    forked,
+    source_loss,
+    source_trouble,
+)
 from towpath.records.target.trouble import TargetTrouble, target_trouble
 from towpath.records.trouble import AGAIN, hopeless, is_gone, passes
 
@@ -130,6 +137,15 @@ def test_what_is_lost_lies_between() -> None:
     assert "the source log was cut to offset 20 (unclean leader election)" in str(cut.why)
     assert source_loss(SourceOffset(9), SourceOffset(9), SourceOffset(20)) is None
     assert source_loss(SourceOffset(20), SourceOffset(9), SourceOffset(20)) is None
+
+
+def test_logs_of_two_leaders_are_the_same_up_to_where_a_later_epoch_began() -> None:
+    """The leader's log may be longer than what was read; that is no gap of retention."""
+    read = SourceOffset(150)
+    for end, later, first in ((120, 150, 120), (120, 100, 100), (300, 100, 100), (300, 150, 149)):
+        lost = forked(end, later, read)
+        assert (lost.first, lost.end, lost.go_on) == (first, 150, first)
+        assert lost.why.code is ReasonCode.SOURCE_CUT
 
 
 def test_back_off_grows_to_ten_seconds() -> None:

@@ -16,6 +16,7 @@ from towpath.model.deadline import Deadline
 from towpath.model.errors import CorruptBatchError, TowpathError
 from towpath.model.nouns import Side, SourceOffset, TopicId, TopicName, TopicPartition
 from towpath.model.reasons import Reason
+from towpath.records.epochs import EpochStarts
 from towpath.records.jobs import Jobs
 from towpath.records.source.reopening import Reopening
 from towpath.records.source.side import SourceSide
@@ -49,6 +50,10 @@ class Collector:
     openings: int = 0
     failures: int = 0
     looks: int = 0
+    epochs: EpochStarts = field(default_factory=EpochStarts)
+
+    def taken_after(self, epoch: int) -> SourceOffset:
+        return SourceOffset(self.epochs.after(epoch, self.expected))
 
     @property
     def held(self) -> int:
@@ -63,7 +68,9 @@ class Collector:
         if self.spoil and data:
             self.spoil -= 1
             data[-1] ^= 0xFF
-        for row in wire.scan(np.frombuffer(data, np.uint8), 0, len(data)).tolist():
+        table = wire.scan(np.frombuffer(data, np.uint8), 0, len(data))
+        self.epochs.saw(table)
+        for row in table.tolist():
             batch = data[row[wire.POSITION] : row[wire.POSITION] + row[wire.LENGTH]]
             try:
                 records = decode(batch)
@@ -89,6 +96,7 @@ class Collector:
 
     def jump(self, source: SourceOffset, _why: Reason) -> None:
         self.expected, self.fetch_epoch = source, -1
+        self.epochs.forget()
 
     def end(self, why: Reason) -> None:
         self.stop(why)

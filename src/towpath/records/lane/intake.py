@@ -14,6 +14,7 @@ from towpath.cluster.data.buffers import Frame
 from towpath.model.errors import CorruptBatchError
 from towpath.model.nouns import Mode, SourceOffset
 from towpath.model.reasons import Reason, ReasonCode
+from towpath.records.epochs import EpochStarts
 from towpath.records.items import Batch, BecomeMapped, Fill, Wait
 from towpath.records.lane.change import LaneChange
 from towpath.records.lane.found import Found
@@ -46,6 +47,7 @@ class Intake:
     Attributes:
         expected: The next source offset to take in.
         epoch: Leader epoch of the last batch that was taken in, -1 if unknown.
+        epochs: Where the leader epochs began of what was taken in.
     """
 
     def __init__(
@@ -59,6 +61,7 @@ class Intake:
         self._work = progress.work
         self._progress, self._queue, self._cutter = progress, queue, cutter
         self._changing = LaneChange(progress.work, outside)
+        self.epochs = EpochStarts()
         self._found = Found(progress, standing)
         self.stand(standing)
 
@@ -113,6 +116,8 @@ class Intake:
         self._queue.put(Fill(self.expected, source, lost=True))
         if self._found:
             self._settle()
+        if source < self.expected:
+            self.epochs.forget()
         self._at(source, -1)
 
     def take(self, frame: Frame, start: int, end: int, aborted: Aborted = ()) -> None:
@@ -135,6 +140,7 @@ class Intake:
         self._take_new(frame, table, AbortedTransactions(aborted))
 
     def _take_new(self, frame: Frame, table: wire.Table, transactions: AbortedTransactions) -> None:
+        self.epochs.saw(table)
         at = 0
         while at < len(table) and not (self._progress.stopped or self.holds):
             plain = 0 if self._found else wire.plain_prefix(table[at:], self.expected)

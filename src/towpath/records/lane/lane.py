@@ -136,6 +136,10 @@ class Lane:
         """Leader epoch of the last batch that was taken in, -1 if unknown."""
         return self._intake.epoch
 
+    def taken_after(self, epoch: int) -> SourceOffset:
+        """Return the first offset that was taken in of a later leader epoch, else `expected`."""
+        return SourceOffset(self._intake.epochs.after(epoch, self.expected))
+
     def resume(self, standing: Standing) -> None:
         """Continue from `standing`. The queue is dropped, to be fetched again."""
         self.queue.clear()

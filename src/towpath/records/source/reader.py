@@ -37,6 +37,12 @@ class SourceReader(Owner, Protocol):
     def fetch_epoch(self) -> int:
         """Leader epoch of the last batch that was taken in, -1 if unknown."""
 
+    def taken_after(self, epoch: int) -> SourceOffset:
+        """Return the first offset that was taken in of a later leader epoch.
+
+        It is `expected` if none was, as far as the reader knows.
+        """
+
     @property
     def held(self) -> int:
         """Bytes that were taken in and are still held. While they are many, none is fetched."""

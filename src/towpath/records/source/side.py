@@ -27,8 +27,8 @@ from towpath.records.source.trouble import (
     LOOKS,
     SourceLoss,
     SourceTrouble,
-    cut,
     damage,
+    forked,
     source_loss,
     source_trouble,
 )
@@ -114,8 +114,8 @@ class SourceSide(Generic[R]):
                 self.fetcher.remove(reader)
                 self._ask_later(reader, error)
             case SourceTrouble.CUT:
-                end = SourceOffset(said.diverging[1]) if said.diverging else reader.expected
-                lost = cut(end, reader.expected)
+                epoch, end = said.diverging or (-1, reader.expected)
+                lost = forked(end, reader.taken_after(epoch), reader.expected)
                 self._look(reader, said, lambda: lost)
             case SourceTrouble.DAMAGED:
                 self.damaged(reader, code(said.error).name)

