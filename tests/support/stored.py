@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import struct
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -31,6 +32,7 @@ from towpath.wire.plain import Record
 
 REGION = "eu"
 DAY = 86_400_000
+_EPOCH_AT = 12
 _COMMIT = Record(b"\0\0\0\1", b"\0" * 6, (), 7, 0)
 
 
@@ -77,6 +79,7 @@ class StoredArchive:
         region: The region that archives.
         cluster: Of which cluster it says that it is.
         kind: How its objects hold records.
+        epoch: The leader epoch in which records were written.
     """
 
     folder: Path
@@ -86,6 +89,7 @@ class StoredArchive:
     region: str = REGION
     cluster: ClusterId = CLUSTER
     kind: SegmentFormat = SegmentFormat.PARQUET
+    epoch: int = 3
 
     def file(self, **restore: Any) -> Path:
         """Write the file with this section `restore`."""
@@ -200,7 +204,9 @@ class StoredArchive:
         writer = target.segment(head, end=SourceOffset(end))
         some = [each for each in records if start <= each.offset < end]
         for each in batches_of(some):
-            writer.take(buffer(each), 0, len(each), ())
+            told = bytearray(each)
+            struct.pack_into(">i", told, _EPOCH_AT, self.epoch)  # the checksum does not cover it
+            writer.take(buffer(bytes(told)), 0, len(told), ())
         footer = writer.close(SourceOffset(end))
         target.close()
         first, last = SourceOffset(start), SourceOffset(end)

@@ -12,7 +12,7 @@ import pytest
 from tests.support.archives import CLUSTER, WRITER, segment
 from tests.support.chunks import told
 from tests.support.stored import REGION, StoredArchive, old_records
-from towpath.model.nouns import ClusterId, SourceOffset, TopicId
+from towpath.model.nouns import ClusterId, SegmentFormat, SourceOffset, TopicId
 from towpath.model.reasons import ReasonCode
 from towpath.segments.ingress.gap_supply import FilledFrom, GapSupply, Taken
 from towpath.segments.ingress.supply import Chunks, WithheldError
@@ -47,11 +47,15 @@ class Asked:
         threads: ThreadPoolExecutor,
         end: int,
         partition: PartitionId = PARTITION,
+        start: int = 0,
+        epoch: int = -1,
     ) -> None:
         self.taken: list[Taken] = []
-        wanted = ArchivedRange(partition=partition, start=SourceOffset(0), end=SourceOffset(end))
+        wanted = ArchivedRange(
+            partition=partition, start=SourceOffset(start), end=SourceOffset(end)
+        )
         self._from = FilledFrom(stored.store, REGION)
-        self._supply = GapSupply(self._from, wanted, threads, self.taken.append)
+        self._supply = GapSupply(self._from, wanted, threads, self.taken.append, epoch)
 
     def chunks(self, first: int) -> Chunks:
         return self._supply.read(SourceOffset(first))
@@ -150,3 +154,40 @@ def test_the_source_is_not_asked_with_epochs_of_the_archive(
         for row in table.tolist():
             position, length = row[wire.POSITION], row[wire.LENGTH]
             assert wire.sound(memoryview(chunk.data)[position : position + length])
+
+
+@pytest.mark.parametrize("kind", [*SegmentFormat])
+@pytest.mark.parametrize("other", [2, 5])
+def test_what_was_copied_of_a_log_that_was_cut_is_told(
+    tmp_path: Path, threads: ThreadPoolExecutor, kind: SegmentFormat, other: int
+) -> None:
+    """Epoch 3 wrote what was lost. Epoch 2 wrote more, or epoch 5 wrote other records."""
+    stored = StoredArchive(tmp_path, "shop", "127.0.0.1:1", kind=kind)
+    stored.put(TOPIC, old_records(30, first=10), cuts=[20, 30])
+    number = stored.fork(TOPIC, 25)
+    stored.epoch = other
+    new = [each for each in old_records(60, first=25) if each.offset != 34]
+    stored.put(TOPIC, new, cuts=[35], number=number)
+    for at, epoch in ((30, 3), (35, 3), (40, 3)):  # the record before 35 is missing
+        error = Asked(stored, threads, 60, start=at, epoch=epoch).refusal(at)
+        assert (error.first, error.end, error.is_final) == (25, at, True)
+        assert error.why.code is ReasonCode.SOURCE_CUT
+    for at, epoch in ((20, 3), (25, 3), (30, other), (35, other), (30, -1)):
+        asked = Asked(stored, threads, 60, start=at, epoch=epoch)
+        assert asked.offsets(at) == [n for n in range(at, 60) if n != 34]
+
+
+def test_of_several_cuts_that_counts_behind_which_nothing_was_copied(
+    tmp_path: Path, threads: ThreadPoolExecutor
+) -> None:
+    stored = StoredArchive(tmp_path, "shop", "127.0.0.1:1")
+    stored.put(TOPIC, old_records(40))
+    for history, at in ((1, 20), (2, 30)):
+        number = stored.fork(TOPIC, at, history)
+        stored.epoch = 3 + history
+        stored.put(TOPIC, old_records(40, first=at), number=number)
+    found = [
+        Asked(stored, threads, 60, start=35, epoch=epoch).refusal(35).first for epoch in (3, 4)
+    ]
+    assert found == [20, 30]
+    assert Asked(stored, threads, 60, start=35, epoch=5).offsets(35) == [*range(35, 60)]

@@ -20,7 +20,7 @@ from towpath.records.copy import source_side
 from towpath.records.landing.landing import Landing
 from towpath.records.lane.lane import Lane
 from towpath.records.source.reader import Feed
-from towpath.records.source.trouble import SourceLoss
+from towpath.records.source.trouble import SourceLoss, cut
 from towpath.records.work import CopySlice
 from towpath.segments.ingress.feed import SupplyFeed
 from towpath.segments.ingress.gap_supply import FilledFrom, GapSupply, Taken
@@ -188,7 +188,7 @@ class BackedFeed:
         def tell(taken: Taken) -> None:
             self._landing.reactor.soon(lambda: self._note(lane, taken) if valid() else None)
 
-        return GapSupply(self._from, wanted, self._openers, tell)
+        return GapSupply(self._from, wanted, self._openers, tell, lane.fetch_epoch)
 
     def _note(self, lane: Lane, taken: Taken) -> None:
         """Note what is taken from the archive, and what is missing there, too."""
@@ -202,10 +202,15 @@ class BackedFeed:
     def _lost(self, lane: Lane, error: WithheldError) -> None:
         """Stop a lane, or let it go on behind what the archive does not give either.
 
+        Where what was copied is of a log that was cut, it goes on where the logs differ.
+
         That it goes on is in the ledger first: else another copier, which reaches the archive,
         could write records that this one left out.
         """
         self._missing.pop(lane.source, None)
+        if error.why.code is ReasonCode.SOURCE_CUT:
+            self._side.lose(lane, cut(error.first, lane.expected))
+            return
         first = SourceOffset(max(error.first, lane.expected))
         why = Reason.of(ReasonCode.NOT_IN_ARCHIVE, why=error.why)
         loss = SourceLoss(first, error.end, error.end, why)

@@ -14,12 +14,13 @@ from towpath.model.nouns import SegmentFormat, SourceOffset
 from towpath.model.reasons import Reason, ReasonCode
 from towpath.segments.format.files import read_object
 from towpath.segments.ingress.archive import LoggedArchive
+from towpath.segments.ingress.forks import forked_at
 from towpath.segments.ingress.segment_supply import SegmentSupply
 from towpath.segments.ingress.supply import Chunks, WithheldError
 from towpath.segments.ingress.work import ArchivedRange
 from towpath.segments.log import Archive, CommitLog, newest_history
 from towpath.segments.log.state import ArchivedTo
-from towpath.segments.model import GapKind, OffsetGap, Segment
+from towpath.segments.model import GapKind, OffsetGap, PartitionId, Segment
 from towpath.store import Store
 from towpath.wire.batch import POSITION, scan
 from towpath.wire.packing import Packed
@@ -77,6 +78,7 @@ class GapSupply:
         wanted: What the source has deleted.
         threads: Open objects ahead.
         tell: Gets what is taken, before it is read. Another thread calls it.
+        epoch: Leader epoch of the record before the first one that is wanted, -1 if unknown.
     """
 
     def __init__(
@@ -85,9 +87,10 @@ class GapSupply:
         wanted: ArchivedRange,
         threads: ThreadPoolExecutor,
         tell: Callable[[Taken], None],
+        epoch: int = -1,
     ) -> None:
         self._archive, self._wanted, self._threads = archive, wanted, threads
-        self._tell = tell
+        self._tell, self._epoch = tell, epoch
 
     @property
     def weight(self) -> int:
@@ -98,7 +101,8 @@ class GapSupply:
         """See `Supply`; any trouble of the archive is a reason to look again later.
 
         Raises:
-            WithheldError: The archive does not have what is wanted, or does not give it now.
+            WithheldError: The archive does not have what is wanted, or does not give it now; or
+                what was copied before is of a log that was cut (`SOURCE_CUT`).
         """
         try:
             yield from self._read(first)
@@ -112,6 +116,8 @@ class GapSupply:
         wanted = self._wanted
         known = Archive(log)
         newest = newest_history(log.state.partitions, wanted.partition)
+        if first == wanted.start:
+            _require_same_log(known, newest, first, self._epoch)
         end = archived_until(known.place(newest), first, wanted.end)
         part = ArchivedRange(
             partition=newest,
@@ -129,6 +135,14 @@ class GapSupply:
         for chunk in SegmentSupply(archive, part, self._threads).read(first):
             _forget_epochs(chunk.data)
             yield chunk
+
+
+def _require_same_log(known: Archive, newest: PartitionId, first: SourceOffset, epoch: int) -> None:
+    """Raise where what was copied up to an offset is not what the archive has there now."""
+    fork = forked_at(known, newest, first, epoch)
+    if fork is not None:
+        why = Reason.of(ReasonCode.SOURCE_CUT, end=fork)
+        raise WithheldError(fork, first, why, is_final=True)
 
 
 def _forget_epochs(data: Packed) -> None:
