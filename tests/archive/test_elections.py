@@ -37,6 +37,8 @@ pytestmark = [
 ]
 NewName = Callable[[str], str]
 SEGMENTS = {"max_messages": 30, "max_age": "1s"}
+EACH_SECOND = {"schedule": "* * * * * *", "min_age": "0s", "min_count": 2}
+"""A compaction that goes on all the time, also over the cut."""
 KEPT = {"retention.ms": "-1"}
 
 
@@ -110,7 +112,7 @@ def new_cut(
 def test_a_run_goes_on_in_another_history(
     new_cut: Callable[..., Cut], here: Here, longer: bool
 ) -> None:
-    scene = new_cut()
+    scene = new_cut(compaction=[EACH_SECOND], grace="2s")
     end = scene.prepare(longer=longer)
     run = scene.archive.start()
     try:

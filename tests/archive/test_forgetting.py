@@ -3,44 +3,19 @@
 from __future__ import annotations
 
 import random
-import threading
-from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 
 from tests.support.compacting import compacted, held_records, objects
+from tests.support.forgetting import forgotten
 from tests.support.here import Here
 from tests.support.logs import Seen
 from tests.support.mixed import REGION, MixedArchive, partition
 from tests.support.stored import old_records
-from towpath.archive.compacting import held
-from towpath.archive.forgetting import AUDIT, Forgetting, ForgetWishes, ForgetWork
-from towpath.config import ArchiveConfig
-from towpath.segments.compact.forgetting import ForgetResult, ForgetSlice, forget
-from towpath.segments.log import ArchiveReading, CommitLog
+from towpath.archive.forgetting import AUDIT
+from towpath.segments.log import ArchiveReading
 from towpath.segments.model import GapKind
-from towpath.store import Store
-
-
-def run(slices: Sequence[ForgetSlice], told: Callable[[int, int], None]) -> list[ForgetResult]:
-    told(0, len(slices))
-    return [ForgetResult.from_json(each.to_json()) for work in slices for each in forget(work)]
-
-
-def forgotten(
-    config: ArchiveConfig, key: bytes, *, writes: bool = True, **more: object
-) -> Forgetting:
-    stop = threading.Event()
-    wishes = ForgetWishes(key=key, writes=writes, **more)  # type: ignore[arg-type]
-    with Store(config.store) as store:
-        log = CommitLog.open(store, config.region)
-        with held(config, store, "forget", stop) as lease:
-            log.follow()
-            mine = lease if writes else None
-            work = ForgetWork(config, wishes, log, mine, run, stop, lambda _: None)
-            work.go(2)
-            return work.done
 
 
 @pytest.fixture

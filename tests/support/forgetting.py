@@ -1,0 +1,34 @@
+"""What `archive forget` does, without Spark."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+
+from towpath.archive.compacting import held
+from towpath.archive.forgetting import Forgetting, ForgetWishes, ForgetWork
+from towpath.config import ArchiveConfig
+from towpath.segments.compact.forgetting import ForgetResult, ForgetSlice, forget
+from towpath.segments.log import CommitLog
+from towpath.store import Store
+
+
+def _run(slices: Sequence[ForgetSlice], told: Callable[[int, int], None]) -> list[ForgetResult]:
+    told(0, len(slices))
+    return [ForgetResult.from_json(each.to_json()) for work in slices for each in forget(work)]
+
+
+def forgotten(
+    config: ArchiveConfig, key: bytes, *, writes: bool = True, **more: object
+) -> Forgetting:
+    """Forget a key in this process, without Spark."""
+    stop = threading.Event()
+    wishes = ForgetWishes(key=key, writes=writes, **more)  # type: ignore[arg-type]
+    with Store(config.store) as store:
+        log = CommitLog.open(store, config.region)
+        with held(config, store, "forget", stop) as lease:
+            log.follow()
+            mine = lease if writes else None
+            work = ForgetWork(config, wishes, log, mine, _run, stop, lambda _: None)
+            work.go(2)
+            return work.done
