@@ -78,6 +78,11 @@ class LocalCluster:
         return ",".join(f"127.0.0.1:{each.internal}" for each in self._ports)
 
     @property
+    def controllers(self) -> tuple[str, ...]:
+        """The addresses at which each broker is a controller, as host:port; plain text."""
+        return tuple(f"127.0.0.1:{each.controller}" for each in self._ports)
+
+    @property
     def identities(self) -> tuple[Identity, ...]:
         """The running processes."""
         return tuple(each.identity for each in self._processes.values() if each.running)

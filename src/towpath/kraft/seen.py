@@ -190,7 +190,8 @@ class MetadataLogSeen:
     Attributes:
         state: The newest ZkMigrationState record; None in a log without one.
         copying: Whether the transaction of the copy is open.
-        copied: Where the copy lies; None before it, or where a snapshot has replaced it.
+        copied: Where the copy lies; None before it, or where the log was deleted behind a
+            snapshot.
         features: Finalized levels by name; `metadata.version` is 21 for 3.9.
         ready: Per controller, whether its registration has the migration's flag.
         voters: Those that the log names (a dynamic quorum, KIP-853); None where the controllers'

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
 from typing import Any
 
 import pytest
@@ -10,55 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.metadata_log import batch, control, value
-from towpath.kraft.metadata.messages import BY_KEY, RECORDS, KRaftVersionRecord
+from tests.support.metadata_records import records
+from towpath.kraft.metadata.messages import BY_KEY, KRaftVersionRecord
 from towpath.kraft.metadata.records import batches, value_of
 from towpath.model.errors import CorruptBatchError
-
-TEXT = st.text(max_size=20)
-NUMBERS = {
-    "int8": st.integers(-(1 << 7), (1 << 7) - 1),
-    "int16": st.integers(-(1 << 15), (1 << 15) - 1),
-    "uint16": st.integers(0, (1 << 16) - 1),
-    "int32": st.integers(-(1 << 31), (1 << 31) - 1),
-    "int64": st.integers(-(1 << 63), (1 << 63) - 1),
-    "float64": st.floats(allow_nan=False),
-    "bool": st.booleans(),
-    # kafka-python reads the zero id as None, and no topic or node has it.
-    "uuid": st.integers(1, (1 << 128) - 1).map(lambda number: uuid.UUID(int=number)),
-    "string": TEXT,
-    "bytes": st.binary(max_size=40),
-}
-
-
-def of_type(field: Any, inside: Any, version: int) -> st.SearchStrategy[Any]:
-    kind: str = field["type"]
-    one = kind.removeprefix("[]")
-    if "fields" in field:
-        nested = getattr(inside, one)
-        values: st.SearchStrategy[Any] = bodies(nested, field["fields"], version)
-    else:
-        values = NUMBERS[one]
-    if kind.startswith("[]"):
-        values = st.lists(values, max_size=4)
-    return st.none() | values if "nullableVersions" in field else values
-
-
-def bodies(kind: Any, fields: Any, version: int) -> st.SearchStrategy[Any]:
-    known = [each for each in fields if int(each["versions"].removesuffix("+")) <= version]
-    chosen = {snake(each["name"]): of_type(each, kind, version) for each in known}
-    return st.fixed_dictionaries(chosen).map(lambda values: kind(version=version, **values))
-
-
-def snake(name: str) -> str:
-    return "".join(f"_{c.lower()}" if c.isupper() else c for c in name).removeprefix("_")
-
-
-@st.composite
-def records(draw: st.DrawFn) -> tuple[Any, int]:
-    kind = draw(st.sampled_from(sorted(RECORDS.values(), key=lambda each: each.__name__)))
-    version = draw(st.integers(0, kind.max_version))
-    fields = [each for each in kind.json["fields"] if each["versions"] != "none"]
-    return draw(bodies(kind, fields, version)), version
 
 
 @given(st.lists(records(), min_size=1, max_size=5), st.integers(0, 1 << 40))

@@ -26,6 +26,8 @@ _NEWEST_LEVELS = (
     (21, "3.9"),
     (25, "4.0"),
     (27, "4.1"),
+    (29, "4.2"),
+    (30, "4.3"),
 )
 """The newest metadata.version of each release (`MetadataVersion.java`)."""
 

@@ -10,15 +10,21 @@ from towpath.kraft.metadata.contents import Contents
 from towpath.kraft.metadata.nodes import ClusterNodes
 from towpath.kraft.metadata.records import Entry, LogBatch
 from towpath.kraft.metadata.transactions import MetadataTransactions
-from towpath.kraft.seen import MetadataLogSeen
+from towpath.kraft.model import LogState
+from towpath.kraft.seen import CopiedRange, MetadataLogSeen
 
 Take = Callable[[Any], None]
 
 
 class LogImage:
-    """What is true at an offset of the log; records of an open transaction are not."""
+    """What is true at an offset of the log; records of an open transaction are not.
+
+    Attributes:
+        copied: Where the copy of ZooKeeper lies; None before it has ended, and behind a snapshot.
+    """
 
     def __init__(self) -> None:
+        self.copied: CopiedRange | None = None
         self._nodes, self._contents = ClusterNodes(), Contents()
         self._transactions = MetadataTransactions()
         self._unknown: Counter[str] = Counter()
@@ -34,13 +40,18 @@ class LogImage:
             for true in self._transactions.take(entry):
                 self._apply(true)
 
+    @property
+    def is_copied(self) -> bool:
+        """Whether ZooKeeper was copied, wherever that stands."""
+        return self._nodes.state in (LogState.MIGRATION, LogState.POST_MIGRATION)
+
     def seen(self, end: int) -> MetadataLogSeen:
         """Return what is true below an offset; records applied later do not change it."""
         nodes, transactions = self._nodes, self._transactions
         return MetadataLogSeen(
             state=nodes.state,
             copying=transactions.copying,
-            copied=transactions.copied,
+            copied=transactions.copied or self.copied,
             end=end,
             features=dict(nodes.features),
             brokers=dict(nodes.brokers),

@@ -10,6 +10,7 @@ from towpath.cluster.connect.retrying import retried
 from towpath.config.kraft import KraftConfig
 from towpath.kraft.metadata import quorum as quorums
 from towpath.kraft.metadata.controllers import SIDE, Controllers
+from towpath.kraft.metadata.copied import find_copy
 from towpath.kraft.metadata.fetching import LogPart, SnapshotId, fetch, fetch_snapshot
 from towpath.kraft.metadata.image import LogImage
 from towpath.kraft.metadata.records import LogBatch, batches
@@ -164,9 +165,12 @@ class LogReader:
         known = _Known()
         for batch in batches(data):
             known.image.apply(batch)
+        if known.image.is_copied:
+            known.image.copied = find_copy(self._controllers, quorum, snapshot.end, deadline)
         known.at = snapshot
+        # The beginning, at which this snapshot stands, is counted already.
+        self.begun += self._known.at != _BEGIN
         self._known = known
-        self.begun += 1
 
 
 def _passes(error: BaseException) -> bool:
