@@ -151,6 +151,12 @@ def test_g5_finalizes_nothing_that_is_not_whole(code: FindingCode, change: objec
     assert not (isinstance(step, RestartController) and not step.flag)
 
 
+def test_a_broker_that_ends_while_finalizing_is_started_and_the_rest_follows() -> None:
+    seen = at_stage(_CONFIG, Stage.FINALIZING)
+    down = end(seen, seen.brokers[NodeId(1)])
+    assert _next(down, Goal.FINAL) == RollBroker(NodeId(1), BrokerMode.KRAFT)
+
+
 def test_g5_waits_for_the_soak() -> None:
     config = kraft_config(soak="1h")
     seen = at_stage(_CONFIG, Stage.DUAL_WRITE)

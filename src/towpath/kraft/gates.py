@@ -13,7 +13,7 @@ from towpath.kraft.codes import FindingCode
 from towpath.kraft.findings import Finding
 from towpath.kraft.model import BrokerMode, LogState, NodeId
 from towpath.kraft.moves import Facts
-from towpath.kraft.nodes import file_mode, serves
+from towpath.kraft.nodes import file_mode, serves, shown_mode
 from towpath.kraft.seen import NodeSeen
 
 _MS = 1_000
@@ -95,7 +95,7 @@ def still_migrating(facts: Facts) -> Finding | None:
     others = {
         each.id
         for each in facts.brokers
-        if each.mode is not kraft or file_mode(each) is not kraft or each.id in registered
+        if shown_mode(each) is not kraft or file_mode(each) is not kraft or each.id in registered
     }
     still = sorted(others | registered)
     return Finding.of(FindingCode.STILL_MIGRATING, brokers=still) if still else None

@@ -205,7 +205,7 @@ def _finish(facts: Facts, state: Finalizing, goal: Goal) -> Decision:
         return move(mend_controllers(facts), state.resume(), Reached(state.stage))
     if migrating := still_migrating(facts):
         return Refused.by(migrating)
-    step = _without_flag(facts)
+    step = start_broker(facts, BrokerMode.KRAFT) or _without_flag(facts)
     return Move(AwaitFinal() if step is None else step, state.finalize())
 
 
