@@ -45,6 +45,7 @@ COMMANDS = {
     "archive": "Keep topics in a store, from where they can be brought back.",
     "cutover": "End a migration: copy the rest, sync all else, and prove equality.",
     "restore": "Bring archived topics back into a cluster.",
+    "kraft": "Bring a cluster from ZooKeeper to KRaft, and back while it can go back.",
     "checkpoints": "Apply the checkpoints of MirrorMaker 2 to consumer groups.",
     "import": "Make files of ours from those of other tools.",
     "pack": "Make an archive of Towpath for Spark workers without it.",

@@ -34,6 +34,17 @@ def check_address(value: str, such_as: str) -> str:
     return value
 
 
+def listen_address(value: str) -> str:
+    """Return an address to serve metrics on unchanged, if it is valid.
+
+    Raises:
+        ValueError: The value is not HOST:PORT.
+    """
+    if "://" in value:
+        raise ValueError("is a URL; write HOST:PORT alone, such as 127.0.0.1:9404")
+    return check_address(value, "127.0.0.1:9404")
+
+
 def host_and_port(address: str) -> tuple[str, int]:
     """Return the host, an IPv6 address without its brackets, and the port."""
     host, _, port = address.rpartition(":")

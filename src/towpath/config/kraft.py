@@ -9,7 +9,7 @@ from typing import Annotated, Literal, NewType, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
-from towpath.config.address import check_address
+from towpath.config.address import check_address, host_and_port, listen_address
 from towpath.config.clusters import ClusterConfig, Sasl, Tls
 from towpath.config.kraft_drivers import KraftDriver
 from towpath.config.problems import not_empty, placed_error
@@ -140,6 +140,21 @@ class KraftLimits(Section):
     )
 
 
+class KraftMetricsConfig(Section):
+    """What commands that look at a migration offer to Prometheus, and where."""
+
+    listen: Annotated[str, AfterValidator(listen_address)] | None = Field(
+        None,
+        description="HOST:PORT where `towpath kraft run`, `rollback`, `finalize`, and `status"
+        " --watch` serve metrics under `/metrics`, such as `127.0.0.1:9404`. Default: not served.",
+    )
+
+    @property
+    def address(self) -> tuple[str, int] | None:
+        """Host and port to listen on, `None` if metrics are not served."""
+        return host_and_port(self.listen) if self.listen else None
+
+
 def _twice(values: Sequence[object]) -> list[str]:
     return [str(value) for value, count in Counter(values).items() if count > 1]
 
@@ -159,6 +174,9 @@ class KraftConfig(Section):
     controllers: ControllersConfig = Field(description="The controllers that take over.")
     driver: KraftDriver = Field(description="How processes and files of nodes are reached.")
     limits: KraftLimits = Field(KraftLimits(), description="How long steps may last.")
+    metrics: KraftMetricsConfig = Field(
+        KraftMetricsConfig(), description="What is served to Prometheus."
+    )
     journal: HostPath = Field(
         description="Folder on this machine for what was approved, done, measured and proven."
     )

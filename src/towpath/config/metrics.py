@@ -6,21 +6,15 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
-from towpath.config.address import check_address, host_and_port
+from towpath.config.address import host_and_port, listen_address
 from towpath.config.shape import Section
 from towpath.model.nouns import Detail
-
-
-def _listen(value: str) -> str:
-    if "://" in value:
-        raise ValueError("is a URL; write HOST:PORT alone, such as 127.0.0.1:9404")
-    return check_address(value, "127.0.0.1:9404")
 
 
 class MetricsConfig(Section):
     """The section `metrics`: what a run offers to Prometheus, and where."""
 
-    listen: Annotated[str, AfterValidator(_listen)] | None = Field(
+    listen: Annotated[str, AfterValidator(listen_address)] | None = Field(
         None,
         description="HOST:PORT where `towpath run` serves its metrics under `/metrics`, such as"
         " `127.0.0.1:9404`. Default: not served. Anyone who can connect can read topic names.",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
 import os
 import threading
 from collections import deque
@@ -25,6 +24,7 @@ from towpath.model.clock import now_ms
 from towpath.model.deadline import Deadline
 from towpath.model.errors import RefusedError, TowpathError
 from towpath.model.nouns import EVENTS, LinkName, Side
+from towpath.model.who import this_user
 
 _MOST = 50_000
 """Events that wait at most; where more come, the oldest are lost."""
@@ -209,11 +209,3 @@ def _of_step(entry: Journal) -> dict[str, Any]:
         "owned": entry.owned,
         "step": dict(entry.step),
     }
-
-
-def this_user() -> str:
-    """Return the user of this process; a container may have none by name."""
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):
-        return str(os.getuid())

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator
 from typing import TypedDict
 
 from towpath.ledger.alive import this_host
-from towpath.ledger.event_log import this_user
 from towpath.ledger.link import OpenLink
 from towpath.model.clock import now_ms
 from towpath.model.errors import ConfigError, ConfigProblem, LedgerError
 from towpath.model.nouns import LEDGER, TopicName
+from towpath.model.who import this_user
 
 
 class Signature(TypedDict):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable
 
-from towpath.metrics import archive_names, restore_names
+from towpath.metrics import archive_names, kraft_names, restore_names
 from towpath.metrics.names import ALL, Metric
 from towpath.metrics.server import STALLED
 from towpath.metrics.stand import LIMIT
@@ -88,6 +88,14 @@ _RESTORE = """
 all but the rate go on where they stood after a restart.
 
 """
+_KRAFT = """
+## Metrics of a migration to KRaft
+
+`towpath kraft run`, `rollback`, `finalize`, and `status --watch` serve these where the file of the
+migration has `metrics.listen`; `/ready` answers 200 once the cluster was looked at. They tell what
+the last look saw, and nothing else.
+
+"""
 _REPLICATOR = """
 ## The metrics of kafka-replicator
 
@@ -118,7 +126,8 @@ def markdown() -> str:
     """Return the page."""
     archive = _ARCHIVE + _table(archive_names.ALL)
     restore = _RESTORE + _table(restore_names.ALL)
-    return _INTRODUCTION + _table(ALL) + archive + restore + _REPLICATOR
+    kraft = _KRAFT + _table(kraft_names.ALL)
+    return _INTRODUCTION + _table(ALL) + archive + restore + kraft + _REPLICATOR
 
 
 def _table(metrics: Iterable[Metric]) -> str:

@@ -16,13 +16,13 @@ from typing import Any, Self
 
 from towpath import __version__
 from towpath.ledger.alive import this_host
-from towpath.ledger.event_log import this_user
 from towpath.ledger.events import Event, Origin
 from towpath.ledger.keys import new_name
 from towpath.metrics import log as logging
 from towpath.model.clock import now_ms
 from towpath.model.errors import ObjectMissingError, StoreError
 from towpath.model.nouns import LinkName
+from towpath.model.who import this_user
 from towpath.segments.keys import event_key, events_prefix
 from towpath.store import Store
 

@@ -59,6 +59,9 @@
     │   └── ZnodeChangedError          a znode is not the one that was seen
     ├── ZooKeeperHeldError          4  another process works on the cluster
     ├── ZooKeeperLockLostError      4  the lock of the cluster ended with our session
+    ├── KraftJournalError           4  the journal of a migration to KRaft cannot be used
+    ├── KraftFileError              4  a file of a node has a form that is not understood
+    ├── UnexpectedStageError        3  a step of such a migration led elsewhere
     └── StoppedError                3  Ctrl-C or SIGTERM came before the end
 
 Others stand beside what raises them: two kinds of UnreachableError, SecurityError in
@@ -93,6 +96,7 @@ from towpath.model.errors.driver import (
     StepLateError,
     StepRefusedError,
 )
+from towpath.model.errors.kraft import KraftFileError, KraftJournalError, UnexpectedStageError
 from towpath.model.errors.ledger import (
     LedgerError,
     LinkBusyError,
@@ -164,6 +168,8 @@ __all__ = [
     "DoubledError",
     "DriverError",
     "JavaError",
+    "KraftFileError",
+    "KraftJournalError",
     "LedgerError",
     "LinkBusyError",
     "LinkHeldError",
@@ -204,6 +210,7 @@ __all__ = [
     "TargetLostError",
     "TargetReplacedError",
     "TowpathError",
+    "UnexpectedStageError",
     "UnknownIdsError",
     "UnreachableError",
     "WorkersError",

@@ -1,0 +1,209 @@
+"""`towpath kraft`: bring a cluster from ZooKeeper to KRaft, and back while it can go back."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from towpath.cli.options import KraftFile
+from towpath.cli.show.output import Form, FormOption, Output, OutputOption, console, line, show
+from towpath.cli.signals import stopping
+from towpath.config import load_kraft
+from towpath.kraft.model import Goal
+from towpath.model.errors import ConfigError, ConfigProblem
+
+if TYPE_CHECKING:
+    from towpath.kraft.migration import Migration
+
+NOT_REACHED = 3
+kraft = typer.Typer(
+    help="Bring a cluster from ZooKeeper to KRaft, step by step, and back while it can go back.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+GoalOption = Annotated[
+    Goal,
+    typer.Option(
+        "--to",
+        help="Where to: `dual_write` (all brokers in KRaft mode, ZooKeeper kept in step), `final`,"
+        " or back to `zookeeper`.",
+    ),
+]
+YesOption = Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")]
+
+
+@kraft.command()
+def check(file: KraftFile, *, output: OutputOption = Output.TEXT) -> int:
+    """Look for everything that would stop a migration, or lose something in it."""
+    del output  # `show` reads it from the arguments
+    with _migration(file) as migration:
+        from towpath.cli.show.kraft import findings_picture, findings_told  # noqa: PLC0415
+
+        findings = migration.check()
+    show(findings_picture(findings), findings_told(findings))
+    return NOT_REACHED if any(each.severity == "stop" for each in findings) else 0
+
+
+@kraft.command()
+def plan(
+    file: KraftFile, *, to: GoalOption = Goal.DUAL_WRITE, output: FormOption = Form.TEXT
+) -> int:
+    """Show every step to a goal, what it changes, and how it would be undone; change nothing."""
+    del output  # `show` reads it from the arguments
+    with _migration(file) as migration:
+        from towpath.cli.show.kraft import (  # noqa: PLC0415
+            outline_markdown,
+            outline_picture,
+            outline_told,
+        )
+
+        seen, outline = migration.outline(to)
+    show(
+        outline_picture(seen, outline), outline_told(seen, outline), outline_markdown(seen, outline)
+    )
+    return NOT_REACHED if outline.refusals else 0
+
+
+@kraft.command()
+def status(
+    file: KraftFile,
+    *,
+    watch: Annotated[
+        float | None,
+        typer.Option(
+            min=1,
+            metavar="SECONDS",
+            help="Look again and again until Ctrl-C, show what changes, and serve metrics.",
+        ),
+    ] = None,
+    output: OutputOption = Output.TEXT,
+) -> int:
+    """Show the state of a migration, each node, and what is not equal in both stores."""
+    del output  # `show` reads it from the arguments
+    with stopping() as stop, _migration(file) as migration:
+        from towpath.cli.show import kraft as shown  # noqa: PLC0415
+
+        if watch is None:
+            facts = migration.look()
+        else:
+            facts = migration.watch(watch, stop, shown.KraftDisplay().show)
+    show(shown.status_picture(facts), shown.status_told(facts))
+    return NOT_REACHED if facts.standing.alarms or facts.standing.doubts else 0
+
+
+@kraft.command()
+def run(file: KraftFile, *, yes: YesOption = False, output: OutputOption = Output.TEXT) -> int:
+    """Migrate until all brokers are in KRaft mode and both stores are written; ZooKeeper stays."""
+    del output  # `show` reads it from the arguments
+    return _bring(file, Goal.DUAL_WRITE, yes=yes)
+
+
+@kraft.command()
+def rollback(file: KraftFile, *, yes: YesOption = False, output: OutputOption = Output.TEXT) -> int:
+    """Go back to ZooKeeper from wherever a migration is, unless it is finalized."""
+    del output  # `show` reads it from the arguments
+    return _bring(file, Goal.ZOOKEEPER, yes=yes)
+
+
+@kraft.command()
+def finalize(
+    file: KraftFile,
+    *,
+    confirm: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME", help="The migration's name: nothing leads back behind this command."
+        ),
+    ] = None,
+    output: OutputOption = Output.TEXT,
+) -> int:
+    """Leave ZooKeeper for good. There is no way back from the first controller's restart on."""
+    del output  # `show` reads it from the arguments
+    return _bring(file, Goal.FINAL, yes=False, name=confirm)
+
+
+@kraft.command()
+def report(
+    file: KraftFile,
+    *,
+    to: Annotated[
+        Path | None, typer.Option(metavar="PAGE", help="Where to write. Default: beside the file.")
+    ] = None,
+    output: OutputOption = Output.TEXT,
+) -> int:
+    """Write what was seen, done, measured and proven as one HTML page."""
+    del output  # `show` reads it from the arguments
+    page = to or file.with_suffix(".html")
+    with _migration(file) as migration:
+        from towpath.cli.show.kraft_report import report_page, report_told  # noqa: PLC0415
+
+        told = report_told(migration.config.kraft, migration.look(), migration.journal.entries())
+    try:
+        page.write_text(report_page(told))
+    except OSError as error:
+        raise _refusal("--to", f"{page} cannot be written: {error.strerror}") from error
+    show(f"{page} written", {"page": str(page), **told})
+    return 0
+
+
+@contextmanager
+def _migration(file: Path) -> Iterator[Migration]:
+    config = load_kraft(file)
+    from towpath.kraft.migration import Migration  # noqa: PLC0415
+
+    with Migration(config) as migration:
+        yield migration
+
+
+def _bring(file: Path, goal: Goal, *, yes: bool, name: str | None = None) -> int:
+    with (
+        stopping() as stop,
+        _migration(file) as migration,
+        migration.alone(lambda held: console(stderr=True).print(line(str(held)))) as lock,
+    ):
+        from towpath.cli.show import kraft as shown  # noqa: PLC0415
+
+        facts, planned = migration.outline(goal)
+        if planned.steps:
+            console(stderr=True).print(shown.outline_picture(facts, planned))
+            _require_agreed(migration.config.kraft, goal, yes=yes, name=name)
+            migration.approve(goal, planned)
+        end = migration.bring_to(goal, stop, shown.KraftDisplay().show, lock)
+    show(shown.end_picture(end), shown.end_told(end))
+    return 0 if end.reached else NOT_REACHED
+
+
+def _require_agreed(migration: str, goal: Goal, *, yes: bool, name: str | None) -> None:
+    """Ask a person, who types the migration's name where nothing leads back.
+
+    Raises:
+        ConfigError: Nobody agreed.
+    """
+    if goal is Goal.FINAL:
+        given = name if name is not None else _typed(migration)
+        if given != migration:
+            raise _refusal("--confirm", f"{given!r} is not the name of the migration: {migration}")
+    elif not yes and not _agreed():
+        raise _refusal("--yes", "not confirmed, so nothing was done")
+
+
+def _typed(migration: str) -> str:
+    if not sys.stdin.isatty():
+        raise _refusal("--confirm", f"no terminal to ask on; add --confirm {migration}")
+    text = "Nothing leads back from here on. Type the name of the migration to go on"
+    return str(typer.prompt(text, err=True))
+
+
+def _agreed() -> bool:
+    if not sys.stdin.isatty():
+        raise _refusal("--yes", "no terminal to ask on; add --yes to do what is above")
+    return typer.confirm("Do these steps?", err=True)
+
+
+def _refusal(option: str, text: str) -> ConfigError:
+    return ConfigError((ConfigProblem(option, text),))

@@ -1,0 +1,113 @@
+"""The report of a migration to KRaft as one HTML page: what was seen, done, measured and proven."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from towpath.cli.show.kraft import status_told
+from towpath.cli.show.page import listed, page, table, text, verdict
+from towpath.kraft.journal import KraftEntry, KraftEvent
+from towpath.kraft.moves import Facts
+from towpath.model.amounts import count, span
+from towpath.model.clock import readable
+
+_HOW = (
+    "All contents of ZooKeeper and of the metadata log, read in one pass, side by side. A digest"
+    " is SHA-256 over the compared contents of a kind; secrets go into it as digests of their own."
+)
+
+
+def report_told(name: str, facts: Facts, entries: Sequence[KraftEntry]) -> Mapping[str, Any]:
+    """Return the facts of the report as JSON has them.
+
+    Args:
+        name: The migration.
+        facts: What is seen now.
+        entries: The journal.
+    """
+    told = [{"at": readable(each.at), "event": each.event, **each.facts} for each in entries]
+    return {"migration": name, "now": status_told(facts), "journal": told}
+
+
+def report_page(told: Mapping[str, Any]) -> str:
+    """Return the page of a report."""
+    return page(f"Migration {told['migration']} to KRaft", told, _body)
+
+
+def _body(told: Mapping[str, Any]) -> Iterator[str]:
+    now, journal = told["now"], told["journal"]
+    yield f"<h1>Migration {text(told['migration'])} to KRaft</h1>"
+    yield verdict(f"stage {now['stage']}, {now['kip']}", good=not now["alarms"])
+    yield table(("what", "value"), _summary(now))
+    yield from listed("Alarms and doubts", [*now["alarms"], *now["doubts"], *now["unseen"]])
+    yield from _comparisons(journal, now["comparison"])
+    yield from _section("Nodes", ("node", "role", "runs", "mode", "flag", "log directories"), (
+        (each["id"], each["role"], each["running"], each["mode"] or "", each["flag"], each["meta"])
+        for each in now["nodes"]
+    ))  # fmt: skip
+    yield from _steps(journal)
+    yield from _section("Approvals", ("at", "goal", "by", "steps"), (
+        (each["at"], each["goal"], each["by"], count(len(each["steps"])))
+        for each in _of(journal, KraftEvent.APPROVED)
+    ))  # fmt: skip
+    yield from _section("Kept originals", ("at", "file", "kept as"), (
+        (each["at"], each["name"], each["file"]) for each in _of(journal, KraftEvent.KEPT)
+    ))  # fmt: skip
+    refused = (each["refused"] for each in _of(journal, KraftEvent.RUN_ENDED))
+    yield from listed("Refusals", (each for some in refused for each in some))
+
+
+def _summary(now: Mapping[str, Any]) -> Iterator[Sequence[object]]:
+    yield "cluster", now["cluster_id"] or "not seen"
+    yield "seen at", now["at"]
+    yield "state of KIP-866", now["kip"]
+    yield "Kafka's own metric ZkMigrationState then", now["metric"]
+    yield "controller", now["controller"]
+
+
+def _comparisons(
+    journal: Iterable[Mapping[str, Any]], now: Mapping[str, Any] | None
+) -> Iterator[str]:
+    made = _of(journal, KraftEvent.COMPARED)
+    last = now or (made[-1] if made else None)
+    if last is None:
+        return
+    equal = last["equal"]
+    said = "equal" if equal else f"not equal: {count(len(last['differences']))} differences"
+    yield f"<h2>ZooKeeper and the metadata log</h2><p>{text(_HOW)}</p>"
+    yield verdict(f"the last comparison found both {said}", good=equal)
+    rows = ((kind, count(n), last["digests"][kind]) for kind, n in last["compared"].items())
+    yield table(("kind", "compared", "digest"), rows)
+    differences = [
+        (each["kind"], each["name"], each["zookeeper"], each["log"]) for each in last["differences"]
+    ]
+    yield from _section("Differences", ("kind", "name", "ZooKeeper", "log"), differences)
+    times = [(each["at"], "equal" if each["equal"] else "not equal") for each in made]
+    yield from _section("Comparisons that were made", ("at", "found"), times)
+
+
+def _steps(journal: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    ended = {KraftEvent.STEP_DONE: "done", KraftEvent.STEP_FAILED: "failed"}
+    rows = [
+        (
+            each["at"],
+            each["what"],
+            ended[each["event"]],
+            each.get("why", ""),
+            span(each["seconds"]) if "seconds" in each else "",
+        )
+        for each in journal
+        if each["event"] in ended
+    ]
+    yield from _section("Steps", ("at", "step", "end", "why", "time taken"), rows)
+
+
+def _of(journal: Iterable[Mapping[str, Any]], event: KraftEvent) -> list[Mapping[str, Any]]:
+    return [each for each in journal if each["event"] == event]
+
+
+def _section(title: str, headers: Sequence[str], rows: Iterable[Sequence[object]]) -> Iterator[str]:
+    found = list(rows)
+    if found:
+        yield f"<h2>{title}</h2>{table(headers, found)}"

@@ -1,0 +1,195 @@
+"""Nodes that are systemd units on hosts that ssh reaches.
+
+The system's own ssh is used, with its settings, keys and agent. One connection for each host is
+kept open for a minute (ControlMaster), as a look asks a host several things.
+"""
+
+from __future__ import annotations
+
+import shlex
+import subprocess
+import time
+from collections.abc import Mapping, Sequence
+
+from towpath.config.kraft_drivers import SshDriver
+from towpath.kraft.model import NodeId, Role
+from towpath.model.deadline import Deadline
+from towpath.model.errors import DriverError
+from towpath.model.foreign import foreign, printed
+
+_PATIENCE = 60.0
+"""Seconds for one command whose deadline nobody gives."""
+_PAUSE = 0.2
+_ABSENT = 44
+"""Exit code of our own commands for a file that is not there; ssh itself fails with 255."""
+_LINES = 20
+_OLD = ".old"
+_SSH = 255
+_CONTROL = "ControlPath=~/.ssh/towpath-%C"
+"""One socket for each user, host and port; `%C` is a hash, as such paths must be short."""
+
+# `$1` is the path. A missing file is no error of the host.
+_READ = f'[ -e "$1" ] || exit {_ABSENT}; cat -- "$1"'
+_MODIFIED = f'[ -e "$1" ] || exit {_ABSENT}; stat -c %.3Y -- "$1"'
+# The new file takes owner and rights of the old one, and its name in one step. Without an old one
+# it belongs to the user of the unit, `$2`, who must be able to read it.
+_WRITE = (
+    'set -e; umask 077; d=$(dirname -- "$1"); mkdir -p -- "$d"; rm -f -- "$1.new";'
+    f' if [ -e "$1" ]; then cp -p -- "$1" "$1{_OLD}"; cp -p -- "$1" "$1.new";'
+    ' else : > "$1.new"; [ -z "$2" ] || chown -- "$2" "$1.new"; fi;'
+    ' cat > "$1.new"; sync -- "$1.new"; mv -f -- "$1.new" "$1"; sync -- "$d"'
+)
+_REMOVE = 'rm -rf -- "$1"'
+_FREE = (
+    'p=$1; while [ ! -e "$p" ]; do p=$(dirname -- "$p"); done; df -B1 --output=avail -- "$p" | tail'
+    " -n 1"
+)
+# When the main process was started, by the clock that `stat` tells: now, less the time since then.
+_STARTED = (
+    'systemctl show -p ActiveState,MainPID,ExecMainStartTimestampMonotonic -- "$1";'
+    " echo Now=$(date +%s.%3N); echo Uptime=$(cut -d' ' -f1 /proc/uptime)"
+)
+
+
+class SshNode:
+    """One node; its unit outlives us.
+
+    Args:
+        config: How hosts are reached, and what units are called.
+        node: Its id.
+        role: What it is.
+        host: Its host, as ssh knows it.
+    """
+
+    def __init__(self, config: SshDriver, node: NodeId, role: Role, host: str) -> None:
+        self._config, self._node, self._host = config, node, host
+        unit = config.broker_unit if role is Role.BROKER else config.controller_unit
+        self._unit = unit.format(id=node)
+
+    def read(self, path: str) -> bytes | None:
+        """Return a file's content, None where there is none."""
+        return self._script(_READ, path, f"reading {path}")
+
+    def modified(self, path: str) -> int | None:
+        """Return when a file was written last, in ms since 1970; None where there is none."""
+        told = self._script(_MODIFIED, path, f"looking at {path}")
+        return None if told is None else round(float(told) * 1000)
+
+    def write(self, path: str, data: bytes) -> None:
+        """Replace a file in one step; the content that it had before stays beside it."""
+        if self.read(path) != data:
+            self._script(_WRITE, path, f"writing {path}", data, self._user)
+
+    def remove(self, path: str) -> None:
+        """Remove a file or a folder with all in it, if it is there."""
+        self._script(_REMOVE, path, f"removing {path}")
+
+    def free_bytes(self, path: str) -> int:
+        """Return the free space of the disk of a path; of its folder where it is not there yet."""
+        return int(self._script(_FREE, path, f"asking for the free space of {path}") or 0)
+
+    def run(self, command: Sequence[str], deadline: Deadline) -> str:
+        """Run a program as the unit's user to its end, and return what it printed."""
+        user = ("-u", self._user) if self._config.sudo and self._user else ()
+        done = self._call([*self._sudo, *user, *command], f"running {command[0]}", deadline)
+        return _text(done)
+
+    def start(self) -> None:
+        """Start the node's unit unless it runs; return before it is ready."""
+        self._systemctl("start", "--no-block", self._unit)
+
+    def stop(self, deadline: Deadline) -> bool:
+        """Ask the unit to end, kill it at the deadline; return whether it ended by itself."""
+        self._systemctl("stop", "--no-block", self._unit)
+        while self._shown()["ActiveState"] not in {"inactive", "failed"}:
+            if deadline.over:
+                self._systemctl("kill", "--signal=SIGKILL", self._unit)
+                self._await_end()
+                return False
+            time.sleep(_PAUSE)
+        return True
+
+    def started(self) -> int | None:
+        """Return when its process was started, in ms since 1970; None where none runs."""
+        shown = self._shown()
+        if int(shown.get("MainPID") or 0) == 0:
+            return None
+        running = float(shown["Uptime"]) - int(shown["ExecMainStartTimestampMonotonic"]) / 1e6
+        return round((float(shown["Now"]) - running) * 1000)
+
+    def log(self, lines: int) -> str:
+        """Return the last lines that it logged."""
+        command = ["journalctl", "--no-pager", "-o", "cat", "-n", str(lines), "-u", self._unit]
+        return _text(self._call([*self._sudo, *command], "reading its log"))
+
+    def _await_end(self) -> None:
+        patience = Deadline.after(_PATIENCE)
+        while int(self._shown().get("MainPID") or 0):
+            if patience.over:
+                raise DriverError(self._node, f"killing {self._unit}", "it is still there")
+            time.sleep(_PAUSE)
+
+    def _shown(self) -> Mapping[str, str]:
+        told = self._script(_STARTED, self._unit, f"looking at {self._unit}") or b""
+        lines = (line.partition("=") for line in told.decode().splitlines())
+        return {key: value for key, _, value in lines}
+
+    def _systemctl(self, *arguments: str) -> None:
+        what = f"systemctl {' '.join(arguments)}"
+        self._call([*self._sudo, "systemctl", *arguments], what)
+
+    @property
+    def _user(self) -> str:
+        """The user that the unit runs as, "" where the unit names none."""
+        command = ["systemctl", "show", "-p", "User", "--", self._unit]
+        return _text(self._call(command, "asking for its user")).partition("=")[2]
+
+    @property
+    def _sudo(self) -> Sequence[str]:
+        return ("sudo", "-n") if self._config.sudo else ()
+
+    def _script(
+        self, script: str, argument: str, what: str, data: bytes = b"", *more: str
+    ) -> bytes | None:
+        """Run a script of ours; None where it says that a file is not there."""
+        done = self._run([*self._sudo, "sh", "-c", script, "sh", argument, *more], what, data)
+        return None if done.returncode == _ABSENT else self._checked(done, what)
+
+    def _call(self, command: Sequence[str], what: str, deadline: Deadline | None = None) -> bytes:
+        return self._checked(self._run(command, what, deadline=deadline), what)
+
+    def _run(
+        self,
+        command: Sequence[str],
+        what: str,
+        data: bytes = b"",
+        deadline: Deadline | None = None,
+    ) -> subprocess.CompletedProcess[bytes]:
+        words = [*ssh_command(self._config, self._host), shlex.join(command)]
+        left = _PATIENCE if deadline is None else deadline.left()
+        try:
+            return subprocess.run(  # noqa: S603, quoted for the remote shell
+                words, input=data, capture_output=True, timeout=left, check=False
+            )
+        except (OSError, subprocess.SubprocessError) as error:
+            raise DriverError(self._node, what, foreign(error)) from error
+
+    def _checked(self, done: subprocess.CompletedProcess[bytes], what: str) -> bytes:
+        if done.returncode == 0:
+            return done.stdout
+        tail = "; ".join(_text(done.stdout + done.stderr).splitlines()[-_LINES:])
+        where = f"ssh to {self._host} failed" if done.returncode == _SSH else f"on {self._host}"
+        raise DriverError(self._node, what, f"{where}: code {done.returncode}: {tail}")
+
+
+def ssh_command(config: SshDriver, host: str) -> Sequence[str]:
+    """Return the start of a command line that runs something on a host; it never asks anything."""
+    options = ("BatchMode=yes", "ControlMaster=auto", "ControlPersist=60", _CONTROL)
+    named = [word for each in (*options, *config.options) for word in ("-o", each)]
+    port = ("-p", str(config.port)) if config.port is not None else ()
+    user = ("-l", config.user) if config.user is not None else ()
+    return ("ssh", *named, *port, *user, "--", host)
+
+
+def _text(data: bytes) -> str:
+    return printed(data.decode(errors="replace")).strip()

@@ -1,0 +1,152 @@
+"""What was approved, done, measured and proven: history on the orchestrator's own disk.
+
+No decision about what a cluster is rests on it. A journal that was lost costs history, and the
+time to prove again what only doing can prove.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from towpath.kraft.seen import Proven
+from towpath.model.clock import now_ms
+from towpath.model.errors import KraftJournalError
+
+_FILE = "journal.jsonl"
+_KEPT = "kept"
+
+
+class KraftEvent(StrEnum):
+    """What an entry of the journal tells."""
+
+    RUN_BEGAN = "run_began"
+    RUN_ENDED = "run_ended"
+    APPROVED = "approved"
+    STAGE = "stage"
+    STEP_BEGAN = "step_began"
+    STEP_DONE = "step_done"
+    STEP_FAILED = "step_failed"
+    COMPARED = "compared"
+    PROBED = "probed"
+    STOPPED = "stopped"
+    STARTED = "started"
+    KEPT = "kept"
+    DELETED = "deleted"
+    REFUSED = "refused"
+
+
+@dataclass(frozen=True, slots=True)
+class KraftEntry:
+    """One entry: when (ms since 1970), what, and its facts as JSON has them."""
+
+    at: int
+    event: KraftEvent
+    facts: Mapping[str, Any]
+
+
+class KraftJournal:
+    """A file of one JSON object a line, each on disk before the next thing is done.
+
+    Args:
+        folder: Where it lies; made by the first entry, readable for its owner alone, as
+            originals of properties are kept there.
+
+    Every method raises `KraftJournalError` where the folder or a file in it cannot be used.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def add(self, event: KraftEvent, **facts: object) -> None:
+        """Write an entry, on disk when this returns."""
+        entry = {"at": now_ms(), "event": event, **facts}
+        try:
+            self._begin()
+            with self._file.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(entry) + "\n")
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError as error:
+            raise KraftJournalError(str(self._file), error.strerror or "not written") from error
+
+    def keep(self, name: str, data: bytes) -> str:
+        """Keep an original beside the journal, and return its name there; it may hold secrets."""
+        folder = self.folder / _KEPT
+        try:
+            self._begin()
+            folder.mkdir(exist_ok=True, mode=0o700)
+            path = folder / f"{time.time_ns()}-{name.strip('/').replace('/', '_')}"
+            with os.fdopen(
+                os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb"
+            ) as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError as error:
+            raise KraftJournalError(str(folder), error.strerror or "not written") from error
+        self.add(KraftEvent.KEPT, name=name, file=path.name)
+        return path.name
+
+    def entries(self) -> tuple[KraftEntry, ...]:
+        """Return all entries, in order; a line that a kill cut off is left out."""
+        return tuple(self._read())
+
+    @property
+    def proven(self) -> Proven:
+        """What steps have proven that only doing can prove."""
+        probed: int | None = None
+        stopped: int | None = None
+        since: int | None = None
+        for entry in self._read():
+            match entry.event:
+                case KraftEvent.PROBED:
+                    probed = entry.facts.get("epoch")
+                case KraftEvent.STOPPED:
+                    stopped = entry.facts.get("epoch")
+                case KraftEvent.STARTED:
+                    stopped = None
+                case KraftEvent.COMPARED:
+                    since = (since or entry.at) if entry.facts.get("equal") else None
+                case _:
+                    pass
+        return Proven(probed=probed, stopped=stopped, equal_since=since)
+
+    @property
+    def _file(self) -> Path:
+        return self.folder / _FILE
+
+    def _begin(self) -> None:
+        """Make the folder, and end a line that a kill cut off, so that an entry begins a line."""
+        self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        if self._file.exists() and not _ends_a_line(self._file):
+            with self._file.open("ab") as file:
+                file.write(b"\n")
+
+    def _read(self) -> Iterator[KraftEntry]:
+        try:
+            lines = self._file.read_text("utf-8", "replace").splitlines()
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            raise KraftJournalError(str(self._file), error.strerror or "not read") from error
+        for line in lines:
+            try:
+                told = json.loads(line)
+                yield KraftEntry(told.pop("at"), KraftEvent(told.pop("event")), told)
+            except (ValueError, KeyError, AttributeError):
+                continue
+
+
+def _ends_a_line(path: Path) -> bool:
+    with path.open("rb") as file:
+        if file.seek(0, os.SEEK_END) == 0:
+            return True
+        file.seek(-1, os.SEEK_END)
+        return file.read(1) == b"\n"

@@ -1,0 +1,117 @@
+"""A migration as a whole: what looks, what does, what is kept; opened for one command."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+from threading import Event
+from types import TracebackType
+from typing import Self
+
+from towpath.config import KraftConfig
+from towpath.kraft.acting import Hands
+from towpath.kraft.drivers import drivers_of
+from towpath.kraft.findings import Finding
+from towpath.kraft.journal import KraftEvent, KraftJournal
+from towpath.kraft.model import Goal
+from towpath.kraft.moves import Facts
+from towpath.kraft.observe import Observer
+from towpath.kraft.outline import Outline, outline
+from towpath.kraft.preflight.preflight import preflight
+from towpath.kraft.run import KraftRun, RunEnd
+from towpath.kraft.telling import Tell, telling
+from towpath.kraft.zookeeper.client import ZooKeeper
+from towpath.kraft.zookeeper.lock import ClusterLock, Waiting
+from towpath.model.deadline import Deadline
+from towpath.model.errors import ZooKeeperError
+from towpath.model.who import this_user
+
+_LOOK = 60.0
+"""Seconds that one look may take."""
+_LOCK = 60.0
+"""Seconds to wait for another one's lock: that of a killed process ends with its session."""
+_RELEASE = 5.0
+
+
+class Migration:
+    """Opens nothing before it is needed: a host that is away is told by the look that needs it."""
+
+    def __init__(self, config: KraftConfig) -> None:
+        self.config = config
+        self.journal = KraftJournal(Path(config.journal))
+        self._stack = ExitStack()
+
+    def __enter__(self) -> Self:
+        self._zookeeper = self._stack.enter_context(ZooKeeper(self.config.zookeeper))
+        drivers = drivers_of(self.config)
+        self._eyes = Observer(self.config, drivers, self._zookeeper, self.journal)
+        self._stack.callback(self._eyes.close)
+        self._hands = Hands(self.config, drivers, self._zookeeper, self._eyes.look)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._stack.close()
+
+    def look(self) -> Facts:
+        """Return what can be seen now, and what it means."""
+        return Facts.of(self.config, self._eyes.look(Deadline.after(_LOOK)))
+
+    def check(self) -> tuple[Finding, ...]:
+        """Return everything that would stop the migration, or lose something in it."""
+        return preflight(self.config, self.look().seen)
+
+    def outline(self, goal: Goal) -> tuple[Facts, Outline]:
+        """Return what is seen, and all steps to a goal that are foreseen from there."""
+        facts = self.look()
+        return facts, outline(self.config, facts.seen, goal)
+
+    @contextmanager
+    def alone(self, waiting: Waiting) -> Iterator[ClusterLock]:
+        """Hold the lock of the cluster, so that no other Towpath works on it.
+
+        Args:
+            waiting: Is told who holds it, if it must be waited for.
+
+        Raises:
+            ZooKeeperHeldError: Another process holds it.
+            ZooKeeperError: ZooKeeper cannot be used.
+        """
+        me = f"{this_user()} on {socket.gethostname()}, pid {os.getpid()}"
+        lock = self._zookeeper.lock(me, Deadline.after(_LOCK), waiting)
+        try:
+            yield lock
+        finally:
+            with suppress(ZooKeeperError):  # it ends with our session in any case
+                lock.release(Deadline.after(_RELEASE))
+
+    def approve(self, goal: Goal, planned: Outline) -> None:
+        """Write down that a person wants these steps done."""
+        steps = [each.sentence for each in planned.steps]
+        self.journal.add(KraftEvent.APPROVED, goal=goal, by=this_user(), steps=steps)
+
+    def watch(self, every: float, stop: Event, tell: Tell) -> Facts:
+        """Look every so many seconds until `stop` is set; return what was seen last."""
+        with telling(self.config, tell) as told:
+            while True:
+                facts = self.look()
+                told(facts, "")
+                if stop.wait(every):
+                    return facts
+
+    def bring_to(self, goal: Goal, stop: Event, tell: Tell, lock: ClusterLock) -> RunEnd:
+        """Do steps until the goal is reached, no step is safe, or `stop` is set; see `KraftRun`."""
+
+        def before() -> None:
+            lock.require(Deadline.after(_LOOK))
+
+        with telling(self.config, tell) as told:
+            run = KraftRun(self.config, self._eyes, self._hands, self.journal, told, before)
+            return run.bring_to(goal, stop)

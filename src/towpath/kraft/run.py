@@ -1,0 +1,238 @@
+"""A migration's loop: look, decide, do one step, look again. Nothing is remembered in between.
+
+It may be killed anywhere and started again: what it sees then leads to the rest of a step, or to
+its repair, before anything else is touched.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from threading import Event
+from typing import Protocol
+
+from towpath.config import KraftConfig
+from towpath.kraft.findings import Finding
+from towpath.kraft.image import ImageComparison
+from towpath.kraft.journal import KraftEvent, KraftJournal
+from towpath.kraft.model import Goal, Stage
+from towpath.kraft.moves import Decision, Facts, Move, Reached, Refused
+from towpath.kraft.planner import decide
+from towpath.kraft.seen import Observation
+from towpath.kraft.sentences import sentence
+from towpath.kraft.states import KraftStanding
+from towpath.kraft.steps import (
+    Compare,
+    RestartController,
+    StartControllers,
+    Step,
+    StopControllers,
+)
+from towpath.model.deadline import Deadline
+from towpath.model.errors import TowpathError, UnexpectedStageError
+
+_LOOK = 60.0
+"""Seconds that one look may take."""
+_AGAIN = 30.0
+"""Seconds for which a refusal is looked at again: elections and restarts pass by themselves."""
+_PAUSE = 1.0
+
+_FOLLOWS: Mapping[Stage, frozenset[Stage]] = {
+    Stage.ZOOKEEPER: frozenset({Stage.PROVISIONED}),
+    Stage.PROVISIONED: frozenset({Stage.REGISTERING, Stage.COPYING, Stage.HYBRID}),
+    Stage.REGISTERING: frozenset({Stage.COPYING, Stage.HYBRID}),
+    Stage.COPYING: frozenset({Stage.HYBRID}),
+    Stage.FINALIZING: frozenset({Stage.FINAL}),
+}
+"""What comes by itself behind a stage: the copy, once all brokers are registered, and the end."""
+
+
+class Looks(Protocol):
+    """What looks at the cluster."""
+
+    def look(self, deadline: Deadline) -> Observation:
+        """Return what can be seen now."""
+
+
+class Does(Protocol):
+    """What does a step."""
+
+    def do(self, step: Step, tell: Callable[[str], None]) -> Mapping[str, object]:
+        """Do a step and return its facts; raise where it could not be done."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunEnd:
+    """How a run ended.
+
+    Attributes:
+        standing: What was seen last.
+        steps: Number of steps done.
+        refused: Why no further step was safe; empty where the goal was reached.
+        stopped: Whether the user asked to stop before the goal was reached.
+    """
+
+    standing: KraftStanding
+    steps: int
+    refused: tuple[Finding, ...] = ()
+    stopped: bool = False
+
+    @property
+    def reached(self) -> bool:
+        """Whether the goal was reached."""
+        return not self.refused and not self.stopped
+
+
+class KraftRun:
+    """Brings a cluster to a goal, step by step.
+
+    Args:
+        config: The file.
+        eyes: Looks at the cluster.
+        hands: Does steps.
+        journal: Keeps history.
+        tell: Is called with a sentence about what goes on.
+        before: Is called before each step, and raises where it must not be done.
+    """
+
+    def __init__(
+        self,
+        config: KraftConfig,
+        eyes: Looks,
+        hands: Does,
+        journal: KraftJournal,
+        tell: Callable[[Facts, str], None],
+        before: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._before = before
+        self._config, self._eyes, self._hands = config, eyes, hands
+        self._journal, self._tell = journal, tell
+        self._stage: Stage | None = None
+        self._told: Mapping[str, object] | None = None
+        self._done = 0
+
+    def bring_to(self, goal: Goal, stop: Event) -> RunEnd:
+        """Do steps until the goal is reached, no step is safe, or `stop` is set.
+
+        Raises:
+            UnexpectedStageError: A step led to another stage than it should.
+            TowpathError: A step could not be done.
+        """
+        self._journal.add(KraftEvent.RUN_BEGAN, goal=goal)
+        end = self._steps(goal, stop)
+        self._journal.add(KraftEvent.RUN_ENDED, **_told(end))
+        return end
+
+    def _steps(self, goal: Goal, stop: Event) -> RunEnd:
+        while True:
+            facts, decision = self._decided(goal, stop)
+            match decision:
+                case Reached():
+                    return RunEnd(facts.standing, self._done)
+                case Refused(reasons):
+                    return RunEnd(facts.standing, self._done, reasons)
+                case Move() if stop.is_set():
+                    return RunEnd(facts.standing, self._done, stopped=True)
+                case Move():
+                    self._do(facts, decision)
+                    self._done += 1
+
+    def _look(self) -> Facts:
+        facts = Facts.of(self._config, self._eyes.look(Deadline.after(_LOOK)))
+        standing, compared = facts.standing, facts.seen.comparison
+        if standing.stage is not self._stage:
+            self._stage = standing.stage
+            self._journal.add(KraftEvent.STAGE, stage=standing.stage, kip=standing.kip)
+        if compared is not None and (told := comparison_told(compared)) != self._told:
+            self._told = told
+            self._journal.add(KraftEvent.COMPARED, **told)
+        self._tell(facts, "")
+        return facts
+
+    def _decided(self, goal: Goal, stop: Event) -> tuple[Facts, Decision]:
+        """Decide; a refusal behind a step of ours is looked at again, as elections pass."""
+        patience = Deadline.after(_AGAIN if self._done else 0)
+        while True:
+            facts = self._look()
+            decision = decide(facts, goal)
+            if not isinstance(decision, Refused) or patience.over or stop.wait(_PAUSE):
+                return facts, decision
+
+    def _do(self, facts: Facts, move: Move) -> None:
+        step, name = move.step, type(move.step).__name__
+        said = sentence(step)
+        self._before()
+        self._journal.add(KraftEvent.STEP_BEGAN, step=name, what=said)
+        self._tell(facts, said)
+        began = time.monotonic()
+        try:
+            done = self._hands.do(step, lambda text: self._tell(facts, text))
+        except TowpathError as error:
+            self._journal.add(KraftEvent.STEP_FAILED, step=name, what=said, why=str(error))
+            raise
+        seconds = round(time.monotonic() - began, 3)
+        self._journal.add(
+            KraftEvent.STEP_DONE, step=name, what=said, seconds=seconds, facts=dict(done)
+        )
+        self._prove(facts, step)
+        self._check(facts, move)
+
+    def _prove(self, facts: Facts, step: Step) -> None:
+        """Write down what the step proved, which no later look can see."""
+        match step:
+            case Compare():
+                epoch = probed_epoch(facts.seen)
+                self._journal.add(KraftEvent.PROBED, epoch=epoch)
+            case StopControllers():
+                compared, znode = facts.seen.comparison, facts.seen.zookeeper
+                if compared and compared.equal and znode and znode.controller:
+                    self._journal.add(KraftEvent.STOPPED, epoch=znode.controller.kraft_epoch)
+            case StartControllers() | RestartController():
+                self._journal.add(KraftEvent.STARTED)
+            case _:
+                pass
+
+    def _check(self, before: Facts, move: Move) -> None:
+        """Look whether the cluster is where the step should lead.
+
+        Raises:
+            UnexpectedStageError: It is not, or an alarm was raised by it.
+        """
+        after = self._look().standing
+        fine = {before.standing.stage, move.to.stage}
+        for stage in (*fine, Stage.REGISTERING):
+            fine |= _FOLLOWS.get(stage, frozenset())
+        if after.stage not in fine and after.stage is not Stage.UNKNOWN:
+            raise UnexpectedStageError(sentence(move.step), move.to.stage, after.stage)
+
+
+def probed_epoch(seen: Observation) -> int | None:
+    """Return the epoch under which a probe topic passes now; see `Proven.probed`."""
+    if seen.quorum is not None:
+        return seen.quorum.epoch
+    if seen.zookeeper is not None and seen.zookeeper.controller_epoch is not None:
+        return seen.zookeeper.controller_epoch[0]
+    return None
+
+
+def comparison_told(compared: ImageComparison) -> Mapping[str, object]:
+    """Return a comparison for the journal and the report: counts, digests, named differences."""
+    return {
+        "equal": compared.equal,
+        "compared": dict(compared.compared),
+        "digests": dict(compared.digests),
+        "differences": [
+            {"kind": each.kind, "name": each.name, "zookeeper": each.zookeeper, "log": each.log}
+            for each in compared.differences
+        ],
+    }
+
+
+def _told(end: RunEnd) -> dict[str, object]:
+    return {
+        "stage": end.standing.stage,
+        "steps": end.steps,
+        "stopped": end.stopped,
+        "refused": [str(each) for each in end.refused],
+    }

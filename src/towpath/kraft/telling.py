@@ -1,0 +1,55 @@
+"""Tells metrics what each look at a cluster found, where the file asks for them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from towpath import __version__
+from towpath.config import KraftConfig
+from towpath.kraft.model import Alarm, Stage
+from towpath.kraft.moves import Facts
+from towpath.metrics.kraft_collector import KraftCollector, KraftCounts, KraftMeter
+from towpath.metrics.server import MetricsServer
+
+Tell = Callable[[Facts, str], None]
+
+
+@contextmanager
+def telling(config: KraftConfig, tell: Tell) -> Iterator[Tell]:
+    """Yield what is to be called with each look; it serves metrics and calls `tell`.
+
+    Raises:
+        ConfigError: The address of `metrics.listen` cannot be listened on.
+    """
+    if config.metrics.address is None:
+        yield tell
+        return
+    meter = KraftMeter()
+
+    def told(facts: Facts, doing: str) -> None:
+        meter.tell(counts(facts))
+        tell(facts, doing)
+
+    collector = KraftCollector(meter, __version__, config.kraft)
+    with MetricsServer(config.metrics.address, meter, collector):
+        yield told
+
+
+def counts(facts: Facts) -> KraftCounts:
+    """Return what a look found, as metrics tell it."""
+    standing, seen = facts.standing, facts.seen
+    modes = Counter(each.mode or "none" for each in seen.brokers.values())
+    compared = seen.comparison
+    different = Counter(each.kind for each in compared.differences) if compared else Counter[str]()
+    return KraftCounts(
+        at=seen.at,
+        state=None if standing.kip is None else int(standing.kip),
+        kafka_state=standing.metric,
+        stages={each: int(each is standing.stage) for each in Stage},
+        alarms={each: int(standing.has(each)) for each in Alarm},
+        differences={kind: different[kind] for kind in (compared.compared if compared else ())},
+        brokers=modes,
+        unseen=len(seen.unseen),
+    )

@@ -1,0 +1,159 @@
+"""The loop of a migration, on the model of a cluster that outlines use."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from threading import Event
+
+import pytest
+
+from tests.support.kraft_worlds import at_stage, kraft_config, start_of
+from towpath.kraft.effects import after
+from towpath.kraft.journal import KraftEvent, KraftJournal
+from towpath.kraft.model import Goal, Stage
+from towpath.kraft.moves import Facts
+from towpath.kraft.run import KraftRun
+from towpath.kraft.seen import Observation
+from towpath.kraft.steps import Compare, Step, StopControllers
+from towpath.model.deadline import Deadline
+from towpath.model.errors import StoppedError, UnexpectedStageError
+
+CONFIG = kraft_config()
+
+
+def behind(seen: Observation, step: Step) -> Observation:
+    """Return what would be seen once a step is done."""
+    return after(CONFIG, seen, step)
+
+
+class World:
+    """A cluster without faults: eyes and hands of a run."""
+
+    def __init__(self, seen: Observation, journal: KraftJournal) -> None:
+        self.seen, self.journal, self.done = seen, journal, list[Step]()
+        self.next: Callable[[Observation, Step], Observation] = behind
+
+    def look(self, _: Deadline) -> Observation:
+        return replace(self.seen, proven=self.journal.proven)
+
+    def do(self, step: Step, tell: Callable[[str], None]) -> Mapping[str, object]:
+        tell("doing it")
+        self.done.append(step)
+        self.seen = self.next(self.seen, step)
+        return {"seconds": 1}
+
+    def run(self, told: list[str] | None = None) -> KraftRun:
+        said = [] if told is None else told
+        return KraftRun(CONFIG, self, self, self.journal, lambda _facts, text: said.append(text))
+
+
+@pytest.fixture
+def journal(tmp_path: Path) -> KraftJournal:
+    return KraftJournal(tmp_path / "journal")
+
+
+def events(journal: KraftJournal, event: KraftEvent) -> list[Mapping[str, object]]:
+    return [each.facts for each in journal.entries() if each.event is event]
+
+
+def test_a_run_goes_to_its_goal_and_writes_down_how(journal: KraftJournal) -> None:
+    world = World(start_of(CONFIG), journal)
+    end = world.run().bring_to(Goal.DUAL_WRITE, Event())
+    assert end.reached
+    assert end.standing.stage is Stage.DUAL_WRITE
+    assert len(events(journal, KraftEvent.STEP_DONE)) == end.steps == len(world.done)
+    stages = [each["stage"] for each in events(journal, KraftEvent.STAGE)]
+    assert stages[0] == "zookeeper"
+    assert stages[-1] == "dual_write"
+    assert journal.proven.probed is not None
+
+
+def test_a_second_run_finds_nothing_to_do(journal: KraftJournal) -> None:
+    world = World(start_of(CONFIG), journal)
+    world.run().bring_to(Goal.DUAL_WRITE, Event())
+    before = len(world.done)
+    assert world.run().bring_to(Goal.DUAL_WRITE, Event()).steps == 0
+    assert len(world.done) == before
+
+
+def test_there_and_back_and_there_again(journal: KraftJournal) -> None:
+    world = World(start_of(CONFIG), journal)
+    for goal, stage in [
+        (Goal.DUAL_WRITE, Stage.DUAL_WRITE),
+        (Goal.ZOOKEEPER, Stage.ZOOKEEPER),
+        (Goal.DUAL_WRITE, Stage.DUAL_WRITE),
+        (Goal.FINAL, Stage.FINAL),
+    ]:
+        end = world.run().bring_to(goal, Event())
+        assert (end.reached, end.standing.stage) == (True, stage), end.refused
+    assert any(isinstance(each, StopControllers) for each in world.done)
+
+
+def test_a_stop_ends_it_behind_a_step(journal: KraftJournal) -> None:
+    world = World(start_of(CONFIG), journal)
+    stop = Event()
+
+    def halted(seen: Observation, step: Step) -> Observation:
+        stop.set()
+        return behind(seen, step)
+
+    world.next = halted
+    end = world.run().bring_to(Goal.DUAL_WRITE, stop)
+    assert (end.stopped, end.reached, len(world.done)) == (True, False, 1)
+
+
+def test_a_step_that_leads_elsewhere_stops_everything(journal: KraftJournal) -> None:
+    world = World(start_of(CONFIG), journal)
+    world.next = lambda _seen, _step: at_stage(CONFIG, Stage.FINAL)
+    with pytest.raises(UnexpectedStageError, match="is in stage final"):
+        world.run().bring_to(Goal.DUAL_WRITE, Event())
+    assert len(world.done) == 1
+
+
+def test_a_step_that_fails_is_written_down(journal: KraftJournal) -> None:
+    world = World(start_of(CONFIG), journal)
+
+    def failing(_seen: Observation, _step: Step) -> Observation:
+        raise StoppedError("it")
+
+    world.next = failing
+    with pytest.raises(StoppedError):
+        world.run().bring_to(Goal.DUAL_WRITE, Event())
+    (failed,) = events(journal, KraftEvent.STEP_FAILED)
+    assert failed["step"] == type(world.done[0]).__name__
+
+
+def test_a_lost_journal_costs_a_comparison_and_nothing_else(
+    journal: KraftJournal, tmp_path: Path
+) -> None:
+    world = World(start_of(CONFIG), journal)
+    world.run().bring_to(Goal.DUAL_WRITE, Event())
+    world.journal = KraftJournal(tmp_path / "another")
+    world.done.clear()
+    end = world.run().bring_to(Goal.FINAL, Event())
+    assert end.reached, end.refused
+    assert isinstance(world.done[0], Compare)
+
+
+def test_what_goes_on_is_told(journal: KraftJournal) -> None:
+    told: list[str] = []
+    World(start_of(CONFIG), journal).run(told).bring_to(Goal.DUAL_WRITE, Event())
+    assert "doing it" in told
+    assert any("restart broker" in each for each in told)
+
+
+def test_facts_are_made_of_what_is_seen_now(journal: KraftJournal) -> None:
+    world = World(start_of(CONFIG), journal)
+    assert Facts.of(CONFIG, world.look(Deadline.after(1))).standing.stage is Stage.ZOOKEEPER
+
+
+def test_what_is_refused_for_good_is_told_at_once(journal: KraftJournal) -> None:
+    world = World(at_stage(CONFIG, Stage.FINAL), journal)
+    before = time.monotonic()
+    end = world.run().bring_to(Goal.ZOOKEEPER, Event())
+    assert not end.reached
+    assert end.refused
+    assert time.monotonic() - before < 10
