@@ -58,7 +58,7 @@ def test_other_commands_say_what_the_file_is(write: Write) -> None:
          ["brokers[0].properties: must be a whole path on the node's host, such as"
           " /etc/kafka/x.properties"]),
         ("driver: {via: telnet}\n",
-         ["driver.via: 'telnet' is not one of local, ssh, kubernetes"]),
+         ["driver.via: 'telnet' is not one of local, ssh"]),
         ("driver: {via: ssh, format: f, start: x}\n", ["driver.start: is not used with ssh"]),
         ("journal: orders\n", ["journal: must be a whole path on the node's host, such as"
          " /etc/kafka/x.properties"]),

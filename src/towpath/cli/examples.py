@@ -114,7 +114,7 @@ format: parquet
 
 KRAFT_EXAMPLE = """\
 ## A migration brings a cluster from ZooKeeper to KRaft, step by step, and back while it can.
-## Check this file with `towpath lint FILE`.
+## Check this file with `towpath lint FILE`, the cluster with `towpath kraft check FILE`.
 ## Editors complete and check it after `towpath schema --kind kraft > kraft.schema.json` in this
 ## folder, with `yaml-language-server: $schema=kraft.schema.json` behind a # in the first line.
 ## Lines with one # are optional keys; docs/configuration.md lists all keys.
@@ -160,7 +160,7 @@ controllers:
   #listener: CONTROLLER
   #properties: {metadata.log.max.record.bytes.between.snapshots: "20971520"}
 
-## How processes and files are reached: ssh, local, or kubernetes.
+## How processes and files are reached: ssh, or local.
 driver:
   via: ssh
   user: kafka

@@ -61,6 +61,12 @@ _COMMANDS = """\
 | `checkpoints` | each group stands at its checkpoints | a group was left, or its answer was lost |
 | `import` | all that was asked for is written | something has no equal, is missing or was left |
 | `cutover` | the clients can be moved | leave the clients where they are |
+| `kraft check` | nothing would stop the migration | something would |
+| `kraft plan` | the goal can be reached | no step is safe from somewhere on |
+| `kraft run` | all brokers are in KRaft mode | it was stopped, or no further step is safe |
+| `kraft rollback` | ZooKeeper is back | it was stopped, or no further step is safe |
+| `kraft finalize` | ZooKeeper is left for good | it was stopped, or no further step is safe |
+| `kraft status` | nothing is alarming | an alarm is raised, or the state is unknown |
 | `restore plan` | everything can be restored | something would be left out |
 | `restore run` | all is restored | it was stopped, or something is left out or lost |
 | `restore status` | all is restored | it is not, or something is lost |

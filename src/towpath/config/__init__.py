@@ -26,7 +26,7 @@ from towpath.config.kraft import (
     KraftLimits,
     ZooKeeperConfig,
 )
-from towpath.config.kraft_drivers import KubernetesDriver, LocalDriver, SshDriver
+from towpath.config.kraft_drivers import LocalDriver, SshDriver
 from towpath.config.link import (
     GapArchive,
     LinkConfig,
@@ -119,7 +119,6 @@ __all__ = [
     "KraftConfig",
     "KraftController",
     "KraftLimits",
-    "KubernetesDriver",
     "LinkConfig",
     "LocalDriver",
     "LostParts",

@@ -70,18 +70,5 @@ class SshDriver(_Driver):
     )
 
 
-class KubernetesDriver(_Driver):
-    """Pods of StatefulSets of one's own."""
-
-    via: Literal["kubernetes"] = Field(description="Nodes are pods of StatefulSets.")
-    context: str | None = Field(
-        None, description="Context of the kubeconfig. Default: the current one, or the pod's own."
-    )
-    namespace: str = Field("default", description="Namespace of all objects.")
-    brokers: str = Field(description="StatefulSet of the brokers; its pods end with their id.")
-    controllers: str = Field(description="StatefulSet of the controllers; written by us.")
-    config_map: str = Field(description="ConfigMap with the properties of all nodes, one key each.")
-
-
-KraftDriver = Annotated[LocalDriver | SshDriver | KubernetesDriver, Field(discriminator="via")]
+KraftDriver = Annotated[LocalDriver | SshDriver, Field(discriminator="via")]
 """One kind of driver for all nodes."""

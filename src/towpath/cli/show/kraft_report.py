@@ -9,7 +9,7 @@ from towpath.cli.show.kraft import status_told
 from towpath.cli.show.page import listed, page, table, text, verdict
 from towpath.kraft.journal import KraftEntry, KraftEvent
 from towpath.kraft.moves import Facts
-from towpath.model.amounts import count, span
+from towpath.model.amounts import count, counted, span
 from towpath.model.clock import readable
 
 _HOW = (
@@ -74,7 +74,7 @@ def _comparisons(
     if last is None:
         return
     equal = last["equal"]
-    said = "equal" if equal else f"not equal: {count(len(last['differences']))} differences"
+    said = "equal" if equal else f"not equal: {counted(len(last['differences']), 'difference')}"
     yield f"<h2>ZooKeeper and the metadata log</h2><p>{text(_HOW)}</p>"
     yield verdict(f"the last comparison found both {said}", good=equal)
     rows = ((kind, count(n), last["digests"][kind]) for kind, n in last["compared"].items())

@@ -1,33 +1,31 @@
-"""How the processes and files of nodes are reached: on this machine, over ssh, in Kubernetes."""
+"""How the processes and files of nodes are reached: on this machine, or over ssh."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from towpath.config.kraft import KraftConfig
-from towpath.config.kraft_drivers import LocalDriver
+from towpath.config.address import host_and_port
+from towpath.config.kraft import KraftConfig, KraftNode
+from towpath.config.kraft_drivers import LocalDriver, SshDriver
 from towpath.kraft.drivers.driver import Driver
 from towpath.kraft.drivers.local import LocalNode
+from towpath.kraft.drivers.ssh import SshNode
 from towpath.kraft.model import NodeId, Role
-from towpath.model.errors import ConfigError, ConfigProblem
 
 
 def drivers_of(config: KraftConfig) -> Mapping[NodeId, Driver]:
-    """Return what reaches each node of a file.
-
-    Raises:
-        ConfigError: There is no driver of that kind yet.
-    """
+    """Return what reaches each node of a file."""
     nodes = [
         *((Role.BROKER, each) for each in config.brokers),
         *((Role.CONTROLLER, each) for each in config.controllers.nodes),
     ]
+    return {NodeId(each.id): _driver(config, role, each) for role, each in nodes}
+
+
+def _driver(config: KraftConfig, role: Role, node: KraftNode) -> Driver:
     match config.driver:
         case LocalDriver() as local:
-            return {
-                NodeId(each.id): LocalNode(local, NodeId(each.id), role, each.properties)
-                for role, each in nodes
-            }
-        case other:
-            text = f"nodes of kind {other.via} cannot be reached by this version of Towpath"
-            raise ConfigError((ConfigProblem("driver.via", text),))
+            return LocalNode(local, NodeId(node.id), role, node.properties)
+        case SshDriver() as ssh:
+            host = node.host or host_and_port(node.address)[0]
+            return SshNode(ssh, NodeId(node.id), role, host)

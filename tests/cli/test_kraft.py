@@ -1,0 +1,107 @@
+"""`towpath kraft` without a cluster: what is refused, what pages and tables say."""
+
+from __future__ import annotations
+
+import hashlib
+import html
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from rich.console import RenderableType
+
+from tests.support.kraft_worlds import at_stage, kraft_config, start_of, with_broker
+from towpath.cli.kraft import kraft
+from towpath.cli.main import main
+from towpath.cli.show import kraft as shown
+from towpath.cli.show.kraft_report import report_page, report_told
+from towpath.cli.show.output import console
+from towpath.kraft.journal import KraftEvent, KraftJournal
+from towpath.kraft.model import Goal, Stage
+from towpath.kraft.moves import Facts
+from towpath.kraft.outline import outline
+from towpath.kraft.preflight.preflight import preflight
+from towpath.kraft.telling import counts
+
+CONFIG = kraft_config()
+
+
+def text_of(picture: RenderableType) -> str:
+    made = console()
+    with made.capture() as taken:
+        made.print(picture)
+    return taken.get()
+
+
+def test_the_commands_are_those_of_the_docs() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "kraft.md").read_text()
+    named = [
+        each.name or each.callback.__name__ for each in kraft.registered_commands if each.callback
+    ]
+    assert named == ["check", "plan", "status", "run", "rollback", "finalize", "report"]
+    assert all(f"`towpath kraft {name} kraft.yaml`" in page for name in named)
+
+
+def test_another_kind_of_file_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "x.yaml").write_text('source: {bootstrap: "a:1"}\nlink: x\n')
+    assert main(["kraft", "status", str(tmp_path / "x.yaml")]) == 2
+    assert "takes the file of such a migration (`kind: kraft`)" in capsys.readouterr().err
+
+
+def test_a_plan_shows_every_step_with_its_way_back() -> None:
+    facts = Facts.of(CONFIG, start_of(CONFIG))
+    planned = outline(CONFIG, facts.seen, Goal.FINAL)
+    text = text_of(shown.outline_picture(facts, planned))
+    assert text.count("way back:") == len(planned.steps)
+    before, after = text.split("— from here on nothing leads back")
+    assert "restart broker" in before
+    assert "without the migration's flag" in after
+    assert not re.search(r"(?m)^\d+\. restart broker", after)
+    told = json.loads(json.dumps(shown.outline_told(facts, planned)))
+    assert [each["what"] for each in told["steps"]] == [each.sentence for each in planned.steps]
+    assert shown.outline_markdown(facts, planned).count("```diff") >= len(CONFIG.brokers)
+
+
+def test_the_state_has_the_name_and_number_of_the_kip_and_what_kafka_says() -> None:
+    facts = Facts.of(CONFIG, at_stage(CONFIG, Stage.DUAL_WRITE))
+    assert shown.standing_text(facts.standing) == (
+        "stage dual_write: DualWriteMetadata (3) of KIP-866; Kafka's own metric says 1"
+    )
+    told = counts(facts)
+    assert (told.state, told.kafka_state) == (3, 1)
+    assert told.stages["dual_write"] == 1
+    assert sum(told.stages.values()) == 1
+    assert told.brokers == {"kraft": 3}
+
+
+def test_a_check_names_what_stops_it_first() -> None:
+    seen = with_broker(start_of(CONFIG), 1, properties={"broker.id": "1"})
+    findings = preflight(CONFIG, seen)
+    lines = text_of(shown.findings_picture(findings)).splitlines()
+    assert lines[0].startswith("✗")
+    assert "✓" not in "".join(lines)
+
+
+def test_the_report_is_a_page_with_a_digest_over_its_facts(tmp_path: Path) -> None:
+    journal = KraftJournal(tmp_path)
+    journal.add(KraftEvent.APPROVED, goal="final", by="<ann>", steps=["a"])
+    journal.add(KraftEvent.STEP_DONE, step="Compare", what="compare", seconds=1.5, facts={})
+    journal.add(
+        KraftEvent.COMPARED,
+        equal=False,
+        compared={"acls": 3},
+        digests={"acls": "d"},
+        differences=[{"kind": "acls", "name": "x", "zookeeper": "", "log": "y"}],
+    )
+    facts = Facts.of(CONFIG, replace(at_stage(CONFIG, Stage.FINAL), comparison=None))
+    page = report_page(report_told("orders", facts, journal.entries()))
+    told = html.unescape(re.findall(r'<pre id="facts">(.*?)</pre>', page, re.DOTALL)[0])
+    assert hashlib.sha256(told.encode()).hexdigest() in page
+    assert "&lt;ann&gt;" in page
+    assert "<ann>" not in page
+    assert "MigrationFinalized (4)" in page
+    assert "not equal: 1 difference<" in page
