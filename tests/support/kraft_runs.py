@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -40,7 +41,7 @@ def run_whole(lab: ZooKeeperCluster, command: str, name: str = "run") -> Program
     try:
         program.wait(LONGEST)
     finally:
-        program.close()
+        _kill(program)
     return program
 
 
@@ -49,13 +50,16 @@ def run_until(lab: ZooKeeperCluster, command: str, holds: Callable[[dict[str, An
     before = len(entries(lab))
     program = Program(lab.home, *arguments(lab, command), name=f"{command}-{before}")
     try:
-        for entry in _coming(lab, program, before):
-            if holds(entry):
-                program.kill9()
-                return True
-        return False
+        return any(holds(entry) for entry in _coming(lab, program, before))
     finally:
-        program.close()
+        _kill(program)
+
+
+def _kill(program: Program) -> None:
+    """Kill it alone: the nodes that it has started are its children, and live on."""
+    if program.running:
+        program.send(signal.SIGKILL)
+        program.wait(60)
 
 
 def _coming(lab: ZooKeeperCluster, program: Program, known: int) -> Iterator[dict[str, Any]]:
