@@ -62,8 +62,9 @@ def test_what_was_proven_holds_until_it_does_not(tmp_path: Path) -> None:
     assert journal.proven.equal_since == first
     journal.add(KraftEvent.COMPARED, equal=False)
     assert journal.proven.equal_since is None
+    journal.add(KraftEvent.COMPARED, equal=True)
     journal.add(KraftEvent.STOPPED, epoch=9)
-    assert journal.proven.stopped == 9
+    assert journal.proven == Proven(probed=4, stopped=9)
     journal.add(KraftEvent.STARTED)
     assert journal.proven == Proven(probed=4)
 

@@ -109,7 +109,7 @@ class KraftJournal:
                 case KraftEvent.PROBED:
                     probed = entry.facts.get("epoch")
                 case KraftEvent.STOPPED:
-                    stopped = entry.facts.get("epoch")
+                    stopped, since = entry.facts.get("epoch"), None
                 case KraftEvent.STARTED:
                     stopped = None
                 case KraftEvent.COMPARED:

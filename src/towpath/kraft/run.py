@@ -13,6 +13,7 @@ from threading import Event
 from typing import Protocol
 
 from towpath.config import KraftConfig
+from towpath.kraft.alarms import holds_everything
 from towpath.kraft.findings import Finding
 from towpath.kraft.image import ImageComparison
 from towpath.kraft.journal import KraftEvent, KraftJournal
@@ -185,8 +186,8 @@ class KraftRun:
                 epoch = probed_epoch(facts.seen)
                 self._journal.add(KraftEvent.PROBED, epoch=epoch)
             case StopControllers():
-                compared, znode = facts.seen.comparison, facts.seen.zookeeper
-                if compared and compared.equal and znode and znode.controller:
+                znode = facts.seen.zookeeper
+                if znode and znode.controller and holds_everything(facts.seen):
                     self._journal.add(KraftEvent.STOPPED, epoch=znode.controller.kraft_epoch)
             case StartControllers() | RestartController():
                 self._journal.add(KraftEvent.STARTED)
