@@ -22,6 +22,7 @@ from towpath.kraft.observe import Observer
 from towpath.kraft.outline import Outline, outline
 from towpath.kraft.preflight.preflight import preflight
 from towpath.kraft.run import KraftRun, RunEnd
+from towpath.kraft.seen import ZooKeeperSeen
 from towpath.kraft.telling import Tell, telling
 from towpath.kraft.zookeeper.client import ZooKeeper
 from towpath.kraft.zookeeper.lock import ClusterLock, Waiting
@@ -34,6 +35,8 @@ _LOOK = 60.0
 _LOCK = 60.0
 """Seconds to wait for another one's lock: that of a killed process ends with its session."""
 _RELEASE = 5.0
+_SESSION = 10.0
+"""Seconds to wait for a session with ZooKeeper."""
 
 
 class Migration:
@@ -45,9 +48,11 @@ class Migration:
         self._stack = ExitStack()
 
     def __enter__(self) -> Self:
-        self._zookeeper = self._stack.enter_context(ZooKeeper(self.config.zookeeper))
+        self._zookeeper = ZooKeeper(self.config.zookeeper)
+        self._is_open = False
+        self._stack.callback(self._zookeeper.close)
         drivers = drivers_of(self.config)
-        self._eyes = Observer(self.config, drivers, self._zookeeper, self.journal)
+        self._eyes = Observer(self.config, drivers, self._read_zookeeper, self.journal)
         self._stack.callback(self._eyes.close)
         self._hands = Hands(self.config, drivers, self._zookeeper, self._eyes.look)
         return self
@@ -59,6 +64,13 @@ class Migration:
         trace: TracebackType | None,
     ) -> None:
         self._stack.close()
+
+    def _read_zookeeper(self, deadline: Deadline) -> ZooKeeperSeen:
+        """Read ZooKeeper, which is gone for good behind a finalized migration."""
+        if not self._is_open:
+            self._zookeeper.open(Deadline.after(min(_SESSION, deadline.left())))
+            self._is_open = True
+        return self._zookeeper.read(deadline)
 
     def look(self) -> Facts:
         """Return what can be seen now, and what it means."""
@@ -85,6 +97,9 @@ class Migration:
             ZooKeeperError: ZooKeeper cannot be used.
         """
         me = f"{this_user()} on {socket.gethostname()}, pid {os.getpid()}"
+        if not self._is_open:
+            self._zookeeper.open(Deadline.after(_SESSION))
+            self._is_open = True
         lock = self._zookeeper.lock(me, Deadline.after(_LOCK), waiting)
         try:
             yield lock

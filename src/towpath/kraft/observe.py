@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar
 
@@ -25,7 +25,6 @@ from towpath.kraft.seen import (
     Unseen,
     ZooKeeperSeen,
 )
-from towpath.kraft.zookeeper.client import ZooKeeper
 from towpath.model.clock import now_ms
 from towpath.model.deadline import Deadline
 from towpath.model.errors import TowpathError, UnreachableError
@@ -45,7 +44,7 @@ class Observer:
     Args:
         config: The file.
         drivers: One for each node.
-        zookeeper: An open session, or one that opens when it is needed.
+        zookeeper: Reads ZooKeeper.
         journal: Tells what steps have proven.
     """
 
@@ -53,7 +52,7 @@ class Observer:
         self,
         config: KraftConfig,
         drivers: Mapping[NodeId, Driver],
-        zookeeper: ZooKeeper,
+        zookeeper: Callable[[Deadline], ZooKeeperSeen],
         journal: KraftJournal,
     ) -> None:
         self._config, self._drivers, self._zookeeper = config, drivers, zookeeper
@@ -67,7 +66,7 @@ class Observer:
     def look(self, deadline: Deadline) -> Observation:
         """Return what can be seen now; what cannot is named in `unseen`."""
         with ThreadPoolExecutor(_AT_ONCE) as pool:
-            zookeeper = pool.submit(self._zookeeper.read, deadline)
+            zookeeper = pool.submit(self._zookeeper, deadline)
             brokers = self._nodes(pool, Role.BROKER, self._config.brokers)
             controllers = self._nodes(pool, Role.CONTROLLER, self._config.controllers.nodes)
             log = pool.submit(self._read_log, tuple(controllers.values()), deadline)

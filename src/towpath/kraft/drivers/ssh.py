@@ -183,9 +183,12 @@ class SshNode:
 
 
 def ssh_command(config: SshDriver, host: str) -> Sequence[str]:
-    """Return the start of a command line that runs something on a host; it never asks anything."""
+    """Return the start of a command line that runs something on a host; it never asks anything.
+
+    Options of the file come first, as ssh takes the first value that it is given for one.
+    """
     options = ("BatchMode=yes", "ControlMaster=auto", "ControlPersist=60", _CONTROL)
-    named = [word for each in (*options, *config.options) for word in ("-o", each)]
+    named = [word for each in (*config.options, *options) for word in ("-o", each)]
     port = ("-p", str(config.port)) if config.port is not None else ()
     user = ("-l", config.user) if config.user is not None else ()
     return ("ssh", *named, *port, *user, "--", host)

@@ -1,0 +1,140 @@
+"""Nodes over ssh, with a real server on the loopback."""
+
+from __future__ import annotations
+
+import stat
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.kafka import wait_until
+from tests.support.sshd import LocalSshd, fetch
+from towpath.config import SshDriver
+from towpath.kraft.drivers.ssh import SshNode, ssh_command
+from towpath.kraft.model import NodeId, Role
+from towpath.model.deadline import Deadline
+from towpath.model.errors import DriverError
+
+pytestmark = pytest.mark.soak
+NODE = NodeId(7)
+PATIENT = "import sys, time; print('begun', flush=True); time.sleep(600)"
+STUBBORN = "import signal, time; signal.signal(15, lambda *_: None); print('up', flush=True)\n"
+
+
+@pytest.fixture(scope="module")
+def sshd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalSshd]:
+    program = fetch()
+    if program is None:
+        pytest.skip("no package of an OpenSSH server can be had here")
+    with LocalSshd(program, tmp_path_factory.mktemp("sshd")) as server:
+        yield server
+
+
+def driver(server: LocalSshd, **changes: object) -> SshDriver:
+    return SshDriver.model_validate(
+        {
+            "via": "ssh",
+            "format": "true",
+            "port": server.port,
+            "options": server.options,
+            "broker_unit": "kafka-{id}.service",
+            **changes,
+        }
+    )
+
+
+@pytest.fixture
+def node(sshd: LocalSshd) -> SshNode:
+    return SshNode(driver(sshd), NODE, Role.BROKER, "127.0.0.1")
+
+
+@pytest.mark.parametrize("name", ["x.properties", "with blank 'and\" quotes$(x);y", "ä"])
+def test_files_are_replaced_whole(node: SshNode, tmp_path: Path, name: str) -> None:
+    path = tmp_path / "deep" / name
+    assert node.read(str(path)) is None
+    assert node.modified(str(path)) is None
+    first, second = b"a=1\n\x00\xff", b"b" * 3_000_000
+    node.write(str(path), first)
+    assert node.read(str(path)) == path.read_bytes() == first
+    path.chmod(0o640)
+    node.write(str(path), second)
+    assert node.read(str(path)) == second
+    assert path.with_name(name + ".old").read_bytes() == first
+    assert stat.S_IMODE(path.stat().st_mode) == 0o640
+    changed = node.modified(str(path))
+    assert changed is not None
+    assert abs(changed - path.stat().st_mtime_ns / 1e6) < 2
+    node.remove(str(path.parent))
+    assert not path.parent.exists()
+
+
+def test_a_file_that_says_the_same_is_left(node: SshNode, tmp_path: Path) -> None:
+    path = tmp_path / "x"
+    node.write(str(path), b"a")
+    before = path.stat().st_mtime_ns
+    node.write(str(path), b"a")
+    assert path.stat().st_mtime_ns == before
+
+
+def test_a_unit_is_started_found_and_stopped(node: SshNode, sshd: LocalSshd) -> None:
+    sshd.unit("kafka-7.service", sys.executable, "-c", PATIENT)
+    assert node.started() is None
+    node.start()
+    wait_until(lambda: node.started() is not None, "the unit runs")
+    wait_until(lambda: "begun" in node.log(5), "it has said something")
+    began = node.started()
+    assert began is not None
+    node.start()
+    assert abs((node.started() or 0) - began) < 50
+    assert node.stop(Deadline.after(20))
+    assert node.started() is None
+
+
+def test_a_file_written_later_is_younger_than_the_process(
+    node: SshNode, sshd: LocalSshd, tmp_path: Path
+) -> None:
+    sshd.unit("kafka-7.service", sys.executable, "-c", PATIENT)
+    path = str(tmp_path / "x")
+    node.write(path, b"before")
+    node.start()
+    wait_until(lambda: node.started() is not None, "the unit runs")
+    before, began = node.modified(path), node.started()
+    node.write(path, b"after")
+    after = node.modified(path)
+    assert before is not None
+    assert began is not None
+    assert after is not None
+    assert before < began < after
+    node.stop(Deadline.after(20))
+
+
+def test_a_stubborn_unit_is_killed_at_the_deadline(node: SshNode, sshd: LocalSshd) -> None:
+    code = STUBBORN + "while True: time.sleep(1)"
+    (sshd.folder / "stubborn.py").write_text(code)
+    sshd.unit("kafka-7.service", sys.executable, str(sshd.folder / "stubborn.py"))
+    node.start()
+    wait_until(lambda: "up" in node.log(5), "it ignores SIGTERM")
+    assert not node.stop(Deadline.after(1))
+    assert node.started() is None
+
+
+def test_programs_are_run_as_they_are_written(node: SshNode, tmp_path: Path) -> None:
+    assert (
+        node.run(["printf", "%s|", "a b", "$HOME", "c'd"], Deadline.after(20)) == "a b|$HOME|c'd|"
+    )
+    assert node.free_bytes(str(tmp_path / "not" / "there")) > 0
+    with pytest.raises(DriverError, match="code 3: went wrong"):
+        node.run(["sh", "-c", "echo went wrong; exit 3"], Deadline.after(20))
+
+
+def test_a_host_that_is_away_says_so(sshd: LocalSshd) -> None:
+    away = SshNode(driver(sshd, port=1), NODE, Role.BROKER, "127.0.0.1")
+    with pytest.raises(DriverError, match=r"ssh to 127\.0\.0\.1 failed"):
+        away.read("/etc/hostname")
+
+
+def test_options_of_the_file_come_first_as_ssh_takes_the_first(sshd: LocalSshd) -> None:
+    words = ssh_command(driver(sshd, options=["ControlPersist=5"]), "a")
+    assert words.index("ControlPersist=5") < words.index("ControlPersist=60")
