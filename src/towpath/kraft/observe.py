@@ -32,9 +32,9 @@ from towpath.model.errors import TowpathError, UnreachableError
 T = TypeVar("T")
 _AT_ONCE = 16
 """Nodes that are asked side by side."""
-_ELECTION = 10.0
+_ELECTION = 4.0
 """Seconds for which controllers that run may be without a leader."""
-_ANSWER = 5.0
+_ANSWER = 1.5
 """Seconds for which a node may be silent; one that is down costs a look no more."""
 
 
