@@ -12,7 +12,13 @@ from pathlib import Path
 import pytest
 from rich.console import RenderableType
 
-from tests.support.kraft_worlds import at_stage, kraft_config, start_of, with_broker
+from tests.support.kraft_worlds import (
+    at_stage,
+    kraft_config,
+    start_of,
+    with_broker,
+    with_controller,
+)
 from towpath.cli.kraft import kraft
 from towpath.cli.main import main
 from towpath.cli.show import kraft as shown
@@ -105,3 +111,13 @@ def test_the_report_is_a_page_with_a_digest_over_its_facts(tmp_path: Path) -> No
     assert "<ann>" not in page
     assert "MigrationFinalized (4)" in page
     assert "not equal: 1 difference<" in page
+
+
+def test_an_alarm_has_its_code_for_programs_and_a_sentence_for_people() -> None:
+    seen = with_controller(at_stage(CONFIG, Stage.DUAL_WRITE), 3001, flag=False)
+    facts = Facts.of(CONFIG, seen)
+    (alarm,) = shown.status_told(facts)["alarms"]
+    assert (alarm["alarm"], alarm["code"]) == ("flag_missing", "FLAG_MISSING")
+    assert alarm["values"]["controllers"] == ("3001",)
+    assert f"{alarm['what']}; {alarm['advice']}" in text_of(shown.status_picture(facts))
+    assert "restart them with the flag" in report_page(report_told("orders", facts, ()))

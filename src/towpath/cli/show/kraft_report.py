@@ -40,7 +40,8 @@ def _body(told: Mapping[str, Any]) -> Iterator[str]:
     yield f"<h1>Migration {text(told['migration'])} to KRaft</h1>"
     yield verdict(f"stage {now['stage']}, {now['kip']}", good=not now["alarms"])
     yield table(("what", "value"), _summary(now))
-    yield from listed("Alarms and doubts", [*now["alarms"], *now["doubts"], *now["unseen"]])
+    told_of = (f"{each['what']}; {each['advice']}" for each in (*now["alarms"], *now["doubts"]))
+    yield from listed("Alarms and doubts", [*told_of, *now["unseen"]])
     yield from _comparisons(journal, now["comparison"])
     yield from _section("Nodes", ("node", "role", "runs", "mode", "flag", "log directories"), (
         (each["id"], each["role"], each["running"], each["mode"] or "", each["flag"], each["meta"])
