@@ -23,7 +23,7 @@ from tests.support.patients import Traffic, seed
 
 from bench.meter import machine
 from bench.report import table
-from towpath.dev.zookeeper import ZooKeeperCluster
+from towpath.dev.zookeeper import VERSION, ZooKeeperCluster
 
 COMMANDS = ("run", "rollback", "run", "finalize")
 
@@ -33,7 +33,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results")
     wish = parser.parse_args()
-    about = machine()
+    about = machine() | {"kafka": VERSION}
+    del about["spark"]
     with tempfile.TemporaryDirectory(prefix="towpath-bench-") as home:
         found = {"machine": about, **measured(Path(home))}
     file = wish.out / f"{datetime.now(UTC).date()}-kraft"

@@ -19,7 +19,8 @@ from towpath.archive.compaction import WORK, CompactionProgress
 from towpath.ledger.alive import this_host
 from towpath.metrics import log as logging
 from towpath.model.clock import now_ms, readable
-from towpath.model.errors import ObjectMissingError, StoreError, TowpathError
+from towpath.model.errors import ObjectMissingError, StoreError
+from towpath.model.foreign import foreign
 from towpath.segments.keys import outcome_key
 from towpath.store import Store
 
@@ -93,7 +94,7 @@ def told_compaction(
     try:
         yield
     except BaseException as error:
-        why = str(error) if isinstance(error, TowpathError) else type(error).__name__
+        why = foreign(error)
         raise
     finally:
         told = LastCompaction(

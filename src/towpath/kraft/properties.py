@@ -10,6 +10,8 @@ from collections.abc import Mapping
 
 from javaproperties import InvalidUEscapeError, PropertiesFile
 
+from towpath.model.foreign import foreign
+
 _ENCODING = "iso-8859-1"
 
 
@@ -51,4 +53,4 @@ def _file(data: bytes) -> PropertiesFile:
     try:
         return PropertiesFile.load(io.StringIO(data.decode(_ENCODING)))
     except InvalidUEscapeError as error:
-        raise PropertiesFormError(str(error)) from error
+        raise PropertiesFormError(foreign(error)) from error

@@ -19,6 +19,7 @@ from towpath.cluster.admin.numbers import (
 from towpath.kraft import digests
 from towpath.kraft.image import ClusterImage, ConfigOf, PartitionImage, Scram, Token, TopicImage
 from towpath.model.acl import Acl
+from towpath.model.foreign import foreign
 from towpath.model.quota import Entity, EntityKind
 from towpath.model.scram import Credential
 
@@ -143,7 +144,7 @@ class Contents:
                 permission=_PERMISSIONS[said.permission_type],
             )
         except KeyError as error:
-            self.strange[f"AccessControlEntryRecord with the unknown number {error}"] += 1
+            self.strange[f"AccessControlEntryRecord with the unknown number {foreign(error)}"] += 1
 
     def acl_removal(self, said: Any) -> None:
         """Take a RemoveAccessControlEntryRecord."""

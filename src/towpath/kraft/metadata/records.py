@@ -20,6 +20,7 @@ from towpath.kraft.metadata.messages import (
     read_body,
 )
 from towpath.model.errors import CorruptBatchError
+from towpath.model.foreign import foreign
 from towpath.wire import plain
 from towpath.wire.header import CONTROL, BatchHeader, split
 
@@ -74,7 +75,7 @@ class LogBatch:
             except (ValueError, IndexError, struct.error, AssertionError) as error:
                 raise CorruptBatchError(
                     f"the record at offset {record.offset} of the metadata log is not one of"
-                    f" Kafka's ({error})"
+                    f" Kafka's ({foreign(error)})"
                 ) from error
             if entry is not None:
                 yield entry

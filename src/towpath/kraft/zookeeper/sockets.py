@@ -157,7 +157,7 @@ class _LoginConnection(ConnectionHandler):  # type: ignore[misc]  # kazoo carrie
             try:
                 answer = exchange.respond(challenge)
             except ValueError as error:
-                raise self._refused(str(error)) from None
+                raise self._refused(foreign(error)) from None
 
     def _said(self, answer: bytes, step: int, timeout: float) -> bytes:
         self._submit(SASL(answer), timeout, step)
