@@ -26,8 +26,8 @@ from towpath.cli.show.kraft_report import report_page, report_told
 from towpath.cli.show.output import console
 from towpath.kraft.journal import KraftEvent, KraftJournal
 from towpath.kraft.model import Goal, Stage
-from towpath.kraft.moves import Facts
-from towpath.kraft.outline import outline
+from towpath.kraft.planning.moves import Facts
+from towpath.kraft.planning.outline import outline
 from towpath.kraft.preflight.preflight import preflight
 from towpath.kraft.telling import counts
 

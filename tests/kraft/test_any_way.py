@@ -14,14 +14,14 @@ from hypothesis import strategies as st
 from tests.support.kraft_laws import broken
 from tests.support.kraft_worlds import kraft_config, start_of, with_broker
 from towpath.config.kraft import KraftConfig
-from towpath.kraft.codes import FindingCode
-from towpath.kraft.effects import along, end, start
-from towpath.kraft.elections import by_itself
+from towpath.kraft.findings.codes import FindingCode
 from towpath.kraft.model import Goal, NodeId, Stage
-from towpath.kraft.moves import Reached, Refused
-from towpath.kraft.planner import next_step
-from towpath.kraft.seen import Health, Observation, Proven
-from towpath.kraft.states import stage_of
+from towpath.kraft.observing.seen import Health, Observation, Proven
+from towpath.kraft.planning.effects import along, end, start
+from towpath.kraft.planning.elections import by_itself
+from towpath.kraft.planning.moves import Reached, Refused
+from towpath.kraft.planning.planner import next_step
+from towpath.kraft.planning.states import stage_of
 from towpath.kraft.steps import Step
 
 _MOST = 120

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from towpath.kraft import digests
-from towpath.kraft.compare import compare, digest, unwritable
-from towpath.kraft.image import (
+from towpath.kraft.contents import digests
+from towpath.kraft.contents.compare import compare, digest, unwritable
+from towpath.kraft.contents.image import (
     ClusterImage,
     ConfigOf,
     ImageDifference,

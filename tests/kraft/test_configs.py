@@ -18,8 +18,7 @@ from tests.support.kraft_worlds import (
 from tests.support.kraft_worlds import (
     broker_properties as zookeeper_file,
 )
-from towpath.kraft.codes import FindingCode
-from towpath.kraft.configs import (
+from towpath.kraft.files.configs import (
     ACL_AUTHORIZER,
     KEPT,
     STANDARD_AUTHORIZER,
@@ -28,10 +27,11 @@ from towpath.kraft.configs import (
     controller_properties,
     release_version,
 )
-from towpath.kraft.file_changes import changes, shown_changes
-from towpath.kraft.kafka_versions import level_of, version_of
+from towpath.kraft.files.file_changes import changes, shown_changes
+from towpath.kraft.files.kafka_versions import level_of, version_of
+from towpath.kraft.findings.codes import FindingCode
 from towpath.kraft.model import BrokerMode, NodeId, Stage
-from towpath.kraft.moves import Refused
+from towpath.kraft.planning.moves import Refused
 
 _CONFIG = kraft_config(brokers=2, controllers=2)
 _SEEN = start_of(_CONFIG)

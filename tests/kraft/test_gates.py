@@ -19,13 +19,13 @@ from tests.support.kraft_worlds import (
     with_log,
     with_zookeeper,
 )
-from towpath.kraft.codes import FindingCode
-from towpath.kraft.effects import end
-from towpath.kraft.gates import g1, g2, g3, g4, g5
+from towpath.kraft.findings.codes import FindingCode
 from towpath.kraft.model import BrokerMode, Goal, LogState, NodeId, Stage
-from towpath.kraft.moves import Facts, Reached, Refused
-from towpath.kraft.planner import next_step
-from towpath.kraft.seen import Health, Observation, Proven, Unseen
+from towpath.kraft.observing.seen import Health, Observation, Proven, Unseen
+from towpath.kraft.planning.effects import end
+from towpath.kraft.planning.gates import g1, g2, g3, g4, g5
+from towpath.kraft.planning.moves import Facts, Reached, Refused
+from towpath.kraft.planning.planner import next_step
 from towpath.kraft.steps import (
     AwaitHealthy,
     Compare,

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from towpath.kraft.journal import KraftEvent, KraftJournal
-from towpath.kraft.seen import Proven
+from towpath.kraft.observing.seen import Proven
 from towpath.model.errors import KraftJournalError
 
 

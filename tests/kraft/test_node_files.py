@@ -12,7 +12,7 @@ import pytest
 from towpath.config import LocalDriver
 from towpath.kraft.drivers.local import LocalNode
 from towpath.kraft.model import NodeId, Role
-from towpath.kraft.node_files import log_dirs, metadata_dir, read_files
+from towpath.kraft.observing.node_files import log_dirs, metadata_dir, read_files
 from towpath.model.errors import KraftFileError
 
 NODE = NodeId(1)

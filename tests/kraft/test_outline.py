@@ -11,9 +11,9 @@ from tests.support.kraft_worlds import (
     with_broker,
     with_zookeeper,
 )
-from towpath.kraft.codes import FindingCode
+from towpath.kraft.findings.codes import FindingCode
 from towpath.kraft.model import BrokerMode, Goal, NodeId, Stage
-from towpath.kraft.outline import outline
+from towpath.kraft.planning.outline import outline
 from towpath.kraft.sentences import sentence
 from towpath.kraft.steps import (
     AwaitCopy,

@@ -6,9 +6,9 @@ import pytest
 
 from tests.support.kraft_worlds import kraft_config, start_of, walk, with_zookeeper
 from towpath.kraft.model import BrokerMode, Goal, NodeId, Stage
-from towpath.kraft.moves import Reached, Refused
-from towpath.kraft.planner import next_step
-from towpath.kraft.states import stage_of
+from towpath.kraft.planning.moves import Reached, Refused
+from towpath.kraft.planning.planner import next_step
+from towpath.kraft.planning.states import stage_of
 from towpath.kraft.steps import (
     AwaitCopy,
     AwaitFinal,

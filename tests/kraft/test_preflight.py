@@ -21,21 +21,19 @@ from tests.support.kraft_worlds import (
     with_log,
     with_zookeeper,
 )
-from towpath.kraft.codes import FindingCode, Severity
-from towpath.kraft.configs import ACL_AUTHORIZER
-from towpath.kraft.findings import Finding
-from towpath.kraft.image import (
+from towpath.kraft.contents.image import (
     ClusterImage,
     ConfigOf,
     PartitionImage,
     Token,
     TopicImage,
 )
+from towpath.kraft.files.configs import ACL_AUTHORIZER
+from towpath.kraft.findings.codes import FindingCode, Severity
+from towpath.kraft.findings.findings import Finding
+from towpath.kraft.findings.texts import TEXTS
 from towpath.kraft.model import Goal, LogState, NodeId, Stage
-from towpath.kraft.moves import Refused
-from towpath.kraft.planner import next_step
-from towpath.kraft.preflight import preflight
-from towpath.kraft.seen import (
+from towpath.kraft.observing.seen import (
     Health,
     MetaProperties,
     MigrationZnode,
@@ -44,7 +42,9 @@ from towpath.kraft.seen import (
     OddZnode,
     Unseen,
 )
-from towpath.kraft.texts import TEXTS
+from towpath.kraft.planning.moves import Refused
+from towpath.kraft.planning.planner import next_step
+from towpath.kraft.preflight import preflight
 from towpath.model.acl import Acl, Operation, Pattern, Permission, Resource
 
 _CONFIG = kraft_config()

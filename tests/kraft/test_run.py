@@ -11,12 +11,12 @@ from threading import Event
 import pytest
 
 from tests.support.kraft_worlds import at_stage, kraft_config, start_of
-from towpath.kraft.effects import after
 from towpath.kraft.journal import KraftEvent, KraftJournal
 from towpath.kraft.model import Goal, Stage
-from towpath.kraft.moves import Facts
+from towpath.kraft.observing.seen import Observation
+from towpath.kraft.planning.effects import after
+from towpath.kraft.planning.moves import Facts
 from towpath.kraft.run import KraftRun
-from towpath.kraft.seen import Observation
 from towpath.kraft.steps import Compare, Step, StopControllers
 from towpath.model.deadline import Deadline
 from towpath.model.errors import StoppedError, UnexpectedStageError

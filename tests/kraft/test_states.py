@@ -19,11 +19,11 @@ from tests.support.kraft_worlds import (
     with_log,
     with_zookeeper,
 )
-from towpath.kraft.codes import FindingCode
+from towpath.kraft.findings.codes import FindingCode
 from towpath.kraft.model import Alarm, BrokerMode, KipState, LogState, NodeId, Stage
-from towpath.kraft.seen import ControllerZnode, CopiedRange, Observation
-from towpath.kraft.stages import Final, Stranded
-from towpath.kraft.states import stage_of
+from towpath.kraft.observing.seen import ControllerZnode, CopiedRange, Observation
+from towpath.kraft.planning.stages import Final, Stranded
+from towpath.kraft.planning.states import stage_of
 
 _CONFIG = kraft_config()
 _OTHER = 4

@@ -9,10 +9,10 @@ import pytest
 
 from tests.support.kraft_worlds import kraft_config, start_of, with_broker
 from towpath.config.kraft import KraftLimits
-from towpath.kraft.image import ClusterImage, PartitionImage, TopicImage
+from towpath.kraft.acting.waiting import StepWaits, not_gone, not_in_sync, not_serving
+from towpath.kraft.contents.image import ClusterImage, PartitionImage, TopicImage
 from towpath.kraft.model import BrokerMode, NodeId
-from towpath.kraft.seen import Observation
-from towpath.kraft.waiting import StepWaits, not_gone, not_in_sync, not_serving
+from towpath.kraft.observing.seen import Observation
 from towpath.model.errors import NodeEndedError, StepLateError
 
 ONE = NodeId(1)

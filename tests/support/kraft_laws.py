@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from towpath.kraft.alarms import anchor, claimed
 from towpath.kraft.model import Alarm, BrokerMode, LogState
-from towpath.kraft.nodes import in_mode
-from towpath.kraft.seen import Observation
-from towpath.kraft.states import stage_of
+from towpath.kraft.observing.nodes import in_mode
+from towpath.kraft.observing.seen import Observation
+from towpath.kraft.planning.alarms import anchor, claimed
+from towpath.kraft.planning.states import stage_of
 from towpath.kraft.steps import (
     AwaitFinal,
     AwaitHealthy,

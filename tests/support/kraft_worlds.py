@@ -7,12 +7,9 @@ from dataclasses import replace
 from typing import Any
 
 from towpath.config.kraft import KraftConfig
-from towpath.kraft.effects import after, along
-from towpath.kraft.image import ClusterImage, ImageComparison, ImageDifference, ImageKind
+from towpath.kraft.contents.image import ClusterImage, ImageComparison, ImageDifference, ImageKind
 from towpath.kraft.model import BrokerMode, Goal, NodeId, Role, Stage
-from towpath.kraft.moves import Reached, Refused
-from towpath.kraft.planner import next_step
-from towpath.kraft.seen import (
+from towpath.kraft.observing.seen import (
     ControllerZnode,
     Health,
     MetaProperties,
@@ -21,7 +18,10 @@ from towpath.kraft.seen import (
     Observation,
     ZooKeeperSeen,
 )
-from towpath.kraft.states import stage_of
+from towpath.kraft.planning.effects import after, along
+from towpath.kraft.planning.moves import Reached, Refused
+from towpath.kraft.planning.planner import next_step
+from towpath.kraft.planning.states import stage_of
 from towpath.kraft.steps import Step
 
 CLUSTER = "AAAAAAAAAAAAAAAAAAAAAA"

@@ -9,7 +9,7 @@ from typing import Any
 from towpath.kraft.metadata.image import LogImage
 from towpath.kraft.metadata.messages import RECORDS
 from towpath.kraft.metadata.records import batches, value_of
-from towpath.kraft.seen import MetadataLogSeen
+from towpath.kraft.observing.seen import MetadataLogSeen
 from towpath.wire.header import CONTROL, seal
 from towpath.wire.plain import Record, encode
 

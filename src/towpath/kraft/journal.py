@@ -15,7 +15,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from towpath.kraft.seen import Proven
+from towpath.kraft.observing.seen import Proven
 from towpath.model.clock import now_ms
 from towpath.model.errors import KraftJournalError
 

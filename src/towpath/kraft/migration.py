@@ -12,17 +12,17 @@ from types import TracebackType
 from typing import Self
 
 from towpath.config import KraftConfig
-from towpath.kraft.acting import Hands
+from towpath.kraft.acting.hands import Hands
 from towpath.kraft.drivers import drivers_of
-from towpath.kraft.findings import Finding
+from towpath.kraft.findings.findings import Finding
 from towpath.kraft.journal import KraftEvent, KraftJournal
 from towpath.kraft.model import Goal
-from towpath.kraft.moves import Facts
-from towpath.kraft.observe import Observer
-from towpath.kraft.outline import Outline, outline
+from towpath.kraft.observing.observe import Observer
+from towpath.kraft.observing.seen import ZooKeeperSeen
+from towpath.kraft.planning.moves import Facts
+from towpath.kraft.planning.outline import Outline, outline
 from towpath.kraft.preflight.preflight import preflight
 from towpath.kraft.run import KraftRun, RunEnd
-from towpath.kraft.seen import ZooKeeperSeen
 from towpath.kraft.telling import Tell, telling
 from towpath.kraft.zookeeper.client import ZooKeeper
 from towpath.kraft.zookeeper.lock import ClusterLock, Waiting

@@ -13,16 +13,16 @@ from threading import Event
 from typing import Protocol
 
 from towpath.config import KraftConfig
-from towpath.kraft.alarms import holds_everything
-from towpath.kraft.findings import Finding
-from towpath.kraft.image import ImageComparison
+from towpath.kraft.contents.image import ImageComparison
+from towpath.kraft.findings.findings import Finding
 from towpath.kraft.journal import KraftEvent, KraftJournal
 from towpath.kraft.model import Goal, Stage
-from towpath.kraft.moves import Decision, Facts, Move, Reached, Refused
-from towpath.kraft.planner import decide
-from towpath.kraft.seen import Observation
+from towpath.kraft.observing.seen import Observation
+from towpath.kraft.planning.alarms import holds_everything
+from towpath.kraft.planning.moves import Decision, Facts, Move, Reached, Refused
+from towpath.kraft.planning.planner import decide
+from towpath.kraft.planning.states import KraftStanding
 from towpath.kraft.sentences import sentence
-from towpath.kraft.states import KraftStanding
 from towpath.kraft.steps import (
     Compare,
     RestartController,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from towpath.kraft.findings import several
+from towpath.kraft.findings.findings import several
 from towpath.kraft.model import BrokerMode
 from towpath.kraft.steps import (
     AwaitCopy,

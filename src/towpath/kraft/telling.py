@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from towpath import __version__
 from towpath.config import KraftConfig
 from towpath.kraft.model import Alarm, Stage
-from towpath.kraft.moves import Facts
+from towpath.kraft.planning.moves import Facts
 from towpath.metrics.kraft_collector import KraftCollector, KraftCounts, KraftMeter
 from towpath.metrics.server import MetricsServer
 

@@ -10,7 +10,7 @@ from tests.support.brokers import SharedCluster
 from tests.support.kafka import create_topic, set_config
 from tests.support.quorums import kraft_config
 from towpath.config import ClusterConfig
-from towpath.kraft.image import ConfigOf
+from towpath.kraft.contents.image import ConfigOf
 from towpath.kraft.metadata.answers import ask_node
 from towpath.kraft.metadata.log import LogReader
 from towpath.kraft.model import BrokerMode

@@ -21,12 +21,12 @@ from towpath.cluster.connect.login import SecurityError
 from towpath.config import ClusterConfig
 from towpath.config.clusters import PasswordSasl, Tls
 from towpath.config.kraft import KraftConfig
-from towpath.kraft import digests
-from towpath.kraft.image import ConfigOf
+from towpath.kraft.contents import digests
+from towpath.kraft.contents.image import ConfigOf
 from towpath.kraft.metadata.answers import ask_node
 from towpath.kraft.metadata.log import LogReader, read_log, read_quorum
 from towpath.kraft.model import BrokerMode, LogState
-from towpath.kraft.seen import MetadataLogSeen
+from towpath.kraft.observing.seen import MetadataLogSeen
 from towpath.model.acl import Acl, Operation, Pattern, Permission, Resource
 from towpath.model.deadline import Deadline
 from towpath.model.errors import RefusedError, UnreachableError

@@ -9,9 +9,9 @@ import pytest
 
 from tests.support import ensembles, znodes
 from tests.support.ensembles import Ensemble
-from towpath.kraft import digests
-from towpath.kraft.image import ConfigOf
-from towpath.kraft.seen import Oddity, ZooKeeperSeen
+from towpath.kraft.contents import digests
+from towpath.kraft.contents.image import ConfigOf
+from towpath.kraft.observing.seen import Oddity, ZooKeeperSeen
 from towpath.model.deadline import Deadline
 from towpath.model.errors import ZnodeUnknownError
 from towpath.model.quota import Entity, EntityKind

@@ -9,14 +9,14 @@ from rich.console import Group, RenderableType
 
 from towpath.cli.show.grid import Grid
 from towpath.cli.show.output import console, line
-from towpath.kraft.codes import Severity
-from towpath.kraft.findings import Finding
-from towpath.kraft.moves import Facts
-from towpath.kraft.outline import FileChange, Outline, PlannedStep
+from towpath.kraft.findings.codes import Severity
+from towpath.kraft.findings.findings import Finding
+from towpath.kraft.observing.seen import NodeSeen
+from towpath.kraft.planning.moves import Facts
+from towpath.kraft.planning.outline import FileChange, Outline, PlannedStep
+from towpath.kraft.planning.states import KraftStanding
 from towpath.kraft.run import RunEnd, comparison_told
-from towpath.kraft.seen import NodeSeen
 from towpath.kraft.sentences import sentence
-from towpath.kraft.states import KraftStanding
 from towpath.model.amounts import count, counted
 from towpath.model.clock import readable
 

@@ -16,8 +16,15 @@ from towpath.cluster.admin.numbers import (
     RESOURCES,
     TOPIC,
 )
-from towpath.kraft import digests
-from towpath.kraft.image import ClusterImage, ConfigOf, PartitionImage, Scram, Token, TopicImage
+from towpath.kraft.contents import digests
+from towpath.kraft.contents.image import (
+    ClusterImage,
+    ConfigOf,
+    PartitionImage,
+    Scram,
+    Token,
+    TopicImage,
+)
 from towpath.model.acl import Acl
 from towpath.model.foreign import foreign
 from towpath.model.quota import Entity, EntityKind

@@ -10,7 +10,7 @@ from towpath.kraft.metadata.controllers import Controllers
 from towpath.kraft.metadata.fetching import SnapshotId, fetch
 from towpath.kraft.metadata.records import batches
 from towpath.kraft.metadata.transactions import MetadataTransactions
-from towpath.kraft.seen import CopiedRange, QuorumSeen
+from towpath.kraft.observing.seen import CopiedRange, QuorumSeen
 from towpath.model.deadline import Deadline
 
 _FIRST = 1

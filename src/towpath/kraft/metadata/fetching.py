@@ -18,7 +18,7 @@ from towpath.cluster.codes import refused
 from towpath.cluster.messages import FetchSnapshotRequest
 from towpath.kraft.metadata.controllers import SIDE, Controllers
 from towpath.kraft.metadata.quorum import TOPIC
-from towpath.kraft.seen import QuorumSeen
+from towpath.kraft.observing.seen import QuorumSeen
 from towpath.model.deadline import Deadline
 
 _TOPIC_ID = UUID(int=1)

@@ -11,7 +11,7 @@ from towpath.kraft.metadata.nodes import ClusterNodes
 from towpath.kraft.metadata.records import Entry, LogBatch
 from towpath.kraft.metadata.transactions import MetadataTransactions
 from towpath.kraft.model import LogState
-from towpath.kraft.seen import CopiedRange, MetadataLogSeen
+from towpath.kraft.observing.seen import CopiedRange, MetadataLogSeen
 
 Take = Callable[[Any], None]
 

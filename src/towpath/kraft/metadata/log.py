@@ -14,7 +14,7 @@ from towpath.kraft.metadata.copied import find_copy
 from towpath.kraft.metadata.fetching import LogPart, SnapshotId, fetch, fetch_snapshot
 from towpath.kraft.metadata.image import LogImage
 from towpath.kraft.metadata.records import LogBatch, batches
-from towpath.kraft.seen import MetadataLogSeen, QuorumSeen
+from towpath.kraft.observing.seen import MetadataLogSeen, QuorumSeen
 from towpath.model.deadline import Deadline
 from towpath.model.errors import (
     ClusterError,

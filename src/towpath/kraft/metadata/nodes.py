@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from towpath.kraft.model import LogState, NodeId
-from towpath.kraft.seen import BrokerRegistration
+from towpath.kraft.observing.seen import BrokerRegistration
 
 _FENCED = {1: True, -1: False}
 """What a BrokerRegistrationChangeRecord changes; 0 changes nothing."""

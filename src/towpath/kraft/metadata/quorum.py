@@ -12,7 +12,7 @@ from towpath.cluster.connect.control import AGAIN, healable
 from towpath.cluster.connect.retrying import retried
 from towpath.kraft.metadata.controllers import SIDE, Controllers
 from towpath.kraft.model import NodeId
-from towpath.kraft.seen import QuorumSeen
+from towpath.kraft.observing.seen import QuorumSeen
 from towpath.model.deadline import Deadline
 from towpath.model.errors import ClusterError, UnreachableError
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from towpath.kraft.metadata.records import Entry
 from towpath.kraft.model import LogState
-from towpath.kraft.seen import CopiedRange
+from towpath.kraft.observing.seen import CopiedRange
 
 COPY = "ZK Migration"
 """Name of the transaction that copies ZooKeeper (`KRaftMigrationDriver` of Kafka 3.9)."""

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from towpath.kraft.codes import FindingCode
-from towpath.kraft.configs import (
+from towpath.kraft.files.configs import (
     AUTHORIZER,
     STANDARD_AUTHORIZER,
     VOTER_KEYS,
@@ -15,10 +14,11 @@ from towpath.kraft.configs import (
     in_zookeeper,
     of_kraft,
 )
-from towpath.kraft.findings import Finding
+from towpath.kraft.findings.codes import FindingCode
+from towpath.kraft.findings.findings import Finding
 from towpath.kraft.model import BrokerMode, NodeId
-from towpath.kraft.moves import Facts, Refused
-from towpath.kraft.nodes import file_mode
+from towpath.kraft.observing.nodes import file_mode
+from towpath.kraft.planning.moves import Facts, Refused
 
 _SAME = (
     AUTHORIZER,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from towpath.kraft.codes import FindingCode
-from towpath.kraft.findings import Finding
-from towpath.kraft.moves import Facts
+from towpath.kraft.findings.codes import FindingCode
+from towpath.kraft.findings.findings import Finding
+from towpath.kraft.planning.moves import Facts
 from towpath.model.amounts import size
 
 _LITTLE = 1 << 30

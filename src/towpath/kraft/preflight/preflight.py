@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from towpath.config.kraft import KraftConfig
-from towpath.kraft.alarms import anchor
-from towpath.kraft.codes import FindingCode, Severity
-from towpath.kraft.findings import Finding
-from towpath.kraft.gates import cluster_ids, in_sync, not_in_file, unseen, voters_differ
+from towpath.kraft.findings.codes import FindingCode, Severity
+from towpath.kraft.findings.findings import Finding
 from towpath.kraft.model import NodeId, Stage
-from towpath.kraft.moves import Facts
-from towpath.kraft.nodes import serves
+from towpath.kraft.observing.nodes import serves
+from towpath.kraft.observing.seen import Observation
+from towpath.kraft.planning.alarms import anchor
+from towpath.kraft.planning.gates import cluster_ids, in_sync, not_in_file, unseen, voters_differ
+from towpath.kraft.planning.moves import Facts
 from towpath.kraft.preflight import files, places, versions
 from towpath.kraft.preflight.znodes import znodes
-from towpath.kraft.seen import Observation
 
 _BEFORE_COPY = frozenset({Stage.ZOOKEEPER, Stage.PROVISIONED, Stage.REGISTERING})
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from towpath.kraft.codes import FindingCode
-from towpath.kraft.configs import IBP, in_zookeeper
-from towpath.kraft.findings import Finding
-from towpath.kraft.kafka_versions import LOWEST_LEVEL, SEVERAL_LOG_DIRS, level_of
-from towpath.kraft.moves import Facts
-from towpath.kraft.seen import NodeSeen
+from towpath.kraft.files.configs import IBP, in_zookeeper
+from towpath.kraft.files.kafka_versions import LOWEST_LEVEL, SEVERAL_LOG_DIRS, level_of
+from towpath.kraft.findings.codes import FindingCode
+from towpath.kraft.findings.findings import Finding
+from towpath.kraft.observing.seen import NodeSeen
+from towpath.kraft.planning.moves import Facts
 
 _PATCH = re.compile(r"(\d+\.\d+)\.(\d+)")
 _RELEASE = "3.9"

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 
-from towpath.kraft.codes import FindingCode
-from towpath.kraft.findings import Finding
+from towpath.kraft.findings.codes import FindingCode
+from towpath.kraft.findings.findings import Finding
 from towpath.kraft.model import NodeId
-from towpath.kraft.moves import Facts
-from towpath.kraft.seen import Oddity
+from towpath.kraft.observing.seen import Oddity
+from towpath.kraft.planning.moves import Facts
 
 _CODES: Mapping[Oddity, FindingCode] = MappingProxyType(
     {

@@ -12,9 +12,9 @@ from functools import partial
 from kazoo.exceptions import KazooException
 from kazoo.security import Permissions
 
-from towpath.kraft.image import ClusterImage, ConfigOf, PartitionImage, TopicImage
+from towpath.kraft.contents.image import ClusterImage, ConfigOf, PartitionImage, TopicImage
 from towpath.kraft.model import NodeId
-from towpath.kraft.seen import ControllerZnode, MigrationZnode, Oddity, ZooKeeperSeen
+from towpath.kraft.observing.seen import ControllerZnode, MigrationZnode, Oddity, ZooKeeperSeen
 from towpath.kraft.zookeeper import forms
 from towpath.kraft.zookeeper.access import read_acls, read_entities, read_tokens
 from towpath.kraft.zookeeper.forms import TopicZnode

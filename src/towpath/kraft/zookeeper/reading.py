@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import TypeVar
 
-from towpath.kraft.seen import Oddity, OddZnode
+from towpath.kraft.observing.seen import Oddity, OddZnode
 from towpath.kraft.zookeeper.forms import FormError
 from towpath.kraft.zookeeper.session import Forbidden, Znode, ZooKeeperSession
 from towpath.model.deadline import Deadline

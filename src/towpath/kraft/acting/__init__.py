@@ -1,0 +1,1 @@
+"""Steps as they are done on real nodes, and what they wait for."""

@@ -1,0 +1,126 @@
+"""Steps on brokers: restarts in another mode, and the form of their `meta.properties`."""
+
+from __future__ import annotations
+
+import time
+from pathlib import PurePosixPath
+
+from towpath.kraft.acting.files import StepFacts, Tools, properties_of, since
+from towpath.kraft.acting.waiting import not_gone, not_in_sync, not_serving
+from towpath.kraft.files.properties import change_properties, read_properties
+from towpath.kraft.model import BrokerMode, NodeId
+from towpath.kraft.observing.nodes import is_settled, serves
+from towpath.kraft.observing.seen import Observation
+from towpath.kraft.steps import MendMetaProperties, RollBroker
+from towpath.model.errors import StepRefusedError
+
+_METADATA_LOG = "__cluster_metadata-0"
+
+
+def roll_broker(tools: Tools, step: RollBroker) -> StepFacts:
+    """Restart a broker in a mode, and wait until it serves and is in sync.
+
+    One that runs in that mode with that file already is only waited for.
+
+    Raises:
+        StepLateError: It did not serve, or was not in sync, in time.
+        NodeEndedError: It ended as it started.
+        StepRefusedError: Its properties cannot be made.
+        DriverError: Its host refused.
+    """
+    node, mode, seen = step.node, step.mode, tools.waits.now()
+    current = _of(seen, node)
+    wanted = properties_of(tools, seen, step)
+    facts: StepFacts = {}
+    epoch: int | None = None
+    there = seen.brokers[node]
+    if dict(current) != dict(wanted) or there.mode is not mode or not is_settled(there):
+        epoch = _epoch(seen, node)
+        facts = tools.stop(node)
+        _forgotten(tools, node, mode)
+        tools.write(node, wanted)
+        if mode is BrokerMode.ZOOKEEPER:
+            _remove_metadata_log(tools, node, wanted)
+        tools.drivers[node].start()
+    return {**facts, **_joined(tools, node, mode, epoch)}
+
+
+def mend_meta_properties(tools: Tools, step: MendMetaProperties) -> StepFacts:
+    """Stop a broker, and give one of its log directories the form that ZooKeeper mode reads."""
+    node = step.node
+    facts = tools.stop(node)
+    driver, path = tools.drivers[node], str(PurePosixPath(step.directory) / "meta.properties")
+    data = driver.read(path)
+    if data is None:
+        raise StepRefusedError("MendMetaProperties", f"{path} of broker {node} is not there")
+    told = read_properties(data)
+    if told.get("version") != "0":
+        change = {"version": "0", "node.id": None, "broker.id": str(node)}
+        driver.write(path, change_properties(data, change))
+    return facts
+
+
+def await_healthy(tools: Tools) -> StepFacts:
+    """Wait until every broker that runs serves, and all replicas are in sync."""
+    began = time.monotonic()
+    seen = tools.waits.now()
+    running = [each.id for each in seen.brokers.values() if each.running]
+    tools.waits.until("all brokers that run serve", "start", _not_all_serving, running)
+    tools.waits.until("all replicas are in sync", "in_sync", not_in_sync, running)
+    return {"seconds": since(began)}
+
+
+def _not_all_serving(seen: Observation) -> str | None:
+    idle = [
+        str(each.id) for each in seen.brokers.values() if each.running and not _done(seen, each.id)
+    ]
+    return f"broker {', '.join(sorted(idle))} does not serve yet" if idle else None
+
+
+def _done(seen: Observation, node: NodeId) -> bool:
+    return serves(seen, node)
+
+
+def _of(seen: Observation, node: NodeId) -> dict[str, str]:
+    there = seen.brokers.get(node)
+    if there is None or not there.properties:
+        raise StepRefusedError("RollBroker", f"the files of broker {node} could not be read")
+    return dict(there.properties)
+
+
+def _epoch(seen: Observation, node: NodeId) -> int | None:
+    registered = seen.log.brokers.get(node) if seen.log else None
+    return registered.epoch if registered is not None else None
+
+
+def _forgotten(tools: Tools, node: NodeId, mode: BrokerMode) -> None:
+    """Wait until ZooKeeper has ended the session: else a broker ends as it starts (NodeExists).
+
+    After a kill that takes the whole session timeout. In KRaft mode no broker has a session, and
+    behind a finalize ZooKeeper may be gone.
+    """
+    if mode is BrokerMode.KRAFT and tools.waits.now().zookeeper is None:
+        return
+    what = f"ZooKeeper has ended the session of broker {node}"
+    tools.waits.until(what, "start", lambda seen: not_gone(seen, node))
+
+
+def _remove_metadata_log(tools: Tools, node: NodeId, wanted: StepFacts) -> None:
+    """Remove the copy of the metadata log that other modes leave.
+
+    In a later KRaft mode it would not fit to the log of controllers that were formatted anew.
+    """
+    own = str(wanted.get("metadata.log.dir", "")).strip()
+    dirs = own or str(wanted.get("log.dirs") or wanted.get("log.dir") or "").split(",")[0].strip()
+    if dirs:
+        tools.drivers[node].remove(str(PurePosixPath(dirs) / _METADATA_LOG))
+
+
+def _joined(tools: Tools, node: NodeId, mode: BrokerMode, epoch: int | None) -> StepFacts:
+    began = time.monotonic()
+    what = f"broker {node} serves in {mode} mode"
+    tools.waits.until(what, "start", lambda seen: not_serving(seen, node, mode, epoch), [node])
+    started, again = since(began), time.monotonic()
+    what = f"broker {node} is in sync"
+    tools.waits.until(what, "in_sync", lambda seen: not_in_sync(seen, node), [node])
+    return {"start_seconds": started, "in_sync_seconds": since(again)}

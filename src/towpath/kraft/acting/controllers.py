@@ -1,0 +1,152 @@
+"""Steps on controllers: formatted, started, restarted with another flag, stopped, wiped."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from pathlib import PurePosixPath
+
+from towpath.config.kraft import KraftController
+from towpath.kraft.acting.files import StepFacts, Tools, properties_of, since
+from towpath.kraft.drivers.commands import RELEASE, filled
+from towpath.kraft.files.configs import IBP
+from towpath.kraft.model import NodeId, Role
+from towpath.kraft.observing.nodes import has_flag
+from towpath.kraft.observing.seen import Observation
+from towpath.kraft.steps import (
+    FormatController,
+    RestartController,
+    StartControllers,
+    StopControllers,
+    WipeController,
+)
+from towpath.model.deadline import Deadline
+from towpath.model.errors import StepRefusedError
+
+_NEWEST = "3.9"
+"""The inter-broker protocol to which the last Kafka with ZooKeeper formats by itself."""
+_METADATA_LOG = "__cluster_metadata-0"
+_META = "meta.properties"
+
+
+def format_controller(tools: Tools, step: FormatController) -> StepFacts:
+    """Write a controller's properties and format its folder, unless that was done.
+
+    Raises:
+        StepRefusedError: The folder belongs to another cluster or node, or holds a metadata log.
+        DriverError: The command failed.
+    """
+    node, seen, began = step.node, tools.waits.now(), time.monotonic()
+    driver, at = tools.drivers[node], _of(tools, node)
+    if driver.started() is not None:
+        raise StepRefusedError("FormatController", f"controller {node} runs")
+    wanted = properties_of(tools, seen, step)
+    cluster = seen.zookeeper.cluster_id if seen.zookeeper is not None else ""
+    if not cluster:
+        raise StepRefusedError("FormatController", "the cluster's id in ZooKeeper was not seen")
+    tools.write(node, wanted, whole=True)
+    controller = seen.controllers.get(node)
+    for meta in controller.meta if controller is not None else ():
+        if (meta.cluster_id, meta.node) != (cluster, node):
+            why = f"{meta.directory} of controller {node} belongs to node {meta.node} of cluster"
+            raise StepRefusedError("FormatController", f"{why} {meta.cluster_id}")
+    if driver.modified(_inside(at.data, _META)) is not None:
+        return {"seconds": since(began)}
+    if driver.modified(_inside(at.data, _METADATA_LOG)) is not None:
+        why = f"{at.data} of controller {node} holds a metadata log without {_META}"
+        raise StepRefusedError("FormatController", f"{why}; look whose it is, and move it away")
+    driver.run(_format(tools, at, cluster, seen), Deadline.after(tools.config.limits.start))
+    return {"seconds": since(began)}
+
+
+def start_controllers(tools: Tools, step: StartControllers) -> StepFacts:
+    """Start controllers, and wait until they are in their quorum: one alone is not ready."""
+    began = time.monotonic()
+    for node in step.nodes:
+        tools.drivers[node].start()
+    _await_quorum(tools, step.nodes)
+    return {"start_seconds": since(began)}
+
+
+def restart_controller(tools: Tools, step: RestartController) -> StepFacts:
+    """Restart a controller with or without the flag, unless it runs so, and wait for it."""
+    node, seen = step.node, tools.waits.now()
+    wanted = properties_of(tools, seen, step)
+    there, facts = seen.controllers.get(node), dict[str, object]()
+    runs = there is not None and there.running and not there.stale and there.flag is step.flag
+    if there is None or not runs or dict(there.properties) != dict(wanted):
+        facts |= tools.stop(node)
+        tools.write(node, wanted, whole=True)
+        tools.drivers[node].start()
+    began = time.monotonic()
+    _await_quorum(tools, [node])
+    return {**facts, "start_seconds": since(began)}
+
+
+def stop_controllers(tools: Tools, step: StopControllers) -> StepFacts:
+    """Stop controllers, in the order that the step names."""
+    return {str(node): dict(tools.stop(node)) for node in step.nodes}
+
+
+def wipe_controller(tools: Tools, step: WipeController) -> StepFacts:
+    """Remove what a stopped controller has stored: its metadata log first.
+
+    So a folder that this was cut off in never looks as if it were new and holds an old log.
+    """
+    node, at = step.node, _of(tools, step.node)
+    driver = tools.drivers[node]
+    if driver.started() is not None:
+        raise StepRefusedError("WipeController", f"controller {node} runs")
+    driver.remove(_inside(at.data, _METADATA_LOG))
+    driver.remove(at.data)
+    return {}
+
+
+def _of(tools: Tools, node: NodeId) -> KraftController:
+    return next(each for each in tools.config.controllers.nodes if NodeId(each.id) == node)
+
+
+def _inside(folder: str, name: str) -> str:
+    return str(PurePosixPath(folder) / name)
+
+
+def _format(tools: Tools, at: KraftController, cluster: str, seen: Observation) -> tuple[str, ...]:
+    """Return the command that formats; it names the release where brokers talk an older one."""
+    told = (each.properties.get(IBP, "").strip() for each in seen.brokers.values())
+    release = next((each for each in told if each), _NEWEST)
+    command = tools.config.driver.format
+    if release.partition("-")[0] != _NEWEST and not any(RELEASE in word for word in command):
+        command = (*command, "--release-version", RELEASE)
+    node = NodeId(at.id)
+    return filled(
+        command, node, Role.CONTROLLER, at.properties, cluster_id=cluster, release=release
+    )
+
+
+def _await_quorum(tools: Tools, nodes: Iterable[NodeId]) -> None:
+    nodes = tuple(nodes)
+    named = ", ".join(map(str, nodes))
+    tools.waits.until(
+        f"controller {named} answers and is registered in its quorum",
+        "start",
+        lambda seen: _not_in_quorum(seen, nodes),
+        nodes,
+    )
+
+
+def _not_in_quorum(seen: Observation, nodes: Iterable[NodeId]) -> str | None:
+    for node in nodes:
+        there = seen.controllers.get(node)
+        if there is None or there.flag is None:
+            return f"controller {node} does not answer yet"
+        if there.stale or there.flag is not has_flag(there.properties):
+            return f"controller {node} still answers with another flag than its file has"
+    if seen.quorum is None or seen.log is None:
+        why = next((each.why for each in seen.unseen if "controllers" in each.what), "no leader")
+        return f"the quorum has not been seen: {why}"
+    for node in nodes:
+        if node not in seen.quorum.voters:
+            return f"controller {node} is no voter of the quorum"
+        if seen.log.ready.get(node) is not seen.controllers[node].flag:
+            return f"controller {node} has not registered with its flag"
+    return None

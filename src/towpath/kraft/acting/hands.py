@@ -1,0 +1,214 @@
+"""Does the steps of a migration, each so that it may be cut off anywhere and done again."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+
+from towpath.config.kraft import KraftConfig
+from towpath.kraft.acting.brokers import await_healthy, mend_meta_properties, roll_broker
+from towpath.kraft.acting.controllers import (
+    format_controller,
+    restart_controller,
+    start_controllers,
+    stop_controllers,
+    wipe_controller,
+)
+from towpath.kraft.acting.files import StepFacts, Tools, since
+from towpath.kraft.acting.probe import probe
+from towpath.kraft.acting.waiting import Look, Missing, StepWaits, Tell
+from towpath.kraft.drivers.driver import Driver
+from towpath.kraft.model import LogState, NodeId
+from towpath.kraft.observing.seen import Observation
+from towpath.kraft.steps import (
+    AwaitCopy,
+    AwaitFinal,
+    AwaitHealthy,
+    Compare,
+    FormatController,
+    MendMetaProperties,
+    RaiseControllerEpoch,
+    ReleaseZooKeeper,
+    RestartController,
+    RollBroker,
+    StartControllers,
+    Step,
+    StopControllers,
+    WipeController,
+)
+from towpath.kraft.zookeeper.client import ZooKeeper
+from towpath.model.deadline import Deadline
+
+_NAMED = 3
+"""Number of differences that a sentence names."""
+
+
+NodeStep = (
+    FormatController
+    | StartControllers
+    | RestartController
+    | StopControllers
+    | WipeController
+    | RollBroker
+    | MendMetaProperties
+    | AwaitHealthy
+)
+"""A step that brokers or controllers are restarted, stopped or waited for in."""
+
+
+class Hands:
+    """Does steps.
+
+    Args:
+        config: The file.
+        drivers: One for each node.
+        zookeeper: An open session.
+        look: Looks at the whole cluster.
+    """
+
+    def __init__(
+        self,
+        config: KraftConfig,
+        drivers: Mapping[NodeId, Driver],
+        zookeeper: ZooKeeper,
+        look: Look,
+    ) -> None:
+        self._config, self._drivers = config, drivers
+        self._zookeeper, self._look = zookeeper, look
+
+    def do(self, step: Step, tell: Tell) -> StepFacts:
+        """Do a step, and return its facts; it is done when this returns.
+
+        Raises:
+            StepLateError: What the step waits for did not come in time.
+            NodeEndedError: A node ended by itself.
+            StepRefusedError: The step would destroy something.
+            DriverError: A node's host refused.
+            ZooKeeperError: ZooKeeper refused, or holds something else than the step expects.
+            ClusterError: The brokers refused the probe topic.
+        """
+        waits = StepWaits(self._config.limits, self._drivers, self._look, tell)
+        return self._act(step, Tools(self._config, self._drivers, waits))
+
+    def _act(self, step: Step, tools: Tools) -> StepFacts:
+        match step:
+            case AwaitCopy():
+                return _await("ZooKeeper is copied into the metadata log", _not_copied, tools)
+            case AwaitFinal():
+                return _await("the migration is over in the metadata log", _not_final, tools)
+            case Compare():
+                return self._compare(tools)
+            case RaiseControllerEpoch():
+                return self._raise_epoch(step)
+            case ReleaseZooKeeper():
+                return self._release(step, tools)
+            case _:
+                return _on_nodes(step, tools)
+
+    def _compare(self, tools: Tools) -> StepFacts:
+        began, seen = time.monotonic(), tools.waits.now()
+        if seen.log is not None and seen.log.state is LogState.MIGRATION:
+            tools.waits.until("ZooKeeper and the metadata log are equal", "copy", _not_equal)
+        equal, seconds = since(began), float(self._config.limits.copy_)
+        times = probe(self._config.cluster, self._zookeeper.read, "copy", seconds, tools.waits.tell)
+        return {
+            "equal_seconds": equal,
+            "created_seconds": round(times.created, 3),
+            "deleted_seconds": round(times.deleted, 3),
+        }
+
+    def _raise_epoch(self, step: RaiseControllerEpoch) -> StepFacts:
+        self._zookeeper.raise_epoch(step.to, step.version, self._patience)
+        return {"to": step.to}
+
+    def _release(self, step: ReleaseZooKeeper, tools: Tools) -> StepFacts:
+        began = time.monotonic()
+        released = self._zookeeper.release(step.controller, step.migration, self._patience)
+        tools.waits.until("a broker is controller in ZooKeeper", "start", _not_led)
+        return {
+            "controller": released.controller,
+            "migration": released.migration,
+            "seconds": since(began),
+        }
+
+    @property
+    def _patience(self) -> Deadline:
+        return Deadline.after(self._config.limits.start)
+
+
+def _on_nodes(step: NodeStep, tools: Tools) -> StepFacts:
+    match step:
+        case FormatController() | StartControllers() | RestartController():
+            return _on_controllers(step, tools)
+        case StopControllers():
+            return stop_controllers(tools, step)
+        case WipeController():
+            return wipe_controller(tools, step)
+        case RollBroker():
+            return roll_broker(tools, step)
+        case MendMetaProperties():
+            return mend_meta_properties(tools, step)
+        case AwaitHealthy():
+            return await_healthy(tools)
+
+
+def _on_controllers(
+    step: FormatController | StartControllers | RestartController, tools: Tools
+) -> StepFacts:
+    match step:
+        case FormatController():
+            return format_controller(tools, step)
+        case StartControllers():
+            return start_controllers(tools, step)
+        case RestartController():
+            return restart_controller(tools, step)
+
+
+def _await(what: str, missing: Missing, tools: Tools) -> StepFacts:
+    began = time.monotonic()
+    tools.waits.until(what, "copy", missing)
+    return {"seconds": since(began)}
+
+
+def _not_copied(seen: Observation) -> str | None:
+    if seen.log is None or seen.zookeeper is None:
+        return "the metadata log or ZooKeeper was not seen"
+    if seen.log.copying:
+        return "the copy is being written"
+    if seen.log.state is not LogState.MIGRATION:
+        migrating = sorted(each.id for each in seen.log.brokers.values() if each.migrating)
+        return f"the metadata log says {seen.log.state}; registered are brokers {migrating}"
+    znode = seen.zookeeper.migration
+    return None if znode is not None and znode.offset >= 0 else "/migration is not written yet"
+
+
+def _not_equal(seen: Observation) -> str | None:
+    if seen.comparison is None:
+        return "ZooKeeper and the metadata log could not be compared"
+    found = seen.comparison.differences
+    if not found:
+        return None
+    named = "; ".join(
+        f"{each.kind} {each.name}: ZooKeeper has {each.zookeeper or 'nothing'}, the log"
+        f" {each.log or 'nothing'}"
+        for each in found[:_NAMED]
+    )
+    return f"{len(found)} differences: {named}"
+
+
+def _not_final(seen: Observation) -> str | None:
+    if seen.log is None:
+        return "the metadata log was not seen"
+    state = seen.log.state
+    return None if state is LogState.POST_MIGRATION else f"the metadata log says {state}"
+
+
+def _not_led(seen: Observation) -> str | None:
+    if seen.zookeeper is None:
+        return "ZooKeeper was not seen"
+    holder = seen.zookeeper.controller
+    if holder is None:
+        return "/controller does not exist yet"
+    if holder.kraft_epoch >= 0 or not holder.ephemeral:
+        return f"/controller names controller {holder.id} of KRaft"
+    return None

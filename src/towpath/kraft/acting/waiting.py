@@ -1,0 +1,154 @@
+"""StepWaits of steps: each says what it waits for, and at its end what it saw instead."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+
+from towpath.config.kraft import KraftLimits
+from towpath.kraft.contents.image import ClusterImage
+from towpath.kraft.drivers.driver import Driver
+from towpath.kraft.model import BrokerMode, LogState, NodeId
+from towpath.kraft.observing.nodes import file_mode, is_registered
+from towpath.kraft.observing.seen import Observation
+from towpath.model.deadline import Deadline
+from towpath.model.errors import NodeEndedError, StepLateError
+
+Look = Callable[[Deadline], Observation]
+Tell = Callable[[str], None]
+Missing = Callable[[Observation], str | None]
+"""Tells what is seen instead of what is waited for; None once that has come."""
+
+_LOOK = 60.0
+"""Seconds that one look may take."""
+_PAUSE = 0.5
+_LOG_LINES = 25
+_NAMED = 5
+"""Number of partitions that a sentence names."""
+
+
+@dataclass(frozen=True, slots=True)
+class StepWaits:
+    """Looks at a cluster until a condition holds.
+
+    Attributes:
+        limits: How long waits may last.
+        drivers: Tell whether the nodes that are waited for still run.
+        look: Looks at the cluster.
+        tell: Is told what is waited for.
+    """
+
+    limits: KraftLimits
+    drivers: Mapping[NodeId, Driver]
+    look: Look
+    tell: Tell
+
+    def now(self) -> Observation:
+        """Look once."""
+        return self.look(Deadline.after(_LOOK))
+
+    def until(
+        self, what: str, limit: str, missing: Missing, nodes: Iterable[NodeId] = ()
+    ) -> Observation:
+        """Wait until nothing is missing; return what was seen then.
+
+        Args:
+            what: What is waited for.
+            limit: The key of `limits` that says how long.
+            missing: Tells what is seen instead.
+            nodes: Those that must keep running meanwhile.
+
+        Raises:
+            StepLateError: It did not come in time.
+            NodeEndedError: A node ended meanwhile.
+        """
+        seconds = float(getattr(self.limits, "copy_" if limit == "copy" else limit))
+        deadline = Deadline.after(seconds)
+        told = None
+        while True:
+            self.require_running(nodes, what)
+            seen = self.now()
+            found = missing(seen)
+            if found is None:
+                return seen
+            if deadline.over:
+                raise StepLateError(what, seconds, limit, found)
+            if found != told:
+                self.tell(f"waiting until {what}: {found}")
+                told = found
+            time.sleep(min(_PAUSE, deadline.left()))
+
+    def require_running(self, nodes: Iterable[NodeId], what: str) -> None:
+        """Raise where a node has ended, with the end of its log.
+
+        Raises:
+            NodeEndedError: It has.
+        """
+        for node in nodes:
+            driver = self.drivers[node]
+            if driver.started() is None:
+                raise NodeEndedError(node, what, driver.log(_LOG_LINES))
+
+
+def not_serving(seen: Observation, node: NodeId, mode: BrokerMode, epoch: int | None) -> str | None:
+    """Return what keeps a broker from serving in a mode; None where it serves.
+
+    Args:
+        seen: What is seen.
+        node: The broker.
+        mode: The mode.
+        epoch: Its registration in the metadata log before it was stopped, which may still stand
+            there; None where it was not stopped or not registered.
+    """
+    there = seen.brokers.get(node)
+    if there is None:
+        return _unseen(seen, f"node {node}")
+    if there.mode is None:
+        return f"broker {node} does not answer yet"
+    if there.mode is not mode or file_mode(there) is not mode or there.stale:
+        return f"broker {node} runs in {there.mode} mode"
+    if not is_registered(seen, node):
+        return f"broker {node} answers, and is not registered or is fenced"
+    registered = seen.log.brokers.get(node) if seen.log else None
+    if epoch is not None and registered is not None and registered.epoch == epoch:
+        return f"broker {node} answers, and has not registered again"
+    return None
+
+
+def not_in_sync(seen: Observation, node: NodeId | None = None) -> str | None:
+    """Return which partitions lack a broker in their ISR, or any; None where none does."""
+    image = _deciding(seen)
+    if image is None:
+        return _unseen(seen, "the state of partitions")
+    behind = [
+        f"{name}-{index}"
+        for name, topic in sorted(image.topics.items())
+        for index, each in sorted(topic.partitions.items())
+        if (lacking := set(each.replicas) - set(each.adding) - set(each.isr))
+        and (node is None or node in lacking)
+    ]
+    if not behind:
+        return None
+    named = ", ".join(behind[:_NAMED]) + (" and others" if len(behind) > _NAMED else "")
+    whose = "not all replicas" if node is None else f"broker {node} not"
+    return f"{whose} in sync in {len(behind)} partitions: {named}"
+
+
+def not_gone(seen: Observation, node: NodeId) -> str | None:
+    """Return that ZooKeeper still keeps the session of a broker that has ended."""
+    if seen.zookeeper is None:
+        return _unseen(seen, "ZooKeeper")
+    return f"/brokers/ids/{node} is still there" if node in seen.zookeeper.brokers else None
+
+
+def _deciding(seen: Observation) -> ClusterImage | None:
+    """Return the contents of the store that decides: once copied, the metadata log does."""
+    if seen.log is not None and seen.log.state in {LogState.MIGRATION, LogState.POST_MIGRATION}:
+        return seen.log.image
+    return seen.zookeeper.image if seen.zookeeper is not None else None
+
+
+def _unseen(seen: Observation, what: str) -> str:
+    why = next((each.why for each in seen.unseen if each.what == what), "")
+    return f"{what} was not seen{': ' if why else ''}{why}"

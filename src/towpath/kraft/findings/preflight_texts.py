@@ -1,0 +1,204 @@
+"""The sentences of what a preflight finds; see `kraft/findings/texts.py`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from towpath.kraft.findings.codes import FindingCode, FindingText, Severity
+
+
+def _stop(what: str, advice: str) -> FindingText:
+    return FindingText(Severity.STOP, what, advice)
+
+
+def _warn(what: str, advice: str) -> FindingText:
+    return FindingText(Severity.WARNING, what, advice)
+
+
+def _note(what: str, advice: str) -> FindingText:
+    return FindingText(Severity.NOTE, what, advice)
+
+
+PREFLIGHT_TEXTS: Mapping[FindingCode, FindingText] = {
+    FindingCode.SOFTWARE_UNKNOWN: _warn(
+        "the version of brokers {nodes} is not known",
+        "make sure that they run Kafka 3.9, the same patch level on all",
+    ),
+    FindingCode.SOFTWARE_OTHER: _stop(
+        "nodes {nodes} do not run Kafka 3.9",
+        "upgrade them to 3.9.2 first; no other release is known to go the whole way",
+    ),
+    FindingCode.SOFTWARE_MIXED: _stop(
+        "nodes run different versions: {versions}",
+        "finish the upgrade first, to the same patch level on all nodes",
+    ),
+    FindingCode.ANCHOR_NULL: _stop(
+        "ZooKeeper's `/migration` has no content, which Kafka 3.9.1 cannot read",
+        "upgrade to 3.9.2, or roll back, which deletes it",
+    ),
+    FindingCode.ANCHOR_EMPTY: _warn(
+        "ZooKeeper's `/migration` has no content; a tool for ACLs of znodes leaves it so",
+        "nothing needs to be done with Kafka 3.9.2, which writes it anew",
+    ),
+    FindingCode.PROTOCOL_UNSET: _stop(
+        "`inter.broker.protocol.version` is not set on brokers {brokers}",
+        "set it to the version that the cluster runs with, and restart these brokers",
+    ),
+    FindingCode.PROTOCOL_MIXED: _stop(
+        "brokers have different `inter.broker.protocol.version`: {versions}",
+        "finish the upgrade first",
+    ),
+    FindingCode.PROTOCOL_OLD: _stop(
+        "`inter.broker.protocol.version` is {version}, and controllers need 3.6-IV2 or newer",
+        "raise it to 3.9 first",
+    ),
+    FindingCode.LOG_DIRS_SEVERAL: _stop(
+        "brokers {brokers} have several log directories, which need "
+        "`inter.broker.protocol.version` 3.7-IV2 or newer, not {version}",
+        "raise it to 3.9 first",
+    ),
+    FindingCode.PROTOCOL_DIFFERS: _stop(
+        "brokers have `inter.broker.protocol.version` {version}, which is level {level}, "
+        "and the controllers were formatted with level {formatted}",
+        "roll back, which wipes the controllers, then start again; they are formatted "
+        "with the brokers' version",
+    ),
+    FindingCode.BROKER_ID_DIFFERS: _stop(
+        "files of brokers name other ids: {brokers}",
+        "name the same ids in the file of the migration",
+    ),
+    FindingCode.CONTROLLER_ID_TAKEN: _stop(
+        "controllers have ids of brokers: {ids}",
+        "give the controllers ids that no broker has; Kafka shows no error, and brokers "
+        "would fail in KRaft mode",
+    ),
+    FindingCode.BROKERS_DIFFER: _stop(
+        "brokers have different values of {keys}",
+        "make them the same on all brokers; controllers take one value for all",
+    ),
+    FindingCode.CONTROLLERS_DIFFER: _warn(
+        "`controllers.properties` gives controllers other values than brokers have: {keys}",
+        "remove them there unless you are sure; controllers decide by their own values",
+    ),
+    FindingCode.BROKERS_ANONYMOUS: _warn(
+        "brokers have an authorizer, and the controllers' listener is PLAINTEXT, where brokers are"
+        " User:ANONYMOUS, which is not among `super.users`",
+        "secure that listener with `controllers.sasl` or `controllers.tls`, or allow User:ANONYMOUS"
+        " ClusterAction; brokers could not register",
+    ),
+    FindingCode.POLICY_DIFFERENT: _warn(
+        "brokers have an `alter.config.policy.class.name`, which sees more in KRaft mode "
+        "than before",
+        "set `{key}` in `controllers.properties`, to true if the policy relies on the old "
+        "way (KIP-1252)",
+    ),
+    FindingCode.TOKEN_KEY_MISSING: _stop(
+        "there are {count} delegation tokens, and no `delegation.token.secret.key` is in "
+        "the brokers' files",
+        "give controllers the key in `controllers.properties`; tokens would be refused",
+    ),
+    FindingCode.ENCODER_SECRET_MISSING: _stop(
+        "dynamic configs hold encrypted values ({keys}), and no `password.encoder.secret` "
+        "is in the brokers' files",
+        "give controllers the secret in `controllers.properties`; the values could not be read",
+    ),
+    FindingCode.KRAFT_KEYS_EARLY: _warn(
+        "files of brokers in ZooKeeper mode have keys of KRaft mode: {keys}",
+        "they are replaced, and a rollback does not bring them back",
+    ),
+    FindingCode.VOTERS_OF_BROKERS: _stop(
+        "brokers {brokers} name other controllers than the file",
+        "mend `controller.quorum.voters` there and restart these brokers; they would "
+        "never register",
+    ),
+    FindingCode.CONTROL_PLANE: _warn(
+        "brokers {brokers} have a `control.plane.listener.name`, which KRaft does not have",
+        "nothing needs to be done: it stays until KRaft mode and is removed then",
+    ),
+    FindingCode.ZNODE_ACLS: _warn(
+        "znodes may be written by {writers} alone",
+        "make sure that controllers log in to ZooKeeper as one of them; they get the brokers'"
+        " `zookeeper.*` keys, and no JAAS file",
+    ),
+    FindingCode.ZNODES_FORBIDDEN: _stop(
+        "this login may not read {count} znodes: {paths}",
+        "log in as a user who may, with `zookeeper.username`; unread contents cannot be compared",
+    ),
+    FindingCode.ZNODES_UNKNOWN: _stop(
+        "{count} znodes have a name or content of no known form: {paths}",
+        "remove or mend them first; the copy may fail at them",
+    ),
+    FindingCode.TOPIC_IDS_MISSING: _stop(
+        "{count} topics have no id: {paths}",
+        "restart the broker that is ZooKeeper's controller, which gives them ids; the copy fails"
+        " without",
+    ),
+    FindingCode.STATES_MISSING: _warn(
+        "{count} partitions have no state: {paths}",
+        "wait until they have a leader; the copy would take all of their replicas as in sync",
+    ),
+    FindingCode.CONFIGS_ORPHANED: _warn(
+        "{count} configs are of topics that do not exist: {paths}",
+        "nothing needs to be done: the copy leaves them behind",
+    ),
+    FindingCode.BROKERS_AWAITED: _stop(
+        "ZooKeeper knows brokers {brokers}, by replicas or by configs, and the file does not",
+        "name them, or move their replicas and delete their configs; the copy would wait for them"
+        " for ever",
+    ),
+    FindingCode.CONTROLLERS_NUMBER: _warn(
+        "the quorum has {count} controllers",
+        "use three or five; with one, a lost disk loses the cluster's metadata",
+    ),
+    FindingCode.ZOOKEEPER_SMALL: _warn(
+        "`zookeeper.connect` names fewer than three servers: {count}",
+        "name all servers; with one alone, its loss stops the migration and the way back",
+    ),
+    FindingCode.DATA_PASSING: _warn(
+        "folders of controllers may not survive a restart of their host: {folders}",
+        "choose folders on disks that stay",
+    ),
+    FindingCode.DISK_LOW: _warn(
+        "little space is left on nodes {nodes}",
+        "make room for the metadata log and its snapshots",
+    ),
+    FindingCode.LOG_DIRS_MISSING: _stop(
+        "log directories have no `meta.properties`, so they are offline or unused: {folders}",
+        "bring them back first; in migration mode one failed disk stops a broker",
+    ),
+    FindingCode.PORTS_EPHEMERAL: _warn(
+        "addresses have ports that the kernel gives to clients: {addresses}",
+        "choose ports below 32768, or reserve these; a client may connect to itself while "
+        "a broker restarts",
+    ),
+    FindingCode.EPOCH_LOW: _warn(
+        "ZooKeeper's `/controller_epoch` is {epoch}, not above the controllers' {quorum}",
+        "nothing needs to be done: a rollback raises it; restart controllers no more than needed",
+    ),
+    FindingCode.ACL_SLASH: _stop(
+        "ACLs on names with '/' are legal in KRaft and impossible in ZooKeeper, so "
+        "nothing is written to ZooKeeper after them: {names}",
+        "delete them, and create none before the migration is finalized",
+    ),
+    FindingCode.DELETING: _stop(
+        "topics wait for their deletion: {topics}",
+        "wait until they are deleted",
+    ),
+    FindingCode.REASSIGNING: _stop(
+        "partitions are being reassigned: {partitions}",
+        "wait until that is done",
+    ),
+    FindingCode.REPLICAS_AWAY: _stop(
+        "partitions have replicas on brokers that are not in the file: {replicas}",
+        "reassign them to brokers that exist; controllers would wait for these brokers for ever",
+    ),
+    FindingCode.DYNAMIC_LISTENERS: _stop(
+        "listeners are set as dynamic configs: {configs}",
+        "move them to the brokers' files; a broker cannot start in KRaft mode with them",
+    ),
+    FindingCode.NOT_CHECKED: _note(
+        "nothing here can see: other programs that read or write ZooKeeper, ACLs of "
+        "znodes, heap sizes, and whether all hosts reach each other's listeners",
+        "check these yourself",
+    ),
+}

@@ -1,0 +1,194 @@
+"""The sentences of findings: what was seen, and what to do. `{name}` is a value of the finding."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from towpath.kraft.findings.codes import FindingCode, FindingText, Severity
+from towpath.kraft.findings.preflight_texts import PREFLIGHT_TEXTS
+
+
+def _stop(what: str, advice: str) -> FindingText:
+    return FindingText(Severity.STOP, what, advice)
+
+
+def _warn(what: str, advice: str) -> FindingText:
+    return FindingText(Severity.WARNING, what, advice)
+
+
+_STATES: Mapping[FindingCode, FindingText] = {
+    FindingCode.NEVER_MIGRATABLE: _stop(
+        "a controller without `zookeeper.metadata.migration.enable` led the empty metadata log,"
+        " so the log says that this cluster was made in KRaft mode",
+        "roll back, which wipes the controllers, then start again; no data is lost",
+    ),
+    FindingCode.WIPE_AHEAD: _stop(
+        "ZooKeeper's `/migration` is at offset {offset}, left by an earlier migration; controllers"
+        " that have no copy of ZooKeeper would take it as done and delete all topics, ACLs,"
+        " configs and users from ZooKeeper",
+        "stop all controllers now; `kraft rollback` does that and deletes `/migration`",
+    ),
+    FindingCode.LOST_ANCHOR: _stop(
+        "the metadata log says that the migration runs, and ZooKeeper's `/migration` {found}, so"
+        " the controllers no longer write to ZooKeeper",
+        "change no topics, configs, ACLs or users; if both stores are equal, roll back; if not,"
+        " do not restart anything before you know which changes ZooKeeper lacks",
+    ),
+    FindingCode.STRANDED: _stop(
+        "the migration was finalized while brokers {brokers} were not in KRaft mode; they get no"
+        " more metadata",
+        "roll these brokers to KRaft mode: `kraft run`; nothing leads back to ZooKeeper",
+    ),
+    FindingCode.FLAG_MISSING: _stop(
+        "controllers {controllers} run or would start without"
+        " `zookeeper.metadata.migration.enable` while both stores are written; if one of them is"
+        " elected, it finalizes the migration for good",
+        "restart them with the flag: `kraft run`; restart no other controller before that",
+    ),
+    FindingCode.UNEQUAL: _stop(
+        "ZooKeeper and the metadata log differ in {count} things: {names}",
+        "wait, if the cluster is busy; if they stay, ZooKeeper is no longer written: look for"
+        " ACLs on names with '/' and for errors in the log of the leading controller",
+    ),
+    FindingCode.NOTHING_SEEN: _stop(
+        "neither ZooKeeper nor the metadata log could be read",
+        "make one of them reachable from here; change nothing before that",
+    ),
+    FindingCode.TWO_HEADS: _stop(
+        "the metadata log says that the controllers lead the cluster, and ZooKeeper's `/controller`"
+        " {found}; both change metadata apart from each other",
+        "somebody deleted `/controller` while controllers ran; stop all controllers, compare what"
+        " was changed since, and only then delete `/migration`",
+    ),
+    FindingCode.BORN_IN_KRAFT: _stop(
+        "the metadata log says that the cluster was made in KRaft mode, and brokers {brokers} run"
+        " in KRaft mode",
+        "there is nothing to migrate; check the addresses in the file",
+    ),
+    FindingCode.NOBODY_REGISTERED: _stop(
+        "the metadata log says that the migration runs, and no broker is registered in it",
+        "check that the controllers in the file are those of this cluster",
+    ),
+    FindingCode.KRAFT_WITHOUT_CONTROLLERS: _stop(
+        "brokers {brokers} are set to KRaft mode, and neither ZooKeeper nor a metadata log names a"
+        " KRaft controller",
+        "start the controllers with their own folders again; format none of them anew",
+    ),
+}
+
+_UNSEEN: Mapping[FindingCode, FindingText] = {
+    FindingCode.ZOOKEEPER_UNSEEN: _stop(
+        "ZooKeeper could not be read: {why}",
+        "make it reachable and run again; brokers go on meanwhile, and what controllers write is"
+        " written to ZooKeeper once it is back",
+    ),
+    FindingCode.NODES_UNSEEN: _stop(
+        "nothing is known of nodes {nodes}",
+        "make their hosts reachable and run again; no step is safe with a node unseen",
+    ),
+    FindingCode.QUORUM_UNSEEN: _stop(
+        "controllers {controllers} run, and their metadata log could not be read: {why}",
+        "check that they have a leader, and that this login may read the log (ClusterAction)",
+    ),
+    FindingCode.HEALTH_UNSEEN: _stop(
+        "no broker told which partitions are in sync",
+        "make a broker reachable under `cluster` and run again; nothing is restarted blindly",
+    ),
+    FindingCode.CONTROLLERS_ELSEWHERE: _stop(
+        "controller {controller} leads the quorum, and its driver says that it does not run",
+        "mend `driver` in the file so that it finds the controllers' processes",
+    ),
+    FindingCode.NOT_COMPARED: _stop(
+        "ZooKeeper and the metadata log were not compared",
+        "run again once both can be read",
+    ),
+}
+
+_GATES: Mapping[FindingCode, FindingText] = {
+    FindingCode.FLAG_NOT_TOLD: _stop(
+        "controllers {controllers} do not tell the flag `zookeeper.metadata.migration.enable`",
+        "restart them with the flag: `kraft run`",
+    ),
+    FindingCode.VOTERS_DIFFER: _stop(
+        "the quorum has voters {voters}, and the file names controllers {controllers}",
+        "name the same controllers in the file and in `controller.quorum.voters` of all nodes",
+    ),
+    FindingCode.ANCHOR_TAKEN: _stop(
+        "ZooKeeper's `/migration` is at offset {offset} before the first copy",
+        "roll back, which deletes it, then start again",
+    ),
+    FindingCode.CLUSTER_ID: _stop(
+        "nodes {nodes} are formatted for another cluster than `{cluster}`",
+        "roll back, which wipes controllers; mend the addresses in the file if these are brokers",
+    ),
+    FindingCode.BROKERS_NOT_SERVING: _stop(
+        "brokers {brokers} do not serve in the mode that their files name",
+        "start them, or wait until they are registered and not fenced",
+    ),
+    FindingCode.NOT_IN_SYNC: _stop(
+        "{count} partitions are offline or lack replicas: {partitions}",
+        "wait until all replicas are in sync before the next restart",
+    ),
+    FindingCode.NOT_PROBED: _stop(
+        "no probe topic has passed from the metadata log to ZooKeeper under this leader",
+        "run again: `kraft run` creates and deletes one",
+    ),
+    FindingCode.STILL_MIGRATING: _stop(
+        "brokers {brokers} are not in KRaft mode",
+        "roll them to KRaft mode before finalizing; they would get no more metadata",
+    ),
+    FindingCode.SOAKING: _stop(
+        "both stores have been written and equal for {seconds} s, and `limits.soak` asks for"
+        " {wanted} s",
+        "wait, and finalize then",
+    ),
+    FindingCode.TAKEOVER_PENDING: _stop(
+        "ZooKeeper's `/controller` names controller {named}, and controller {leader} leads the"
+        " quorum",
+        "look again in a few seconds; if it stays, read the log of the leader: it cannot write to"
+        " ZooKeeper, and no broker must be stopped before it can",
+    ),
+    FindingCode.FLAGLESS_LEADER: _stop(
+        "controller {controller} leads the quorum without the flag, so the migration is being"
+        " finalized",
+        "look again in a few seconds; nothing leads back from there",
+    ),
+    FindingCode.CONTROLLERS_LOST: _stop(
+        "the folders of controllers {controllers} are not formatted, or their disks are lost",
+        "bring back their folders; a controller that is formatted anew while the migration runs"
+        " does not know of it",
+    ),
+    FindingCode.BROKERS_NOT_IN_FILE: _stop(
+        "brokers {brokers} belong to the cluster, and the file does not name them",
+        "name every broker under `brokers`; each has to be restarted with the others",
+    ),
+    FindingCode.FINAL_FOR_GOOD: _stop(
+        "the metadata log says that the migration is finalized",
+        "nothing leads back to ZooKeeper; a new cluster and a mirror would",
+    ),
+}
+
+_FILES: Mapping[FindingCode, FindingText] = {
+    FindingCode.BROKER_ID_UNSET: _stop(
+        "a broker's file has {found} as `broker.id`",
+        "write its id there, as KRaft generates none",
+    ),
+    FindingCode.LISTENER_TAKEN: _stop(
+        "broker {broker} has a listener `{listener}` of its own",
+        "name the controllers' listener otherwise, with `controllers.listener`",
+    ),
+    FindingCode.AUTHORIZER_UNKNOWN: _stop(
+        "broker {broker} has the authorizer {found}, which is not known to work in KRaft mode",
+        "if it does, name it as `authorizer.class.name` in `controllers.properties`, too",
+    ),
+    FindingCode.CONTROLLER_KEYS_TAKEN: _stop(
+        "`controllers.properties` sets {keys}, which the migration sets itself",
+        "remove these keys",
+    ),
+}
+
+TEXTS: Mapping[FindingCode, FindingText] = MappingProxyType(
+    {**_STATES, **_UNSEEN, **_GATES, **_FILES, **PREFLIGHT_TEXTS}
+)
+"""The texts of every kind of finding."""

@@ -1,0 +1,101 @@
+"""What the files of a node say: its properties, and what its log directories belong to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+from towpath.kraft.drivers.driver import Driver
+from towpath.kraft.files.properties import PropertiesFormError, read_properties
+from towpath.kraft.model import NodeId
+from towpath.kraft.observing.seen import MetaProperties
+from towpath.model.errors import KraftFileError
+
+_META = "meta.properties"
+_LOG_DIRS = ("log.dirs", "log.dir")
+_DEFAULT = "/tmp/kafka-logs"  # noqa: S108, Kafka's own default
+_METADATA = "metadata.log.dir"
+
+
+@dataclass(frozen=True, slots=True)
+class NodeFiles:
+    """What was read.
+
+    Attributes:
+        properties: Of the properties file; empty where there is none.
+        meta: Of all log directories that have a `meta.properties`.
+        stale: Whether the properties were written after the process was started.
+        running: Whether the process runs.
+        free_bytes: Space left where metadata is kept; None where that folder is not there.
+    """
+
+    properties: Mapping[str, str]
+    meta: tuple[MetaProperties, ...]
+    stale: bool
+    running: bool
+    free_bytes: int | None
+
+
+def read_files(driver: Driver, node: NodeId, path: str) -> NodeFiles:
+    """Return what a node's files say.
+
+    Args:
+        driver: Reaches them.
+        node: The node.
+        path: Its properties file.
+
+    Raises:
+        KraftFileError: A file has a form that Kafka would refuse.
+        DriverError: The node's host cannot be reached, or a file cannot be read.
+    """
+    properties = _properties(driver, node, path)
+    started = driver.started()
+    modified = driver.modified(path)
+    folders = log_dirs(properties) if properties else ()
+    found = (_meta(driver, node, folder) for folder in folders)
+    return NodeFiles(
+        properties=properties,
+        meta=tuple(each for each in found if each is not None),
+        stale=started is not None and modified is not None and modified > started,
+        running=started is not None,
+        free_bytes=driver.free_bytes(metadata_dir(properties)) if properties else None,
+    )
+
+
+def log_dirs(properties: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the log directories of a node, as Kafka reads them (`log.dirs`, else `log.dir`)."""
+    told = next((properties[key] for key in _LOG_DIRS if properties.get(key, "").strip()), _DEFAULT)
+    return tuple(each.strip() for each in told.split(",") if each.strip())
+
+
+def metadata_dir(properties: Mapping[str, str]) -> str:
+    """Return the folder of the metadata log: `metadata.log.dir`, else the first log directory."""
+    return properties.get(_METADATA, "").strip() or log_dirs(properties)[0]
+
+
+def _properties(driver: Driver, node: NodeId, path: str) -> Mapping[str, str]:
+    data = driver.read(path)
+    try:
+        return {} if data is None else read_properties(data)
+    except PropertiesFormError as error:
+        raise KraftFileError(node, path, str(error)) from error
+
+
+def _meta(driver: Driver, node: NodeId, folder: str) -> MetaProperties | None:
+    path = str(PurePosixPath(folder) / _META)
+    data = driver.read(path)
+    if data is None:
+        return None
+    try:
+        told = read_properties(data)
+        version = int(told["version"])
+        return MetaProperties(
+            directory=folder,
+            version=version,
+            cluster_id=told.get("cluster.id", ""),
+            node=NodeId(int(told["node.id" if version else "broker.id"])),
+            directory_id=told.get("directory.id"),
+        )
+    except (KeyError, ValueError) as error:
+        raise KraftFileError(node, path, "it is no meta.properties of a known version") from error

@@ -1,0 +1,153 @@
+"""One look at a whole cluster: ZooKeeper, the metadata log, and each node, side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TypeVar
+
+from towpath.config import KraftBroker, KraftConfig, KraftController
+from towpath.kraft.contents.compare import compare
+from towpath.kraft.contents.image import ImageComparison
+from towpath.kraft.drivers.driver import Driver
+from towpath.kraft.journal import KraftJournal
+from towpath.kraft.metadata.answers import NodeAnswer, ask_node
+from towpath.kraft.metadata.controllers import login_of
+from towpath.kraft.metadata.log import LogReader
+from towpath.kraft.model import LogState, NodeId, Role
+from towpath.kraft.observing.health import health_of
+from towpath.kraft.observing.node_files import read_files
+from towpath.kraft.observing.seen import (
+    MetadataLogSeen,
+    NodeSeen,
+    Observation,
+    QuorumSeen,
+    Unseen,
+    ZooKeeperSeen,
+)
+from towpath.model.clock import now_ms
+from towpath.model.deadline import Deadline
+from towpath.model.errors import TowpathError, UnreachableError
+
+T = TypeVar("T")
+_AT_ONCE = 16
+"""Nodes that are asked side by side."""
+_ELECTION = 4.0
+"""Seconds for which controllers that run may be without a leader."""
+_ANSWER = 1.5
+"""Seconds for which a node may be silent; one that is down costs a look no more."""
+
+
+class Observer:
+    """Looks at a cluster again and again; each look reads what is new of the metadata log.
+
+    Args:
+        config: The file.
+        drivers: One for each node.
+        zookeeper: Reads ZooKeeper.
+        journal: Tells what steps have proven.
+    """
+
+    def __init__(
+        self,
+        config: KraftConfig,
+        drivers: Mapping[NodeId, Driver],
+        zookeeper: Callable[[Deadline], ZooKeeperSeen],
+        journal: KraftJournal,
+    ) -> None:
+        self._config, self._drivers, self._zookeeper = config, drivers, zookeeper
+        self._journal = journal
+        self._log = LogReader(config)
+
+    def close(self) -> None:
+        """Close the connections to controllers."""
+        self._log.close()
+
+    def look(self, deadline: Deadline) -> Observation:
+        """Return what can be seen now; what cannot is named in `unseen`."""
+        with ThreadPoolExecutor(_AT_ONCE) as pool:
+            zookeeper = pool.submit(self._zookeeper, deadline)
+            brokers = self._nodes(pool, Role.BROKER, self._config.brokers)
+            controllers = self._nodes(pool, Role.CONTROLLER, self._config.controllers.nodes)
+            log = pool.submit(self._read_log, tuple(controllers.values()), deadline)
+        unseen = list[Unseen]()
+        znodes = _result(zookeeper, "ZooKeeper", unseen)
+        quorum, records = _result(log, "the controllers", unseen) or (None, None)
+        return Observation(
+            at=now_ms(),
+            zookeeper=znodes,
+            quorum=quorum,
+            log=records,
+            brokers=_results(brokers, unseen),
+            controllers=_results(controllers, unseen),
+            health=health_of(znodes, records),
+            comparison=_compared(znodes, records),
+            unseen=tuple(unseen),
+            proven=self._journal.proven,
+        )
+
+    def _read_log(
+        self, controllers: Iterable[Future[NodeSeen]], deadline: Deadline
+    ) -> tuple[QuorumSeen, MetadataLogSeen] | None:
+        """Read the metadata log, unless every controller is known to be down."""
+        if all(_is_down(each) for each in controllers):
+            return None
+        quorum = self._log.read_quorum(Deadline.after(min(_ELECTION, deadline.left())))
+        return quorum, self._log.read(quorum, deadline)
+
+    def _nodes(
+        self, pool: ThreadPoolExecutor, role: Role, nodes: Iterable[KraftBroker | KraftController]
+    ) -> Mapping[NodeId, Future[NodeSeen]]:
+        return {NodeId(each.id): pool.submit(self._node, role, each) for each in nodes}
+
+    def _node(self, role: Role, node: KraftBroker | KraftController) -> NodeSeen:
+        files = read_files(self._drivers[NodeId(node.id)], NodeId(node.id), node.properties)
+        answer = self._answer(role, node.address) if files.running else None
+        return NodeSeen(
+            id=NodeId(node.id),
+            role=role,
+            running=files.running,
+            mode=answer.mode if answer else None,
+            flag=answer.flag if answer else None,
+            properties=files.properties,
+            stale=files.stale,
+            meta=files.meta,
+            features=answer.features if answer else {},
+            software=answer.software if answer else None,
+            free_bytes=files.free_bytes,
+        )
+
+    def _answer(self, role: Role, address: str) -> NodeAnswer | None:
+        login = self._config.cluster if role is Role.BROKER else login_of(self._config)
+        try:
+            return ask_node(address, login, Deadline.after(_ANSWER))
+        except UnreachableError:
+            return None
+
+
+def _is_down(node: Future[NodeSeen]) -> bool:
+    return node.exception() is None and not node.result().running
+
+
+def _compared(
+    zookeeper: ZooKeeperSeen | None, log: MetadataLogSeen | None
+) -> ImageComparison | None:
+    """Compare while both are written: before that the log is empty, afterwards ZooKeeper is old."""
+    if zookeeper is None or log is None or log.state is not LogState.MIGRATION:
+        return None
+    return compare(zookeeper.image, log.image)
+
+
+def _results(
+    asked: Mapping[NodeId, Future[NodeSeen]], unseen: list[Unseen]
+) -> Mapping[NodeId, NodeSeen]:
+    found = {node: _result(each, f"node {node}", unseen) for node, each in asked.items()}
+    return {node: each for node, each in found.items() if each is not None}
+
+
+def _result(asked: Future[T], what: str, unseen: list[Unseen]) -> T | None:
+    try:
+        return asked.result()
+    except TowpathError as error:
+        unseen.append(Unseen(what, str(error)))
+        return None

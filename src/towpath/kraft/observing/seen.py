@@ -1,0 +1,311 @@
+"""What was seen of a cluster at one moment: the only ground for decisions.
+
+Nothing here is remembered: an orchestrator that was killed sees the same again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from towpath.kraft.contents.image import ClusterImage, ImageComparison
+from towpath.kraft.model import BrokerMode, LogState, NodeId, Role
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ControllerZnode:
+    """`/controller`: who decides. `kraft_epoch` is -1 while that is a broker."""
+
+    id: NodeId
+    kraft_epoch: int
+    ephemeral: bool
+    version: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MigrationZnode:
+    """`/migration`: how far the controllers have come. All are -1 before the first copy.
+
+    Attributes:
+        is_null: Whether the znode has no content, which Kafka 3.9.1 cannot read.
+    """
+
+    controller: int = -1
+    controller_epoch: int = -1
+    offset: int = -1
+    offset_epoch: int = -1
+    version: int = 0
+    is_null: bool = False
+
+
+class Oddity(StrEnum):
+    """What is odd about a znode."""
+
+    FORBIDDEN = "forbidden"
+    """Our login may not read it, so what it holds is not in the image."""
+    UNKNOWN_FORM = "unknown_form"
+    """Its name or content is of no known form: it is not in the image, the copy may fail at it."""
+    NO_TOPIC_ID = "no_topic_id"
+    """A topic without an id, at which the copy fails."""
+    NO_STATE = "no_state"
+    """A partition without a state: the copy takes all its replicas as in sync, and so do we."""
+    ORPHAN_CONFIG = "orphan_config"
+    """Configs of a topic that does not exist, which the copy leaves behind."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class OddZnode:
+    """A znode that is not as others are; `why` is for people, and holds nothing secret."""
+
+    path: str
+    oddity: Oddity
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ZooKeeperSeen:
+    """What ZooKeeper holds.
+
+    Attributes:
+        controller_epoch: `/controller_epoch` and its znode version.
+        brokers: Ids in `/brokers/ids`.
+        reassigning: Partitions whose replicas are being moved, as `topic-0`.
+        deleting: Topics in `/admin/delete_topics`; they are not in the image.
+        awaited: Brokers for which the copy waits until they have registered: those with replicas,
+            and those that have a znode in `/config/brokers`.
+        odd: What is not in the image, or not as it stands in ZooKeeper, and why.
+        still: Whether nothing was written to the ensemble while it was read, so that the image is
+            that of one moment.
+        writers: Who may write the znodes of topics, as `world:anyone` or `sasl:kafka`: controllers
+            must be among them.
+    """
+
+    cluster_id: str
+    controller: ControllerZnode | None
+    controller_epoch: tuple[int, int] | None
+    migration: MigrationZnode | None
+    brokers: frozenset[NodeId]
+    image: ClusterImage
+    reassigning: tuple[str, ...] = ()
+    deleting: tuple[str, ...] = ()
+    awaited: frozenset[NodeId] = frozenset()
+    odd: tuple[OddZnode, ...] = ()
+    still: bool = True
+    writers: tuple[str, ...] = ()
+
+
+class ServerMode(StrEnum):
+    """What a server of ZooKeeper is."""
+
+    LEADER = "leader"
+    FOLLOWER = "follower"
+    OBSERVER = "observer"
+    STANDALONE = "standalone"
+
+
+@dataclass(frozen=True, slots=True)
+class ServerSeen:
+    """One server of ZooKeeper.
+
+    Attributes:
+        address: As the file has it.
+        mode: None for one that does not serve, or does not tell.
+        version: Its version, "" where it does not tell.
+        waiting: Requests that it has not answered yet.
+        why: What was answered instead of a mode.
+    """
+
+    address: str
+    mode: ServerMode | None
+    version: str
+    waiting: int | None
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class EnsembleSeen:
+    """The servers of ZooKeeper.
+
+    Attributes:
+        servers: Those of the file.
+        voters: Number of servers that vote, as they tell; None where they do not.
+    """
+
+    servers: tuple[ServerSeen, ...]
+    voters: int | None
+
+    @property
+    def size(self) -> int:
+        """Number of servers that vote, of which most must run."""
+        return self.voters or len(self.servers)
+
+    @property
+    def voting(self) -> int:
+        """Number of servers of the file that vote now."""
+        voters = ServerMode.LEADER, ServerMode.FOLLOWER, ServerMode.STANDALONE
+        return sum(server.mode in voters for server in self.servers)
+
+    @property
+    def spare(self) -> int:
+        """Number of further servers that may fail before ZooKeeper serves nobody."""
+        return max(0, self.voting - (self.size // 2 + 1))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuorumSeen:
+    """The controllers' quorum, told by its leader (DescribeQuorum)."""
+
+    leader: NodeId
+    epoch: int
+    high_watermark: int
+    voters: tuple[NodeId, ...]
+    observers: tuple[NodeId, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrokerRegistration:
+    """A broker in the metadata log; `migrating` while it is not in KRaft mode."""
+
+    id: NodeId
+    epoch: int
+    migrating: bool
+    fenced: bool
+    shutting_down: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CopiedRange:
+    """Offsets of the metadata transaction that copied ZooKeeper into the log."""
+
+    begin: int
+    state: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MetadataLogSeen:
+    """What the metadata log says below its high watermark.
+
+    Attributes:
+        state: The newest ZkMigrationState record; None in a log without one.
+        copying: Whether the transaction of the copy is open.
+        copied: Where the copy lies; None before it, or where the log was deleted behind a
+            snapshot.
+        features: Finalized levels by name; `metadata.version` is 21 for 3.9.
+        ready: Per controller, whether its registration has the migration's flag.
+        voters: Those that the log names (a dynamic quorum, KIP-853); None where the controllers'
+            files do.
+        unread: How many records said something that has no place here, by what it was.
+    """
+
+    state: LogState | None
+    copying: bool
+    copied: CopiedRange | None
+    end: int
+    features: Mapping[str, int]
+    brokers: Mapping[NodeId, BrokerRegistration]
+    ready: Mapping[NodeId, bool]
+    image: ClusterImage
+    voters: tuple[NodeId, ...] | None = None
+    unread: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MetaProperties:
+    """`meta.properties` of a log directory; version 0 is what ZooKeeper mode can read."""
+
+    directory: str
+    version: int
+    cluster_id: str
+    node: NodeId
+    directory_id: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeSeen:
+    """One broker or controller.
+
+    Attributes:
+        running: Whether its process runs, as its driver says.
+        mode: How a broker runs that answers (by the requests that it offers); None for
+            controllers and brokers that do not answer.
+        flag: Whether it tells the migration's flag (ApiVersions, tag 3); None without an answer.
+        properties: What its file says now; empty where there is none.
+        stale: Whether its file was written after its process was started, so it runs with another.
+        meta: Of all its log directories that have one.
+        features: Finalized levels that it tells, by name.
+        software: Its version, as far as it can be told.
+        free_bytes: Space left where it keeps its metadata.
+    """
+
+    id: NodeId
+    role: Role
+    running: bool
+    mode: BrokerMode | None
+    flag: bool | None
+    properties: Mapping[str, str] = field(repr=False)
+    stale: bool = False
+    meta: tuple[MetaProperties, ...] = ()
+    features: Mapping[str, int] = field(default_factory=dict)
+    software: str | None = None
+    free_bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """Partitions that a restart now would hurt, as `topic-0`, told by a broker."""
+
+    offline: tuple[str, ...] = ()
+    under_replicated: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Unseen:
+    """What could not be looked at, and what was answered instead."""
+
+    what: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proven:
+    """What only doing can prove, and only one pass after another: the journal keeps it.
+
+    A journal that was lost costs time, no safety: what is not proven is done again.
+
+    Attributes:
+        probed: Under which epoch a probe topic passed last: the epoch of the quorum
+            (`QuorumSeen.epoch`), or `/controller_epoch` where a broker decided.
+        stopped: `/controller`'s KRaft epoch when we last stopped all controllers, if the
+            contents were equal right before, or nothing had been copied yet
+            (`alarms.holds_everything`); None once a controller is started again.
+        equal_since: From when on both stores were written, and equal each time that they were
+            compared, in ms since 1970; None where the last comparison was not.
+    """
+
+    probed: int | None = None
+    stopped: int | None = None
+    equal_since: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Observation:
+    """All that was seen, in one pass.
+
+    Attributes:
+        at: Time in ms since 1970.
+        comparison: Of ZooKeeper with the log; None where one of them was not read.
+        proven: What the journal says of earlier steps.
+    """
+
+    at: int
+    zookeeper: ZooKeeperSeen | None
+    quorum: QuorumSeen | None
+    log: MetadataLogSeen | None
+    brokers: Mapping[NodeId, NodeSeen]
+    controllers: Mapping[NodeId, NodeSeen]
+    health: Health | None
+    comparison: ImageComparison | None = None
+    unseen: tuple[Unseen, ...] = ()
+    proven: Proven = Proven()

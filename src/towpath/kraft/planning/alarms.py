@@ -1,0 +1,177 @@
+"""What loses a cluster if somebody goes on as if nothing was. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from towpath.kraft.findings.codes import FindingCode
+from towpath.kraft.findings.findings import Finding
+from towpath.kraft.model import Alarm, BrokerMode, LogState, NodeId, Stage
+from towpath.kraft.observing.nodes import has_flag, in_mode, shown_mode
+from towpath.kraft.observing.seen import MigrationZnode, NodeSeen, Observation
+
+_JUST_COPIED = 100
+"""Records behind a copy within which `/migration` may still be at -1.
+
+ZooKeeper is read a moment before the log, and an idle log grows by two records a second."""
+
+_COPIED_NOTHING = frozenset({LogState.PRE_MIGRATION, LogState.NONE})
+
+_BOTH_WRITTEN = frozenset({Stage.HYBRID, Stage.MIXED, Stage.DUAL_WRITE, Stage.FINALIZING})
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class RaisedAlarm:
+    """An alarm with what was seen; `str()` of it is a sentence with what to do."""
+
+    alarm: Alarm
+    finding: Finding
+
+    def __str__(self) -> str:
+        return str(self.finding)
+
+
+def alarms_of(seen: Observation, stage: Stage) -> tuple[RaisedAlarm, ...]:
+    """Return all alarms of an observation."""
+    found = ((alarm, look(seen, stage)) for alarm, look in _LOOKS.items())
+    return tuple(RaisedAlarm(alarm, finding) for alarm, finding in found if finding is not None)
+
+
+def claimed(seen: Observation) -> bool:
+    """Whether `/controller` names a KRaft controller, which stays there when it has ended."""
+    controller = seen.zookeeper.controller if seen.zookeeper else None
+    return controller is not None and controller.kraft_epoch >= 0
+
+
+def anchor(seen: Observation) -> MigrationZnode | None:
+    """Return `/migration`, None where there is none or ZooKeeper was not read."""
+    return seen.zookeeper.migration if seen.zookeeper else None
+
+
+def in_log(seen: Observation, *states: LogState) -> bool:
+    """Whether the newest state record of the metadata log is one of these."""
+    return seen.log is not None and seen.log.state in states
+
+
+def obeys_nobody(seen: Observation) -> bool:
+    """Whether controllers that had migrated lead no broker any more: all are in ZooKeeper mode.
+
+    Somebody started what a rollback had stopped, and not yet wiped.
+    """
+    modes = {shown_mode(each) for each in seen.brokers.values()}
+    return not claimed(seen) and modes == {BrokerMode.ZOOKEEPER}
+
+
+def holds_everything(seen: Observation) -> bool:
+    """Whether ZooKeeper has all metadata, so that controllers may be stopped for good.
+
+    Both stores are equal, or the controllers have copied nothing yet.
+    """
+    if in_log(seen, *_COPIED_NOTHING):
+        return True
+    return seen.comparison is not None and seen.comparison.equal
+
+
+def just_copied(seen: Observation) -> bool:
+    """Whether ZooKeeper was copied so lately that `/migration` may not say so yet."""
+    log, znode = seen.log, anchor(seen)
+    if log is None or log.copied is None or znode is None or not claimed(seen):
+        return False
+    all_migrating = all(each.migrating for each in log.brokers.values())
+    return znode.offset < 0 and all_migrating and log.end - log.copied.end <= _JUST_COPIED
+
+
+def running_flagless(seen: Observation) -> tuple[NodeId, ...]:
+    """Return the controllers that run without the flag, by their own word or their registration."""
+    return tuple(
+        sorted(each.id for each in seen.controllers.values() if _runs_flagless(seen, each))
+    )
+
+
+def flagless(seen: Observation) -> tuple[NodeId, ...]:
+    """Return the controllers that run without the flag, or would be started without it."""
+    running = running_flagless(seen)
+    return tuple(
+        sorted(
+            each.id
+            for each in seen.controllers.values()
+            if each.id in running or (each.properties and not has_flag(each.properties))
+        )
+    )
+
+
+def _runs_flagless(seen: Observation, node: NodeSeen) -> bool:
+    if node.flag is not None:
+        return not node.flag
+    registered = seen.log.ready.get(node.id, True) if seen.log else True
+    return node.running and not registered
+
+
+def _never_migratable(seen: Observation, _stage: Stage) -> Finding | None:
+    none = seen.log is not None and seen.log.state is LogState.NONE
+    return Finding.of(FindingCode.NEVER_MIGRATABLE) if none else None
+
+
+def _wipe_ahead(seen: Observation, stage: Stage) -> Finding | None:
+    znode = anchor(seen)
+    if znode is None or znode.offset < 0:
+        return None
+    fresh = in_log(seen, *_COPIED_NOTHING)
+    if fresh or stage is Stage.ZOOKEEPER or (stage is Stage.HEADLESS and _is_older(seen, znode)):
+        return Finding.of(FindingCode.WIPE_AHEAD, offset=znode.offset)
+    return None
+
+
+def _is_older(seen: Observation, znode: MigrationZnode) -> bool:
+    """Whether `/controller` was claimed by controllers that have never led as `/migration` says."""
+    controller = seen.zookeeper.controller if seen.zookeeper else None
+    return controller is not None and znode.controller_epoch > controller.kraft_epoch
+
+
+def _lost_anchor(seen: Observation, stage: Stage) -> Finding | None:
+    left = stage is Stage.ZOOKEEPER and in_log(seen, LogState.MIGRATION)
+    if (stage not in _BOTH_WRITTEN and not left) or seen.zookeeper is None:
+        return None
+    znode = seen.zookeeper.migration
+    if znode is None:
+        return Finding.of(FindingCode.LOST_ANCHOR, found="is gone")
+    if znode.offset < 0:
+        return Finding.of(FindingCode.LOST_ANCHOR, found="is at -1")
+    return None
+
+
+def _stranded(seen: Observation, stage: Stage) -> Finding | None:
+    if stage is not Stage.FINAL or seen.log is None:
+        return None
+    stranded = {each.id for each in seen.log.brokers.values() if each.migrating}
+    stranded |= seen.zookeeper.brokers if seen.zookeeper else set()
+    for mode in (BrokerMode.ZOOKEEPER, BrokerMode.MIGRATION):
+        stranded.update(in_mode(seen, mode))
+    return Finding.of(FindingCode.STRANDED, brokers=sorted(stranded)) if stranded else None
+
+
+def _flag_missing(seen: Observation, stage: Stage) -> Finding | None:
+    nodes = flagless(seen)
+    if not nodes or stage not in _BOTH_WRITTEN | {Stage.COPYING, Stage.HEADLESS}:
+        return None
+    return Finding.of(FindingCode.FLAG_MISSING, controllers=nodes)
+
+
+def _unequal(seen: Observation, stage: Stage) -> Finding | None:
+    comparison = seen.comparison
+    if stage not in _BOTH_WRITTEN or comparison is None or comparison.equal:
+        return None
+    differences = comparison.differences
+    names = [f"{each.kind} {each.name}" for each in differences]
+    return Finding.of(FindingCode.UNEQUAL, count=len(differences), names=names)
+
+
+_LOOKS: dict[Alarm, Callable[[Observation, Stage], Finding | None]] = {
+    Alarm.NEVER_MIGRATABLE: _never_migratable,
+    Alarm.WIPE_AHEAD: _wipe_ahead,
+    Alarm.LOST_ANCHOR: _lost_anchor,
+    Alarm.STRANDED: _stranded,
+    Alarm.FLAG_MISSING: _flag_missing,
+    Alarm.UNEQUAL: _unequal,
+}

@@ -1,0 +1,180 @@
+"""The gates that an orchestrator holds itself, since Kafka does not. Pure.
+
+G1 stands before any broker leaves ZooKeeper mode, G2 before any broker goes to KRaft mode, G3
+between two restarts, G4 as long as both stores are written, G5 before finalizing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from towpath.kraft.findings.codes import FindingCode
+from towpath.kraft.findings.findings import Finding
+from towpath.kraft.model import BrokerMode, LogState, NodeId
+from towpath.kraft.observing.nodes import file_mode, serves, shown_mode
+from towpath.kraft.observing.seen import NodeSeen
+from towpath.kraft.planning.alarms import anchor, claimed, flagless
+from towpath.kraft.planning.moves import Facts
+
+_MS = 1_000
+
+
+def g1(facts: Facts) -> tuple[Finding, ...]:
+    """Return what forbids that a broker leaves ZooKeeper mode.
+
+    All controllers tell the flag, are the voters, and belong to this cluster; `/migration` is at
+    -1.
+    """
+    return _found(
+        _flags(facts),
+        voters_differ(facts),
+        _anchor_free(facts),
+        cluster_ids(facts, facts.controllers),
+    )
+
+
+def g2(facts: Facts) -> tuple[Finding, ...]:
+    """Return what forbids that a broker goes to KRaft mode.
+
+    All brokers are registered, both stores are equal, and a probe topic has passed.
+    """
+    return _found(*g4(facts), _equal(facts), _probed(facts), _serving(facts))
+
+
+def g3(facts: Facts) -> tuple[Finding, ...]:
+    """Return what forbids to restart another node: brokers and replicas that are not back."""
+    return _found(_serving(facts), in_sync(facts), takeover(facts))
+
+
+def g4(facts: Facts) -> tuple[Finding, ...]:
+    """Return what forbids to go on while both stores are written: a controller without the flag."""
+    return _found(_flags(facts))
+
+
+def g5(facts: Facts) -> tuple[Finding, ...]:
+    """Return what forbids to finalize.
+
+    Every broker is in KRaft mode by its registration, its process and its file; all is equal,
+    probed, healthy, and has been so for `limits.soak`. Whoever asks has been asked to confirm.
+    """
+    return _found(still_migrating(facts), _equal(facts), _probed(facts), _soaked(facts), *g3(facts))
+
+
+def unseen(facts: Facts, code: FindingCode, **values: Iterable[object]) -> Finding:
+    """Return a finding about something that was not seen, with what was answered instead."""
+    why = [f"{each.what}: {each.why}" for each in facts.seen.unseen] or ["no reason was given"]
+    return Finding.of(code, why=why, **values)
+
+
+def takeover(facts: Facts) -> Finding | None:
+    """Return the finding about a leader that has not taken `/controller` over yet."""
+    seen = facts.seen
+    controller = seen.zookeeper.controller if seen.zookeeper else None
+    if controller is None or seen.quorum is None or not claimed(seen):
+        return None
+    both = seen.log is not None and seen.log.state is LogState.MIGRATION
+    if not both or controller.id == seen.quorum.leader:
+        return None
+    return Finding.of(FindingCode.TAKEOVER_PENDING, named=controller.id, leader=seen.quorum.leader)
+
+
+def not_in_file(facts: Facts) -> Finding | None:
+    """Return the finding about brokers of the cluster that the file does not name."""
+    named = {NodeId(each.id) for each in facts.config.brokers}
+    there = set(facts.seen.log.brokers) if facts.seen.log else set()
+    there |= facts.seen.zookeeper.brokers if facts.seen.zookeeper else set()
+    others = sorted(there - named)
+    return Finding.of(FindingCode.BROKERS_NOT_IN_FILE, brokers=others) if others else None
+
+
+def still_migrating(facts: Facts) -> Finding | None:
+    """Return the finding about brokers that are not wholly in KRaft mode; None where all are."""
+    log = facts.seen.log
+    registered = {each.id for each in log.brokers.values() if each.migrating} if log else set()
+    kraft = BrokerMode.KRAFT
+    others = {
+        each.id
+        for each in facts.brokers
+        if shown_mode(each) is not kraft or file_mode(each) is not kraft or each.id in registered
+    }
+    still = sorted(others | registered)
+    return Finding.of(FindingCode.STILL_MIGRATING, brokers=still) if still else None
+
+
+def _found(*findings: Finding | None) -> tuple[Finding, ...]:
+    return tuple(each for each in findings if each is not None)
+
+
+def _flags(facts: Facts) -> Finding | None:
+    lacking = set(flagless(facts.seen)) | {
+        each.id for each in facts.controllers if each.flag is not True
+    }
+    if not lacking:
+        return None
+    return Finding.of(FindingCode.FLAG_NOT_TOLD, controllers=sorted(lacking))
+
+
+def voters_differ(facts: Facts) -> Finding | None:
+    """Return the finding about a quorum of other controllers than those of the file."""
+    quorum = facts.seen.quorum
+    wanted = sorted(NodeId(each.id) for each in facts.config.controllers.nodes)
+    if quorum is None or sorted(quorum.voters) == wanted:
+        return None
+    voters = sorted(quorum.voters)
+    return Finding.of(FindingCode.VOTERS_DIFFER, voters=voters, controllers=wanted)
+
+
+def _anchor_free(facts: Facts) -> Finding | None:
+    znode = anchor(facts.seen)
+    if znode is None or znode.offset < 0:
+        return None
+    return Finding.of(FindingCode.ANCHOR_TAKEN, offset=znode.offset)
+
+
+def cluster_ids(facts: Facts, nodes: Iterable[NodeSeen]) -> Finding | None:
+    """Return the finding about nodes whose folders belong to another cluster."""
+    cluster = facts.zookeeper.cluster_id
+    other = [each.id for each in nodes if any(at.cluster_id != cluster for at in each.meta)]
+    return Finding.of(FindingCode.CLUSTER_ID, nodes=other, cluster=cluster) if other else None
+
+
+def _equal(facts: Facts) -> Finding | None:
+    comparison = facts.seen.comparison
+    if comparison is None:
+        return Finding.of(FindingCode.NOT_COMPARED)
+    if comparison.equal:
+        return None
+    names = [f"{each.kind} {each.name}" for each in comparison.differences]
+    return Finding.of(FindingCode.UNEQUAL, count=len(names), names=names)
+
+
+def _probed(facts: Facts) -> Finding | None:
+    quorum = facts.seen.quorum
+    if quorum is not None and facts.seen.proven.probed == quorum.epoch:
+        return None
+    return Finding.of(FindingCode.NOT_PROBED)
+
+
+def _serving(facts: Facts) -> Finding | None:
+    away = [each.id for each in facts.brokers if not serves(facts.seen, each.id)]
+    return Finding.of(FindingCode.BROKERS_NOT_SERVING, brokers=away) if away else None
+
+
+def in_sync(facts: Facts) -> Finding | None:
+    """Return the finding about partitions that a restart would hurt."""
+    health = facts.seen.health
+    if health is None:
+        return Finding.of(FindingCode.HEALTH_UNSEEN)
+    partitions = sorted({*health.offline, *health.under_replicated})
+    if not partitions:
+        return None
+    return Finding.of(FindingCode.NOT_IN_SYNC, count=len(partitions), partitions=partitions)
+
+
+def _soaked(facts: Facts) -> Finding | None:
+    wanted = float(facts.config.limits.soak)
+    since = facts.seen.proven.equal_since
+    seconds = 0 if since is None else (facts.seen.at - since) // _MS
+    if seconds >= wanted:
+        return None
+    return Finding.of(FindingCode.SOAKING, seconds=seconds, wanted=round(wanted))

@@ -1,0 +1,107 @@
+"""What a planner decides: a move to a stage, that the goal is reached, or a refusal. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from towpath.config.kraft import KraftConfig
+from towpath.kraft.contents.checks import check_contents
+from towpath.kraft.contents.image import ClusterImage
+from towpath.kraft.findings.findings import Finding
+from towpath.kraft.model import NodeId, Stage
+from towpath.kraft.observing.seen import NodeSeen, Observation, ZooKeeperSeen
+from towpath.kraft.planning.stages import StageType
+from towpath.kraft.planning.states import KraftStanding, stage_of
+from towpath.kraft.steps import Step
+
+
+@dataclass(frozen=True, slots=True)
+class Reached:
+    """The goal is reached: there is nothing to do."""
+
+    stage: Stage
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """No step is safe; the reasons say what was seen, and what would be safe."""
+
+    reasons: tuple[Finding, ...]
+
+    @classmethod
+    def by(cls, *reasons: Finding) -> Refused:
+        """Return a refusal for reasons."""
+        return cls(reasons)
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """The next step, and the stage that it leads to by a legal move."""
+
+    step: Step
+    to: StageType
+
+
+Decision = Move | Reached | Refused
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What decisions are made of.
+
+    Attributes:
+        leaders: Number of partitions that each broker leads; brokers with fewest go first.
+        contents: What in the contents of the cluster a migration trips over.
+    """
+
+    config: KraftConfig
+    seen: Observation
+    standing: KraftStanding
+    leaders: Mapping[NodeId, int]
+    contents: tuple[Finding, ...]
+
+    @classmethod
+    def of(cls, config: KraftConfig, seen: Observation) -> Facts:
+        """Return the facts of an observation."""
+        found = check_contents(config, seen)
+        return cls(config, seen, stage_of(seen), leaders_of(seen), found)
+
+    def at(self, seen: Observation) -> Facts:
+        """Return the facts of another observation of the same contents."""
+        return replace(self, seen=seen, standing=stage_of(seen))
+
+    @property
+    def brokers(self) -> tuple[NodeSeen, ...]:
+        """All brokers of the file that were looked at, in the order of their ids."""
+        return _nodes(self.seen.brokers, (NodeId(each.id) for each in self.config.brokers))
+
+    @property
+    def controllers(self) -> tuple[NodeSeen, ...]:
+        """All controllers of the file that were looked at, in the order of their ids."""
+        wanted = (NodeId(each.id) for each in self.config.controllers.nodes)
+        return _nodes(self.seen.controllers, wanted)
+
+    @property
+    def zookeeper(self) -> ZooKeeperSeen:
+        """What ZooKeeper holds. Ask for it only where an unread ZooKeeper was refused before."""
+        if self.seen.zookeeper is None:
+            raise AssertionError("ZooKeeper was not read")
+        return self.seen.zookeeper
+
+    @property
+    def leader(self) -> NodeId | None:
+        """The controller that leads the quorum."""
+        return self.seen.quorum.leader if self.seen.quorum else None
+
+
+def _nodes(nodes: Mapping[NodeId, NodeSeen], wanted: Iterable[NodeId]) -> tuple[NodeSeen, ...]:
+    return tuple(nodes[each] for each in sorted(wanted) if each in nodes)
+
+
+def leaders_of(seen: Observation) -> Mapping[NodeId, int]:
+    """Return how many partitions each broker leads, by the log or else by ZooKeeper."""
+    image = seen.log.image if seen.log else seen.zookeeper.image if seen.zookeeper else None
+    topics = (image or ClusterImage()).topics.values()
+    return Counter(NodeId(each.leader) for topic in topics for each in topic.partitions.values())

@@ -1,0 +1,133 @@
+"""All steps to a goal that are foreseen, where each leads, and the way back from there. Pure.
+
+Foreseen is what happens in a cluster without faults; a run plans each step anew from what it sees.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from towpath.config.kraft import KraftConfig
+from towpath.kraft.files.file_changes import PropertiesChange, rendered, shown_changes
+from towpath.kraft.findings.findings import Finding
+from towpath.kraft.model import Goal, NodeId, Stage
+from towpath.kraft.observing.seen import Observation
+from towpath.kraft.planning.effects import after
+from towpath.kraft.planning.moves import Facts, Move, Reached, Refused
+from towpath.kraft.planning.planner import decide
+from towpath.kraft.planning.stages import DualWrite
+from towpath.kraft.sentences import sentence
+from towpath.kraft.steps import FormatController, RestartController, RollBroker, Step
+
+_MOST = 10_000
+"""Steps after which an outline would be wrong: no goal is that far."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileChange:
+    """What a step changes in the properties file of a node; secrets are masked."""
+
+    node: NodeId
+    path: str
+    changes: tuple[PropertiesChange, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedStep:
+    """A foreseen step.
+
+    Attributes:
+        expected: The stage behind it.
+        undo: All steps back to ZooKeeper mode from behind it; empty where nothing leads back.
+        file: What it changes in a properties file.
+        last_chance: Whether it is the first step from which nothing leads back for sure: the first
+            restart of a controller without the flag, since any election may finalize from then on.
+    """
+
+    step: Step
+    expected: Stage
+    undo: tuple[Step, ...]
+    file: FileChange | None
+    last_chance: bool
+
+    @property
+    def sentence(self) -> str:
+        """What the step does, for people."""
+        return sentence(self.step)
+
+
+@dataclass(frozen=True, slots=True)
+class Outline:
+    """Foreseen steps, and why they end before the goal; empty where they reach it."""
+
+    steps: tuple[PlannedStep, ...]
+    refusals: tuple[Finding, ...]
+
+
+def outline(config: KraftConfig, seen: Observation, goal: Goal) -> Outline:
+    """Return all steps to a goal that are foreseen from an observation."""
+    facts = Facts.of(config, seen)
+    steps: list[PlannedStep] = []
+    for _ in range(_MOST):
+        soaked = _soaked(facts)
+        decision = decide(soaked, goal)
+        match decision:
+            case Reached():
+                return Outline(tuple(steps), ())
+            case Refused(reasons):
+                return Outline(tuple(steps), reasons)
+            case Move(step):
+                planned, facts = _planned(soaked, step)
+                steps.append(planned)
+    raise AssertionError(f"no end of steps towards {goal}")
+
+
+def _soaked(facts: Facts) -> Facts:
+    """Return facts of a cluster whose stores have been equal for `limits.soak`, if they are."""
+    proven = facts.seen.proven
+    if proven.equal_since is None:
+        return facts
+    since = facts.seen.at - round(1_000 * facts.config.limits.soak)
+    soaked = replace(proven, equal_since=min(proven.equal_since, since))
+    return facts.at(replace(facts.seen, proven=soaked))
+
+
+def _planned(facts: Facts, step: Step) -> tuple[PlannedStep, Facts]:
+    behind = facts.at(after(facts.config, facts.seen, step))
+    first = isinstance(step, RestartController) and not step.flag
+    planned = PlannedStep(
+        step=step,
+        expected=behind.standing.stage,
+        undo=tuple(_undo(behind)),
+        file=_file(facts, step),
+        last_chance=first and isinstance(facts.standing.typed, DualWrite),
+    )
+    return planned, behind
+
+
+def _undo(facts: Facts) -> Iterator[Step]:
+    """Yield the steps back to ZooKeeper mode; none where nothing leads there."""
+    decision = decide(facts, Goal.ZOOKEEPER)
+    while isinstance(decision, Move):
+        yield decision.step
+        facts = facts.at(after(facts.config, facts.seen, decision.step))
+        decision = decide(facts, Goal.ZOOKEEPER)
+
+
+def _file(facts: Facts, step: Step) -> FileChange | None:
+    """Return what a step changes in a properties file; None where it writes none."""
+    config, seen = facts.config, facts.seen
+    made = rendered(config, seen, step)
+    match step:
+        case RollBroker():
+            before = seen.brokers[step.node].properties
+            paths = {NodeId(each.id): each.properties for each in config.brokers}
+        case FormatController() | RestartController():
+            before = seen.controllers[step.node].properties
+            paths = {NodeId(each.id): each.properties for each in config.controllers.nodes}
+        case _:
+            return None
+    if made is None or isinstance(made, Refused):
+        return None
+    return FileChange(step.node, paths[step.node], shown_changes(before, made))

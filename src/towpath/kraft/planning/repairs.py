@@ -1,0 +1,126 @@
+"""What comes before any move: nodes that are down, half restarted, or without the flag. Pure.
+
+One node at a time: a broker or controller that is down is started before another is stopped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from towpath.kraft.findings.codes import FindingCode
+from towpath.kraft.findings.findings import Finding
+from towpath.kraft.model import BrokerMode, LogState, NodeId
+from towpath.kraft.observing.nodes import file_mode, is_registered, is_settled
+from towpath.kraft.observing.seen import NodeSeen
+from towpath.kraft.planning.alarms import flagless, running_flagless
+from towpath.kraft.planning.gates import takeover, unseen
+from towpath.kraft.planning.moves import Facts, Refused
+from towpath.kraft.steps import (
+    AwaitHealthy,
+    Compare,
+    RestartController,
+    RollBroker,
+    StartControllers,
+    Step,
+)
+
+
+def mend_controllers(facts: Facts) -> Step | Refused | None:
+    """Return the step towards all controllers running with the flag; None where they do."""
+    lost = [each.id for each in facts.controllers if not each.meta]
+    if lost:
+        return Refused.by(Finding.of(FindingCode.CONTROLLERS_LOST, controllers=lost))
+    lacking = flagless(facts.seen)
+    down = tuple(each.id for each in facts.controllers if not each.running)
+    # Without a leader any of them may be elected next, so none may lack the flag then.
+    bad = [node for node in lacking if node in down or facts.seen.quorum is None]
+    if bad:
+        return RestartController(bad[0], flag=True)
+    if down or facts.seen.quorum is None:
+        return StartControllers(down or _ids(facts))
+    if facts.seen.log is None:
+        return Refused.by(unseen(facts, FindingCode.QUORUM_UNSEEN, controllers=_ids(facts)))
+    return _give_flag(facts, lacking)
+
+
+def _ids(facts: Facts) -> tuple[NodeId, ...]:
+    return tuple(each.id for each in facts.controllers)
+
+
+def _give_flag(facts: Facts, lacking: Iterable[NodeId]) -> Step | Refused | None:
+    """Return the step that restarts a controller with the flag; None where none lacks it."""
+    elected = facts.leader in running_flagless(facts.seen)
+    if elected and facts.seen.log and facts.seen.log.state is LogState.MIGRATION:
+        return Refused.by(Finding.of(FindingCode.FLAGLESS_LEADER, controller=facts.leader or 0))
+    last = leader_last(facts, lacking)
+    return RestartController(last[0], flag=True) if last else None
+
+
+def leader_last(facts: Facts, nodes: Iterable[NodeId]) -> list[NodeId]:
+    """Return controllers in the order in which they are restarted."""
+    return sorted(nodes, key=lambda node: (node == facts.leader, node))
+
+
+def start_broker(facts: Facts, mode: BrokerMode, also: BrokerMode | None = None) -> Step | None:
+    """Return the step that starts a broker that is down; None where none is.
+
+    Args:
+        facts: What was seen.
+        mode: The mode to start it in.
+        also: Another mode that fits the stage: it is kept where its file names it.
+    """
+    down = [each for each in facts.brokers if not each.running]
+    if not down:
+        return None
+    kept = also if also is not None and file_mode(down[0]) is also else mode
+    return RollBroker(down[0].id, kept)
+
+
+def await_healthy(facts: Facts) -> Step | Refused | None:
+    """Return the step that waits for brokers and replicas; None where all serve and are in sync."""
+    if (moving := takeover(facts)) is not None:
+        return Refused.by(moving)
+    if any(_waits(facts, each) for each in facts.brokers):
+        return AwaitHealthy()
+    health = facts.seen.health
+    if health is None:
+        return Refused.by(Finding.of(FindingCode.HEALTH_UNSEEN))
+    return AwaitHealthy() if health.offline or health.under_replicated else None
+
+
+def _waits(facts: Facts, node: NodeSeen) -> bool:
+    """Whether a broker that runs still starts, or has not joined its cluster."""
+    if not node.running:
+        return False
+    return node.mode is None or (is_settled(node) and not is_registered(facts.seen, node.id))
+
+
+def next_broker(facts: Facts, mode: BrokerMode) -> NodeId | None:
+    """Return the broker to roll to a mode next; None where all run in it.
+
+    A broker whose restart was cut off comes first, then those that lead fewest partitions, and the
+    one that is ZooKeeper's controller last.
+    """
+    waiting = [each for each in facts.brokers if not (is_settled(each) and each.mode is mode)]
+    controller = facts.seen.zookeeper.controller if facts.seen.zookeeper else None
+
+    def order(node: NodeSeen) -> tuple[bool, bool, int, int]:
+        decides = controller is not None and controller.id == node.id
+        return (is_settled(node), decides, facts.leaders.get(node.id, 0), node.id)
+
+    return min(waiting, key=order).id if waiting else None
+
+
+def prove_equal(facts: Facts, *, probe: bool) -> Step | Refused | None:
+    """Return the step that waits for equal stores; None where they are, and a probe passed.
+
+    Args:
+        facts: What was seen.
+        probe: Whether a probe topic must have passed under this leader: equal contents do not
+            show that later changes will still be written.
+    """
+    comparison, quorum = facts.seen.comparison, facts.seen.quorum
+    if comparison is None or quorum is None:
+        return Refused.by(Finding.of(FindingCode.NOT_COMPARED))
+    probed = facts.seen.proven.probed == quorum.epoch
+    return None if comparison.equal and (probed or not probe) else Compare()

@@ -1,0 +1,227 @@
+"""The way back to ZooKeeper, from whatever is seen. Pure.
+
+The order was proven on real clusters: brokers in KRaft mode go back to migration mode while the
+controllers lead; both stores are equal; the controllers are stopped; `/controller_epoch` is raised
+above theirs; `/controller` and `/migration` are deleted together, before any broker is stopped
+(its controlled shutdown would ask a dead controller for ever); brokers go to ZooKeeper mode; the
+controllers are wiped.
+"""
+
+from __future__ import annotations
+
+from towpath.kraft.findings.codes import FindingCode
+from towpath.kraft.findings.findings import Finding
+from towpath.kraft.model import Alarm, BrokerMode, NodeId
+from towpath.kraft.observing.nodes import in_mode
+from towpath.kraft.observing.seen import NodeSeen
+from towpath.kraft.planning.alarms import anchor, flagless, running_flagless
+from towpath.kraft.planning.moves import Decision, Facts, Move, Reached, Refused
+from towpath.kraft.planning.repairs import (
+    await_healthy,
+    leader_last,
+    mend_controllers,
+    next_broker,
+    prove_equal,
+)
+from towpath.kraft.planning.stages import (
+    Copying,
+    DualWrite,
+    Final,
+    Finalizing,
+    Headless,
+    Hybrid,
+    InZooKeeper,
+    KnownStage,
+    Mixed,
+    Provisioned,
+    Registering,
+    StageType,
+    Stranded,
+)
+from towpath.kraft.steps import (
+    AwaitHealthy,
+    Compare,
+    MendMetaProperties,
+    RaiseControllerEpoch,
+    ReleaseZooKeeper,
+    RollBroker,
+    Step,
+    StopControllers,
+    WipeController,
+)
+
+
+def back(facts: Facts, state: KnownStage) -> Decision:
+    """Return the next step towards ZooKeeper mode."""
+    decision: Decision
+    match state:
+        case Final() | Stranded():
+            decision = Refused.by(Finding.of(FindingCode.FINAL_FOR_GOOD))
+        case Finalizing():
+            decision = _resume(facts, state)
+        case DualWrite() | Mixed():
+            decision = _to_migration(facts, state)
+        case Hybrid():
+            decision = _stop_equal(facts, state)
+        case Copying():
+            decision = Move(_stop(facts), state.stop())
+        case Headless():
+            decision = _release(facts, state)
+        case Provisioned() | Registering():
+            decision = Move(_stop(facts), state.withdraw())
+        case InZooKeeper():
+            decision = _tidy(facts, state)
+    return decision
+
+
+def move(step: Step | Refused | None, to: StageType, otherwise: Decision) -> Decision:
+    """Return the move of a step, a refusal as it is, and what comes otherwise where none is."""
+    if step is None:
+        return otherwise
+    return step if isinstance(step, Refused) else Move(step, to)
+
+
+def _resume(facts: Facts, state: Finalizing) -> Decision:
+    step = mend_controllers(facts)
+    return move(step, state.resume(), Refused(facts.standing.doubts))
+
+
+def _stop(facts: Facts) -> Step:
+    """Return the step that stops all controllers that run, followers first."""
+    running = [each.id for each in facts.controllers if each.running]
+    return StopControllers(tuple(leader_last(facts, running)))
+
+
+def _to_migration(facts: Facts, state: DualWrite | Mixed) -> Decision:
+    if facts.standing.has(Alarm.LOST_ANCHOR):
+        return alarmed(facts, Alarm.LOST_ANCHOR)
+    if (repair := mend_controllers(facts)) is not None:
+        return repair if isinstance(repair, Refused) else Move(repair, state.keep())
+    node = _down(facts)
+    if node is None and (repair := await_healthy(facts)) is not None:
+        return repair if isinstance(repair, Refused) else Move(repair, state.keep())
+    node = next_broker(facts, BrokerMode.MIGRATION) if node is None else node
+    if node is None:
+        return Move(AwaitHealthy(), state.keep())
+    return Move(
+        RollBroker(node, BrokerMode.MIGRATION), state.revert(_in_kraft_besides(facts, node))
+    )
+
+
+def _down(facts: Facts) -> NodeId | None:
+    return next((each.id for each in facts.brokers if not each.running), None)
+
+
+def _in_kraft_besides(facts: Facts, node: NodeId) -> int:
+    """Return how many brokers are registered in KRaft mode besides one."""
+    registered = facts.seen.log.brokers.values() if facts.seen.log else ()
+    return sum(not each.migrating and each.id != node for each in registered)
+
+
+def _stop_equal(facts: Facts, state: Hybrid) -> Decision:
+    lost = facts.standing.has(Alarm.LOST_ANCHOR)
+    if lost and (facts.seen.comparison is None or not facts.seen.comparison.equal):
+        return alarmed(facts, Alarm.LOST_ANCHOR)
+    if in_mode(facts.seen, BrokerMode.KRAFT):
+        return _cut_off(facts, state)
+    flags = mend_controllers(facts) if running_flagless(facts.seen) else None
+    repair = flags or prove_equal(facts, probe=False)
+    return move(repair, state.revert(), Move(_stop(facts), state.stop()))
+
+
+def _cut_off(facts: Facts, state: Hybrid) -> Decision:
+    """Return the step for a broker whose restart in KRaft mode was cut off."""
+    node = _down(facts)
+    if node is None and (repair := await_healthy(facts)) is not None:
+        return move(repair, state.revert(), Refused(()))
+    node = next_broker(facts, BrokerMode.MIGRATION) if node is None else node
+    if node is None:
+        return Move(AwaitHealthy(), state.revert())
+    return Move(RollBroker(node, BrokerMode.MIGRATION), state.revert())
+
+
+def _release(facts: Facts, state: Headless) -> Decision:
+    if in_mode(facts.seen, BrokerMode.KRAFT) or not _is_released_safely(facts):
+        return move(mend_controllers(facts), state.start(), Refused(facts.standing.doubts))
+    if any(each.running for each in facts.controllers):
+        return Move(_stop(facts), state.guard())
+    guard = _guard(facts)
+    if guard is not None:
+        return Move(guard, state.guard())
+    controller, znode = facts.zookeeper.controller, facts.zookeeper.migration
+    step = ReleaseZooKeeper(
+        controller.version if controller else None, znode.version if znode else None
+    )
+    return Move(step, state.release())
+
+
+def _is_released_safely(facts: Facts) -> bool:
+    """Whether ZooKeeper is known to hold everything: nothing was copied yet, or it was equal."""
+    controller, znode = facts.zookeeper.controller, anchor(facts.seen)
+    if (znode is not None and znode.offset < 0) or facts.standing.has(Alarm.WIPE_AHEAD):
+        return True
+    # Somebody may have started them without the flag since, which finalizes.
+    proven = controller is not None and facts.seen.proven.stopped == controller.kraft_epoch
+    return proven and not flagless(facts.seen)
+
+
+def _guard(facts: Facts) -> RaiseControllerEpoch | None:
+    """Return the step that puts `/controller_epoch` above all epochs that controllers used.
+
+    What they wrote to ZooKeeper, and told the brokers, has the epoch that `/controller` names.
+    """
+    zookeeper, quorum = facts.zookeeper, facts.seen.quorum
+    if zookeeper.controller_epoch is None:
+        return None
+    epoch, version = zookeeper.controller_epoch
+    used = max(
+        zookeeper.controller.kraft_epoch if zookeeper.controller else -1,
+        zookeeper.migration.controller_epoch if zookeeper.migration else -1,
+        quorum.epoch if quorum else -1,
+    )
+    return RaiseControllerEpoch(used + 1, version) if epoch <= used else None
+
+
+def _tidy(facts: Facts, state: InZooKeeper) -> Decision:
+    znode = facts.zookeeper.migration
+    step: Step | Refused | None = None
+    if any(each.running for each in facts.controllers):
+        step = _stop(facts)
+    elif znode is not None:
+        step = ReleaseZooKeeper(None, znode.version)
+    else:
+        step = _to_zookeeper(facts) or _wipe(facts)
+    return move(step, state.tidy(), Reached(state.stage))
+
+
+def _to_zookeeper(facts: Facts) -> Step | Refused | None:
+    node = _down(facts)
+    if node is None and (wait := await_healthy(facts)) is not None:
+        return wait
+    node = next_broker(facts, BrokerMode.ZOOKEEPER) if node is None else node
+    if node is None:
+        return None
+    return _mend_meta(facts.seen.brokers[node]) or RollBroker(node, BrokerMode.ZOOKEEPER)
+
+
+def _mend_meta(node: NodeSeen) -> Step | None:
+    """Return the step for a folder that was formatted: ZooKeeper mode reads version 0 alone."""
+    newer = (each.directory for each in node.meta if each.version != 0)
+    directory = next(newer, None)
+    return None if directory is None else MendMetaProperties(node.id, directory)
+
+
+def _wipe(facts: Facts) -> Step | None:
+    """Return what ends a rollback: a probe topic under the new controller, then the wipes."""
+    formatted = [each.id for each in facts.controllers if each.meta]
+    if not formatted:
+        return None
+    epoch = facts.zookeeper.controller_epoch
+    if epoch is not None and facts.seen.proven.probed != epoch[0]:
+        return Compare()
+    return WipeController(formatted[0])
+
+
+def alarmed(facts: Facts, *alarms: Alarm) -> Refused:
+    """Return the refusal for those alarms that are raised."""
+    return Refused(tuple(each.finding for each in facts.standing.alarms if each.alarm in alarms))
