@@ -40,7 +40,8 @@ def broker_properties(node: int, ports: Sequence[Ports], data: Path) -> dict[str
         "listener.security.protocol.map": "CLIENT:PLAINTEXT,INTERNAL:PLAINTEXT,"
         "CONTROLLER:PLAINTEXT",
         "log.dirs": str(data),
-        **_replication(count),
+        **replication(count),
+        **_sharing(count),
         **_quick(),
     }
 
@@ -51,7 +52,8 @@ def properties_text(properties: Mapping[str, str]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _replication(brokers: int) -> dict[str, str]:
+def replication(brokers: int) -> dict[str, str]:
+    """Return how often so many brokers keep each record, and what they keep themselves."""
     copies = min(brokers, 3)
     in_sync = str(max(1, copies - 1))
     return {
@@ -62,19 +64,25 @@ def _replication(brokers: int) -> dict[str, str]:
         "transaction.state.log.replication.factor": str(copies),
         "transaction.state.log.min.isr": in_sync,
         "transaction.state.log.num.partitions": "2",
+    }
+
+
+def _sharing(brokers: int) -> dict[str, str]:
+    copies = min(brokers, 3)
+    return {
         "share.coordinator.state.topic.replication.factor": str(copies),
-        "share.coordinator.state.topic.min.isr": in_sync,
-        # A dead broker is fenced, and may return, after seconds; a busy one is not fenced.
-        "broker.session.timeout.ms": "4000",
-        "broker.heartbeat.interval.ms": "1000",
-        # Each no-op record wakes every thread of the quorum; the default is every half second.
-        "metadata.max.idle.interval.ms": "10000",
+        "share.coordinator.state.topic.min.isr": str(max(1, copies - 1)),
     }
 
 
 def _quick() -> dict[str, str]:
     """Return configs that let a small broker start fast and clean up at once."""
     return {
+        # A dead broker is fenced, and may return, after seconds; a busy one is not fenced.
+        "broker.session.timeout.ms": "4000",
+        "broker.heartbeat.interval.ms": "1000",
+        # Each no-op record wakes every thread of the quorum; the default is every half second.
+        "metadata.max.idle.interval.ms": "10000",
         "auto.create.topics.enable": "false",
         "group.initial.rebalance.delay.ms": "0",
         "num.network.threads": "2",

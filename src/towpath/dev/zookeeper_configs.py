@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from towpath.dev import ports
+from towpath.dev.broker_configs import replication
 
 ADMIN = "admin"
 MECHANISM = "SCRAM-SHA-256"
@@ -108,7 +109,7 @@ def broker_properties(node: int, all_ports: LabPorts, files: LabFiles) -> dict[s
         "zookeeper.session.timeout.ms": "9000",
         "inter.broker.protocol.version": "3.9",
         "log.dirs": ",".join(map(str, files.data(node))),
-        **_replication(len(all_ports.clients)),
+        **replication(len(all_ports.clients)),
         **_SMALL,
     }
 
@@ -164,20 +165,6 @@ def kraft_file(
     # Values of YAML may be written as JSON.
     lines = [f"{key}: {json.dumps(value, indent=2)}" for key, value in sections.items()]
     return "\n".join(["kind: kraft", f"kraft: {name}", *lines, ""])
-
-
-def _replication(brokers: int) -> dict[str, str]:
-    copies = min(brokers, 3)
-    in_sync = str(max(1, copies - 1))
-    return {
-        "default.replication.factor": str(copies),
-        "min.insync.replicas": in_sync,
-        "offsets.topic.replication.factor": str(copies),
-        "offsets.topic.num.partitions": "5",
-        "transaction.state.log.replication.factor": str(copies),
-        "transaction.state.log.min.isr": in_sync,
-        "transaction.state.log.num.partitions": "2",
-    }
 
 
 _SMALL = {

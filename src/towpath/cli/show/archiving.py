@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import threading
 import time
 from typing import TYPE_CHECKING
 
-from rich.console import Console, RenderableType
-from rich.live import Live
+from rich.console import RenderableType
 from rich.text import Text
 
+from towpath.cli.show.live import LivePicture
 from towpath.metrics import log
 from towpath.model.amounts import span
 
@@ -19,9 +18,7 @@ if TYPE_CHECKING:
     from towpath.archive.progress import ArchiveProgress
     from towpath.cli.show.archive_run import ArchivePace
 
-_A_SECOND = 2
 _LINE_EVERY = 300.0
-_STOPPING = "stopping; Ctrl-C again ends at once"
 
 
 class ArchiveDisplay:
@@ -38,30 +35,19 @@ class ArchiveDisplay:
         self._began = time.monotonic()
         self._progress: ArchiveProgress | None = None
         self._pace: ArchivePace | None = None
-        self._live: Live | None = None
+        self._live: LivePicture | None = None
         self._said, self._phase, self._told = time.monotonic(), "", frozenset[str]()
 
     def __enter__(self) -> ArchiveDisplay:
         if self._logs is None and sys.stderr.isatty():
-            # `sys.stderr` is another one while Spark starts, and closed afterwards.
-            self._file = os.fdopen(os.dup(sys.stderr.fileno()), "w", encoding="utf-8")
-            self._console = Console(file=self._file, highlight=False, markup=False)
-            self._live = Live(
-                console=self._console,
-                get_renderable=self._draw,
-                refresh_per_second=_A_SECOND,
-                redirect_stdout=False,
-                redirect_stderr=False,
-            )
-            self._live.start(refresh=True)
+            self._live = LivePicture(self._draw, self._stop)
         else:
             log.begin(self._logs or log.LogWanted())
         return self
 
     def __exit__(self, *_: object) -> None:
         if self._live is not None:
-            self._live.stop()
-            self._file.close()
+            self._live.close()
 
     def show(self, progress: ArchiveProgress) -> None:
         """Show the present progress."""
@@ -76,12 +62,12 @@ class ArchiveDisplay:
 
     def _draw(self) -> RenderableType:
         age = time.monotonic() - self._began
-        if self._progress is None or self._pace is None:
+        if self._progress is None or self._pace is None or self._live is None:
             return Text(f"{self._archive}  {span(age)}  starting")
         from towpath.cli.show.archive_run import run_picture  # noqa: PLC0415  # as above
 
-        name = f"{_STOPPING}\n{self._archive}" if self._stop.is_set() else self._archive
-        return run_picture(name, self._progress, self._pace, age, self._console.height)
+        _, height = self._live.screen
+        return run_picture(self._archive, self._progress, self._pace, age, height)
 
     def _log(self, progress: ArchiveProgress) -> None:
         if progress.phase != self._phase:

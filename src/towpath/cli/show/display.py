@@ -6,7 +6,6 @@ What the picture needs is imported when the run begins, because that takes a sec
 
 from __future__ import annotations
 
-import os
 import sys
 import threading
 import time
@@ -14,10 +13,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from rich.console import Console, Group, RenderableType
-from rich.live import Live
+from rich.console import RenderableType
 from rich.text import Text
 
+from towpath.cli.show.live import LivePicture
 from towpath.metrics import log
 from towpath.model.amounts import span
 
@@ -26,10 +25,7 @@ if TYPE_CHECKING:
     from towpath.mirror.progress import RunProgress
     from towpath.status.status import PartitionStatus
 
-_A_SECOND = 2
-"""Pictures per second."""
 _LINE_EVERY = 300.0
-_STOPPING = "stopping; Ctrl-C again ends at once"
 
 
 class _Form(Protocol):
@@ -89,23 +85,13 @@ class _Seen:
 
 
 class _Screen:
-    """A picture that is drawn again twice a second, in a thread of its own."""
+    """A picture that moves by itself."""
 
     def __init__(self, link: str, doing: str, stop: threading.Event) -> None:
-        self._link, self._doing, self._stop = link, doing, stop
+        self._link, self._doing = link, doing
         self._began = time.monotonic()
         self._seen: _Seen | None = None
-        # `sys.stderr` is another one while Spark starts, and closed afterwards (`engine.session`).
-        self._file = os.fdopen(os.dup(sys.stderr.fileno()), "w", encoding="utf-8")
-        self._console = Console(file=self._file, highlight=False, markup=False)
-        self._live = Live(
-            console=self._console,
-            get_renderable=self._draw,
-            refresh_per_second=_A_SECOND,
-            redirect_stdout=False,
-            redirect_stderr=False,
-        )
-        self._live.start(refresh=True)
+        self._live = LivePicture(self._draw, stop)
 
     def show(self, progress: RunProgress) -> None:
         # Imported in this thread, and not when the picture is drawn.
@@ -121,19 +107,15 @@ class _Screen:
             self._seen = _Seen(progress, progress.rows, lines, rates, picture)
 
     def close(self) -> None:
-        self._live.stop()
-        self._file.close()
+        self._live.close()
 
     def _draw(self) -> RenderableType:
         now, seen = time.monotonic(), self._seen
         if seen is None:
-            drawn: RenderableType = Text(f"{self._link}  {span(now - self._began)}  {self._doing}")
-        else:
-            screen = self._console.width, self._console.height
-            drawn = seen.picture(
-                self._link, seen.progress, seen.lines, seen.rates, now, screen, self._began
-            )
-        return Group(Text(_STOPPING, style="yellow"), drawn) if self._stop.is_set() else drawn
+            return Text(f"{self._link}  {span(now - self._began)}  {self._doing}")
+        return seen.picture(
+            self._link, seen.progress, seen.lines, seen.rates, now, self._live.screen, self._began
+        )
 
 
 class _Log:

@@ -10,11 +10,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from rich.console import Group, RenderableType
-from rich.live import Live
 from rich.text import Text
 
 from towpath.cli.show.grid import Grid
-from towpath.cli.show.output import console, line
+from towpath.cli.show.live import LivePicture
+from towpath.cli.show.output import line
 from towpath.metrics import log
 from towpath.model.amounts import count, counted, size, span
 from towpath.model.clock import now_ms, readable
@@ -31,8 +31,6 @@ from towpath.runbook import pointers
 _TOPICS = ("topic", "on the target", "partitions", "records", "bytes")
 _ROWS = ("partition", "state", "mode", "restored to", "end", "records", "why")
 _LINE_EVERY = 60.0
-_A_SECOND = 2
-_STOPPING = "stopping; Ctrl-C again ends at once"
 
 
 def plan_picture(plan: RestorePlan) -> RenderableType:
@@ -267,29 +265,21 @@ class RestoreDisplay:
     def __init__(self, name: str, logs: log.LogWanted | None, stop: threading.Event) -> None:
         self._name, self._stop = name, stop
         self._progress: RestoreProgress | None = None
-        self._live: Live | None = None
+        self._live: LivePicture | None = None
         self._logs = logs
         self._told: tuple[str, ...] = ()
         self._phase, self._said = "", time.monotonic()
 
     def __enter__(self) -> RestoreDisplay:
         if self._logs is None and sys.stderr.isatty():
-            self._live = Live(
-                console=console(stderr=True),
-                get_renderable=self._draw,
-                refresh_per_second=_A_SECOND,
-                transient=True,
-                redirect_stdout=False,
-                redirect_stderr=False,
-            )
-            self._live.start()
+            self._live = LivePicture(self._draw, self._stop, transient=True)
         else:
             log.begin(self._logs or log.LogWanted())
         return self
 
     def __exit__(self, *_: object) -> None:
         if self._live is not None:
-            self._live.stop()
+            self._live.close()
 
     def show(self, progress: RestoreProgress) -> None:
         """Show the present progress."""
@@ -310,8 +300,6 @@ class RestoreDisplay:
         parts += [line(str(each)) for each in progress.heard]
         parts += [line(str(progress.notified))] if progress.notified else []
         parts += [line(each) for each in (*progress.left_out, progress.trouble) if each]
-        if self._stop.is_set():
-            parts.insert(0, Text(_STOPPING, style="yellow"))
         return Group(*parts, rows_picture(progress.rows, 12))
 
     def _log(self, progress: RestoreProgress) -> None:
