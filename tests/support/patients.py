@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -173,6 +173,7 @@ class Traffic:
     _over: threading.Event = field(default_factory=threading.Event)
     _threads: list[threading.Thread] = field(default_factory=list)
     _broken: list[BaseException] = field(default_factory=list)
+    _said: deque[str] = field(default_factory=lambda: deque(maxlen=6))
 
     def __enter__(self) -> Traffic:
         for work in self._produce, self._consume:
@@ -207,12 +208,21 @@ class Traffic:
     def flowing(self) -> None:
         """Wait until a record that is sent from now on has been consumed."""
         mark = self.sent
-        wait_until(
-            lambda: bool(self._broken) or max(self._seen.values(), default=0) > mark,
-            "records flow",
-            2 * PATIENCE,
-        )
+        end = time.monotonic() + 2 * PATIENCE
+        while not self._broken and max(self._seen.values(), default=0) <= mark:
+            assert time.monotonic() < end, f"records do not flow: {self._standing()}"
+            time.sleep(0.02)
         assert not self._broken, self._broken
+
+    def _standing(self) -> str:
+        """Say how far each client is, and what it was told last."""
+        read = dict(sorted(self._seen))
+        return (
+            f"{self.sent} sent, the last delivered {max(self._delivered, default=None)},"
+            f" {len(self._failures)} failed {self._failures[-1:]},"
+            f" read up to {max(self._seen.values(), default=None)}, offsets {read},"
+            f" said last: {[*self._said]}"
+        )
 
     def _guarded(self, work: Callable[[], None]) -> None:
         try:
@@ -222,7 +232,13 @@ class Traffic:
 
     def _produce(self) -> None:
         producer = Producer(
-            {**_login(self.cluster), "acks": "all", "enable.idempotence": True, "linger.ms": 0}
+            {
+                **_login(self.cluster),
+                "acks": "all",
+                "enable.idempotence": True,
+                "linger.ms": 0,
+                "error_cb": lambda error: self._said.append(f"producer: {error}"),
+            }
         )
         following = time.monotonic()
         while not self._over.is_set():
@@ -242,7 +258,12 @@ class Traffic:
 
     def _consume(self) -> None:
         consumer = Consumer(
-            {**_login(self.cluster), "group.id": GROUP, "auto.offset.reset": "earliest"}
+            {
+                **_login(self.cluster),
+                "group.id": GROUP,
+                "auto.offset.reset": "earliest",
+                "error_cb": lambda error: self._said.append(f"consumer: {error}"),
+            }
         )
         consumer.subscribe([TRAFFIC])
         patience: float | None = None
@@ -253,8 +274,12 @@ class Traffic:
                 if patience and not self._threads[0].is_alive() and self._complete():
                     return
                 message = consumer.poll(0.05)
-                if message is not None and message.error() is None:
+                if message is None:
+                    continue
+                if (error := message.error()) is None:
                     self._take(message)
+                else:
+                    self._said.append(f"consumer: {error}")
         finally:
             consumer.close()
 

@@ -11,7 +11,7 @@ from typing import Any
 from ruamel.yaml import YAML
 
 from tests.support.scrape import Scrape
-from towpath.metrics import archive_names, restore_names
+from towpath.metrics import archive_names, kraft_names, restore_names
 from towpath.metrics.names import ALL
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
@@ -63,7 +63,7 @@ def assert_served(got: Scrape) -> None:
     The labels of a metric that has no series now, such as one of errors, are those of its name.
     """
     assert {m.name.removesuffix("_total") for m in ALL} == {each.name for each in got.families}
-    named = (*ALL, *archive_names.ALL, *restore_names.ALL)
+    named = (*ALL, *archive_names.ALL, *restore_names.ALL, *kraft_names.ALL)
     labels = {series: {*m.labels} for m in named for series in m.series}
     assert got.labels == {name: labels[name] for name in got.labels}
     wrong = {where: [*unknown(text, labels)] for where, text in expressions().items()}
