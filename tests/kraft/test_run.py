@@ -11,13 +11,14 @@ from threading import Event
 import pytest
 
 from tests.support.kraft_worlds import at_stage, kraft_config, start_of
+from towpath.config import KraftConfig
 from towpath.kraft.journal import KraftEvent, KraftJournal
 from towpath.kraft.model import Goal, Stage
 from towpath.kraft.observing.seen import Observation
 from towpath.kraft.planning.effects import after
 from towpath.kraft.planning.moves import Facts
 from towpath.kraft.run import KraftRun
-from towpath.kraft.steps import Compare, Step, StopControllers
+from towpath.kraft.steps import Compare, RollBroker, Step, StopControllers
 from towpath.model.deadline import Deadline
 from towpath.model.errors import StoppedError, UnexpectedStageError
 
@@ -45,9 +46,9 @@ class World:
         self.seen = self.next(self.seen, step)
         return {"seconds": 1}
 
-    def run(self, told: list[str] | None = None) -> KraftRun:
+    def run(self, told: list[str] | None = None, config: KraftConfig = CONFIG) -> KraftRun:
         said = [] if told is None else told
-        return KraftRun(CONFIG, self, self, self.journal, lambda _facts, text: said.append(text))
+        return KraftRun(config, self, self, self.journal, lambda _facts, text: said.append(text))
 
 
 @pytest.fixture
@@ -69,6 +70,31 @@ def test_a_run_goes_to_its_goal_and_writes_down_how(journal: KraftJournal) -> No
     assert stages[0] == "zookeeper"
     assert stages[-1] == "dual_write"
     assert journal.proven.probed is not None
+
+
+def test_clients_get_time_between_the_restarts_of_two_brokers(journal: KraftJournal) -> None:
+    world, told = World(start_of(CONFIG), journal), list[str]()
+    began = time.monotonic()
+    end = world.run(told, kraft_config(pause="40ms")).bring_to(Goal.DUAL_WRITE, Event())
+    assert end.reached
+    restarts = sum(isinstance(step, RollBroker) for step in world.done)
+    waits = told.count("waiting 0.04 s for clients to come back")
+    assert waits >= restarts - 2, "but where something else took as long"
+    assert time.monotonic() - began >= 0.04 * (restarts - 1)
+
+
+def test_who_stops_a_run_need_not_wait_for_clients(journal: KraftJournal) -> None:
+    world, stop = World(start_of(CONFIG), journal), Event()
+
+    def stopping(seen: Observation, step: Step) -> Observation:
+        if isinstance(step, RollBroker):
+            stop.set()
+        return behind(seen, step)
+
+    world.next = stopping
+    end = world.run(config=kraft_config(pause="1h")).bring_to(Goal.DUAL_WRITE, stop)
+    assert end.stopped
+    assert sum(isinstance(step, RollBroker) for step in world.done) == 1
 
 
 def test_a_second_run_finds_nothing_to_do(journal: KraftJournal) -> None:

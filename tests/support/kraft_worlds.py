@@ -33,7 +33,12 @@ UNEQUAL = ImageComparison(
 
 
 def kraft_config(
-    brokers: int = 3, controllers: int = 3, *, soak: str = "0s", **controllers_too: object
+    brokers: int = 3,
+    controllers: int = 3,
+    *,
+    soak: str = "0s",
+    pause: str = "0s",
+    **controllers_too: object,
 ) -> KraftConfig:
     """Return the file of a migration of brokers 0, 1, ... to controllers 3000, 3001, ..."""
     data: dict[str, Any] = {
@@ -57,7 +62,7 @@ def kraft_config(
             ],
             **controllers_too,
         },
-        "limits": {"soak": soak},
+        "limits": {"soak": soak, "pause": pause},
         "driver": {"via": "local", "folder": "/run", "format": "format", "start": "start"},
         "journal": "/journal",
     }

@@ -303,4 +303,6 @@ def _login(cluster: ZooKeeperCluster) -> dict[str, Any]:
         "sasl.username": USER,
         "sasl.password": PASSWORD.reveal(),
         "log_level": 0,
+        # Begun anew, consumers of librdkafka 2.16.0 may stand still for good.
+        "metadata.recovery.strategy": "none",
     }

@@ -131,6 +131,10 @@ class KraftLimits(Section):
     in_sync: Annotated[Duration, between("1s", "1d")] = Field(
         Duration.parse("30m"), description="Until all replicas are in sync behind a restart."
     )
+    pause: Annotated[Duration, between("0s", "1h")] = Field(
+        Duration.parse("10s"),
+        description="Between the restarts of two brokers: clients come back to the first in it.",
+    )
     copy_: Annotated[Duration, between("1s", "1h")] = Field(
         Duration.parse("10m"), alias="copy", description="Until ZooKeeper is copied."
     )

@@ -6,6 +6,7 @@ its repair, before anything else is touched.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -26,6 +27,7 @@ from towpath.kraft.sentences import sentence
 from towpath.kraft.steps import (
     Compare,
     RestartController,
+    RollBroker,
     StartControllers,
     Step,
     StopControllers,
@@ -112,6 +114,7 @@ class KraftRun:
         self._stage: Stage | None = None
         self._told: Mapping[str, object] | None = None
         self._done = 0
+        self._rolled_at = -math.inf
 
     def bring_to(self, goal: Goal, stop: Event) -> RunEnd:
         """Do steps until the goal is reached, no step is safe, or `stop` is set.
@@ -135,9 +138,25 @@ class KraftRun:
                     return RunEnd(facts.standing, self._done, reasons)
                 case Move() if stop.is_set():
                     return RunEnd(facts.standing, self._done, stopped=True)
-                case Move():
+                case Move(step):
+                    if not self._paused(facts, step, stop):
+                        continue
                     self._do(facts, decision)
                     self._done += 1
+
+    def _paused(self, facts: Facts, step: Step, stop: Event) -> bool:
+        """Wait between restarts of brokers; return False where all must be looked at again.
+
+        Clients that know brokers which are away only may take seconds to come back to one
+        (librdkafka's `reconnect.backoff.max.ms` is 10 s), so the next one is not taken from them.
+        """
+        pause = self._config.limits.pause
+        left = self._rolled_at + pause - time.monotonic()
+        if left <= 0 or not isinstance(step, RollBroker):
+            return True
+        self._tell(facts, f"waiting {pause:g} s for clients to come back")
+        stop.wait(left)
+        return False
 
     def _look(self) -> Facts:
         facts = Facts.of(self._config, self._eyes.look(Deadline.after(_LOOK)))
@@ -176,6 +195,8 @@ class KraftRun:
         self._journal.add(
             KraftEvent.STEP_DONE, step=name, what=said, seconds=seconds, facts=dict(done)
         )
+        if isinstance(step, RollBroker):
+            self._rolled_at = time.monotonic()
         self._prove(facts, step)
         self._check(facts, move)
 
