@@ -58,8 +58,19 @@ def test_other_commands_say_what_the_file_is(write: Write) -> None:
          ["brokers[0].properties: must be a whole path on the node's host, such as"
           " /etc/kafka/x.properties"]),
         ("driver: {via: telnet}\n",
-         ["driver.via: 'telnet' is not one of local, ssh"]),
+         ["driver.via: 'telnet' is not one of local, ssh, kubernetes"]),
         ("driver: {via: ssh, format: f, start: x}\n", ["driver.start: is not used with ssh"]),
+        ("driver: {via: kubernetes, namespace: Kafka, format: f, exported: x,"
+         " brokers: {pod: 'kafka_{id}', properties: {kind: file}},"
+         " controllers: {start: s, storage: 10 GB, storage_class: ''}}\n",
+         ["driver.namespace: must be a name of Kubernetes: small letters, digits, '-' and '.'",
+          "driver.brokers.pod: must be a name of Kubernetes: small letters, digits, '-' and '.'",
+          "driver.brokers.properties.kind: 'file' is not one of configmap, secret",
+          "driver.controllers.storage: must be a quantity of Kubernetes, such as 10Gi",
+          "driver.controllers.storage_class: must be a name of Kubernetes: small letters, digits,"
+          " '-' and '.'"]),
+        ("driver: {via: kubernetes, namespace: k, exported: /x, format: f}\n",
+         ["driver.controllers: is required"]),
         ("journal: orders\n", ["journal: must be a whole path on the node's host, such as"
          " /etc/kafka/x.properties"]),
     ],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -51,7 +51,18 @@ def check(file: KraftFile, *, output: OutputOption = Output.TEXT) -> int:
 
 @kraft.command()
 def plan(
-    file: KraftFile, *, to: GoalOption = Goal.DUAL_WRITE, output: FormOption = Form.TEXT
+    file: KraftFile,
+    *,
+    to: GoalOption = Goal.DUAL_WRITE,
+    manifests: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER",
+            help="Write the steps there as manifests and commands for `kubectl`, with the ways"
+            " back, for nodes in Kubernetes.",
+        ),
+    ] = None,
+    output: FormOption = Form.TEXT,
 ) -> int:
     """Show every step to a goal, what it changes, and how it would be undone; change nothing."""
     del output  # `show` reads it from the arguments
@@ -63,6 +74,8 @@ def plan(
         )
 
         seen, outline = migration.outline(to)
+        if manifests is not None:
+            _write_manifests(manifests, migration.manifests(seen, outline, to))
     show(
         outline_picture(seen, outline), outline_told(seen, outline), outline_markdown(seen, outline)
     )
@@ -149,6 +162,23 @@ def report(
         raise _refusal("--to", f"{page} cannot be written: {error.strerror}") from error
     show(f"{page} written", {"page": str(page), **told})
     return 0
+
+
+def _write_manifests(folder: Path, told: Mapping[str, str] | None) -> None:
+    """Write manifests, and say where.
+
+    Raises:
+        ConfigError: Nodes are no pods, or the folder cannot be used.
+    """
+    from towpath.kraft.kubernetes.manifests import STEPS, write_pages  # noqa: PLC0415
+
+    if told is None:
+        raise _refusal("--manifests", "the nodes of this file are not in Kubernetes (`driver.via`)")
+    try:
+        write_pages(folder, told)
+    except OSError as error:
+        raise _refusal("--manifests", f"{folder} cannot be used: {error.strerror}") from error
+    console(stderr=True).print(line(f"{len(told)} files written; begin with {folder / STEPS}"))
 
 
 @contextmanager

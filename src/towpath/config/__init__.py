@@ -27,6 +27,7 @@ from towpath.config.kraft import (
     ZooKeeperConfig,
 )
 from towpath.config.kraft_drivers import LocalDriver, SshDriver
+from towpath.config.kraft_kubernetes import KubernetesDriver
 from towpath.config.link import (
     GapArchive,
     LinkConfig,
@@ -119,6 +120,7 @@ __all__ = [
     "KraftConfig",
     "KraftController",
     "KraftLimits",
+    "KubernetesDriver",
     "LinkConfig",
     "LocalDriver",
     "LostParts",

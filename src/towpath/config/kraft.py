@@ -85,7 +85,9 @@ class KraftNode(Section):
     )
     properties: HostPath = Field(description="Its properties file, on its host.")
     host: str | None = Field(
-        None, description="Its host, for ssh. Default: that of `address`.", min_length=1
+        None,
+        min_length=1,
+        description="Its host, for ssh; default: that of `address`. For Kubernetes a broker's pod.",
     )
 
 

@@ -2,43 +2,16 @@
 
 from __future__ import annotations
 
-import shlex
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field, StrictBool
+from pydantic import Field, StrictBool
 
-from towpath.config.problems import not_empty
-from towpath.config.shape import Section
+from towpath.config.kraft_commands import CommandLine, DriverSection
+from towpath.config.kraft_kubernetes import KubernetesDriver
 from towpath.config.topics import Count
-from towpath.model.foreign import foreign
 
 
-def _command(value: object) -> object:
-    if not isinstance(value, str):
-        return value
-    try:
-        return shlex.split(value)
-    except ValueError as error:
-        raise ValueError(f"cannot be split into arguments: {foreign(error)}") from None
-
-
-CommandLine = Annotated[
-    tuple[str, ...],
-    BeforeValidator(_command, json_schema_input_type=str | tuple[str, ...]),
-    AfterValidator(not_empty),
-]
-"""A program and its arguments. `{id}`, `{role}`, `{properties}` and `{cluster_id}` are replaced."""
-
-
-class _Driver(Section):
-    format: CommandLine = Field(
-        description="Command that formats a controller's folder, such as"
-        " `kafka-storage.sh format --cluster-id={cluster_id} -c {properties}`; {release} is"
-        " replaced, too."
-    )
-
-
-class LocalDriver(_Driver):
+class LocalDriver(DriverSection):
     """Processes of this machine, started by us."""
 
     via: Literal["local"] = Field(description="Nodes are processes of this machine.")
@@ -50,7 +23,7 @@ class LocalDriver(_Driver):
     )
 
 
-class SshDriver(_Driver):
+class SshDriver(DriverSection):
     """systemd units on hosts that ssh reaches."""
 
     via: Literal["ssh"] = Field(description="Nodes are systemd units, reached by ssh.")
@@ -70,5 +43,5 @@ class SshDriver(_Driver):
     )
 
 
-KraftDriver = Annotated[LocalDriver | SshDriver, Field(discriminator="via")]
+KraftDriver = Annotated[LocalDriver | SshDriver | KubernetesDriver, Field(discriminator="via")]
 """One kind of driver for all nodes."""

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from threading import Event
 from types import TracebackType
 from typing import Self
 
-from towpath.config import KraftConfig
+from towpath.config import KraftConfig, KubernetesDriver
 from towpath.kraft.acting.hands import Hands
 from towpath.kraft.drivers import drivers_of
 from towpath.kraft.findings.findings import Finding
 from towpath.kraft.journal import KraftEvent, KraftJournal
+from towpath.kraft.kubernetes.manifests import manifests
 from towpath.kraft.model import Goal
 from towpath.kraft.observing.observe import Observer
 from towpath.kraft.observing.seen import ZooKeeperSeen
@@ -51,7 +52,7 @@ class Migration:
         self._zookeeper = ZooKeeper(self.config.zookeeper)
         self._is_open = False
         self._stack.callback(self._zookeeper.close)
-        drivers = drivers_of(self.config)
+        self._drivers = drivers = drivers_of(self.config)
         self._eyes = Observer(self.config, drivers, self._read_zookeeper, self.journal)
         self._stack.callback(self._eyes.close)
         self._hands = Hands(self.config, drivers, self._zookeeper, self._eyes.look)
@@ -84,6 +85,17 @@ class Migration:
         """Return what is seen, and all steps to a goal that are foreseen from there."""
         facts = self.look()
         return facts, outline(self.config, facts.seen, goal)
+
+    def manifests(self, facts: Facts, planned: Outline, goal: Goal) -> Mapping[str, str] | None:
+        """Return planned steps as files for `kubectl`, by name; None where nodes are no pods.
+
+        Raises:
+            StepRefusedError: The properties of a step cannot be made.
+            DriverError: The objects of a node cannot be seen, or are not ours to touch.
+        """
+        if not isinstance(self.config.driver, KubernetesDriver):
+            return None
+        return manifests(self.config, facts.seen, self._drivers.values(), planned, goal)
 
     @contextmanager
     def alone(self, waiting: Waiting) -> Iterator[ClusterLock]:

@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterable
 from pathlib import PurePosixPath
 
-from towpath.config.kraft import KraftController
+from towpath.config.kraft import KraftConfig, KraftController
 from towpath.kraft.acting.files import StepFacts, Tools, properties_of, since
 from towpath.kraft.drivers.commands import RELEASE, filled
 from towpath.kraft.files.configs import IBP
@@ -55,7 +55,9 @@ def format_controller(tools: Tools, step: FormatController) -> StepFacts:
     if driver.modified(_inside(at.data, _METADATA_LOG)) is not None:
         why = f"{at.data} of controller {node} holds a metadata log without {_META}"
         raise StepRefusedError("FormatController", f"{why}; look whose it is, and move it away")
-    driver.run(_format(tools, at, cluster, seen), Deadline.after(tools.config.limits.start))
+    driver.run(
+        format_command(tools.config, at, cluster, seen), Deadline.after(tools.config.limits.start)
+    )
     return {"seconds": since(began)}
 
 
@@ -110,11 +112,13 @@ def _inside(folder: str, name: str) -> str:
     return str(PurePosixPath(folder) / name)
 
 
-def _format(tools: Tools, at: KraftController, cluster: str, seen: Observation) -> tuple[str, ...]:
+def format_command(
+    config: KraftConfig, at: KraftController, cluster: str, seen: Observation
+) -> tuple[str, ...]:
     """Return the command that formats; it names the release where brokers talk an older one."""
     told = (each.properties.get(IBP, "").strip() for each in seen.brokers.values())
     release = next((each for each in told if each), _NEWEST)
-    command = tools.config.driver.format
+    command = config.driver.format
     if release.partition("-")[0] != _NEWEST and not any(RELEASE in word for word in command):
         command = (*command, "--release-version", RELEASE)
     node = NodeId(at.id)

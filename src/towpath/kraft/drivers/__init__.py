@@ -1,15 +1,19 @@
-"""How the processes and files of nodes are reached: on this machine, or over ssh."""
+"""How the processes and files of nodes are reached: on this machine, over ssh, in Kubernetes."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 
 from towpath.config.address import host_and_port
 from towpath.config.kraft import KraftConfig, KraftNode
 from towpath.config.kraft_drivers import LocalDriver, SshDriver
+from towpath.config.kraft_kubernetes import KubernetesDriver
 from towpath.kraft.drivers.driver import Driver
 from towpath.kraft.drivers.local import LocalNode
 from towpath.kraft.drivers.ssh import SshNode
+from towpath.kraft.kubernetes.exported import ExportedNode
+from towpath.kraft.kubernetes.places import place_of
 from towpath.kraft.model import NodeId, Role
 
 
@@ -29,3 +33,6 @@ def _driver(config: KraftConfig, role: Role, node: KraftNode) -> Driver:
         case SshDriver() as ssh:
             host = node.host or host_and_port(node.address)[0]
             return SshNode(ssh, NodeId(node.id), role, host)
+        case KubernetesDriver() as kubernetes:
+            place = place_of(kubernetes, role, node)
+            return ExportedNode(Path(kubernetes.exported), place)

@@ -26,8 +26,8 @@ class Driver(Protocol):
     def remove(self, path: str) -> None:
         """Remove a file or a folder with all in it, if it is there."""
 
-    def free_bytes(self, path: str) -> int:
-        """Return the free space of the disk of a path."""
+    def free_bytes(self, path: str) -> int | None:
+        """Return the free space of the disk of a path; None where it cannot be told."""
 
     def run(self, command: Sequence[str], deadline: Deadline) -> str:
         """Run a program to its end and return what it printed."""

@@ -27,7 +27,7 @@ class NodeFiles:
         meta: Of all log directories that have a `meta.properties`.
         stale: Whether the properties were written after the process was started.
         running: Whether the process runs.
-        free_bytes: Space left where metadata is kept; None where that folder is not there.
+        free_bytes: Space left where metadata is kept; None where it cannot be told.
     """
 
     properties: Mapping[str, str]

@@ -40,6 +40,7 @@
     ├── NodeEndedError              4  such a node ended by itself
     ├── StepLateError               4  what a step of it waits for did not come in time
     ├── StepRefusedError            3  a step of it would have destroyed something
+    ├── StepByHandError             3  a step of it must be done by hand, without an API from here
     ├── CorruptBatchError           1  bytes that are no record batch
     ├── CorruptSegmentError         3  an archived object does not hold what its footer says
     ├── NewerSegmentError           4  an archived object was written by a newer Towpath
@@ -93,6 +94,7 @@ from towpath.model.errors.commit_log import (
 from towpath.model.errors.driver import (
     DriverError,
     NodeEndedError,
+    StepByHandError,
     StepLateError,
     StepRefusedError,
 )
@@ -197,6 +199,7 @@ __all__ = [
     "SparkStartError",
     "SparkUnencryptedError",
     "Spot",
+    "StepByHandError",
     "StepHeldBackError",
     "StepLateError",
     "StepOutdatedError",

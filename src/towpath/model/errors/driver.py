@@ -70,3 +70,21 @@ class StepRefusedError(TowpathError):
 
     def __str__(self) -> str:
         return f"the step {self.step} was not done: {self.why}"
+
+
+class StepByHandError(TowpathError):
+    """A step changes a node whose objects are only known from an export: somebody must do it."""
+
+    code = "KRAFT_BY_HAND"
+    exit_code = 3
+
+    def __init__(self, node: int, what: str) -> None:
+        super().__init__(node, what)
+        self.node, self.what = node, what
+
+    def __str__(self) -> str:
+        return (
+            f"node {self.node}: {self.what} is done by hand, as `driver.exported` has no API: write"
+            " the next steps with `towpath kraft plan FILE --manifests FOLDER`, do the first one,"
+            " export the objects again, then run the command again, which goes on from what it sees"
+        )

@@ -1,0 +1,131 @@
+"""What objects of the API tell of a node, and which nodes are not ours to touch. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from towpath.kraft.kubernetes.objects import HOLD, KubernetesObject, container_of
+from towpath.kraft.kubernetes.places import NodePlace, ObjectKind
+from towpath.model.errors import DriverError
+
+_OPERATORS = {
+    "strimzi.io": "Strimzi migrates clusters itself: annotate its Kafka resource with"
+    " `strimzi.io/kraft: migration` (Strimzi 0.40 to 0.45)",
+    "confluent.io": "Confluent for Kubernetes migrates clusters itself: make a KRaftMigrationJob",
+}
+"""Advice by the end of the group of an operator's API."""
+_OTHERS = "use the migration of that operator, as it would undo what is changed here"
+
+
+def require_ours(place: NodePlace, pod: KubernetesObject, stateful_set: KubernetesObject) -> None:
+    """Raise where a node's pod is not that of a StatefulSet which we alone restart.
+
+    Args:
+        place: The node.
+        pod: Its pod.
+        stateful_set: The StatefulSet that owns the pod.
+
+    Raises:
+        DriverError: It is not, with what to do.
+    """
+    name = stateful_set["metadata"]["name"]
+    owner = owner_of(stateful_set)
+    if owner is not None:
+        raise _foreign(place, f"StatefulSet {name}", owner)
+    strategy = stateful_set["spec"].get("updateStrategy", {}).get("type", "RollingUpdate")
+    if strategy != "OnDelete":
+        patch = """-p '{"spec":{"updateStrategy":{"type":"OnDelete","rollingUpdate":null}}}'"""
+        why = f"StatefulSet {name} has the update strategy {strategy}, so others than Towpath would"
+        advice = f"restart its pods; first run: kubectl patch statefulset {name} {patch}"
+        raise _error(place, f"{why} {advice}")
+    if container_of(pod, place.container) is None:
+        named = ", ".join(each["name"] for each in pod["spec"]["containers"])
+        why = f"pod {place.pod} has no container {place.container}; it has {named}"
+        raise _error(place, f"{why}: name the one that runs Kafka as `driver.brokers.container`")
+
+
+def stateful_set_of(place: NodePlace, pod: KubernetesObject) -> str:
+    """Return the name of the StatefulSet that owns a pod.
+
+    Raises:
+        DriverError: Something else owns it, such as an operator.
+    """
+    owner = owner_of(pod)
+    if owner is None:
+        why = f"pod {place.pod} belongs to no StatefulSet, so nothing would make it anew"
+        raise _error(place, f"{why}: run brokers as pods of a StatefulSet")
+    if owner["kind"] != ObjectKind.STATEFUL_SET or not owner["apiVersion"].startswith("apps/"):
+        raise _foreign(place, f"pod {place.pod}", owner)
+    return str(owner["name"])
+
+
+def owner_of(found: KubernetesObject) -> Mapping[str, Any] | None:
+    """Return what controls an object; None where nothing does."""
+    owners = found["metadata"].get("ownerReferences") or ()
+    return next((each for each in owners if each.get("controller")), None)
+
+
+def _foreign(place: NodePlace, what: str, owner: Mapping[str, Any]) -> DriverError:
+    group = str(owner["apiVersion"]).partition("/")[0]
+    advice = next((text for end, text in _OPERATORS.items() if group.endswith(end)), _OTHERS)
+    return _error(place, f"{what} is kept by {owner['kind']} {owner['name']} of {group}: {advice}")
+
+
+def _error(place: NodePlace, why: str) -> DriverError:
+    return DriverError(place.node, f"looking at pod {place.pod}", why)
+
+
+def uid_of(found: KubernetesObject) -> str:
+    """Return what no later object of the same name has."""
+    return str(found["metadata"]["uid"])
+
+
+def is_ending(pod: KubernetesObject) -> bool:
+    """Whether a pod was told to end."""
+    return pod["metadata"].get("deletionTimestamp") is not None
+
+
+def runs(pod: KubernetesObject, container: str) -> bool:
+    """Whether a container of a pod runs; `towpath-hold` runs while the pod is held back."""
+    status = pod.get("status") or {}
+    key = "initContainerStatuses" if container == HOLD else "containerStatuses"
+    states = (each["state"] for each in status.get(key) or () if each["name"] == container)
+    return any("running" in each for each in states)
+
+
+def waits_for(pod: KubernetesObject) -> str:
+    """Return what keeps the containers of a pod from running, for people."""
+    status = pod.get("status") or {}
+    for each in (
+        *(status.get("initContainerStatuses") or ()),
+        *(status.get("containerStatuses") or ()),
+    ):
+        told = each["state"].get("waiting") or each["state"].get("terminated")
+        if told and told.get("reason") not in {"Completed", "PodInitializing"}:
+            return f"container {each['name']}: {told.get('reason')} {told.get('message') or ''}"
+    for each in status.get("conditions") or ():
+        if each["type"] == "PodScheduled" and each["status"] != "True":
+            return f"it has no host: {each.get('message') or each.get('reason')}"
+    return f"it is {status.get('phase', 'Pending')}"
+
+
+def created(found: KubernetesObject) -> int:
+    """Return when an object was made, in ms since 1970, by the clock of the API server."""
+    return _ms(found["metadata"]["creationTimestamp"])
+
+
+def modified(found: KubernetesObject) -> int | None:
+    """Return when an object was written last, in ms since 1970, by the clock of the API server.
+
+    It is told in whole seconds. None where that was left out, as `kubectl get` does.
+    """
+    times = [
+        each["time"] for each in found["metadata"].get("managedFields") or () if "time" in each
+    ]
+    return max(map(_ms, times), default=None)
+
+
+def _ms(text: str) -> int:
+    return round(datetime.fromisoformat(text).timestamp() * 1000)
