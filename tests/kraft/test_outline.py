@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from tests.support.kraft_worlds import (
     at_stage,
     kraft_config,
     start_of,
+    walk,
     with_broker,
     with_zookeeper,
 )
 from towpath.kraft.findings.codes import FindingCode
 from towpath.kraft.model import BrokerMode, Goal, NodeId, Stage
+from towpath.kraft.planning.effects import after
 from towpath.kraft.planning.outline import outline
 from towpath.kraft.sentences import sentence
 from towpath.kraft.steps import (
@@ -52,6 +56,22 @@ def test_each_step_has_a_way_back_until_the_first_controller_loses_the_flag() ->
         assert isinstance(each.undo[-1], WipeController)
     # From here it leads back only as long as no controller without the flag is elected.
     assert before[-1].undo[0] == RestartController(NodeId(3001), flag=True)
+
+
+def test_ways_back_that_join_are_those_that_are_decided_step_by_step() -> None:
+    config = kraft_config(brokers=4)
+    seen = start_of(config)
+    for each in outline(config, seen, Goal.FINAL).steps:
+        seen = after(config, seen, each.step)
+        if each.undo:
+            assert list(each.undo) == [step for step, _ in walk(config, seen, Goal.ZOOKEEPER)[0]]
+
+
+def test_an_outline_of_many_brokers_takes_no_time() -> None:
+    config = kraft_config(brokers=30, controllers=5)
+    began = time.process_time()
+    assert outline(config, start_of(config), Goal.FINAL).refusals == ()
+    assert time.process_time() - began < 5, "it took 0.3 s of this machine, and 1 s is too much"
 
 
 def test_files_are_shown_as_they_change() -> None:

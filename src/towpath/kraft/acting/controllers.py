@@ -11,8 +11,7 @@ from towpath.kraft.acting.files import StepFacts, Tools, properties_of, since
 from towpath.kraft.drivers.commands import RELEASE, filled
 from towpath.kraft.files.configs import IBP
 from towpath.kraft.model import NodeId, Role
-from towpath.kraft.observing.nodes import has_flag
-from towpath.kraft.observing.seen import Observation
+from towpath.kraft.observing.seen import Observation, has_flag
 from towpath.kraft.steps import (
     FormatController,
     RestartController,

@@ -14,8 +14,7 @@ from towpath.kraft.files.kafka_versions import version_of
 from towpath.kraft.findings.codes import FindingCode
 from towpath.kraft.findings.findings import Finding
 from towpath.kraft.model import BrokerMode, NodeId
-from towpath.kraft.observing.nodes import FLAG
-from towpath.kraft.observing.seen import Observation
+from towpath.kraft.observing.seen import FLAG, Observation
 from towpath.kraft.planning.moves import Refused
 
 Properties = Mapping[str, str]

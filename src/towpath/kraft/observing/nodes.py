@@ -2,28 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from towpath.kraft.model import BrokerMode, NodeId
 from towpath.kraft.observing.seen import NodeSeen, Observation
-
-FLAG = "zookeeper.metadata.migration.enable"
-"""The migration's flag in a properties file."""
-
-
-def has_flag(properties: Mapping[str, str]) -> bool:
-    """Whether a properties file has the migration's flag."""
-    return properties.get(FLAG, "").strip().lower() == "true"
 
 
 def file_mode(node: NodeSeen) -> BrokerMode | None:
     """Return the mode in which a broker's file would start it; None where it has no file."""
-    properties = node.properties
-    if not properties:
-        return None
-    if properties.get("process.roles", "").strip():
-        return BrokerMode.KRAFT
-    return BrokerMode.MIGRATION if has_flag(properties) else BrokerMode.ZOOKEEPER
+    return node.written
 
 
 def shown_mode(node: NodeSeen) -> BrokerMode | None:

@@ -222,6 +222,24 @@ class MetaProperties:
     directory_id: str | None
 
 
+FLAG = "zookeeper.metadata.migration.enable"
+"""The migration's flag in a properties file."""
+
+
+def has_flag(properties: Mapping[str, str]) -> bool:
+    """Whether a properties file has the migration's flag."""
+    return properties.get(FLAG, "").strip().lower() == "true"
+
+
+def mode_of(properties: Mapping[str, str]) -> BrokerMode | None:
+    """Return the mode in which a file would start a broker; None for an empty one."""
+    if not properties:
+        return None
+    if properties.get("process.roles", "").strip():
+        return BrokerMode.KRAFT
+    return BrokerMode.MIGRATION if has_flag(properties) else BrokerMode.ZOOKEEPER
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeSeen:
     """One broker or controller.
@@ -237,6 +255,7 @@ class NodeSeen:
         features: Finalized levels that it tells, by name.
         software: Its version, as far as it can be told.
         free_bytes: Space left where it keeps its metadata.
+        written: The mode in which its file would start a broker; None where it has no file.
     """
 
     id: NodeId
@@ -250,6 +269,11 @@ class NodeSeen:
     features: Mapping[str, int] = field(default_factory=dict)
     software: str | None = None
     free_bytes: int | None = None
+    written: BrokerMode | None = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        # Asked for thousands of times by an outline of many brokers, so it is worked out once.
+        object.__setattr__(self, "written", mode_of(self.properties))
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from towpath.kraft.findings.codes import FindingCode
 from towpath.kraft.findings.findings import Finding
 from towpath.kraft.model import Alarm, BrokerMode, LogState, NodeId, Stage
-from towpath.kraft.observing.nodes import has_flag, in_mode, shown_mode
-from towpath.kraft.observing.seen import MigrationZnode, NodeSeen, Observation
+from towpath.kraft.observing.nodes import in_mode, shown_mode
+from towpath.kraft.observing.seen import MigrationZnode, NodeSeen, Observation, has_flag
 
 _JUST_COPIED = 100
 """Records behind a copy within which `/migration` may still be at -1.

@@ -14,13 +14,14 @@ from towpath.kraft.contents.image import ImageComparison
 from towpath.kraft.files.configs import Properties
 from towpath.kraft.files.file_changes import rendered
 from towpath.kraft.model import BrokerMode, LogState, NodeId, Role
-from towpath.kraft.observing.nodes import file_mode, has_flag
+from towpath.kraft.observing.nodes import file_mode
 from towpath.kraft.observing.seen import (
     BrokerRegistration,
     Health,
     MetaProperties,
     NodeSeen,
     Observation,
+    has_flag,
 )
 from towpath.kraft.planning.alarms import holds_everything
 from towpath.kraft.planning.elections import broker_elected, by_itself, elected, with_log, with_node

@@ -5,7 +5,6 @@ Foreseen is what happens in a cluster without faults; a run plans each step anew
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from towpath.config.kraft import KraftConfig
@@ -19,6 +18,10 @@ from towpath.kraft.planning.planner import decide
 from towpath.kraft.planning.stages import DualWrite
 from towpath.kraft.sentences import sentence
 from towpath.kraft.steps import FormatController, RestartController, RollBroker, Step
+
+_WaysBack = dict[tuple[Stage, Step], tuple[Observation, tuple[Step, ...]]]
+"""What was seen last where a way back passed a stage with a step, and all steps from there: ways
+back from different steps have long parts in common, in which nothing is decided anew."""
 
 _MOST = 10_000
 """Steps after which an outline would be wrong: no goal is that far."""
@@ -69,6 +72,7 @@ def outline(config: KraftConfig, seen: Observation, goal: Goal) -> Outline:
     """Return all steps to a goal that are foreseen from an observation."""
     facts = Facts.of(config, seen)
     steps: list[PlannedStep] = []
+    known: _WaysBack = {}
     for _ in range(_MOST):
         soaked = _soaked(facts)
         decision = decide(soaked, goal)
@@ -78,7 +82,7 @@ def outline(config: KraftConfig, seen: Observation, goal: Goal) -> Outline:
             case Refused(reasons):
                 return Outline(tuple(steps), reasons)
             case Move(step):
-                planned, facts = _planned(soaked, step)
+                planned, facts = _planned(soaked, step, known)
                 steps.append(planned)
     raise AssertionError(f"no end of steps towards {goal}")
 
@@ -93,26 +97,37 @@ def _soaked(facts: Facts) -> Facts:
     return facts.at(replace(facts.seen, proven=soaked))
 
 
-def _planned(facts: Facts, step: Step) -> tuple[PlannedStep, Facts]:
+def _planned(facts: Facts, step: Step, known: _WaysBack) -> tuple[PlannedStep, Facts]:
     behind = facts.at(after(facts.config, facts.seen, step))
     first = isinstance(step, RestartController) and not step.flag
     planned = PlannedStep(
         step=step,
         expected=behind.standing.stage,
-        undo=tuple(_undo(behind)),
+        undo=_undo(behind, known),
         file=_file(facts, step),
         last_chance=first and isinstance(facts.standing.typed, DualWrite),
     )
     return planned, behind
 
 
-def _undo(facts: Facts) -> Iterator[Step]:
-    """Yield the steps back to ZooKeeper mode; none where nothing leads there."""
+def _undo(facts: Facts, known: _WaysBack) -> tuple[Step, ...]:
+    """Return the steps back to ZooKeeper mode; none where nothing leads there."""
+    steps: list[Step] = []
+    passed: list[tuple[tuple[Stage, Step], Observation]] = []
     decision = decide(facts, Goal.ZOOKEEPER)
     while isinstance(decision, Move):
-        yield decision.step
+        place = facts.standing.stage, decision.step
+        seen, rest = known.get(place, (None, ()))
+        if seen == facts.seen:
+            steps += rest
+            break
+        passed.append((place, facts.seen))
+        steps.append(decision.step)
         facts = facts.at(after(facts.config, facts.seen, decision.step))
         decision = decide(facts, Goal.ZOOKEEPER)
+    for number, (place, at) in enumerate(passed):
+        known[place] = at, tuple(steps[number:])
+    return tuple(steps)
 
 
 def _file(facts: Facts, step: Step) -> FileChange | None:

@@ -11,8 +11,7 @@ from towpath.kraft.files.file_changes import rendered
 from towpath.kraft.findings.codes import FindingCode
 from towpath.kraft.findings.findings import Finding, stops
 from towpath.kraft.model import Alarm, BrokerMode, Goal, NodeId, Role
-from towpath.kraft.observing.nodes import has_flag
-from towpath.kraft.observing.seen import NodeSeen, Observation
+from towpath.kraft.observing.seen import NodeSeen, Observation, has_flag
 from towpath.kraft.planning.gates import g1, g2, g5, not_in_file, still_migrating, unseen
 from towpath.kraft.planning.moves import Decision, Facts, Move, Reached, Refused
 from towpath.kraft.planning.repairs import (
