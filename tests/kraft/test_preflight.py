@@ -123,6 +123,10 @@ def _in_files() -> Iterator[tuple[Observation, FindingCode]]:
     yield with_broker(several, 1, properties=told), code.LOG_DIRS_SEVERAL
     yield with_log(provisioned, features={"metadata.version": 20}), code.PROTOCOL_DIFFERS
     yield _with(broker_id="7"), code.BROKER_ID_DIFFERS
+    theirs = MetaProperties(
+        directory="/b1", version=0, cluster_id=CLUSTER, node=NodeId(1), directory_id=None
+    )
+    yield with_controller(_START, 3000, meta=(theirs,)), code.FOLDER_TAKEN
     yield _with(broker_id=None), code.BROKER_ID_UNSET
     yield _with(listeners="CONTROLLER://:1"), code.LISTENER_TAKEN
     yield _with(authorizer_class_name="a.B"), code.AUTHORIZER_UNKNOWN

@@ -43,12 +43,8 @@ def format_controller(tools: Tools, step: FormatController) -> StepFacts:
     cluster = seen.zookeeper.cluster_id if seen.zookeeper is not None else ""
     if not cluster:
         raise StepRefusedError("FormatController", "the cluster's id in ZooKeeper was not seen")
+    _require_own(seen, step)
     tools.write(node, wanted, whole=True)
-    controller = seen.controllers.get(node)
-    for meta in controller.meta if controller is not None else ():
-        if (meta.cluster_id, meta.node) != (cluster, node):
-            why = f"{meta.directory} of controller {node} belongs to node {meta.node} of cluster"
-            raise StepRefusedError("FormatController", f"{why} {meta.cluster_id}")
     if driver.modified(_inside(at.data, _META)) is not None:
         return {"seconds": since(began)}
     if driver.modified(_inside(at.data, _METADATA_LOG)) is not None:
@@ -98,9 +94,21 @@ def wipe_controller(tools: Tools, step: WipeController) -> StepFacts:
     driver = tools.drivers[node]
     if driver.started() is not None:
         raise StepRefusedError("WipeController", f"controller {node} runs")
+    _require_own(tools.waits.now(), step)
     driver.remove(_inside(at.data, _METADATA_LOG))
     driver.remove(at.data)
     return {}
+
+
+def _require_own(seen: Observation, step: FormatController | WipeController) -> None:
+    """Raise where a controller's folder is that of another node, or of another cluster."""
+    cluster = seen.zookeeper.cluster_id if seen.zookeeper is not None else ""
+    there = seen.controllers.get(step.node)
+    for meta in there.meta if there is not None else ():
+        if (meta.cluster_id, meta.node) != (cluster, step.node):
+            whose = f"node {meta.node} of cluster {meta.cluster_id}"
+            why = f"{meta.directory} of controller {step.node} belongs to {whose}"
+            raise StepRefusedError(type(step).__name__, why)
 
 
 def _of(tools: Tools, node: NodeId) -> KraftController:

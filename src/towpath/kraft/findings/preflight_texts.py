@@ -67,6 +67,10 @@ PREFLIGHT_TEXTS: Mapping[FindingCode, FindingText] = {
         "files of brokers name other ids: {brokers}",
         "name the same ids in the file of the migration",
     ),
+    FindingCode.FOLDER_TAKEN: _stop(
+        "folders are those of other nodes: {folders}",
+        "name the right ones, for controllers in `data` of `controllers.nodes`; each has its own",
+    ),
     FindingCode.CONTROLLER_ID_TAKEN: _stop(
         "controllers have ids of brokers: {ids}",
         "give the controllers ids that no broker has; Kafka shows no error, and brokers "

@@ -120,11 +120,12 @@ _GATES: Mapping[FindingCode, FindingText] = {
     ),
     FindingCode.CLUSTER_ID: _stop(
         "nodes {nodes} are formatted for another cluster than `{cluster}`",
-        "roll back, which wipes controllers; mend the addresses in the file if these are brokers",
+        "mend the addresses or folders in the file, or move these away; nothing wipes them",
     ),
     FindingCode.BROKERS_NOT_SERVING: _stop(
-        "brokers {brokers} do not serve in the mode that their files name",
-        "start them, or wait until they are registered and not fenced",
+        "brokers {brokers} do not serve in the mode that their files name, or have files that are "
+        "newer than their processes",
+        "start or restart them, or wait until they are registered and not fenced",
     ),
     FindingCode.NOT_IN_SYNC: _stop(
         "{count} partitions are offline or lack replicas: {partitions}",

@@ -37,13 +37,14 @@ class NodeFiles:
     free_bytes: int | None
 
 
-def read_files(driver: Driver, node: NodeId, path: str) -> NodeFiles:
+def read_files(driver: Driver, node: NodeId, path: str, data: str = "") -> NodeFiles:
     """Return what a node's files say.
 
     Args:
         driver: Reaches them.
         node: The node.
         path: Its properties file.
+        data: The folder that it is to have, whatever its properties say.
 
     Raises:
         KraftFileError: A file has a form that Kafka would refuse.
@@ -52,8 +53,8 @@ def read_files(driver: Driver, node: NodeId, path: str) -> NodeFiles:
     properties = _properties(driver, node, path)
     started = driver.started()
     modified = driver.modified(path)
-    folders = log_dirs(properties) if properties else ()
-    found = (_meta(driver, node, folder) for folder in folders)
+    folders = (*(log_dirs(properties) if properties else ()), *([data] if data else []))
+    found = (_meta(driver, node, folder) for folder in dict.fromkeys(folders))
     return NodeFiles(
         properties=properties,
         meta=tuple(each for each in found if each is not None),

@@ -101,7 +101,8 @@ class Observer:
         return {NodeId(each.id): pool.submit(self._node, role, each) for each in nodes}
 
     def _node(self, role: Role, node: KraftBroker | KraftController) -> NodeSeen:
-        files = read_files(self._drivers[NodeId(node.id)], NodeId(node.id), node.properties)
+        data = node.data if isinstance(node, KraftController) else ""
+        files = read_files(self._drivers[NodeId(node.id)], NodeId(node.id), node.properties, data)
         answer = self._answer(role, node.address) if files.running else None
         return NodeSeen(
             id=NodeId(node.id),

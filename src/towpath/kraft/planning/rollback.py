@@ -213,7 +213,12 @@ def _mend_meta(node: NodeSeen) -> Step | None:
 
 def _wipe(facts: Facts) -> Step | None:
     """Return what ends a rollback: a probe topic under the new controller, then the wipes."""
-    formatted = [each.id for each in facts.controllers if each.meta]
+    cluster = facts.zookeeper.cluster_id
+    formatted = [
+        each.id
+        for each in facts.controllers
+        if any((at.cluster_id, at.node) == (cluster, each.id) for at in each.meta)
+    ]
     if not formatted:
         return None
     epoch = facts.zookeeper.controller_epoch

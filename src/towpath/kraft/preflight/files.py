@@ -66,6 +66,18 @@ def identity(facts: Facts) -> Iterator[Finding]:
         yield Finding.of(FindingCode.CONTROLLER_ID_TAKEN, ids=taken)
 
 
+def folders(facts: Facts) -> Iterator[Finding]:
+    """Yield the finding about folders that are those of other nodes."""
+    taken = [
+        f"{at.directory} of {each.role} {each.id} is node {at.node}'s"
+        for each in (*facts.brokers, *facts.controllers)
+        for at in each.meta
+        if at.node != each.id
+    ]
+    if taken:
+        yield Finding.of(FindingCode.FOLDER_TAKEN, folders=taken)
+
+
 def alike(facts: Facts) -> Iterator[Finding]:
     """Yield findings about keys that brokers must share, and those of controllers."""
     bases = [in_zookeeper(facts.config, each.properties, facts.seen) for each in facts.brokers]

@@ -36,6 +36,7 @@ def static(facts: Facts) -> tuple[Finding, ...]:
         versions.protocol,
         files.rendering,
         files.identity,
+        files.folders,
         files.alike,
         files.voters,
         files.control_plane,
