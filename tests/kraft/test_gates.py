@@ -21,7 +21,7 @@ from tests.support.kraft_worlds import (
 )
 from towpath.kraft.findings.codes import FindingCode
 from towpath.kraft.model import BrokerMode, Goal, LogState, NodeId, Stage
-from towpath.kraft.observing.seen import Health, Observation, Proven, Unseen
+from towpath.kraft.observing.seen import Health, Observation, Oddity, OddZnode, Proven, Unseen
 from towpath.kraft.planning.effects import end
 from towpath.kraft.planning.gates import g1, g2, g3, g4, g5
 from towpath.kraft.planning.moves import Facts, Reached, Refused
@@ -249,3 +249,30 @@ def test_a_controller_whose_folder_is_lost_is_never_formatted_in_a_migration() -
     early = at_stage(_CONFIG, Stage.PROVISIONED)
     fresh = with_controller(early, 3002, meta=(), running=False, flag=None)
     assert _next(fresh, Goal.DUAL_WRITE) == FormatController(NodeId(3002))
+
+
+def test_nothing_is_compared_that_can_never_become_equal() -> None:
+    stuck = {FindingCode.UNWRITABLE}
+    seen = with_log(replace(at_stage(_CONFIG, Stage.HYBRID), comparison=UNEQUAL), unwritable=("/",))
+    assert _reasons(seen, Goal.DUAL_WRITE) == stuck
+    assert _reasons(seen, Goal.ZOOKEEPER) == stuck
+    # Brokers in migration mode may get no metadata any more, so none is rolled back to it.
+    written = with_log(at_stage(_CONFIG, Stage.DUAL_WRITE), unwritable=("a/b",))
+    assert _reasons(written, Goal.ZOOKEEPER) == stuck
+    assert _reasons(written, Goal.FINAL) == stuck
+
+
+@pytest.mark.parametrize(
+    ("oddity", "code"),
+    [
+        (Oddity.FORBIDDEN, FindingCode.ZNODES_FORBIDDEN),
+        (Oddity.UNKNOWN_FORM, FindingCode.ZNODES_UNKNOWN),
+    ],
+)
+def test_stores_are_not_equal_where_znodes_were_not_read(oddity: Oddity, code: FindingCode) -> None:
+    for stage, goal in ((Stage.HYBRID, Goal.ZOOKEEPER), (Stage.DUAL_WRITE, Goal.FINAL)):
+        odd = (OddZnode("/config/users/x", oddity, ""),)
+        assert _reasons(with_zookeeper(at_stage(_CONFIG, stage), odd=odd), goal) == {code}
+    harmless = OddZnode("/config/topics/x", Oddity.ORPHAN_CONFIG, "")
+    seen = with_zookeeper(at_stage(_CONFIG, Stage.HYBRID), odd=(harmless,))
+    assert isinstance(_next(seen, Goal.ZOOKEEPER), StopControllers)

@@ -42,6 +42,7 @@ from towpath.kraft.observing.seen import (
     OddZnode,
     Unseen,
 )
+from towpath.kraft.observing.servers import EnsembleSeen, ServerMode, ServerSeen
 from towpath.kraft.planning.moves import Refused
 from towpath.kraft.planning.planner import next_step
 from towpath.kraft.preflight import preflight
@@ -159,6 +160,10 @@ def _in_files() -> Iterator[tuple[Observation, FindingCode]]:
     yield _with(control_plane_listener_name="C"), code.CONTROL_PLANE
 
 
+_MODES = ServerMode.LEADER, ServerMode.FOLLOWER, None
+"""Of the servers of a ZooKeeper of which one is away."""
+
+
 def _elsewhere() -> Iterator[tuple[Observation, FindingCode]]:
     """Yield the same for nodes, contents and the quorum."""
     code = FindingCode
@@ -173,6 +178,10 @@ def _elsewhere() -> Iterator[tuple[Observation, FindingCode]]:
     yield replace(provisioned, quorum=high), code.EPOCH_LOW
     yield _image(acls=frozenset({_ACL})), code.ACL_SLASH
     yield with_zookeeper(_START, deleting=("t",)), code.DELETING
+    servers = tuple(ServerSeen(f"z{n}:1", mode, "", None, "") for n, mode in enumerate(_MODES))
+    yield replace(_START, ensemble=EnsembleSeen(servers, 3)), code.ZOOKEEPER_SERVERS_AWAY
+    yield replace(_START, ensemble=EnsembleSeen(servers, 3)), code.ZOOKEEPER_NO_SPARE
+    yield replace(_START, ensemble=EnsembleSeen(servers[1:], 3)), code.ZOOKEEPER_NO_LEADER
     yield with_zookeeper(_START, writers=("sasl:kafka",)), code.ZNODE_ACLS
     yield with_zookeeper(_START, awaited=frozenset({NodeId(7)})), code.BROKERS_AWAITED
     for oddity, told in (

@@ -133,6 +133,15 @@ def test_contents_that_differ_are_an_alarm_while_both_are_written() -> None:
     assert _alarms(replace(start_of(_CONFIG), comparison=UNEQUAL)) == []
 
 
+def test_what_zookeeper_cannot_hold_is_an_alarm_while_both_are_written() -> None:
+    for stage in (Stage.HYBRID, Stage.MIXED, Stage.DUAL_WRITE):
+        seen = at_stage(_CONFIG, stage)
+        assert _alarms(with_log(seen, unwritable=("a/b",))) == [Alarm.UNWRITABLE]
+        assert _alarms(with_log(seen, kraft_only=("group g",))) == [Alarm.KRAFT_ONLY]
+    final = with_log(at_stage(_CONFIG, Stage.FINAL), unwritable=("a/b",), kraft_only=("group g",))
+    assert _alarms(final) == []
+
+
 def test_without_the_log_a_kraft_controller_in_zookeeper_leaves_no_head() -> None:
     seen = replace(at_stage(_CONFIG, Stage.DUAL_WRITE), log=None, quorum=None)
     standing = stage_of(seen)

@@ -53,7 +53,9 @@ class Migration:
         self._is_open = False
         self._stack.callback(self._zookeeper.close)
         self._drivers = drivers = drivers_of(self.config)
-        self._eyes = Observer(self.config, drivers, self._read_zookeeper, self.journal)
+        self._eyes = Observer(
+            self.config, drivers, self._read_zookeeper, self.journal, self._zookeeper.ensemble
+        )
         self._stack.callback(self._eyes.close)
         self._hands = Hands(self.config, drivers, self._zookeeper, self._eyes.look)
         return self

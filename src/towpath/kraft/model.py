@@ -69,6 +69,8 @@ class Alarm(StrEnum):
     STRANDED = "stranded"
     FLAG_MISSING = "flag_missing"
     UNEQUAL = "unequal"
+    UNWRITABLE = "unwritable"
+    KRAFT_ONLY = "kraft_only"
 
 
 class Goal(StrEnum):

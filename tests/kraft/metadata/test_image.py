@@ -260,8 +260,8 @@ def test_a_transaction_of_another_name_is_no_copy() -> None:
         (b"\x01\x1c\x00\x00", "record 28 in version 0"),
         (value("ZkMigrationStateRecord", zk_migration_state=9), "ZkMigrationState 9"),
         (
-            value("ConfigRecord", resource_type=16, resource_name="x", name="a", value="b"),
-            "ConfigRecord of resource type 16",
+            value("ConfigRecord", resource_type=8, resource_name="x", name="a", value="b"),
+            "ConfigRecord of resource type 8",
         ),
         (
             value("RemoveTopicRecord", topic_id=uuid.UUID(int=5)),
@@ -275,3 +275,24 @@ def test_a_transaction_of_another_name_is_no_copy() -> None:
 )
 def test_what_has_no_place_is_counted_and_named(record: bytes, name: str) -> None:
     assert said(record, record).unread == {name: 2}
+
+
+def test_configs_that_zookeeper_does_not_have_are_named_while_they_are_there() -> None:
+    of = {"resource_type": 16, "resource_name": "traces", "name": "interval.ms"}
+    made = value("ConfigRecord", **of, value="100")
+    group = {"resource_type": 32, "resource_name": "g", "name": "consumer.session.timeout.ms"}
+    seen = said(made, value("ConfigRecord", **group, value="9"))
+    assert seen.kraft_only == ("client-metrics traces", "group g")
+    assert seen.unread == {}
+    assert said(made, value("ConfigRecord", **of, value=None)).kraft_only == ()
+
+
+def test_acls_that_zookeeper_cannot_hold_are_named() -> None:
+    rule = {"resource_type": 2, "pattern_type": 3, "principal": "User:x", "host": "*"}
+    rule |= {"operation": 3, "permission_type": 3}
+    ids = iter(range(1, 9))
+    acls = [
+        value("AccessControlEntryRecord", id=uuid.UUID(int=next(ids)), resource_name=name, **rule)
+        for name in ("a/b", "a", "a/b")
+    ]
+    assert said(*acls).unwritable == ("a/b",)

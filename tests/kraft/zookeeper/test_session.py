@@ -17,7 +17,7 @@ from tests.support import ensembles, znodes
 from tests.support.certificates import Authority
 from tests.support.ensembles import Ensemble
 from towpath.dev import ports
-from towpath.kraft.observing.seen import EnsembleSeen, ServerMode
+from towpath.kraft.observing.servers import EnsembleSeen, ServerMode
 from towpath.kraft.zookeeper.client import ZooKeeper
 from towpath.model.deadline import Deadline
 from towpath.model.errors import ZooKeeperAwayError, ZooKeeperDeniedError

@@ -17,7 +17,7 @@ from towpath.kraft.planning.outline import FileChange, Outline, PlannedStep
 from towpath.kraft.planning.states import KraftStanding
 from towpath.kraft.run import RunEnd, comparison_told
 from towpath.kraft.sentences import sentence
-from towpath.model.amounts import count, counted
+from towpath.model.amounts import count, counted, span
 from towpath.model.clock import readable
 
 _SIGNS = {Severity.STOP: "✗", Severity.WARNING: "!", Severity.NOTE: "·"}
@@ -105,12 +105,25 @@ def _lines(facts: Facts) -> Iterator[str]:
                 yield f"! {counted(len(some), 'partition')} {text}: {', '.join(some[:5])}"
     if seen.zookeeper is not None:
         yield from (f"! {each.path}: {each.why}" for each in seen.zookeeper.odd)
+        yield f"· ZooKeeper was read in {span(seen.zookeeper.seconds)}{_ensemble(facts)}"
+    if seen.ensemble is not None:
+        yield from (
+            f"! server {each.address} of ZooKeeper does not serve: {each.why}"
+            for each in seen.ensemble.away
+        )
     if seen.log is not None:
         yield from (
             f"! {count(n)} records not understood: {what}" for what, n in seen.log.unread.items()
         )
     if seen.comparison is not None:
         yield from _compared(seen.comparison.differences, sum(seen.comparison.compared.values()))
+
+
+def _ensemble(facts: Facts) -> str:
+    servers = facts.seen.ensemble
+    if servers is None:
+        return ""
+    return f"; {servers.voting} of {servers.size} voting servers serve, {servers.spare} to spare"
 
 
 def _compared(differences: tuple[Any, ...], things: int) -> Iterator[str]:
@@ -144,7 +157,26 @@ def status_told(facts: Facts) -> Mapping[str, Any]:
         "offline": list(seen.health.offline) if seen.health else None,
         "under_replicated": list(seen.health.under_replicated) if seen.health else None,
         "comparison": comparison_told(seen.comparison) if seen.comparison else None,
+        "zookeeper_read_seconds": zookeeper.seconds if zookeeper else None,
+        "odd_znodes": [f"{each.path}: {each.why}" for each in zookeeper.odd] if zookeeper else [],
+        "ensemble": _ensemble_told(facts),
         "nodes": [_node(each) for each in (*facts.brokers, *facts.controllers)],
+    }
+
+
+def _ensemble_told(facts: Facts) -> Mapping[str, Any] | None:
+    servers = facts.seen.ensemble
+    if servers is None:
+        return None
+    told = [
+        {"address": each.address, "mode": each.mode, "version": each.version, "why": each.why}
+        for each in servers.servers
+    ]
+    return {
+        "voters": servers.size,
+        "serve": servers.voting,
+        "spare": servers.spare,
+        "servers": told,
     }
 
 

@@ -65,6 +65,12 @@ def _summary(now: Mapping[str, Any]) -> Iterator[Sequence[object]]:
     yield "state of KIP-866", now["kip"]
     yield "Kafka's own metric ZkMigrationState then", now["metric"]
     yield "controller", now["controller"]
+    seconds, servers = now["zookeeper_read_seconds"], now["ensemble"]
+    if seconds is not None:
+        yield "ZooKeeper was read in", span(seconds)
+    if servers is not None:
+        serve = f"{servers['serve']} of {servers['voters']}, {servers['spare']} to spare"
+        yield "voting servers of ZooKeeper that serve", serve
 
 
 def _comparisons(

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from towpath.config.kraft import KraftConfig
+from towpath.kraft.contents.compare import unwritable
 from towpath.kraft.contents.image import ClusterImage, ConfigOf
 from towpath.kraft.findings.codes import FindingCode
 from towpath.kraft.findings.findings import Finding
@@ -26,7 +27,7 @@ def check_contents(config: KraftConfig, seen: Observation) -> tuple[Finding, ...
     if image is None:
         return ()
     acls = image.acls | log.image.acls if log else image.acls
-    slashed = sorted({each.name for each in acls if "/" in each.name})
+    slashed = sorted({each.name for each in unwritable(ClusterImage(acls=acls))})
     found = [*_replicas(config, image), *_dynamic(image)]
     if slashed:
         found.append(Finding.of(FindingCode.ACL_SLASH, names=slashed))

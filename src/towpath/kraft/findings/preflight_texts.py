@@ -158,6 +158,19 @@ PREFLIGHT_TEXTS: Mapping[FindingCode, FindingText] = {
         "`zookeeper.connect` names fewer than three servers: {count}",
         "name all servers; with one alone, its loss stops the migration and the way back",
     ),
+    FindingCode.ZOOKEEPER_SERVERS_AWAY: _warn(
+        "servers of ZooKeeper do not serve, or do not tell: {servers}",
+        "start them, or allow `srvr` in `4lw.commands.whitelist`, so that it is seen how they are",
+    ),
+    FindingCode.ZOOKEEPER_NO_SPARE: _warn(
+        "{voting} of {size} voting servers of ZooKeeper serve as far as they tell, so it stands"
+        " still when one more fails",
+        "bring back the others first; without ZooKeeper there is no step, and no way back",
+    ),
+    FindingCode.ZOOKEEPER_NO_LEADER: _warn(
+        "no server of ZooKeeper in `zookeeper.connect` says that it leads",
+        "name all servers there, and look whether they elect a leader",
+    ),
     FindingCode.DATA_PASSING: _warn(
         "folders of controllers may not survive a restart of their host: {folders}",
         "choose folders on disks that stay",
@@ -180,8 +193,8 @@ PREFLIGHT_TEXTS: Mapping[FindingCode, FindingText] = {
         "nothing needs to be done: a rollback raises it; restart controllers no more than needed",
     ),
     FindingCode.ACL_SLASH: _stop(
-        "ACLs on names with '/' are legal in KRaft and impossible in ZooKeeper, so "
-        "nothing is written to ZooKeeper after them: {names}",
+        "ACLs on names that are legal in KRaft and no names of znodes, as those with '/', stop all "
+        "writes to ZooKeeper: {names}",
         "delete them, and create none before the migration is finalized",
     ),
     FindingCode.DELETING: _stop(

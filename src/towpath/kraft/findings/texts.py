@@ -51,6 +51,18 @@ _STATES: Mapping[FindingCode, FindingText] = {
         "wait, if the cluster is busy; if they stay, ZooKeeper is no longer written: look for"
         " ACLs on names with '/' and for errors in the log of the leading controller",
     ),
+    FindingCode.UNWRITABLE: _stop(
+        "the metadata log holds ACLs on names that ZooKeeper cannot hold: {names}; from the next"
+        " election of a controller on nothing is written to ZooKeeper",
+        "delete these ACLs before anything is restarted, and create none before the migration is"
+        " finalized",
+    ),
+    FindingCode.KRAFT_ONLY: _warn(
+        "the metadata log holds {count} configs of kinds that ZooKeeper does not have: {names}; a"
+        " rollback loses them",
+        "write them down and delete them, or go on to the end; in ZooKeeper mode brokers know no"
+        " such configs",
+    ),
     FindingCode.NOTHING_SEEN: _stop(
         "neither ZooKeeper nor the metadata log could be read",
         "make one of them reachable from here; change nothing before that",

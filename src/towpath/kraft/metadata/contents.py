@@ -35,6 +35,8 @@ T = TypeVar("T")
 _SAME_LEADER = -2
 """In a change of a partition: the leader stays, and so does its epoch."""
 _OF = {TOPIC: ConfigOf.TOPIC, BROKER: ConfigOf.BROKER}
+_KRAFT_ONLY = {16: "client-metrics", 32: "group"}
+"""Kinds of configs that ZooKeeper does not have (`ConfigResource.Type`, KIP-714 and KIP-848)."""
 _ENTITY_KINDS = {str(kind): kind for kind in EntityKind}
 
 
@@ -64,6 +66,12 @@ class Contents:
         self._quotas: defaultdict[tuple[Entity, ...], dict[str, float]] = defaultdict(dict)
         self._tokens: dict[str, Token] = {}
         self._producer_ids: int | None = None
+        self._kraft_only: defaultdict[str, set[str]] = defaultdict(set)
+
+    @property
+    def kraft_only(self) -> tuple[str, ...]:
+        """Configs of kinds that ZooKeeper does not have, as `client-metrics NAME`."""
+        return tuple(sorted(name for name, keys in self._kraft_only.items() if keys))
 
     def image(self) -> ClusterImage:
         """Return the contents as they are now; later records do not change the image."""
@@ -128,6 +136,10 @@ class Contents:
 
     def config(self, said: Any) -> None:
         """Take a ConfigRecord."""
+        if said.resource_type in _KRAFT_ONLY:
+            keys = self._kraft_only[f"{_KRAFT_ONLY[said.resource_type]} {said.resource_name}"]
+            (keys.discard if said.value is None else keys.add)(said.name)
+            return
         of = _OF.get(said.resource_type)
         if of is None:
             self.strange[f"ConfigRecord of resource type {said.resource_type}"] += 1

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from towpath.kraft.contents.compare import unwritable
 from towpath.kraft.metadata.contents import Contents
 from towpath.kraft.metadata.nodes import ClusterNodes
 from towpath.kraft.metadata.records import Entry, LogBatch
@@ -48,6 +49,7 @@ class LogImage:
     def seen(self, end: int) -> MetadataLogSeen:
         """Return what is true below an offset; records applied later do not change it."""
         nodes, transactions = self._nodes, self._transactions
+        image = self._contents.image()
         return MetadataLogSeen(
             state=nodes.state,
             copying=transactions.copying,
@@ -56,9 +58,11 @@ class LogImage:
             features=dict(nodes.features),
             brokers=dict(nodes.brokers),
             ready=dict(nodes.ready),
-            image=self._contents.image(),
+            image=image,
             voters=nodes.voters,
             unread=dict(self._unknown + nodes.strange + self._contents.strange),
+            unwritable=tuple(sorted({each.name for each in unwritable(image)})),
+            kraft_only=self._contents.kraft_only,
         )
 
     def _apply(self, entry: Entry) -> None:

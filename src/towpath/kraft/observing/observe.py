@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar
@@ -25,6 +26,7 @@ from towpath.kraft.observing.seen import (
     Unseen,
     ZooKeeperSeen,
 )
+from towpath.kraft.observing.servers import EnsembleSeen
 from towpath.model.clock import now_ms
 from towpath.model.deadline import Deadline
 from towpath.model.errors import TowpathError, UnreachableError
@@ -34,6 +36,8 @@ _AT_ONCE = 16
 """Nodes that are asked side by side."""
 _ELECTION = 4.0
 """Seconds for which controllers that run may be without a leader."""
+_ENSEMBLE = 10.0
+"""Seconds for which what servers of ZooKeeper told of themselves is taken as true."""
 _ANSWER = 1.5
 """Seconds for which a node may be silent; one that is down costs a look no more."""
 
@@ -45,6 +49,7 @@ class Observer:
         config: The file.
         drivers: One for each node.
         zookeeper: Reads ZooKeeper.
+        ensemble: Asks its servers how they are; is called once ZooKeeper was read.
         journal: Tells what steps have proven.
     """
 
@@ -54,7 +59,10 @@ class Observer:
         drivers: Mapping[NodeId, Driver],
         zookeeper: Callable[[Deadline], ZooKeeperSeen],
         journal: KraftJournal,
+        ensemble: Callable[[Deadline], EnsembleSeen],
     ) -> None:
+        self._ensemble = ensemble
+        self._asked: tuple[float, EnsembleSeen] | None = None
         self._config, self._drivers, self._zookeeper = config, drivers, zookeeper
         self._journal = journal
         self._log = LogReader(config)
@@ -67,11 +75,13 @@ class Observer:
         """Return what can be seen now; what cannot is named in `unseen`."""
         with ThreadPoolExecutor(_AT_ONCE) as pool:
             zookeeper = pool.submit(self._zookeeper, deadline)
+            servers = pool.submit(self._servers, zookeeper, deadline)
             brokers = self._nodes(pool, Role.BROKER, self._config.brokers)
             controllers = self._nodes(pool, Role.CONTROLLER, self._config.controllers.nodes)
             log = pool.submit(self._read_log, tuple(controllers.values()), deadline)
         unseen = list[Unseen]()
         znodes = _result(zookeeper, "ZooKeeper", unseen)
+        ensemble = _result(servers, "the servers of ZooKeeper", unseen)
         quorum, records = _result(log, "the controllers", unseen) or (None, None)
         return Observation(
             at=now_ms(),
@@ -84,7 +94,16 @@ class Observer:
             comparison=_compared(znodes, records),
             unseen=tuple(unseen),
             proven=self._journal.proven,
+            ensemble=ensemble,
         )
+
+    def _servers(self, zookeeper: Future[ZooKeeperSeen], deadline: Deadline) -> EnsembleSeen | None:
+        """Ask the servers now and then: each look asking them would be slow while one is silent."""
+        if zookeeper.exception() is not None:
+            return None
+        if self._asked is None or time.monotonic() - self._asked[0] > _ENSEMBLE:
+            self._asked = time.monotonic(), self._ensemble(deadline)
+        return self._asked[1]
 
     def _read_log(
         self, controllers: Iterable[Future[NodeSeen]], deadline: Deadline

@@ -11,6 +11,7 @@ from enum import StrEnum
 
 from towpath.kraft.contents.image import ClusterImage, ImageComparison
 from towpath.kraft.model import BrokerMode, LogState, NodeId, Role
+from towpath.kraft.observing.servers import EnsembleSeen
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,6 +80,7 @@ class ZooKeeperSeen:
             that of one moment.
         writers: Who may write the znodes of topics, as `world:anyone` or `sasl:kafka`: controllers
             must be among them.
+        seconds: How long it took to read everything.
     """
 
     cluster_id: str
@@ -93,63 +95,7 @@ class ZooKeeperSeen:
     odd: tuple[OddZnode, ...] = ()
     still: bool = True
     writers: tuple[str, ...] = ()
-
-
-class ServerMode(StrEnum):
-    """What a server of ZooKeeper is."""
-
-    LEADER = "leader"
-    FOLLOWER = "follower"
-    OBSERVER = "observer"
-    STANDALONE = "standalone"
-
-
-@dataclass(frozen=True, slots=True)
-class ServerSeen:
-    """One server of ZooKeeper.
-
-    Attributes:
-        address: As the file has it.
-        mode: None for one that does not serve, or does not tell.
-        version: Its version, "" where it does not tell.
-        waiting: Requests that it has not answered yet.
-        why: What was answered instead of a mode.
-    """
-
-    address: str
-    mode: ServerMode | None
-    version: str
-    waiting: int | None
-    why: str
-
-
-@dataclass(frozen=True, slots=True)
-class EnsembleSeen:
-    """The servers of ZooKeeper.
-
-    Attributes:
-        servers: Those of the file.
-        voters: Number of servers that vote, as they tell; None where they do not.
-    """
-
-    servers: tuple[ServerSeen, ...]
-    voters: int | None
-
-    @property
-    def size(self) -> int:
-        """Number of servers that vote, of which most must run."""
-        return self.voters or len(self.servers)
-
-    @property
-    def voting(self) -> int:
-        """Number of servers of the file that vote now."""
-        voters = ServerMode.LEADER, ServerMode.FOLLOWER, ServerMode.STANDALONE
-        return sum(server.mode in voters for server in self.servers)
-
-    @property
-    def spare(self) -> int:
-        """Number of further servers that may fail before ZooKeeper serves nobody."""
-        return max(0, self.voting - (self.size // 2 + 1))
+    seconds: float = field(default=0.0, compare=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -197,6 +143,8 @@ class MetadataLogSeen:
         voters: Those that the log names (a dynamic quorum, KIP-853); None where the controllers'
             files do.
         unread: How many records said something that has no place here, by what it was.
+        unwritable: Names of ACLs that ZooKeeper cannot hold (`contents.compare.unwritable`).
+        kraft_only: Configs of kinds that ZooKeeper does not have, as `client-metrics NAME`.
     """
 
     state: LogState | None
@@ -209,6 +157,8 @@ class MetadataLogSeen:
     image: ClusterImage
     voters: tuple[NodeId, ...] | None = None
     unread: Mapping[str, int] = field(default_factory=dict)
+    unwritable: tuple[str, ...] = ()
+    kraft_only: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -321,6 +271,7 @@ class Observation:
         at: Time in ms since 1970.
         comparison: Of ZooKeeper with the log; None where one of them was not read.
         proven: What the journal says of earlier steps.
+        ensemble: The servers of ZooKeeper; None where nobody could be asked.
     """
 
     at: int
@@ -333,3 +284,4 @@ class Observation:
     comparison: ImageComparison | None = None
     unseen: tuple[Unseen, ...] = ()
     proven: Proven = Proven()
+    ensemble: EnsembleSeen | None = None

@@ -167,6 +167,19 @@ def _unequal(seen: Observation, stage: Stage) -> Finding | None:
     return Finding.of(FindingCode.UNEQUAL, count=len(differences), names=names)
 
 
+def _unwritable(seen: Observation, stage: Stage) -> Finding | None:
+    names = seen.log.unwritable if seen.log is not None else ()
+    both = stage in _BOTH_WRITTEN
+    return Finding.of(FindingCode.UNWRITABLE, names=names) if names and both else None
+
+
+def _kraft_only(seen: Observation, stage: Stage) -> Finding | None:
+    names = seen.log.kraft_only if seen.log is not None else ()
+    if not names or stage not in _BOTH_WRITTEN:
+        return None
+    return Finding.of(FindingCode.KRAFT_ONLY, count=len(names), names=names)
+
+
 _LOOKS: dict[Alarm, Callable[[Observation, Stage], Finding | None]] = {
     Alarm.NEVER_MIGRATABLE: _never_migratable,
     Alarm.WIPE_AHEAD: _wipe_ahead,
@@ -174,4 +187,6 @@ _LOOKS: dict[Alarm, Callable[[Observation, Stage], Finding | None]] = {
     Alarm.STRANDED: _stranded,
     Alarm.FLAG_MISSING: _flag_missing,
     Alarm.UNEQUAL: _unequal,
+    Alarm.UNWRITABLE: _unwritable,
+    Alarm.KRAFT_ONLY: _kraft_only,
 }

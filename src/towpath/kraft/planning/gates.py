@@ -6,17 +6,24 @@ between two restarts, G4 as long as both stores are written, G5 before finalizin
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 
 from towpath.kraft.findings.codes import FindingCode
 from towpath.kraft.findings.findings import Finding
-from towpath.kraft.model import BrokerMode, LogState, NodeId
+from towpath.kraft.model import Alarm, BrokerMode, LogState, NodeId
 from towpath.kraft.observing.nodes import file_mode, serves, shown_mode
-from towpath.kraft.observing.seen import NodeSeen
+from towpath.kraft.observing.seen import NodeSeen, Oddity
 from towpath.kraft.planning.alarms import anchor, claimed, flagless
 from towpath.kraft.planning.moves import Facts
 
 _MS = 1_000
+_NOT_READ: Mapping[Oddity, FindingCode] = MappingProxyType(
+    {
+        Oddity.FORBIDDEN: FindingCode.ZNODES_FORBIDDEN,
+        Oddity.UNKNOWN_FORM: FindingCode.ZNODES_UNKNOWN,
+    }
+)
 
 
 def g1(facts: Facts) -> tuple[Finding, ...]:
@@ -38,7 +45,7 @@ def g2(facts: Facts) -> tuple[Finding, ...]:
 
     All brokers are registered, both stores are equal, and a probe topic has passed.
     """
-    return _found(*g4(facts), _equal(facts), _probed(facts), _serving(facts))
+    return _found(*g4(facts), *incomparable(facts), _equal(facts), _probed(facts), _serving(facts))
 
 
 def g3(facts: Facts) -> tuple[Finding, ...]:
@@ -57,7 +64,35 @@ def g5(facts: Facts) -> tuple[Finding, ...]:
     Every broker is in KRaft mode by its registration, its process and its file; all is equal,
     probed, healthy, and has been so for `limits.soak`. Whoever asks has been asked to confirm.
     """
-    return _found(still_migrating(facts), _equal(facts), _probed(facts), _soaked(facts), *g3(facts))
+    return _found(
+        still_migrating(facts),
+        *incomparable(facts),
+        _equal(facts),
+        _probed(facts),
+        _soaked(facts),
+        *g3(facts),
+    )
+
+
+def incomparable(facts: Facts) -> tuple[Finding, ...]:
+    """Return why a comparison says less than it seems, or can never become equal.
+
+    Znodes that were not read are in no image, so both images may be equal without them. ACLs that
+    ZooKeeper cannot hold stop the writes to it.
+    """
+    stuck = [each.finding for each in facts.standing.alarms if each.alarm is Alarm.UNWRITABLE]
+    return (*stuck, *odd_znodes(facts, _NOT_READ))
+
+
+def odd_znodes(facts: Facts, codes: Mapping[Oddity, FindingCode]) -> tuple[Finding, ...]:
+    """Return a finding for each of these kinds of odd znodes that there are."""
+    odd = facts.seen.zookeeper.odd if facts.seen.zookeeper else ()
+    paths = {kind: sorted(each.path for each in odd if each.oddity is kind) for kind in codes}
+    return tuple(
+        Finding.of(codes[kind], count=len(found), paths=found)
+        for kind, found in paths.items()
+        if found
+    )
 
 
 def unseen(facts: Facts, code: FindingCode, **values: Iterable[object]) -> Finding:

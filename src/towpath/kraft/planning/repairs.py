@@ -13,7 +13,7 @@ from towpath.kraft.model import BrokerMode, LogState, NodeId
 from towpath.kraft.observing.nodes import file_mode, is_registered, is_settled
 from towpath.kraft.observing.seen import NodeSeen
 from towpath.kraft.planning.alarms import flagless, running_flagless
-from towpath.kraft.planning.gates import takeover, unseen
+from towpath.kraft.planning.gates import incomparable, takeover, unseen
 from towpath.kraft.planning.moves import Facts, Refused
 from towpath.kraft.steps import (
     AwaitHealthy,
@@ -119,6 +119,8 @@ def prove_equal(facts: Facts, *, probe: bool) -> Step | Refused | None:
         probe: Whether a probe topic must have passed under this leader: equal contents do not
             show that later changes will still be written.
     """
+    if gate := incomparable(facts):
+        return Refused(gate)
     comparison, quorum = facts.seen.comparison, facts.seen.quorum
     if comparison is None or quorum is None:
         return Refused.by(Finding.of(FindingCode.NOT_COMPARED))

@@ -97,6 +97,8 @@ def _to_migration(facts: Facts, state: DualWrite | Mixed) -> Decision:
         return alarmed(facts, Alarm.LOST_ANCHOR)
     if (repair := mend_controllers(facts)) is not None:
         return repair if isinstance(repair, Refused) else Move(repair, state.keep())
+    if facts.standing.has(Alarm.UNWRITABLE):  # brokers in migration mode may get no metadata
+        return alarmed(facts, Alarm.UNWRITABLE)
     node = _down(facts)
     if node is None and (repair := await_healthy(facts)) is not None:
         return repair if isinstance(repair, Refused) else Move(repair, state.keep())

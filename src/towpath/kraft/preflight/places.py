@@ -29,6 +29,20 @@ def numbers(facts: Facts) -> Iterator[Finding]:
         yield Finding.of(FindingCode.DATA_PASSING, folders=passing)
 
 
+def ensemble(facts: Facts) -> Iterator[Finding]:
+    """Yield findings about servers of ZooKeeper that do not serve, or whose loss stops it."""
+    seen = facts.seen.ensemble
+    if seen is None:
+        return
+    if seen.away:
+        away = [f"{each.address} ({each.why})" for each in seen.away]
+        yield Finding.of(FindingCode.ZOOKEEPER_SERVERS_AWAY, servers=away)
+    if seen.size > 1 and not seen.spare:
+        yield Finding.of(FindingCode.ZOOKEEPER_NO_SPARE, voting=seen.voting, size=seen.size)
+    if not seen.is_led:
+        yield Finding.of(FindingCode.ZOOKEEPER_NO_LEADER)
+
+
 def disks(facts: Facts) -> Iterator[Finding]:
     """Yield findings about disks that are nearly full, and log directories that are missing."""
     nodes = (*facts.brokers, *facts.controllers)

@@ -42,6 +42,7 @@ def static(facts: Facts) -> tuple[Finding, ...]:
         files.control_plane,
         znodes,
         places.numbers,
+        places.ensemble,
         places.disks,
         places.ports,
         _quorum,

@@ -9,6 +9,7 @@ from towpath.kraft.findings.codes import FindingCode
 from towpath.kraft.findings.findings import Finding
 from towpath.kraft.model import NodeId
 from towpath.kraft.observing.seen import Oddity
+from towpath.kraft.planning.gates import odd_znodes
 from towpath.kraft.planning.moves import Facts
 
 _CODES: Mapping[Oddity, FindingCode] = MappingProxyType(
@@ -28,10 +29,7 @@ def znodes(facts: Facts) -> Iterator[Finding]:
     zookeeper = facts.seen.zookeeper
     if zookeeper is None:
         return
-    for oddity, code in _CODES.items():
-        paths = sorted(each.path for each in zookeeper.odd if each.oddity is oddity)
-        if paths:
-            yield Finding.of(code, count=len(paths), paths=paths)
+    yield from odd_znodes(facts, _CODES)
     named = {NodeId(each.id) for each in facts.config.brokers}
     others = sorted(zookeeper.awaited - named)
     if others:

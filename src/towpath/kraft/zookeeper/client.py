@@ -6,7 +6,8 @@ from types import TracebackType
 from typing import Self
 
 from towpath.config.kraft import ZooKeeperConfig
-from towpath.kraft.observing.seen import EnsembleSeen, ZooKeeperSeen
+from towpath.kraft.observing.seen import ZooKeeperSeen
+from towpath.kraft.observing.servers import EnsembleSeen
 from towpath.kraft.zookeeper.ensemble import ensemble
 from towpath.kraft.zookeeper.lock import ClusterLock, Waiting, take
 from towpath.kraft.zookeeper.read import read

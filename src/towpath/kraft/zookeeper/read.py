@@ -6,6 +6,7 @@ clients beside it), so that the images of a healthy migration are equal.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Mapping
 from functools import partial
 
@@ -41,7 +42,7 @@ def read(session: ZooKeeperSession, deadline: Deadline) -> ZooKeeperSeen:
     # The server that we are connected to may be behind; from here on it is as new as this moment.
     session.call("reading", lambda made: made.sync_async(session.path("/")), deadline)
     begin = session.position
-    reading = ZnodeReading(session, deadline)
+    reading, began = ZnodeReading(session, deadline), time.monotonic()
     cluster_id = reading.needed("/cluster/id", lambda znode: forms.cluster_id(znode.data))
     if cluster_id is None:
         raise ZnodeUnknownError(
@@ -71,6 +72,7 @@ def read(session: ZooKeeperSession, deadline: Deadline) -> ZooKeeperSeen:
         odd=tuple(sorted(reading.odd)),
         still=session.position == begin,
         writers=_writers(session, deadline),
+        seconds=round(time.monotonic() - began, 3),
     )
 
 
