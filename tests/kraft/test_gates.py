@@ -22,7 +22,7 @@ from tests.support.kraft_worlds import (
 from towpath.kraft.findings.codes import FindingCode
 from towpath.kraft.model import BrokerMode, Goal, LogState, NodeId, Stage
 from towpath.kraft.observing.seen import Health, Observation, Oddity, OddZnode, Proven, Unseen
-from towpath.kraft.planning.effects import end
+from towpath.kraft.planning.effects import after, along, end
 from towpath.kraft.planning.gates import g1, g2, g3, g4, g5
 from towpath.kraft.planning.moves import Facts, Reached, Refused
 from towpath.kraft.planning.planner import next_step
@@ -276,3 +276,15 @@ def test_stores_are_not_equal_where_znodes_were_not_read(oddity: Oddity, code: F
     harmless = OddZnode("/config/topics/x", Oddity.ORPHAN_CONFIG, "")
     seen = with_zookeeper(at_stage(_CONFIG, Stage.HYBRID), odd=(harmless,))
     assert isinstance(_next(seen, Goal.ZOOKEEPER), StopControllers)
+
+
+@pytest.mark.parametrize("brokers", [1, 3])
+def test_a_broker_whose_file_was_written_and_that_was_not_stopped_is_rolled(brokers: int) -> None:
+    config = kraft_config(brokers=brokers)
+    seen = at_stage(config, Stage.HYBRID)
+    while isinstance(step := next_step(config, seen, Goal.DUAL_WRITE), Compare):
+        seen = after(config, seen, step)
+    assert isinstance(step, RollBroker)
+    written = next(iter(along(config, seen, step)))
+    assert written.brokers[step.node].stale
+    assert next_step(config, written, Goal.DUAL_WRITE) == step

@@ -12,7 +12,7 @@ from types import MappingProxyType
 from towpath.kraft.findings.codes import FindingCode
 from towpath.kraft.findings.findings import Finding
 from towpath.kraft.model import Alarm, BrokerMode, LogState, NodeId
-from towpath.kraft.observing.nodes import file_mode, serves, shown_mode
+from towpath.kraft.observing.nodes import file_mode, is_settled, serves, shown_mode
 from towpath.kraft.observing.seen import NodeSeen, Oddity
 from towpath.kraft.planning.alarms import anchor, claimed, flagless
 from towpath.kraft.planning.moves import Facts
@@ -40,12 +40,19 @@ def g1(facts: Facts) -> tuple[Finding, ...]:
     )
 
 
-def g2(facts: Facts) -> tuple[Finding, ...]:
+def g2(facts: Facts, node: NodeId | None = None) -> tuple[Finding, ...]:
     """Return what forbids that a broker goes to KRaft mode.
 
     All brokers are registered, both stores are equal, and a probe topic has passed.
+
+    Args:
+        facts: What was seen.
+        node: The broker; it need not serve where a restart of it was cut off.
     """
-    return _found(*g4(facts), *incomparable(facts), _equal(facts), _probed(facts), _serving(facts))
+    there = facts.seen.brokers.get(node) if node is not None else None
+    cut_off = None if there is None or is_settled(there) else there.id
+    serving = _serving(facts, cut_off)
+    return _found(*g4(facts), *incomparable(facts), _equal(facts), _probed(facts), serving)
 
 
 def g3(facts: Facts) -> tuple[Finding, ...]:
@@ -190,8 +197,9 @@ def _probed(facts: Facts) -> Finding | None:
     return Finding.of(FindingCode.NOT_PROBED)
 
 
-def _serving(facts: Facts) -> Finding | None:
-    away = [each.id for each in facts.brokers if not serves(facts.seen, each.id)]
+def _serving(facts: Facts, besides: NodeId | None = None) -> Finding | None:
+    others = (each.id for each in facts.brokers if each.id != besides)
+    away = [node for node in others if not serves(facts.seen, node)]
     return Finding.of(FindingCode.BROKERS_NOT_SERVING, brokers=away) if away else None
 
 

@@ -166,7 +166,7 @@ def _convert(facts: Facts, state: Hybrid | Mixed) -> Decision:
         to = state.convert(_migrating(facts)) if isinstance(repair, RollBroker) else state.keep()
         return move(repair, to, Reached(state.stage))
     node = next_broker(facts, BrokerMode.KRAFT)
-    if (gate := g2(facts)) or node is None:
+    if (gate := g2(facts, node)) or node is None:
         return Refused(gate)
     return Move(RollBroker(node, BrokerMode.KRAFT), state.convert(_migrating(facts, node)))
 
