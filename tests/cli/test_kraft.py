@@ -103,6 +103,8 @@ def test_the_report_is_a_page_with_a_digest_over_its_facts(tmp_path: Path) -> No
         digests={"acls": "d"},
         differences=[{"kind": "acls", "name": "x", "zookeeper": "", "log": "y"}],
     )
+    kept = journal.keep(1, "/etc/kafka/server.properties", b"password=hunter2")
+    journal.add(KraftEvent.DELETED, znodes={"/controller": '{"brokerid":3000}', "/migration": None})
     facts = Facts.of(CONFIG, replace(at_stage(CONFIG, Stage.FINAL), comparison=None))
     page = report_page(report_told("orders", facts, journal.entries()))
     told = html.unescape(re.findall(r'<pre id="facts">(.*?)</pre>', page, re.DOTALL)[0])
@@ -111,6 +113,9 @@ def test_the_report_is_a_page_with_a_digest_over_its_facts(tmp_path: Path) -> No
     assert "<ann>" not in page
     assert "MigrationFinalized (4)" in page
     assert "not equal: 1 difference<" in page
+    assert kept in page
+    assert "hunter2" not in page
+    assert '{"brokerid":3000}' in html.unescape(page)
 
 
 def test_an_alarm_has_its_code_for_programs_and_a_sentence_for_people() -> None:

@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import stat
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from tests.support.kraft_worlds import kraft_config, start_of
+from towpath.config.kraft_drivers import LocalDriver
+from towpath.kraft.acting.files import Tools
+from towpath.kraft.acting.waiting import StepWaits
+from towpath.kraft.drivers.local import LocalNode
 from towpath.kraft.journal import KraftEvent, KraftJournal
+from towpath.kraft.model import NodeId, Role
 from towpath.kraft.observing.seen import Proven
 from towpath.model.errors import KraftJournalError
 
@@ -46,11 +53,41 @@ def test_a_line_that_a_kill_cut_off_is_left_out_and_spoils_no_other(tmp_path: Pa
 
 def test_originals_are_kept_for_their_owner_alone(tmp_path: Path) -> None:
     journal = KraftJournal(tmp_path)
-    name = journal.keep("/etc/kafka/server.properties", b"password=x\n")
+    name = journal.keep(7, "/etc/kafka/server.properties", b"password=x\n")
     kept = tmp_path / "kept" / name
     assert kept.read_bytes() == b"password=x\n"
     assert stat.S_IMODE(kept.stat().st_mode) == 0o600
     assert b"password" not in (tmp_path / "journal.jsonl").read_bytes()
+
+
+def test_an_original_is_kept_once_and_again_where_it_is_another_or_gone(tmp_path: Path) -> None:
+    journal = KraftJournal(tmp_path)
+    first = journal.keep(1, "/a", b"x")
+    assert KraftJournal(tmp_path).keep(1, "/a", b"x") == first
+    assert len({first, journal.keep(2, "/a", b"x"), journal.keep(1, "/a", b"y")}) == 3
+    again = journal.keep(1, "/a", b"x")
+    (tmp_path / "kept" / again).unlink()
+    assert journal.keep(1, "/a", b"x") not in {first, again}
+
+
+def test_a_file_is_written_only_once_its_original_is_in_the_journal(tmp_path: Path) -> None:
+    config = kraft_config(brokers=1)
+    file = tmp_path / "server.properties"
+    file.write_bytes(b"broker.id=0\n")
+    local = LocalDriver(via="local", start=("true",), format=("true",), folder=str(tmp_path))
+    node = LocalNode(local, NodeId(0), Role.BROKER, str(file))
+    waits = StepWaits(config.limits, {NodeId(0): node}, lambda _: start_of(config), lambda _: None)
+    journal = KraftJournal(tmp_path / "journal")
+    tools = Tools(config, {NodeId(0): node}, waits, journal)
+    tools.replace(NodeId(0), str(file), b"broker.id=0\n", b"node.id=0\n")
+    (kept,) = (tmp_path / "journal" / "kept").iterdir()
+    assert kept.read_bytes() == b"broker.id=0\n"
+    assert file.read_bytes() == b"node.id=0\n"
+    (tmp_path / "broken").write_text("")
+    broken = replace(tools, journal=KraftJournal(tmp_path / "broken"))
+    with pytest.raises(KraftJournalError):
+        broken.replace(NodeId(0), str(file), b"node.id=0\n", b"node.id=1\n")
+    assert file.read_bytes() == b"node.id=0\n", "nothing is written that was not kept"
 
 
 def test_what_was_proven_holds_until_it_does_not(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ time to prove again what only doing can prove.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import time
@@ -39,7 +40,6 @@ class KraftEvent(StrEnum):
     STARTED = "started"
     KEPT = "kept"
     DELETED = "deleted"
-    REFUSED = "refused"
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,23 +76,39 @@ class KraftJournal:
         except OSError as error:
             raise KraftJournalError(str(self._file), error.strerror or "not written") from error
 
-    def keep(self, name: str, data: bytes) -> str:
-        """Keep an original beside the journal, and return its name there; it may hold secrets."""
+    def keep(self, node: int, path: str, data: bytes) -> str:
+        """Keep a file of a node as it was, and return its name in `kept`; it may hold secrets.
+
+        So the file is for its owner alone, and the entry has its digest and nothing of it. One that
+        was kept last with the same content is not kept again.
+
+        Args:
+            node: The node.
+            path: The path on the node's host.
+            data: The content.
+        """
+        digest = hashlib.sha256(data).hexdigest()
+        last = self._last_kept(node, path)
+        if last is not None and last["sha256"] == digest:
+            return str(last["file"])
         folder = self.folder / _KEPT
         try:
             self._begin()
             folder.mkdir(exist_ok=True, mode=0o700)
-            path = folder / f"{time.time_ns()}-{name.strip('/').replace('/', '_')}"
-            with os.fdopen(
-                os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb"
-            ) as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
+            kept = folder / f"{time.time_ns()}-{node}-{path.strip('/').replace('/', '_')}"
+            _write_for_owner(kept, data)
         except OSError as error:
             raise KraftJournalError(str(folder), error.strerror or "not written") from error
-        self.add(KraftEvent.KEPT, name=name, file=path.name)
-        return path.name
+        self.add(KraftEvent.KEPT, node=node, name=path, file=kept.name, sha256=digest)
+        return kept.name
+
+    def _last_kept(self, node: int, path: str) -> Mapping[str, Any] | None:
+        kept = [each.facts for each in self._read() if each.event is KraftEvent.KEPT]
+        of_file = [each for each in kept if (each.get("node"), each.get("name")) == (node, path)]
+        there = (
+            each for each in reversed(of_file) if (self.folder / _KEPT / each["file"]).exists()
+        )
+        return next(there, None)
 
     def entries(self) -> tuple[KraftEntry, ...]:
         """Return all entries, in order; a line that a kill cut off is left out."""
@@ -142,6 +158,14 @@ class KraftJournal:
                 yield KraftEntry(told.pop("at"), KraftEvent(told.pop("event")), told)
             except (ValueError, KeyError, AttributeError):
                 continue
+
+
+def _write_for_owner(path: Path, data: bytes) -> None:
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
+    with os.fdopen(os.open(path, flags, 0o600), "wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
 
 
 def _ends_a_line(path: Path) -> bool:

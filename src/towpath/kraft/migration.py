@@ -57,7 +57,7 @@ class Migration:
             self.config, drivers, self._read_zookeeper, self.journal, self._zookeeper.ensemble
         )
         self._stack.callback(self._eyes.close)
-        self._hands = Hands(self.config, drivers, self._zookeeper, self._eyes.look)
+        self._hands = Hands(self.config, drivers, self._zookeeper, self._eyes.look, self.journal)
         return self
 
     def __exit__(

@@ -13,6 +13,7 @@ from kazoo.client import KazooClient
 from tests.support import ensembles, znodes
 from tests.support.ensembles import Ensemble
 from towpath.kraft.zookeeper.client import ZooKeeper
+from towpath.kraft.zookeeper.write import ReleasedZnodes
 from towpath.model.deadline import Deadline
 from towpath.model.errors import (
     ZnodeChangedError,
@@ -77,7 +78,14 @@ def test_the_epoch_is_raised_under_its_version(zookeeper: ZooKeeper, client: Kaz
 def test_both_znodes_are_deleted_and_what_they_held_is_told(
     zookeeper: ZooKeeper, client: KazooClient
 ) -> None:
-    done = zookeeper.release(0, 0, soon())
+    told: list[ReleasedZnodes] = []
+
+    def there(znodes: ReleasedZnodes) -> None:
+        assert client.exists("/controller"), "it is told before anything is deleted"
+        told.append(znodes)
+
+    done = zookeeper.release(0, 0, soon(), there)
+    assert told == [done]
     assert (done.controller or "").encode() == KRAFT
     assert (done.migration or "").encode() == znodes.small()["/migration"]
     assert client.exists("/controller") is client.exists("/migration") is None

@@ -17,6 +17,12 @@ _HOW = (
     " is SHA-256 over the compared contents of a kind; secrets go into it as digests of their own."
 )
 
+_KEPT = (
+    "In the folder `kept` of the journal, for their owner alone, as they hold passwords. What a"
+    " mode changes in a broker's file stays in that file, too (`towpath.kept.`), and what a file"
+    " was before it was written last lies beside it (`.old`)."
+)
+
 
 def report_told(name: str, facts: Facts, entries: Sequence[KraftEntry]) -> Mapping[str, Any]:
     """Return the facts of the report as JSON has them.
@@ -52,9 +58,7 @@ def _body(told: Mapping[str, Any]) -> Iterator[str]:
         (each["at"], each["goal"], each["by"], count(len(each["steps"])))
         for each in _of(journal, KraftEvent.APPROVED)
     ))  # fmt: skip
-    yield from _section("Kept originals", ("at", "file", "kept as"), (
-        (each["at"], each["name"], each["file"]) for each in _of(journal, KraftEvent.KEPT)
-    ))  # fmt: skip
+    yield from _kept(journal)
     refused = (each["refused"] for each in _of(journal, KraftEvent.RUN_ENDED))
     yield from listed("Refusals", (each for some in refused for each in some))
 
@@ -108,6 +112,22 @@ def _steps(journal: Iterable[Mapping[str, Any]]) -> Iterator[str]:
         if each["event"] in ended
     ]
     yield from _section("Steps", ("at", "step", "end", "why", "time taken"), rows)
+
+
+def _kept(journal: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Yield what was there before it was written over or deleted; files by their digests alone."""
+    kept = [
+        (each["at"], each.get("node", ""), each["name"], each["file"], each.get("sha256", ""))
+        for each in _of(journal, KraftEvent.KEPT)
+    ]
+    if kept:
+        yield f"<h2>Kept originals</h2><p>{text(_KEPT)}</p>"
+        yield table(("at", "node", "file", "kept as", "SHA-256"), kept)
+    yield from _section("Deleted znodes", ("at", "znode", "content"), (
+        (each["at"], path, content)
+        for each in _of(journal, KraftEvent.DELETED)
+        for path, content in each["znodes"].items() if content is not None
+    ))  # fmt: skip
 
 
 def _of(journal: Iterable[Mapping[str, Any]], event: KraftEvent) -> list[Mapping[str, Any]]:

@@ -56,7 +56,7 @@ def mend_meta_properties(tools: Tools, step: MendMetaProperties) -> StepFacts:
     told = read_properties(data)
     if told.get("version") != "0":
         change = {"version": "0", "node.id": None, "broker.id": str(node)}
-        driver.write(path, change_properties(data, change))
+        tools.replace(node, path, data, change_properties(data, change))
     return facts
 
 

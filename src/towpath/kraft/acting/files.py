@@ -11,6 +11,7 @@ from towpath.kraft.acting.waiting import StepWaits
 from towpath.kraft.drivers.driver import Driver
 from towpath.kraft.files.file_changes import changes, rendered
 from towpath.kraft.files.properties import change_properties, read_properties
+from towpath.kraft.journal import KraftJournal
 from towpath.kraft.model import NodeId
 from towpath.kraft.observing.seen import Observation
 from towpath.kraft.planning.moves import Refused
@@ -24,11 +25,18 @@ StepFacts = Mapping[str, object]
 
 @dataclass(frozen=True, slots=True)
 class Tools:
-    """What steps work with."""
+    """What steps work with; `journal` keeps what they replace."""
 
     config: KraftConfig
     drivers: Mapping[NodeId, Driver]
     waits: StepWaits
+    journal: KraftJournal
+
+    def replace(self, node: NodeId, path: str, before: bytes, after: bytes) -> None:
+        """Write a file of a node, once the journal has what it was."""
+        if before and before != after:
+            self.journal.keep(node, path, before)
+        self.drivers[node].write(path, after)
 
     def write(self, node: NodeId, wanted: Mapping[str, str], *, whole: bool = False) -> bool:
         """Let a node's properties file say what is wanted; return whether it said something else.
@@ -43,7 +51,8 @@ class Tools:
         change = changes(read_properties(data), wanted)
         if not change:
             return False
-        driver.write(path, change_properties(b"" if whole else data, wanted if whole else change))
+        made = change_properties(b"" if whole else data, wanted if whole else change)
+        self.replace(node, path, data, made)
         return True
 
     def path(self, node: NodeId) -> str:

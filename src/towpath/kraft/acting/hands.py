@@ -18,6 +18,7 @@ from towpath.kraft.acting.files import StepFacts, Tools, since
 from towpath.kraft.acting.probe import probe
 from towpath.kraft.acting.waiting import Look, Missing, StepWaits, Tell
 from towpath.kraft.drivers.driver import Driver
+from towpath.kraft.journal import KraftEvent, KraftJournal
 from towpath.kraft.model import LogState, NodeId
 from towpath.kraft.observing.seen import Observation
 from towpath.kraft.steps import (
@@ -37,6 +38,7 @@ from towpath.kraft.steps import (
     WipeController,
 )
 from towpath.kraft.zookeeper.client import ZooKeeper
+from towpath.kraft.zookeeper.write import CONTROLLER, MIGRATION, ReleasedZnodes
 from towpath.model.deadline import Deadline
 
 _NAMED = 3
@@ -64,6 +66,7 @@ class Hands:
         drivers: One for each node.
         zookeeper: An open session.
         look: Looks at the whole cluster.
+        journal: Keeps originals of files and znodes.
     """
 
     def __init__(
@@ -72,7 +75,9 @@ class Hands:
         drivers: Mapping[NodeId, Driver],
         zookeeper: ZooKeeper,
         look: Look,
+        journal: KraftJournal,
     ) -> None:
+        self._journal = journal
         self._config, self._drivers = config, drivers
         self._zookeeper, self._look = zookeeper, look
 
@@ -88,7 +93,7 @@ class Hands:
             ClusterError: The brokers refused the probe topic.
         """
         waits = StepWaits(self._config.limits, self._drivers, self._look, tell)
-        return self._act(step, Tools(self._config, self._drivers, waits))
+        return self._act(step, Tools(self._config, self._drivers, waits, self._journal))
 
     def _act(self, step: Step, tools: Tools) -> StepFacts:
         match step:
@@ -123,13 +128,19 @@ class Hands:
 
     def _release(self, step: ReleaseZooKeeper, tools: Tools) -> StepFacts:
         began = time.monotonic()
-        released = self._zookeeper.release(step.controller, step.migration, self._patience)
+        released = self._zookeeper.release(
+            step.controller, step.migration, self._patience, self._keep_znodes
+        )
         tools.waits.until("a broker is controller in ZooKeeper", "start", _not_led)
         return {
             "controller": released.controller,
             "migration": released.migration,
             "seconds": since(began),
         }
+
+    def _keep_znodes(self, znodes: ReleasedZnodes) -> None:
+        told = {CONTROLLER: znodes.controller, MIGRATION: znodes.migration}
+        self._journal.add(KraftEvent.DELETED, znodes=told)
 
     @property
     def _patience(self) -> Deadline:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from types import TracebackType
 from typing import Self
 
@@ -70,10 +71,14 @@ class ZooKeeper:
         return raise_epoch(self._session, to, version, deadline)
 
     def release(
-        self, controller: int | None, migration: int | None, deadline: Deadline
+        self,
+        controller: int | None,
+        migration: int | None,
+        deadline: Deadline,
+        before: Callable[[ReleasedZnodes], None] = lambda _: None,
     ) -> ReleasedZnodes:
         """Delete `/controller` and `/migration` together; see `write.release`."""
-        return release(self._session, controller, migration, deadline)
+        return release(self._session, controller, migration, deadline, before)
 
     def lock(self, owner: str, deadline: Deadline, waiting: Waiting | None = None) -> ClusterLock:
         """Take the lock of the cluster, or wait for it; see `lock.take`."""

@@ -5,6 +5,7 @@ A connection may be lost before the answer of a write; then the znodes tell whet
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -67,7 +68,11 @@ def raise_epoch(session: ZooKeeperSession, to: int, version: int, deadline: Dead
 
 
 def release(
-    session: ZooKeeperSession, controller: int | None, migration: int | None, deadline: Deadline
+    session: ZooKeeperSession,
+    controller: int | None,
+    migration: int | None,
+    deadline: Deadline,
+    before: Callable[[ReleasedZnodes], None] = lambda _: None,
 ) -> ReleasedZnodes:
     """Delete `/controller` and `/migration` in one transaction, so that a broker takes over.
 
@@ -80,6 +85,7 @@ def release(
             holds it.
         migration: The version of `/migration` that was seen; None where there was none.
         deadline: When to give up.
+        before: Is called with what the znodes hold, before they are deleted.
 
     Returns:
         What the znodes held.
@@ -101,10 +107,12 @@ def release(
         for path, znode, version in ((CONTROLLER, held, controller), (MIGRATION, state, migration))
         if znode is not None and version is not None
     ]
-    if wanted:
-        _delete(session, what, epoch, wanted, deadline)
     texts = {path: (znode.data or b"").decode(errors="replace") for path, znode in wanted}
-    return ReleasedZnodes(texts.get(CONTROLLER), texts.get(MIGRATION))
+    released = ReleasedZnodes(texts.get(CONTROLLER), texts.get(MIGRATION))
+    if wanted:
+        before(released)
+        _delete(session, what, epoch, wanted, deadline)
+    return released
 
 
 def _delete(
