@@ -345,3 +345,16 @@ def test_a_leader_that_the_file_does_not_name(
         UnreachableError, match=r"the quorum's leader is node 1.*`controllers.nodes`"
     ):
         look(reader)
+
+
+def test_a_leader_of_an_epoch_that_is_over_is_not_believed(
+    quorum: Callable[..., Quorum], reading: Reading
+) -> None:
+    reader = reading(quorum(3).config())
+    told = reader.read_quorum(soon())
+    assert reader.doubt(told, soon()) is None
+    ahead = replace(told, epoch=told.epoch + 1)
+    assert reader.doubt(ahead, soon()) is None, "others may learn of it in a moment"
+    stale = reader.doubt(replace(told, epoch=told.epoch - 1), soon())
+    assert stale is not None
+    assert f"says that it leads in epoch {told.epoch - 1}" in stale

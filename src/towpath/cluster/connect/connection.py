@@ -58,6 +58,10 @@ class Greeting:
     migrating: bool
 
 
+_NAMED_IN = {"controllers": "controllers.nodes"}
+"""Where a file names addresses that are not `bootstrap` of their side."""
+
+
 @dataclass(frozen=True, slots=True)
 class Connected:
     """A connection that is logged in.
@@ -152,8 +156,8 @@ def _reach(side: str, what: str, address: Address, deadline: Deadline) -> socket
             side,
             what,
             f"the name {address[0]} does not resolve",
-            f"correct it in `{side}.bootstrap` if it is misspelt, and start again; if DNS learns it"
-            " later, a run that waits goes on by itself",
+            f"correct it in `{_NAMED_IN.get(side, f'{side}.bootstrap')}` if it is misspelt, and"
+            " start again; if DNS learns it later, a run that waits goes on by itself",
         ) from error
     last: OSError | None = None
     for position, (family, kind, protocol, _, at) in enumerate(found):

@@ -18,12 +18,14 @@ from towpath.cluster.codes import refused
 from towpath.cluster.messages import FetchSnapshotRequest
 from towpath.kraft.metadata.controllers import SIDE, Controllers
 from towpath.kraft.metadata.quorum import TOPIC
+from towpath.kraft.model import NodeId
 from towpath.kraft.observing.seen import QuorumSeen
 from towpath.model.deadline import Deadline
 
 _TOPIC_ID = UUID(int=1)
 _FETCH_VERSION = 13
 _NOBODY = -1
+_FENCED_LEADER_EPOCH = 74
 _BYTES = 8 << 20
 _WAIT_MS = 100
 _ACL = "ClusterAction on the cluster"
@@ -87,6 +89,24 @@ def fetch(
         SnapshotId(other.end_offset, other.epoch) if other is not None else None,
         said.diverging_epoch is not None,
     )
+
+
+def knows_newer_epoch(
+    controllers: Controllers, quorum: QuorumSeen, node: NodeId, deadline: Deadline
+) -> bool:
+    """Whether a controller knows of a leader that was elected after the one of `quorum`.
+
+    A controller compares epochs before it says that it does not lead (`validateLeaderOnlyRequest`).
+
+    Raises:
+        ClusterError: It does not answer.
+    """
+    what = "asking for the epoch of the quorum"
+    request = _fetch_request(quorum, SnapshotId(0, 0))
+    answer = controllers.ask(node, request, deadline, what, _FETCH_VERSION)
+    if answer.error_code:
+        raise refused(SIDE, what, answer.error_code, acl=_ACL)
+    return bool(answer.responses[0].partitions[0].error_code == _FENCED_LEADER_EPOCH)
 
 
 def fetch_snapshot(

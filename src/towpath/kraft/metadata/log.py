@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Self
 
@@ -11,7 +12,13 @@ from towpath.config.kraft import KraftConfig
 from towpath.kraft.metadata import quorum as quorums
 from towpath.kraft.metadata.controllers import SIDE, Controllers
 from towpath.kraft.metadata.copied import find_copy
-from towpath.kraft.metadata.fetching import LogPart, SnapshotId, fetch, fetch_snapshot
+from towpath.kraft.metadata.fetching import (
+    LogPart,
+    SnapshotId,
+    fetch,
+    fetch_snapshot,
+    knows_newer_epoch,
+)
 from towpath.kraft.metadata.image import LogImage
 from towpath.kraft.metadata.records import LogBatch, batches
 from towpath.kraft.observing.seen import MetadataLogSeen, QuorumSeen
@@ -26,6 +33,8 @@ from towpath.model.errors import (
 _BEGIN = SnapshotId(0, 0)
 _SNAPSHOT_GONE = frozenset({98, 99})
 """SNAPSHOT_NOT_FOUND and POSITION_OUT_OF_RANGE: a newer snapshot has replaced this one."""
+_CONFIRM = 0.5
+"""Seconds for which another controller may be silent about its epoch."""
 _LEAVING = 8
 """BROKER_NOT_AVAILABLE: the controller is stopping."""
 
@@ -36,8 +45,8 @@ def read_quorum(config: KraftConfig, deadline: Deadline) -> QuorumSeen:
     Raises:
         ClusterError: No controller leads, or none lets us ask.
     """
-    with Controllers(config) as controllers:
-        return quorums.read_quorum(controllers, deadline)
+    with LogReader(config) as reader:
+        return reader.read_quorum(deadline)
 
 
 def read_log(config: KraftConfig, quorum: QuorumSeen, deadline: Deadline) -> MetadataLogSeen:
@@ -96,8 +105,29 @@ class LogReader:
         self._controllers.close()
 
     def read_quorum(self, deadline: Deadline) -> QuorumSeen:
-        """Return the quorum as its leader sees it; see `read_quorum`."""
-        return quorums.read_quorum(self._controllers, deadline)
+        """Return the quorum as its leader sees it; see `read_quorum`.
+
+        A leader that was frozen answers as leader until it notices that another one was elected.
+        So it is believed only if no other controller knows a newer epoch.
+        """
+        return quorums.read_quorum(self._controllers, deadline, self.doubt)
+
+    def doubt(self, told: QuorumSeen, deadline: Deadline) -> str | None:
+        """Return which controller contradicts a leader's answer; None where none does.
+
+        One that is silent says nothing: it may be down.
+        """
+        for node in self._controllers.nodes:
+            if node == told.leader:
+                continue
+            share = Deadline.after(min(_CONFIRM, deadline.left()))
+            with suppress(ClusterError):
+                if knows_newer_epoch(self._controllers, told, node, share):
+                    return (
+                        f"controller {told.leader} says that it leads in epoch {told.epoch}, and"
+                        f" controller {node} knows a newer one"
+                    )
+        return None
 
     def read(self, quorum: QuorumSeen, deadline: Deadline) -> MetadataLogSeen:
         """Return what the log says below the quorum's high watermark, or a later one.

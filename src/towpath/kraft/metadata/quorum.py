@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from kafka.protocol.admin import DescribeQuorumRequest
@@ -23,32 +23,36 @@ _PASS = 5.0
 """Seconds for asking all controllers once; one that does not answer must leave time for others."""
 
 
+Doubt = Callable[[QuorumSeen, Deadline], str | None]
+
+
 class _NoLeaderError(UnreachableError):
     """All controllers were asked and none leads a quorum; one may soon."""
 
 
 def read_quorum(
-    controllers: Controllers, deadline: Deadline, first: NodeId | None = None
+    controllers: Controllers, deadline: Deadline, doubt: Doubt = lambda *_: None
 ) -> QuorumSeen:
     """Return the quorum as its leader sees it; wait for a leader, whose high watermark is known.
 
     Args:
         controllers: Whom to ask.
         deadline: How long to wait.
-        first: Who is asked before the others.
+        doubt: Says why an answer must not be believed; a leader that was frozen may not know yet
+            that another one was elected.
 
     Raises:
         ClusterError: No controller leads, or none lets us ask.
     """
-    return retried(lambda: _asked(controllers, deadline, first), deadline, AGAIN, _passes)
+    return retried(lambda: _asked(controllers, deadline, doubt), deadline, AGAIN, _passes)
 
 
 def _passes(error: BaseException) -> bool:
     return isinstance(error, _NoLeaderError)
 
 
-def _asked(controllers: Controllers, deadline: Deadline, first: NodeId | None) -> QuorumSeen:
-    nodes = sorted(controllers.nodes, key=lambda node: (node != first, node))
+def _asked(controllers: Controllers, deadline: Deadline, doubt: Doubt) -> QuorumSeen:
+    nodes = sorted(controllers.nodes)
     whole = Deadline.after(min(deadline.left(), _PASS))
     failed: list[ClusterError] = []
     said: list[str] = []
@@ -56,7 +60,12 @@ def _asked(controllers: Controllers, deadline: Deadline, first: NodeId | None) -
         share = whole.share(len(nodes) - place)
         try:
             answer = controllers.ask(node, _request(), share, _WHAT)
-            return _read(answer)
+            told = _read(answer)
+            why = doubt(told, share)
+            if why is None:
+                return told
+            failed.append(_NoLeaderError(SIDE, _WHAT, why, "wait until it has noticed"))
+            said.append(f"{controllers.nodes[node]}: {why}")
         except ClusterError as error:
             failed.append(error)
             said.append(f"{controllers.nodes[node]}: {_why(error)}")

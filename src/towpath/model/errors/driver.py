@@ -53,7 +53,7 @@ class StepLateError(TowpathError):
     def __str__(self) -> str:
         return (
             f"this did not come within {self.seconds:.0f} s (`limits.{self.limit}`): {self.what};"
-            f" seen last: {self.found}; look at the status and at the nodes' logs, then"
+            f" seen last: {self.found}; look at `towpath kraft status` and at the nodes' logs, then"
             " run the command again, which goes on from what it sees"
         )
 
