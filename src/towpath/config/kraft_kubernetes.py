@@ -95,8 +95,8 @@ class KubernetesDriver(DriverSection):
     namespace: ObjectName = Field(description="Namespace of all nodes.")
     exported: str = Field(
         min_length=1,
-        description="Folder with what `kubectl` gave, where no API is reached from here: steps on"
-        " nodes are then done by hand, by manifests that `plan --manifests` writes.",
+        description="Folder on this machine with what `kubectl` gave. Steps on nodes are done by"
+        " hand, by manifests that `plan --manifests` writes.",
     )
     brokers: KubernetesBrokers = Field(KubernetesBrokers(), description="The brokers' pods.")
     controllers: KubernetesControllers = Field(description="The controllers that are made.")
