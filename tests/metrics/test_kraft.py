@@ -17,6 +17,7 @@ FROZEN = [
     ("towpath_kraft_brokers", ("mode",)),
     ("towpath_kraft_unseen", ()),
     ("towpath_kraft_last_look_timestamp_seconds", ()),
+    ("towpath_kraft_step_begun_timestamp_seconds", ()),
 ]
 COUNTS = KraftCounts(
     at=1_700_000_000_500,
@@ -62,3 +63,13 @@ def test_the_state_has_the_number_of_the_specification_with_kafkas_own_beside_it
     assert 'towpath_kraft_brokers{mode="migration"} 3.0' in lines
     assert "towpath_kraft_unseen 1.0" in lines
     assert "towpath_kraft_last_look_timestamp_seconds 1.7000000005e+09" in lines
+
+
+def test_a_step_is_told_while_it_is_done() -> None:
+    meter = KraftMeter()
+    name = "towpath_kraft_step_begun_timestamp_seconds"
+    assert not [each for each in scraped(meter) if each.startswith(name)]
+    meter.step(1_700_000_000.5)
+    assert f"{name} 1.7000000005e+09" in scraped(meter)
+    meter.step(None)
+    assert not [each for each in scraped(meter) if each.startswith(name)]

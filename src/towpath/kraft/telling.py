@@ -12,6 +12,7 @@ from towpath.kraft.model import Alarm, Stage
 from towpath.kraft.planning.moves import Facts
 from towpath.metrics.kraft_collector import KraftCollector, KraftCounts, KraftMeter
 from towpath.metrics.server import MetricsServer
+from towpath.model.clock import now_ms
 
 Tell = Callable[[Facts, str], None]
 
@@ -30,6 +31,11 @@ def telling(config: KraftConfig, tell: Tell) -> Iterator[Tell]:
 
     def told(facts: Facts, doing: str) -> None:
         meter.tell(counts(facts))
+        # Each step begins behind a look, at which nothing is being done.
+        if not doing:
+            meter.step(None)
+        elif meter.step_begun is None:
+            meter.step(now_ms() / 1000)
         tell(facts, doing)
 
     collector = KraftCollector(meter, __version__, config.kraft)

@@ -46,6 +46,18 @@ class KraftMeter:
         self._lock = threading.Lock()
         self._counts: KraftCounts | None = None
         self._turned = time.monotonic()
+        self._step: float | None = None
+
+    def step(self, begun: float | None) -> None:
+        """Keep when the present step was begun, in seconds since 1970; None between steps."""
+        with self._lock:
+            self._step = begun
+
+    @property
+    def step_begun(self) -> float | None:
+        """When the present step was begun, in seconds since 1970; None between steps."""
+        with self._lock:
+            return self._step
 
     def tell(self, counts: KraftCounts) -> None:
         """Keep what the last look found."""
@@ -92,6 +104,7 @@ class KraftCollector(Collector):
         yield family(names.KRAFT_BROKERS, _each(now.brokers if now else {}))
         yield family(names.KRAFT_UNSEEN, _one(now.unseen if now else None))
         yield family(names.KRAFT_LOOK, _one(now.at / 1000 if now else None))
+        yield family(names.KRAFT_STEP, _one(self._meter.step_begun))
 
 
 def _one(value: float | None) -> list[tuple[tuple[str, ...], float]]:

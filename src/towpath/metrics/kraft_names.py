@@ -56,6 +56,11 @@ KRAFT_LOOK = gauge(
     "seconds",
     "When the cluster was last looked at, since 1970.",
 )
+KRAFT_STEP = gauge(
+    "towpath_kraft_step_begun_timestamp_seconds",
+    "seconds",
+    "When the step that is being done was begun, since 1970. No series between steps.",
+)
 
 ALL: tuple[Metric, ...] = (
     KRAFT_INFO,
@@ -67,4 +72,5 @@ ALL: tuple[Metric, ...] = (
     KRAFT_BROKERS,
     KRAFT_UNSEEN,
     KRAFT_LOOK,
+    KRAFT_STEP,
 )
