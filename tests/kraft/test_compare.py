@@ -168,7 +168,10 @@ def test_what_differs_by_design_is_no_difference(log: ClusterImage) -> None:
 def test_an_encoded_password_is_equal_to_any_but_not_to_none() -> None:
     configs = {**image().configs, (ConfigOf.BROKER, "1"): {KEYSTORE: digests.ENCODED}}
     zookeeper = replace(image(), configs=configs)
-    assert compare(zookeeper, image()).equal
+    compared = compare(zookeeper, image())
+    assert compared.equal
+    assert compared.unproven == (f"broker 1: {KEYSTORE}",), "its presence alone is known"
+    assert compare(image(), image()).unproven == ()
     without = {key: value for key, value in configs.items() if key != (ConfigOf.BROKER, "1")}
     (difference,) = compare(zookeeper, replace(image(), configs=without)).differences
     assert (difference.zookeeper, difference.log) == ("a secret", "")

@@ -235,3 +235,27 @@ def test_versions_of_the_protocol_have_levels() -> None:
     assert [level_of(text) for text in ("3.3", "3.9-IV9", "3.9-IVx", "", "4.0")] == [None] * 5
     assert [version_of(level) for level in (21, 17, 9)] == ["3.9-IV0", "3.7-IV2", "3.5-IV0"]
     assert version_of(3) is None
+
+
+def test_controllers_reach_an_encrypted_zookeeper_as_brokers_do_and_none_when_it_is_over() -> None:
+    config = kraft_config(brokers=1)
+    keys = {
+        "zookeeper.ssl.client.enable": "true",
+        "zookeeper.clientCnxnSocket": "org.apache.zookeeper.ClientCnxnSocketNetty",
+        "zookeeper.ssl.truststore.location": "/etc/trust.p12",
+        "zookeeper.ssl.truststore.password": "x",
+        "zookeeper.set.acl": "true",
+    }
+    start = start_of(config)
+    secured = {**start.brokers[NodeId(0)].properties, **keys}
+    seen = with_broker(start, 0, properties=secured)
+    made = controller_properties(config, NodeId(3000), seen, flag=True)
+    assert not isinstance(made, Refused)
+    assert keys.items() <= made.items()
+    final = controller_properties(config, NodeId(3000), seen, flag=False)
+    assert not isinstance(final, Refused)
+    assert not [key for key in final if key.startswith("zookeeper.")]
+    kraft = broker_properties(config, BrokerMode.KRAFT, secured, seen)
+    assert not isinstance(kraft, Refused)
+    assert not keys.keys() & kraft.keys()
+    assert broker_properties(config, BrokerMode.ZOOKEEPER, kraft, seen) == secured

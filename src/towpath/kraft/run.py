@@ -244,6 +244,7 @@ def comparison_told(compared: ImageComparison) -> Mapping[str, object]:
         "equal": compared.equal,
         "compared": dict(compared.compared),
         "digests": dict(compared.digests),
+        "unproven": list(compared.unproven),
         "differences": [
             {"kind": each.kind, "name": each.name, "zookeeper": each.zookeeper, "log": each.log}
             for each in compared.differences

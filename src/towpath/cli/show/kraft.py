@@ -10,7 +10,7 @@ from rich.console import Group, RenderableType
 from towpath.cli.show.grid import Grid
 from towpath.cli.show.output import console, line
 from towpath.kraft.findings.codes import Severity
-from towpath.kraft.findings.findings import Finding
+from towpath.kraft.findings.findings import Finding, several
 from towpath.kraft.observing.seen import NodeSeen
 from towpath.kraft.planning.moves import Facts
 from towpath.kraft.planning.outline import FileChange, Outline, PlannedStep
@@ -117,6 +117,9 @@ def _lines(facts: Facts) -> Iterator[str]:
         )
     if seen.comparison is not None:
         yield from _compared(seen.comparison.differences, sum(seen.comparison.compared.values()))
+        if seen.comparison.unproven:
+            named = several(seen.comparison.unproven)
+            yield f"! encoded passwords that both stores have, not known if the same: {named}"
 
 
 def _ensemble(facts: Facts) -> str:

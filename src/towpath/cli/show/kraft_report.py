@@ -93,6 +93,8 @@ def _comparisons(
     differences = [
         (each["kind"], each["name"], each["zookeeper"], each["log"]) for each in last["differences"]
     ]
+    title = "Encoded passwords, of which both have one, not known if the same"
+    yield from listed(title, last.get("unproven", ()))
     yield from _section("Differences", ("kind", "name", "ZooKeeper", "log"), differences)
     times = [(each["at"], "equal" if each["equal"] else "not equal") for each in made]
     yield from _section("Comparisons that were made", ("at", "found"), times)

@@ -74,7 +74,16 @@ def compare(zookeeper: ClusterImage, log: ClusterImage) -> ImageComparison:
         compared[kind] = len(left.keys() | right.keys())
         for name in left.keys() | right.keys():
             differences += _differences(kind, _name(kind, name), left.get(name), right.get(name))
-    return ImageComparison(compared, digest(zookeeper), tuple(sorted(differences)))
+    ordered = tuple(sorted(differences))
+    return ImageComparison(compared, digest(zookeeper), ordered, tuple(_unproven(zookeeper, log)))
+
+
+def _unproven(zookeeper: ClusterImage, log: ClusterImage) -> Iterator[str]:
+    """Yield the passwords of which only the presence in both stores was compared."""
+    there = _configs(log)
+    for name, fields in sorted(_configs(zookeeper).items()):
+        if fields[""] == digests.ENCODED and name in there:
+            yield _name(ImageKind.CONFIGS, name)
 
 
 def unwritable(log: ClusterImage) -> tuple[Acl, ...]:

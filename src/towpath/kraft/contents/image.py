@@ -126,11 +126,14 @@ class ImageComparison:
         compared: Number of things compared, by kind.
         digests: SHA-256 over the compared contents of ZooKeeper, by kind, in hex.
         differences: All of them, ordered.
+        unproven: Passwords that ZooKeeper holds encoded, as `broker 1: KEY`: both stores have one,
+            and nobody without the brokers' `password.encoder.secret` can tell whether the same.
     """
 
     compared: Mapping[ImageKind, int]
     digests: Mapping[ImageKind, str]
     differences: tuple[ImageDifference, ...]
+    unproven: tuple[str, ...] = ()
 
     @property
     def equal(self) -> bool:
