@@ -12,7 +12,7 @@ from tests.support.kafka import Record, create_topic, delete_before, produce, wa
 from towpath.cluster.admin import Admin
 from towpath.config import ClusterConfig
 from towpath.dev.broker import LocalCluster
-from towpath.model.nouns import Side, TopicName
+from towpath.model.nouns import Side, SourceOffset, TopicName
 from towpath.model.reasons import ReasonCode
 from towpath.records.trouble import DELETED
 
@@ -113,3 +113,27 @@ def test_a_topic_that_is_deleted_stops_its_reader_alone(
         assert (reader.trouble, made.gaps) == (DELETED, [(10, 10, DELETED, False)])
         write(source, other, 0, 3)
         made.until(lambda: stays.stored == numbers(0, 3), "the other one goes on")
+
+
+@pytest.mark.parametrize("stop_on_gap", [False, True])
+def test_a_log_of_older_epochs_is_told_as_cut(
+    source: LocalCluster, new_name: NewName, *, stop_on_gap: bool
+) -> None:
+    """So a source that was set back to a backup answers, though it has the offset again."""
+    topic = create_topic(source.bootstrap, new_name("set-back"), 1)
+    write(source, topic, 0, 120)
+    with collecting(source.addresses, stop_on_gap=stop_on_gap) as made:
+        reader = made.collector(topic)
+        made.side.fetcher.remove(reader)
+        # What was read before: epoch 0 up to offset 70, and epoch 7 up to offset 100.
+        reader.epochs._starts.extend([(0, 0), (7, 70)])
+        reader.expected, reader.fetch_epoch = SourceOffset(100), 7
+        made.side.fetcher.add(reader)
+        made.until(lambda: bool(made.gaps), "the cut is told")
+        [(first, end, why, went_on)] = made.gaps
+        assert (first, end, why.code, went_on) == (70, 100, ReasonCode.SOURCE_CUT, not stop_on_gap)
+        if stop_on_gap:
+            assert reader.stopped
+        else:
+            made.until(lambda: len(reader.stored) == 50, "it goes on at the cut")
+            assert [offset for offset, _ in reader.stored] == [*range(70, 120)]

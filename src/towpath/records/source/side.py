@@ -34,6 +34,9 @@ from towpath.records.source.trouble import (
 )
 from towpath.records.trouble import AGAIN, DELETED, RECREATED, hopeless
 
+_SURE = 3
+"""Failures after which a leader of an older epoch is surely not one that was just replaced."""
+
 
 class SourceSide(Generic[R]):
     """Fetches for readers. Asks again, reports gaps, continues after gaps, or stops readers.
@@ -120,7 +123,7 @@ class SourceSide(Generic[R]):
             case SourceTrouble.DAMAGED:
                 self.damaged(reader, code(said.error).name)
             case SourceTrouble.RANGE:
-                self._look(reader, said, partial(self._range, said.tp, reader.expected))
+                self._look(reader, said, partial(self._range, reader, said.tp, reader.expected))
             case SourceTrouble.GONE:
                 self._look(reader, said, lambda: None)
             case SourceTrouble.NONE:
@@ -187,12 +190,29 @@ class SourceSide(Generic[R]):
         self.fetcher.remove(reader)
         self._jobs.look(reader, work, found, lambda error: self._nothing_found(reader, error))
 
-    def _range(self, tp: TopicPartition, expected: SourceOffset) -> SourceLoss | None:
+    def _range(self, reader: R, tp: TopicPartition, expected: SourceOffset) -> SourceLoss | None:
         earliest, latest = (
             SourceOffset(self._source.offsets.earliest([tp])[tp]),
             SourceOffset(self._source.offsets.latest([tp])[tp]),
         )
-        return source_loss(expected, earliest, latest)
+        return source_loss(expected, earliest, latest) or self._older(reader, tp, latest)
+
+    def _older(self, reader: R, tp: TopicPartition, latest: SourceOffset) -> SourceLoss | None:
+        """Return the loss if the leader only knows epochs older than that of the last batch.
+
+        Such a log was set back, for example to a backup. Its leader answers that the offset is out
+        of range, although it is in range (`Partition.readRecords` of Kafka, KIP-595).
+        """
+        epoch, expected = reader.fetch_epoch, reader.expected
+        if epoch < 0 or reader.failures < _SURE:
+            return None
+        info = self._source.topics.describe([tp.topic]).get(tp.topic)
+        partitions = info.partitions if info is not None else ()
+        leads = next((each.epoch for each in partitions if each.partition == tp.partition), -1)
+        is_older = (
+            0 <= leads < epoch and self._source.offsets.epoch_answers({tp: epoch})[tp].end < 0
+        )
+        return forked(latest, reader.taken_after(leads), expected) if is_older else None
 
     def _identity(self, reader: R) -> Reason | None:
         """Return why the topic is no longer the one to read, `None` if it is."""
