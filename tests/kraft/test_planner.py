@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.kraft_worlds import kraft_config, start_of, walk, with_zookeeper
+from tests.support.kraft_worlds import (
+    at_stage,
+    kraft_config,
+    start_of,
+    walk,
+    with_log,
+    with_zookeeper,
+)
+from towpath.kraft.findings.codes import FindingCode
 from towpath.kraft.model import BrokerMode, Goal, NodeId, Stage
 from towpath.kraft.planning.moves import Reached, Refused
 from towpath.kraft.planning.planner import next_step
@@ -113,3 +121,13 @@ def test_steps_that_need_nothing_are_left_out() -> None:
     config = kraft_config()
     done, _seen = walk(config, start_of(config), Goal.FINAL)
     assert not [step for step, _ in done if isinstance(step, AwaitCopy | AwaitFinal)]
+
+
+@pytest.mark.parametrize("stage", [Stage.HYBRID, Stage.MIXED, Stage.DUAL_WRITE])
+def test_where_users_were_deleted_the_only_way_is_back(stage: Stage) -> None:
+    config = kraft_config()
+    seen = with_log(at_stage(config, stage), deleted_users=("bob (SCRAM-SHA-256)",))
+    refused = next_step(config, seen, Goal.FINAL)
+    assert isinstance(refused, Refused)
+    assert [each.code for each in refused.reasons] == [FindingCode.USERS_DELETED]
+    assert not isinstance(next_step(config, seen, Goal.ZOOKEEPER), Refused)

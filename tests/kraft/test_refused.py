@@ -6,6 +6,7 @@ import json
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,12 +15,18 @@ from kazoo.exceptions import NoNodeError
 from kazoo.security import make_digest_acl
 
 from tests.support.here import Here
-from tests.support.kraft_runs import arguments
-from tests.support.patients import seed
+from tests.support.kraft_runs import arguments, run_until
+from tests.support.patients import OTHER, Traffic, seed
+from towpath.cluster.admin import Admin
+from towpath.config import ClusterConfig
 from towpath.dev.broker_configs import properties_text
 from towpath.dev.zookeeper import ZooKeeperCluster
+from towpath.dev.zookeeper_configs import MECHANISM
 from towpath.kraft.files.properties import change_properties, read_properties
 from towpath.kraft.zookeeper.lock import PATH
+from towpath.model.nouns import Side
+from towpath.model.scram import Credential, Mechanism
+from towpath.model.secret import Secret
 
 pytestmark = [pytest.mark.soak, pytest.mark.broker]
 
@@ -294,6 +301,24 @@ def test_an_anchor_that_stops_is_removed_by_a_rollback(ward: Ward, here: Here) -
     ended = here(*arguments(ward.lab, "rollback"), "--output", "json")
     assert ended.code == 0, ended.said
     assert ward.znodes.exists("/migration") is None
+
+
+def test_no_broker_is_restarted_to_which_nobody_could_log_in(tmp_path: Path, here: Here) -> None:
+    """Kafka's `ScramDelta.apply` (3.9) forgets users as it loads a log in which one is deleted."""
+    bob = Credential(OTHER, Mechanism(MECHANISM))
+    with ZooKeeperCluster(1, 1, home=tmp_path) as lab:
+        seed(lab)
+        run_until(lab, "run", lambda entry: entry.get("stage") == "hybrid")
+        with Admin(ClusterConfig(bootstrap=(lab.back_door,)), Side.SOURCE) as admin:
+            admin.users.delete_credential(bob)
+            refused = here(*arguments(lab, "run"), "--output", "json")
+            assert refused.code == 3, refused.said
+            assert codes(refused.json, "refusals") == {"USERS_DELETED"}
+            admin.users.set_credential(bob, 4096, Secret("another"))
+        done = here(*arguments(lab, "run"))
+        assert done.code == 0, done.said
+        with Traffic(lab) as traffic:
+            traffic.flowing()
 
 
 def test_without_a_fault_there_is_a_way(ward: Ward, here: Here) -> None:

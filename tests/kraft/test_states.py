@@ -138,6 +138,7 @@ def test_what_zookeeper_cannot_hold_is_an_alarm_while_both_are_written() -> None
         seen = at_stage(_CONFIG, stage)
         assert _alarms(with_log(seen, unwritable=("a/b",))) == [Alarm.UNWRITABLE]
         assert _alarms(with_log(seen, kraft_only=("group g",))) == [Alarm.KRAFT_ONLY]
+        assert _alarms(with_log(seen, deleted_users=("bob",))) == [Alarm.USERS_DELETED]
     final = with_log(at_stage(_CONFIG, Stage.FINAL), unwritable=("a/b",), kraft_only=("group g",))
     assert _alarms(final) == []
 

@@ -71,6 +71,7 @@ class Alarm(StrEnum):
     UNEQUAL = "unequal"
     UNWRITABLE = "unwritable"
     KRAFT_ONLY = "kraft_only"
+    USERS_DELETED = "users_deleted"
 
 
 class Goal(StrEnum):

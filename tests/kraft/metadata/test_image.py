@@ -287,6 +287,15 @@ def test_configs_that_zookeeper_does_not_have_are_named_while_they_are_there() -
     assert said(made, value("ConfigRecord", **of, value=None)).kraft_only == ()
 
 
+def test_users_that_the_log_deletes_are_named_until_they_are_there_again() -> None:
+    removed = value("RemoveUserScramCredentialRecord", name="bob", mechanism=1)
+    secrets = dict.fromkeys(("salt", "stored_key", "server_key"), b"x")
+    made = value("UserScramCredentialRecord", name="bob", mechanism=1, iterations=4096, **secrets)
+    assert said(made).deleted_users == ()
+    assert said(made, removed).deleted_users == ("bob (SCRAM-SHA-256)",)
+    assert said(made, removed, made).deleted_users == ()
+
+
 def test_acls_that_zookeeper_cannot_hold_are_named() -> None:
     rule = {"resource_type": 2, "pattern_type": 3, "principal": "User:x", "host": "*"}
     rule |= {"operation": 3, "permission_type": 3}

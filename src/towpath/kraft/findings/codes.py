@@ -26,6 +26,9 @@ class FindingCode(StrEnum):
     UNEQUAL = "UNEQUAL"
     UNWRITABLE = "UNWRITABLE"
     KRAFT_ONLY = "KRAFT_ONLY"
+    USERS_DELETED = "USERS_DELETED"
+    """Kafka's `ScramDelta.apply` (3.9) brings a log into an empty image user by user, in the order
+    of a HashMap. A deletion that comes first makes it forget all users of the mechanism."""
 
     # Observations that fit no stage
     NOTHING_SEEN = "NOTHING_SEEN"

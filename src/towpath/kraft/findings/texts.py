@@ -63,6 +63,12 @@ _STATES: Mapping[FindingCode, FindingText] = {
         "write them down and delete them, or go on to the end; in ZooKeeper mode brokers know no"
         " such configs",
     ),
+    FindingCode.USERS_DELETED: _stop(
+        "SCRAM users were deleted since the copy: {users}; a node that loads the metadata log may"
+        " forget all other users of that mechanism by it, so that nobody can log in",
+        "create them again before anything is restarted, with any password and no ACLs, and delete"
+        " users only before or after the migration",
+    ),
     FindingCode.NOTHING_SEEN: _stop(
         "neither ZooKeeper nor the metadata log could be read",
         "make one of them reachable from here; change nothing before that",

@@ -63,6 +63,7 @@ class Contents:
         self._configs: defaultdict[tuple[ConfigOf, str], dict[str, str]] = defaultdict(dict)
         self._acls: dict[UUID, Acl] = {}
         self._users: dict[Credential, Scram] = {}
+        self._deleted: set[Credential] = set()
         self._quotas: defaultdict[tuple[Entity, ...], dict[str, float]] = defaultdict(dict)
         self._tokens: dict[str, Token] = {}
         self._producer_ids: int | None = None
@@ -72,6 +73,11 @@ class Contents:
     def kraft_only(self) -> tuple[str, ...]:
         """Configs of kinds that ZooKeeper does not have, as `client-metrics NAME`."""
         return tuple(sorted(name for name, keys in self._kraft_only.items() if keys))
+
+    @property
+    def deleted_users(self) -> tuple[str, ...]:
+        """SCRAM credentials that the log deletes and does not create again."""
+        return tuple(sorted(map(str, self._deleted)))
 
     def image(self) -> ClusterImage:
         """Return the contents as they are now; later records do not change the image."""
@@ -173,6 +179,7 @@ class Contents:
         """Take a UserScramCredentialRecord."""
         whose = self._credential(said)
         if whose is not None:
+            self._deleted.discard(whose)
             self._users[whose] = digests.scram(
                 said.iterations, said.salt, said.stored_key, said.server_key
             )
@@ -181,6 +188,7 @@ class Contents:
         """Take a RemoveUserScramCredentialRecord."""
         whose = self._credential(said)
         if whose is not None:
+            self._deleted.add(whose)
             self._users.pop(whose, None)
 
     def quota(self, said: Any) -> None:

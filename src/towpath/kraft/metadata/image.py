@@ -63,6 +63,7 @@ class LogImage:
             unread=dict(self._unknown + nodes.strange + self._contents.strange),
             unwritable=tuple(sorted({each.name for each in unwritable(image)})),
             kraft_only=self._contents.kraft_only,
+            deleted_users=self._contents.deleted_users,
         )
 
     def _apply(self, entry: Entry) -> None:

@@ -145,6 +145,7 @@ class MetadataLogSeen:
         unread: How many records said something that has no place here, by what it was.
         unwritable: Names of ACLs that ZooKeeper cannot hold (`contents.compare.unwritable`).
         kraft_only: Configs of kinds that ZooKeeper does not have, as `client-metrics NAME`.
+        deleted_users: SCRAM credentials that the log deletes; see `FindingCode.USERS_DELETED`.
     """
 
     state: LogState | None
@@ -159,6 +160,7 @@ class MetadataLogSeen:
     unread: Mapping[str, int] = field(default_factory=dict)
     unwritable: tuple[str, ...] = ()
     kraft_only: tuple[str, ...] = ()
+    deleted_users: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

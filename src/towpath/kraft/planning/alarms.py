@@ -180,6 +180,12 @@ def _kraft_only(seen: Observation, stage: Stage) -> Finding | None:
     return Finding.of(FindingCode.KRAFT_ONLY, count=len(names), names=names)
 
 
+def _users_deleted(seen: Observation, stage: Stage) -> Finding | None:
+    users = seen.log.deleted_users if seen.log is not None else ()
+    both = stage in _BOTH_WRITTEN
+    return Finding.of(FindingCode.USERS_DELETED, users=users) if users and both else None
+
+
 _LOOKS: dict[Alarm, Callable[[Observation, Stage], Finding | None]] = {
     Alarm.NEVER_MIGRATABLE: _never_migratable,
     Alarm.WIPE_AHEAD: _wipe_ahead,
@@ -189,4 +195,5 @@ _LOOKS: dict[Alarm, Callable[[Observation, Stage], Finding | None]] = {
     Alarm.UNEQUAL: _unequal,
     Alarm.UNWRITABLE: _unwritable,
     Alarm.KRAFT_ONLY: _kraft_only,
+    Alarm.USERS_DELETED: _users_deleted,
 }

@@ -123,6 +123,8 @@ def _forward(facts: Facts, state: KnownStage, goal: Goal) -> Decision:
 def _barred(facts: Facts, state: KnownStage) -> tuple[Finding, ...]:
     """Return what forbids any step forward: alarms, and before the copy what preflight stops."""
     alarms = alarmed(facts, Alarm.NEVER_MIGRATABLE, Alarm.WIPE_AHEAD, Alarm.LOST_ANCHOR).reasons
+    if isinstance(state, Hybrid | Mixed | DualWrite):
+        alarms += alarmed(facts, Alarm.USERS_DELETED).reasons
     before_copy = isinstance(state, InZooKeeper | Provisioned | Registering)
     return (*alarms, *stops(static(facts))) if before_copy else alarms
 
