@@ -303,6 +303,7 @@ def _login(cluster: ZooKeeperCluster) -> dict[str, Any]:
         "sasl.username": USER,
         "sasl.password": PASSWORD.reveal(),
         "log_level": 0,
-        # Begun anew, consumers of librdkafka 2.16.0 may stand still for good.
-        "metadata.recovery.strategy": "none",
+        # Begun anew, consumers of librdkafka 2.16.0 may stand still for good. Clients of one broker
+        # must: while it starts it tells of no broker, and they forget it (librdkafka #5301).
+        "metadata.recovery.strategy": "none" if len(cluster.brokers) > 1 else "rebootstrap",
     }
