@@ -90,6 +90,8 @@ def filled(segments: int, partitions: int, version: int) -> ArchiveState:
         "row_groups": np.ones(rows, np.int32),
         "storage_class": pa.array([""] * rows).dictionary_encode(),
         "created": time_ms + 310_000,
+        # As hard to pack as real ones, or the size of the checkpoint would flatter.
+        "crc": rng.integers(0, 1 << 32, rows, dtype=np.uint32),
     }
     base = SegmentTable(known, pa.table(columns, COLUMNS))
     end = SourceOffset(each * RECORDS)
@@ -121,7 +123,7 @@ def _segment(state: ArchiveState, number: int) -> Segment:
         partition=known.id.partition, start=start, end=end, raw_bytes=50 << 20, first=start,
         last=SourceOffset(end - 1), min_time=BEGAN, max_time=BEGAN + 300_000,
         digest=Digest(RECORDS, start * 31 + 7, start * 37 + 11), gaps=GapCounts(),
-        place=SegmentPlace(key=key, size=20 << 20, row_groups=1), created=BEGAN,
+        place=SegmentPlace(key=key, size=20 << 20, row_groups=1, crc=number), created=BEGAN,
     )  # fmt: skip
 
 

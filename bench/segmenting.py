@@ -42,8 +42,8 @@ from towpath.segments.format.footer import SegmentFooter
 from towpath.segments.format.merging import merge, open_input
 from towpath.segments.format.packing import digest_of, pack_rows
 from towpath.segments.format.parquet_reader import ParquetObjectReader
-from towpath.segments.format.parquet_writer import ParquetOptions, writer_settings
-from towpath.segments.format.schema import ARCHIVED
+from towpath.segments.format.parquet_writer import ParquetOptions, is_noise, writer_settings
+from towpath.segments.format.schema import ARCHIVED, KEY, VALUE
 from towpath.wire.batch import scan
 from towpath.wire.codec import LZ4
 from towpath.wire.collector import Collector
@@ -121,8 +121,10 @@ def _collecting(data: Fetched) -> float:
 
 
 def write_plain(rows: pa.Table, footer: SegmentFooter) -> None:
-    """Write rows with pyarrow alone, in the same row groups."""
-    settings = writer_settings(ParquetOptions())
+    """Write rows with pyarrow alone, in the same row groups, with noise as uncompressed as ours."""
+    options = ParquetOptions()
+    noise = [name for name in (KEY, VALUE) if is_noise(rows.column(name), options)]
+    settings = writer_settings(options, noise)
     with pq.ParquetWriter(Nowhere(), ARCHIVED, **settings) as writer:
         at = 0
         for part in footer.parts:

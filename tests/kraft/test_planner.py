@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from tests.support.kraft_worlds import (
     at_stage,
+    broker_properties,
     kraft_config,
     start_of,
     walk,
+    with_broker,
     with_log,
     with_zookeeper,
 )
 from towpath.kraft.findings.codes import FindingCode
 from towpath.kraft.model import BrokerMode, Goal, NodeId, Stage
+from towpath.kraft.observing.seen import Health
 from towpath.kraft.planning.moves import Reached, Refused
 from towpath.kraft.planning.planner import next_step
 from towpath.kraft.planning.states import stage_of
@@ -131,3 +136,22 @@ def test_where_users_were_deleted_the_only_way_is_back(stage: Stage) -> None:
     assert isinstance(refused, Refused)
     assert [each.code for each in refused.reasons] == [FindingCode.USERS_DELETED]
     assert not isinstance(next_step(config, seen, Goal.ZOOKEEPER), Refused)
+
+
+@pytest.mark.parametrize(
+    ("stage", "mode"),
+    [
+        (Stage.HYBRID, BrokerMode.MIGRATION),
+        (Stage.MIXED, BrokerMode.MIGRATION),
+        (Stage.DUAL_WRITE, BrokerMode.KRAFT),
+    ],
+)
+def test_a_broker_that_was_put_back_by_hand_comes_before_any_wait(
+    stage: Stage, mode: BrokerMode
+) -> None:
+    config = kraft_config()
+    seen = with_broker(
+        at_stage(config, stage), 1, properties=broker_properties(1), mode=BrokerMode.ZOOKEEPER
+    )
+    seen = replace(seen, health=Health(under_replicated=("orders-0",)))
+    assert next_step(config, seen, Goal.FINAL) == RollBroker(NodeId(1), mode)

@@ -16,6 +16,7 @@ from towpath.kraft.planning.gates import g1, g2, g5, not_in_file, still_migratin
 from towpath.kraft.planning.moves import Decision, Facts, Move, Reached, Refused
 from towpath.kraft.planning.repairs import (
     await_healthy,
+    bring_on,
     leader_last,
     mend_controllers,
     next_broker,
@@ -161,6 +162,7 @@ def _convert(facts: Facts, state: Hybrid | Mixed) -> Decision:
     repair = (
         mend_controllers(facts)
         or start_broker(facts, BrokerMode.MIGRATION, also)
+        or bring_on(facts, BrokerMode.MIGRATION)
         or await_healthy(facts)
         or equal
     )
@@ -183,6 +185,7 @@ def _dual_write(facts: Facts, state: DualWrite, goal: Goal) -> Decision:
     repair = (
         mend_controllers(facts)
         or start_broker(facts, BrokerMode.KRAFT)
+        or bring_on(facts, BrokerMode.KRAFT)
         or await_healthy(facts)
         or _cut_off(facts)
         or prove_equal(facts, probe=True)

@@ -76,6 +76,21 @@ def start_broker(facts: Facts, mode: BrokerMode, also: BrokerMode | None = None)
     return RollBroker(down[0].id, kept)
 
 
+def bring_on(facts: Facts, mode: BrokerMode) -> Step | None:
+    """Return the step for a broker that somebody put back to ZooKeeper mode; None where none is.
+
+    Behind the copy controllers fence such a broker, and it knows no topic: it comes before any
+    wait, which would never end.
+    """
+    back = (
+        each.id
+        for each in facts.brokers
+        if each.running and is_settled(each) and file_mode(each) is BrokerMode.ZOOKEEPER
+    )
+    node = next(back, None)
+    return None if node is None else RollBroker(node, mode)
+
+
 def await_healthy(facts: Facts) -> Step | Refused | None:
     """Return the step that waits for brokers and replicas; None where all serve and are in sync."""
     if (moving := takeover(facts)) is not None:
