@@ -12,6 +12,7 @@ import pytest
 
 from tests.support.kraft_worlds import at_stage, kraft_config, start_of
 from towpath.config import KraftConfig
+from towpath.kraft.findings.codes import FindingCode
 from towpath.kraft.journal import KraftEvent, KraftJournal
 from towpath.kraft.model import Goal, Stage
 from towpath.kraft.observing.seen import Observation
@@ -116,6 +117,20 @@ def test_there_and_back_and_there_again(journal: KraftJournal) -> None:
         end = world.run().bring_to(goal, Event())
         assert (end.reached, end.standing.stage) == (True, stage), end.refused
     assert any(isinstance(each, StopControllers) for each in world.done)
+
+
+@pytest.mark.parametrize(
+    "stage", [Stage.ZOOKEEPER, Stage.PROVISIONED, Stage.REGISTERING, Stage.HYBRID]
+)
+def test_nothing_is_finalized_that_was_not_migrated(journal: KraftJournal, stage: Stage) -> None:
+    """One wrong command on a cluster in ZooKeeper mode must not take it to the end."""
+    world = World(at_stage(CONFIG, stage), journal)
+    end = world.run().bring_to(Goal.FINAL, Event())
+    assert (end.reached, end.steps, world.done) == (False, 0, [])
+    (refused,) = end.refused
+    assert refused.code is FindingCode.TOO_EARLY
+    assert f"stage {stage}" in str(refused)
+    assert "run `towpath kraft run`" in str(refused)
 
 
 def test_a_stop_ends_it_behind_a_step(journal: KraftJournal) -> None:

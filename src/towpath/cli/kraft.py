@@ -19,6 +19,7 @@ from towpath.model.errors import ConfigError, ConfigProblem
 
 if TYPE_CHECKING:
     from towpath.kraft.migration import Migration
+    from towpath.kraft.run import RunEnd
 
 NOT_REACHED = 3
 kraft = typer.Typer(
@@ -197,13 +198,23 @@ def _bring(file: Path, goal: Goal, *, yes: bool, name: str | None = None) -> int
         migration.alone(lambda held: console(stderr=True).print(line(str(held)))) as lock,
     ):
         from towpath.cli.show import kraft as shown  # noqa: PLC0415
+        from towpath.kraft.planning.gates import too_early  # noqa: PLC0415
+        from towpath.kraft.run import RunEnd  # noqa: PLC0415
 
         facts, planned = migration.outline(goal)
+        if early := too_early(facts, goal):
+            return _ended(RunEnd(facts.standing, 0, (early,)))
         if planned.steps:
             console(stderr=True).print(shown.outline_picture(facts, planned))
             _require_agreed(migration.config.kraft, goal, yes=yes, name=name)
             migration.approve(goal, planned)
         end = migration.bring_to(goal, stop, shown.KraftDisplay().show, lock)
+    return _ended(end)
+
+
+def _ended(end: RunEnd) -> int:
+    from towpath.cli.show import kraft as shown  # noqa: PLC0415
+
     show(shown.end_picture(end), shown.end_told(end))
     return 0 if end.reached else NOT_REACHED
 

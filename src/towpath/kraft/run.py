@@ -20,6 +20,7 @@ from towpath.kraft.journal import KraftEvent, KraftJournal
 from towpath.kraft.model import Goal, Stage
 from towpath.kraft.observing.seen import Observation
 from towpath.kraft.planning.alarms import holds_everything
+from towpath.kraft.planning.gates import too_early
 from towpath.kraft.planning.moves import Decision, Facts, Move, Reached, Refused
 from towpath.kraft.planning.planner import decide
 from towpath.kraft.planning.states import KraftStanding
@@ -175,7 +176,8 @@ class KraftRun:
         patience = Deadline.after(_AGAIN if self._done else 0)
         while True:
             facts = self._look()
-            decision = decide(facts, goal)
+            early = too_early(facts, goal)
+            decision = Refused.by(early) if early else decide(facts, goal)
             if not isinstance(decision, Refused) or patience.over or stop.wait(_PAUSE):
                 return facts, decision
 

@@ -113,7 +113,8 @@ def test_a_file_that_cannot_be_read_is_a_sentence(node: LocalNode, tmp_path: Pat
         node.read(str(tmp_path))
     assert str(caught.value) == (
         f"node 7: reading {tmp_path}: Is a directory: {tmp_path}; correct it on the node's host,"
-        " then run the command again, which goes on from what it sees"
+        " look at `towpath kraft status`, then run the command again, which goes on from what it"
+        " sees"
     )
 
 
@@ -131,4 +132,9 @@ def test_errors_of_steps_are_sentences() -> None:
         " behind in a-0;"
     )
     refused = StepRefusedError("WipeController", "controller 3000 runs")
-    assert str(refused) == "the step WipeController was not done: controller 3000 runs"
+    assert str(refused) == (
+        "the step WipeController was not done: controller 3000 runs; look at `towpath kraft"
+        " status`, mend that, then run the command again, which plans anew from what it sees"
+    )
+    for error in DriverError(7, "a", "b"), NodeEndedError(2, "a", "b"), late, refused:
+        assert "`towpath kraft status`" in str(error)

@@ -162,6 +162,11 @@ _GATES: Mapping[FindingCode, FindingText] = {
         " {wanted} s",
         "wait, and finalize then",
     ),
+    FindingCode.TOO_EARLY: _stop(
+        "the cluster is in stage {stage}, and `finalize` begins behind `towpath kraft run` only",
+        "run `towpath kraft run`, which ends where both stores are written and all can still go"
+        " back; look at the cluster there, and finalize then",
+    ),
     FindingCode.TAKEOVER_PENDING: _stop(
         "ZooKeeper's `/controller` names controller {named}, and controller {leader} leads the"
         " quorum",

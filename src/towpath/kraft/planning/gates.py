@@ -11,13 +11,17 @@ from types import MappingProxyType
 
 from towpath.kraft.findings.codes import FindingCode
 from towpath.kraft.findings.findings import Finding
-from towpath.kraft.model import Alarm, BrokerMode, LogState, NodeId
+from towpath.kraft.model import Alarm, BrokerMode, Goal, LogState, NodeId, Stage
 from towpath.kraft.observing.nodes import file_mode, is_settled, serves, shown_mode
 from towpath.kraft.observing.seen import NodeSeen, Oddity
 from towpath.kraft.planning.alarms import anchor, claimed, flagless
 from towpath.kraft.planning.moves import Facts
 
 _MS = 1_000
+_BEFORE_KRAFT = frozenset(
+    {Stage.ZOOKEEPER, Stage.PROVISIONED, Stage.REGISTERING, Stage.COPYING, Stage.HYBRID}
+)
+"""Stages in which no broker is in KRaft mode."""
 _NOT_READ: Mapping[Oddity, FindingCode] = MappingProxyType(
     {
         Oddity.FORBIDDEN: FindingCode.ZNODES_FORBIDDEN,
@@ -79,6 +83,18 @@ def g5(facts: Facts) -> tuple[Finding, ...]:
         _soaked(facts),
         *g3(facts),
     )
+
+
+def too_early(facts: Facts, goal: Goal) -> Finding | None:
+    """Return what forbids a goal in this stage: nobody finalizes what `run` has not migrated.
+
+    `finalize` alone would else take a cluster through all stages, and leave nobody the time in
+    which both stores are written. Brokers that were put back since are brought on (`mixed`).
+    """
+    stage = facts.standing.stage
+    if goal is not Goal.FINAL or stage not in _BEFORE_KRAFT:
+        return None
+    return Finding.of(FindingCode.TOO_EARLY, stage=stage)
 
 
 def incomparable(facts: Facts) -> tuple[Finding, ...]:

@@ -17,8 +17,8 @@ class DriverError(TowpathError):
 
     def __str__(self) -> str:
         return (
-            f"node {self.node}: {self.what}: {self.why}; correct it on the node's host, then run"
-            " the command again, which goes on from what it sees"
+            f"node {self.node}: {self.what}: {self.why}; correct it on the node's host, look at"
+            " `towpath kraft status`, then run the command again, which goes on from what it sees"
         )
 
 
@@ -35,8 +35,8 @@ class NodeEndedError(TowpathError):
     def __str__(self) -> str:
         return (
             f"node {self.node} ended by itself while this was waited for: {self.what}; its log says"
-            " why and ends below; correct that, then run the command again, which goes on from what"
-            f" it sees\n{self.log}"
+            " why and ends below; correct that, look at `towpath kraft status`, then run the"
+            f" command again, which goes on from what it sees\n{self.log}"
         )
 
 
@@ -69,7 +69,10 @@ class StepRefusedError(TowpathError):
         self.step, self.why = step, why
 
     def __str__(self) -> str:
-        return f"the step {self.step} was not done: {self.why}"
+        return (
+            f"the step {self.step} was not done: {self.why}; look at `towpath kraft status`, mend"
+            " that, then run the command again, which plans anew from what it sees"
+        )
 
 
 class StepByHandError(TowpathError):
