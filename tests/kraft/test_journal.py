@@ -38,6 +38,18 @@ def test_entries_come_back_in_order(tmp_path: Path) -> None:
     assert stat.S_IMODE(journal.folder.stat().st_mode) == 0o700
 
 
+def test_a_journal_of_another_cluster_is_refused_before_anything_is_written(tmp_path: Path) -> None:
+    journal = KraftJournal(tmp_path)
+    journal.add(KraftEvent.PROBED, epoch=3)  # of a Towpath that did not write whose it is
+    journal.belong_to("mine")
+    KraftJournal(tmp_path).belong_to("mine")
+    assert [each.facts for each in journal.entries()][1:] == [{"id": "mine"}]
+    before = (tmp_path / "journal.jsonl").read_bytes()
+    with pytest.raises(KraftJournalError, match="of cluster mine, and this is cluster other"):
+        journal.belong_to("other")
+    assert (tmp_path / "journal.jsonl").read_bytes() == before
+
+
 def test_a_line_that_a_kill_cut_off_is_left_out_and_spoils_no_other(tmp_path: Path) -> None:
     journal = KraftJournal(tmp_path)
     journal.add(KraftEvent.STARTED)

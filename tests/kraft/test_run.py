@@ -21,7 +21,7 @@ from towpath.kraft.planning.moves import Facts
 from towpath.kraft.run import KraftRun
 from towpath.kraft.steps import Compare, RollBroker, Step, StopControllers
 from towpath.model.deadline import Deadline
-from towpath.model.errors import StoppedError, UnexpectedStageError
+from towpath.model.errors import KraftJournalError, StoppedError, UnexpectedStageError
 
 CONFIG = kraft_config()
 
@@ -131,6 +131,14 @@ def test_nothing_is_finalized_that_was_not_migrated(journal: KraftJournal, stage
     assert refused.code is FindingCode.TOO_EARLY
     assert f"stage {stage}" in str(refused)
     assert "run `towpath kraft run`" in str(refused)
+
+
+def test_nothing_is_done_with_the_journal_of_another_cluster(journal: KraftJournal) -> None:
+    journal.belong_to("another")
+    world = World(start_of(CONFIG), journal)
+    with pytest.raises(KraftJournalError, match="the history of cluster another"):
+        world.run().bring_to(Goal.DUAL_WRITE, Event())
+    assert not world.done
 
 
 def test_a_stop_ends_it_behind_a_step(journal: KraftJournal) -> None:

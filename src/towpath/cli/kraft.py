@@ -207,7 +207,7 @@ def _bring(file: Path, goal: Goal, *, yes: bool, name: str | None = None) -> int
         if planned.steps:
             console(stderr=True).print(shown.outline_picture(facts, planned))
             _require_agreed(migration.config.kraft, goal, yes=yes, name=name)
-            migration.approve(goal, planned)
+            migration.approve(facts, goal, planned)
         end = migration.bring_to(goal, stop, shown.KraftDisplay().show, lock)
     return _ended(end)
 

@@ -27,6 +27,7 @@ _KEPT = "kept"
 class KraftEvent(StrEnum):
     """What an entry of the journal tells."""
 
+    CLUSTER = "cluster"
     RUN_BEGAN = "run_began"
     RUN_ENDED = "run_ended"
     APPROVED = "approved"
@@ -75,6 +76,22 @@ class KraftJournal:
                 os.fsync(file.fileno())
         except OSError as error:
             raise KraftJournalError(str(self._file), error.strerror or "not written") from error
+
+    def belong_to(self, cluster: str) -> None:
+        """Write down whose history this is, once: proofs of another cluster prove nothing.
+
+        Args:
+            cluster: The id of the cluster that is being worked on.
+
+        Raises:
+            KraftJournalError: The history is that of another cluster, or it cannot be written.
+        """
+        known = [each.facts.get("id") for each in self._read() if each.event is KraftEvent.CLUSTER]
+        if not known:
+            self.add(KraftEvent.CLUSTER, id=cluster)
+        elif known[0] != cluster:
+            why = f"it is the history of cluster {known[0]}, and this is cluster {cluster}"
+            raise KraftJournalError(str(self._file), why)
 
     def keep(self, node: int, path: str, data: bytes) -> str:
         """Keep a file of a node as it was, and return its name in `kept`; it may hold secrets.

@@ -121,8 +121,14 @@ class Migration:
             with suppress(ZooKeeperError):  # it ends with our session in any case
                 lock.release(Deadline.after(_RELEASE))
 
-    def approve(self, goal: Goal, planned: Outline) -> None:
-        """Write down that a person wants these steps done."""
+    def approve(self, facts: Facts, goal: Goal, planned: Outline) -> None:
+        """Write down that a person wants these steps done.
+
+        Raises:
+            KraftJournalError: The journal is that of another cluster, or cannot be written.
+        """
+        if facts.seen.zookeeper is not None:
+            self.journal.belong_to(facts.seen.zookeeper.cluster_id)
         steps = [each.sentence for each in planned.steps]
         self.journal.add(KraftEvent.APPROVED, goal=goal, by=this_user(), steps=steps)
 

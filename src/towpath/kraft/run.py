@@ -162,6 +162,8 @@ class KraftRun:
     def _look(self) -> Facts:
         facts = Facts.of(self._config, self._eyes.look(Deadline.after(_LOOK)))
         standing, compared = facts.standing, facts.seen.comparison
+        if facts.seen.zookeeper is not None:
+            self._journal.belong_to(facts.seen.zookeeper.cluster_id)
         if standing.stage is not self._stage:
             self._stage = standing.stage
             self._journal.add(KraftEvent.STAGE, stage=standing.stage, kip=standing.kip)
