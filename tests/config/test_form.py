@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from towpath.config import check
+from towpath.config import check, load, load_archive, load_kraft
+from towpath.model.errors import ConfigError
 
 Write = Callable[[str], Path]
 
@@ -83,3 +84,19 @@ def test_text_in_another_encoding_has_its_place(tmp_path: Path) -> None:
     path.write_bytes("a: b\nc: 'é'".encode("latin-1"))
     (problem,) = check(path)
     assert str(problem) == f"{path}:2:5: byte 9 is not UTF-8; save the file as UTF-8"
+
+
+@pytest.mark.parametrize(
+    ("load_kind", "init"),
+    [
+        (load, "towpath init"),
+        (load_archive, "towpath init --kind archive"),
+        (load_kraft, "towpath init --kind kraft"),
+    ],
+)
+def test_a_missing_file_names_the_example_of_its_kind(
+    tmp_path: Path, load_kind: Callable[[Path], object], init: str
+) -> None:
+    path = tmp_path / "none.yaml"
+    with pytest.raises(ConfigError, match=rf"no such file; `{init} {path}` writes an example"):
+        load_kind(path)

@@ -56,8 +56,12 @@ class Document:
     spots: Spots
 
 
-def read(path: Path) -> str:
+def read(path: Path, init: str = "towpath init") -> str:
     """Return the text of the file.
+
+    Args:
+        path: The file.
+        init: The command that writes an example of such a file.
 
     Raises:
         ConfigError: The file cannot be read, or is not text.
@@ -67,7 +71,7 @@ def read(path: Path) -> str:
         raw = path.read_bytes()
         return raw.decode("utf-8-sig")
     except FileNotFoundError:
-        why = f"no such file; `towpath init {path}` writes an example"
+        why = f"no such file; `{init} {path}` writes an example"
     except IsADirectoryError:
         why = "is a folder; name the YAML file in it"
     except UnicodeDecodeError as error:

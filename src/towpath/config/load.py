@@ -68,7 +68,9 @@ def load_kraft(path: Path) -> KraftConfig:
 
 
 def _loaded(path: Path, wanted: type[C]) -> C:
-    document = parse(read(path), str(path))
+    kind = next(kind for kind, model in MODELS.items() if model is wanted)
+    init = "towpath init" if kind is FileKind.LINK else f"towpath init --kind {kind}"
+    document = parse(read(path, init), str(path))
     described = _described(document.tree)
     if described is not wanted:
         text = (
