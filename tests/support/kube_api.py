@@ -1,6 +1,7 @@
-"""A real Kubernetes API: etcd of the system's package, and a server and controllers built with Go.
+"""A real Kubernetes API: etcd of the system's package; a server, controllers and kubectl by Go.
 
 No kubelet runs: pods have no host, and are what the controllers make of their StatefulSets.
+`kubelet.py` gives them one.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ def fetch() -> Path | None:
 
     The first time takes about ten minutes.
     """
-    place = home_folder() / f"kubernetes-{VERSION}"
+    place = home_folder() / f"kubernetes-{VERSION}-with-kubectl"
     if place.exists():
         return place
     if not all(map(shutil.which, ("go", "apt-get", "dpkg", "openssl"))):
@@ -78,7 +79,7 @@ def _build(scratch: Path, made: Path) -> None:
     with (work / "go.mod").open("a") as file:
         file.write(f"\nreplace (\n{replaced})\n")
     named = f"-X k8s.io/component-base/version.gitVersion=v{VERSION}"
-    for program in "kube-apiserver", "kube-controller-manager":
+    for program in "kube-apiserver", "kube-controller-manager", "kubectl":
         out = str(made / program)
         go("build", "-trimpath", f"-ldflags=-s -w {named}", "-o", out,
            f"k8s.io/kubernetes/cmd/{program}")  # fmt: skip
@@ -124,6 +125,9 @@ class KubernetesApi:
             f"--service-account-key-file={key}", f"--service-account-signing-key-file={key}",
             f"--token-auth-file={folder}/tokens.csv", "--authorization-mode=RBAC",
             "--service-cluster-ip-range=10.0.0.0/24", "--disable-admission-plugins=ServiceAccount",
+            # WebSockets of kubectl are handed on as they are, so that a host need not speak SPDY.
+            "--feature-gates=TranslateStreamCloseWebsocketRequests=false",
+            "--kubelet-preferred-address-types=InternalIP",
         )  # fmt: skip
         wait_until(lambda: self.status("GET", "/readyz") == 200, "the API is ready", _PATIENCE)
         (folder / "kubeconfig").write_text(json.dumps(self._kubeconfig()))
@@ -166,6 +170,16 @@ class KubernetesApi:
         data = json.dumps(made).encode()
         number, text = self._ask("PATCH", whole, data, "application/apply-patch+yaml")
         return "" if number in {200, 201} else text.decode()
+
+    def patch(self, path: str, made: Mapping[str, Any], form: str) -> None:
+        """Change an object."""
+        number, text = self._ask("PATCH", path, json.dumps(made).encode(), form)
+        assert number in {200, 404}, text
+
+    @property
+    def kubectl(self) -> tuple[str, ...]:
+        """The command of kubectl that reaches this API."""
+        return str(self._programs / "kubectl"), f"--kubeconfig={self._folder / 'kubeconfig'}"
 
     def _ask(
         self, method: str, path: str, body: bytes | None = None, form: str = ""

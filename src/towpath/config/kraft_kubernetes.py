@@ -93,10 +93,17 @@ class KubernetesDriver(DriverSection):
 
     via: Literal["kubernetes"] = Field(description="Nodes are pods of StatefulSets.")
     namespace: ObjectName = Field(description="Namespace of all nodes.")
-    exported: str = Field(
+    kubectl: CommandLine = Field(
+        ("kubectl",),
+        description="Command of `kubectl` with its own options, such as"
+        " `kubectl --context=production`. Its settings and logins are used.",
+    )
+    exported: str | None = Field(
+        None,
         min_length=1,
-        description="Folder on this machine with what `kubectl` gave. Steps on nodes are done by"
-        " hand, by manifests that `plan --manifests` writes.",
+        description="Folder on this machine with what `kubectl` gave elsewhere, where the API"
+        " cannot be reached from here. Steps on nodes are done by hand then, by manifests that"
+        " `plan --manifests` writes.",
     )
     brokers: KubernetesBrokers = Field(KubernetesBrokers(), description="The brokers' pods.")
     controllers: KubernetesControllers = Field(description="The controllers that are made.")

@@ -13,6 +13,7 @@ from towpath.kraft.drivers.driver import Driver
 from towpath.kraft.drivers.local import LocalNode
 from towpath.kraft.drivers.ssh import SshNode
 from towpath.kraft.kubernetes.exported import ExportedNode
+from towpath.kraft.kubernetes.kubectl_node import KubectlNode
 from towpath.kraft.kubernetes.places import place_of
 from towpath.kraft.model import NodeId, Role
 
@@ -35,4 +36,6 @@ def _driver(config: KraftConfig, role: Role, node: KraftNode) -> Driver:
             return SshNode(ssh, NodeId(node.id), role, host)
         case KubernetesDriver() as kubernetes:
             place = place_of(kubernetes, role, node)
+            if kubernetes.exported is None:
+                return KubectlNode(config, kubernetes, place)
             return ExportedNode(Path(kubernetes.exported), place)

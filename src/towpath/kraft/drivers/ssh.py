@@ -12,6 +12,7 @@ import time
 from collections.abc import Mapping, Sequence
 
 from towpath.config.kraft_drivers import SshDriver
+from towpath.kraft.drivers.scripts import ABSENT, READ, REMOVE, WRITE
 from towpath.kraft.model import NodeId, Role
 from towpath.model.deadline import Deadline
 from towpath.model.errors import DriverError
@@ -20,26 +21,12 @@ from towpath.model.foreign import foreign, printed
 _PATIENCE = 60.0
 """Seconds for one command whose deadline nobody gives."""
 _PAUSE = 0.2
-_ABSENT = 44
-"""Exit code of our own commands for a file that is not there; ssh itself fails with 255."""
 _LINES = 20
-_OLD = ".old"
 _SSH = 255
 _CONTROL = "ControlPath=~/.ssh/towpath-%C"
 """One socket for each user, host and port; `%C` is a hash, as such paths must be short."""
 
-# `$1` is the path. A missing file is no error of the host.
-_READ = f'[ -e "$1" ] || exit {_ABSENT}; cat -- "$1"'
-_MODIFIED = f'[ -e "$1" ] || exit {_ABSENT}; stat -c %.3Y -- "$1"'
-# The new file takes owner and rights of the old one, and its name in one step. Without an old one
-# it belongs to the user of the unit, `$2`, who must be able to read it.
-_WRITE = (
-    'set -e; umask 077; d=$(dirname -- "$1"); mkdir -p -- "$d"; rm -f -- "$1.new";'
-    f' if [ -e "$1" ]; then cp -p -- "$1" "$1{_OLD}"; cp -p -- "$1" "$1.new";'
-    ' else : > "$1.new"; [ -z "$2" ] || chown -- "$2" "$1.new"; fi;'
-    ' cat > "$1.new"; sync -- "$1.new"; mv -f -- "$1.new" "$1"; sync -- "$d"'
-)
-_REMOVE = 'rm -rf -- "$1"'
+_MODIFIED = f'[ -e "$1" ] || exit {ABSENT}; stat -c %.3Y -- "$1"'
 _FREE = (
     'p=$1; while [ ! -e "$p" ]; do p=$(dirname -- "$p"); done; df -B1 --output=avail -- "$p" | tail'
     " -n 1"
@@ -68,7 +55,7 @@ class SshNode:
 
     def read(self, path: str) -> bytes | None:
         """Return a file's content, None where there is none."""
-        return self._script(_READ, path, f"reading {path}")
+        return self._script(READ, path, f"reading {path}")
 
     def modified(self, path: str) -> int | None:
         """Return when a file was written last, in ms since 1970; None where there is none."""
@@ -78,11 +65,11 @@ class SshNode:
     def write(self, path: str, data: bytes) -> None:
         """Replace a file in one step; the content that it had before stays beside it."""
         if self.read(path) != data:
-            self._script(_WRITE, path, f"writing {path}", data, self._user)
+            self._script(WRITE, path, f"writing {path}", data, self._user)
 
     def remove(self, path: str) -> None:
         """Remove a file or a folder with all in it, if it is there."""
-        self._script(_REMOVE, path, f"removing {path}")
+        self._script(REMOVE, path, f"removing {path}")
 
     def free_bytes(self, path: str) -> int:
         """Return the free space of the disk of a path; of its folder where it is not there yet."""
@@ -153,7 +140,7 @@ class SshNode:
     ) -> bytes | None:
         """Run a script of ours; None where it says that a file is not there."""
         done = self._run([*self._sudo, "sh", "-c", script, "sh", argument, *more], what, data)
-        return None if done.returncode == _ABSENT else self._checked(done, what)
+        return None if done.returncode == ABSENT else self._checked(done, what)
 
     def _call(self, command: Sequence[str], what: str, deadline: Deadline | None = None) -> bytes:
         return self._checked(self._run(command, what, deadline=deadline), what)

@@ -15,17 +15,15 @@ from typing import Protocol, runtime_checkable
 from towpath.config.kraft import KraftConfig, KraftController
 from towpath.config.kraft_kubernetes import KubernetesDriver
 from towpath.kraft.acting.controllers import format_command
-from towpath.kraft.drivers.commands import filled
 from towpath.kraft.files.file_changes import changes, rendered
 from towpath.kraft.files.properties import change_properties
+from towpath.kraft.kubernetes.made import controller_objects
 from towpath.kraft.kubernetes.objects import (
     HOLD,
     KubernetesObject,
-    controller_object,
     gate_object,
     hold_object,
     properties_object,
-    service_object,
 )
 from towpath.kraft.kubernetes.places import NodePlace, ObjectKind, hold_name
 from towpath.kraft.model import BrokerMode, NodeId, Role
@@ -219,11 +217,8 @@ class HandBook:
         return self._file(name, properties_object(there.place, text))
 
     def _controller_file(self, told: KraftController, at: NodePlace) -> str:
-        addresses = [each.address for each in self.config.controllers.nodes]
-        service = service_object(self.driver, self.hold, addresses)
-        start = filled(self.driver.controllers.start, at.node, Role.CONTROLLER, told.properties)
-        made = controller_object(self.driver, at, self._broker(), self.hold, start)
-        return self._file(f"controller-{at.node}.yaml", service, made)
+        made = controller_objects(self.config, self.driver, told, at, self._broker())
+        return self._file(f"controller-{at.node}.yaml", *made)
 
     def _broker(self) -> tuple[KubernetesObject, NodePlace]:
         for each in self.nodes.values():

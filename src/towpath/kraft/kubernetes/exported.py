@@ -12,13 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from towpath.kraft.kubernetes.objects import KubernetesObject, properties_in
-from towpath.kraft.kubernetes.observed import (
-    created,
-    modified,
-    require_ours,
-    runs,
-    stateful_set_of,
-)
+from towpath.kraft.kubernetes.observed import created, modified, runs, stateful_set_in
 from towpath.kraft.kubernetes.places import NodePlace, ObjectKind
 from towpath.model.deadline import Deadline
 from towpath.model.errors import DriverError, StepByHandError
@@ -60,15 +54,7 @@ class ExportedNode:
         Raises:
             DriverError: The pod is not ours to touch.
         """
-        pod = self.get(ObjectKind.POD, self.place.pod)
-        if pod is None:
-            return None
-        name = stateful_set_of(self.place, pod)
-        found = self.get(ObjectKind.STATEFUL_SET, name)
-        if found is None:
-            raise self._error(f"StatefulSet {name} is not in {self._folder / OBJECTS}: export it")
-        require_ours(self.place, pod, found)
-        return found
+        return stateful_set_in(self.place, self.get, f"{self._folder / OBJECTS}: export it")
 
     def read(self, path: str) -> bytes | None:
         """Return a file's content, None where there is none."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -10,6 +10,8 @@ from towpath.kraft.kubernetes.objects import HOLD, KubernetesObject, container_o
 from towpath.kraft.kubernetes.places import NodePlace, ObjectKind
 from towpath.model.errors import DriverError
 
+Get = Callable[[ObjectKind, str], KubernetesObject | None]
+"""Returns an object by its kind and name, None where there is none."""
 _OPERATORS = {
     "strimzi.io": "Strimzi migrates clusters itself: annotate its Kafka resource with"
     " `strimzi.io/kraft: migration` (Strimzi 0.40 to 0.45)",
@@ -17,6 +19,28 @@ _OPERATORS = {
 }
 """Advice by the end of the group of an operator's API."""
 _OTHERS = "use the migration of that operator, as it would undo what is changed here"
+
+
+def stateful_set_in(place: NodePlace, get: Get, where: str) -> KubernetesObject | None:
+    """Return the StatefulSet of a node's pod, None where it has no pod.
+
+    Args:
+        place: The node.
+        get: Returns an object, None where there is none.
+        where: Where objects are looked for, for people.
+
+    Raises:
+        DriverError: The pod is not ours to touch.
+    """
+    pod = get(ObjectKind.POD, place.pod)
+    if pod is None:
+        return None
+    name = stateful_set_of(place, pod)
+    found = get(ObjectKind.STATEFUL_SET, name)
+    if found is None:
+        raise _error(place, f"StatefulSet {name} is not in {where}")
+    require_ours(place, pod, found)
+    return found
 
 
 def require_ours(place: NodePlace, pod: KubernetesObject, stateful_set: KubernetesObject) -> None:
@@ -93,6 +117,15 @@ def runs(pod: KubernetesObject, container: str) -> bool:
     key = "initContainerStatuses" if container == HOLD else "containerStatuses"
     states = (each["state"] for each in status.get(key) or () if each["name"] == container)
     return any("running" in each for each in states)
+
+
+def was_started(pod: KubernetesObject, container: str) -> bool:
+    """Whether a container of a pod runs, or ran and has ended."""
+    statuses = (pod.get("status") or {}).get("containerStatuses") or ()
+    found = next((each for each in statuses if each["name"] == container), None)
+    return found is not None and (
+        "waiting" not in found["state"] or found.get("restartCount", 0) > 0
+    )
 
 
 def waits_for(pod: KubernetesObject) -> str:

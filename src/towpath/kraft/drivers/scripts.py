@@ -1,0 +1,16 @@
+"""What drivers let the shell of a host or a container do to a file; `$1` is its path."""
+
+from __future__ import annotations
+
+ABSENT = 44
+"""Exit code for a file that is not there; ssh itself fails with 255, kubectl with 1."""
+READ = f'[ -e "$1" ] || exit {ABSENT}; cat -- "$1"'
+# The new file takes owner and rights of the old one, and its name in one step. Without an old one
+# it belongs to the user `$2`, if one is given, who must be able to read it.
+WRITE = (
+    'set -e; umask 077; d=$(dirname -- "$1"); mkdir -p -- "$d"; rm -f -- "$1.new";'
+    ' if [ -e "$1" ]; then cp -p -- "$1" "$1.old"; cp -p -- "$1" "$1.new";'
+    ' else : > "$1.new"; [ -z "$2" ] || chown -- "$2" "$1.new"; fi;'
+    ' cat > "$1.new"; sync -- "$1.new"; mv -f -- "$1.new" "$1"; sync -- "$d"'
+)
+REMOVE = 'rm -rf -- "$1"'

@@ -1,0 +1,143 @@
+"""The API of Kubernetes, asked through the system's own kubectl.
+
+So its contexts, logins and their plugins are used, and none of ours.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Sequence
+
+from towpath.config.kraft_kubernetes import KubernetesDriver
+from towpath.kraft.drivers.scripts import ABSENT
+from towpath.kraft.kubernetes.objects import KubernetesObject
+from towpath.kraft.kubernetes.places import NodePlace, ObjectKind
+from towpath.model.deadline import Deadline
+from towpath.model.errors import DriverError
+from towpath.model.foreign import foreign, printed
+
+_PATIENCE = 60.0
+"""Seconds for one command whose deadline nobody gives."""
+_LINES = 20
+
+
+class Kubectl:
+    """Asks about one node, and changes its objects.
+
+    Args:
+        driver: Says how kubectl is called, and in which namespace.
+        place: The node.
+    """
+
+    def __init__(self, driver: KubernetesDriver, place: NodePlace) -> None:
+        self._command = (*driver.kubectl, f"--namespace={driver.namespace}")
+        self._place = place
+
+    def get(self, kind: ObjectKind, name: str) -> KubernetesObject | None:
+        """Return an object, None where there is none.
+
+        Raises:
+            DriverError: The API cannot be reached, or refuses.
+        """
+        how = ("--output=json", "--ignore-not-found", "--show-managed-fields")
+        text = self._call(f"reading {kind} {name}", "get", kind.lower(), name, *how)
+        if not text.strip():
+            return None
+        found: KubernetesObject = json.loads(text)
+        return found
+
+    def apply(self, made: KubernetesObject) -> None:
+        """Make an object as is wished; what others wrote to it and we do not name stays.
+
+        Raises:
+            DriverError: The API cannot be reached, or refuses.
+        """
+        how = ("--server-side", "--force-conflicts", "--field-manager=towpath", "--filename=-")
+        what = f"writing {made['kind']} {made['metadata']['name']}"
+        self._call(what, "apply", *how, data=json.dumps(made).encode())
+
+    def delete_pod(self, grace: int | None = None) -> None:
+        """Tell the node's pod to end; return at once.
+
+        Args:
+            grace: Seconds after which it is killed; None for those that the pod itself names.
+
+        Raises:
+            DriverError: The API cannot be reached, or refuses.
+        """
+        how = ["--ignore-not-found", "--wait=false"]
+        how += [] if grace is None else [f"--grace-period={grace}"]
+        self._call(f"ending pod {self._place.pod}", "delete", "pod", self._place.pod, *how)
+
+    def inside(
+        self,
+        container: str,
+        command: Sequence[str],
+        what: str,
+        data: bytes = b"",
+        deadline: Deadline | None = None,
+    ) -> bytes | None:
+        """Run a program in a container to its end; return what it printed, None where it is absent.
+
+        Args:
+            container: A container of the node's pod.
+            command: The program.
+            what: What it does, for people.
+            data: Its input.
+            deadline: When it must be done.
+
+        Raises:
+            DriverError: It failed, was too late, or the API refuses.
+        """
+        stdin = ("--stdin",) if data else ()
+        at = ("exec", *stdin, self._place.pod, f"--container={container}", "--", *command)
+        done = self._run(what, at, data, deadline)
+        return None if done.returncode == ABSENT else self._checked(done, what)
+
+    def log(self, container: str, lines: int) -> str:
+        """Return the last lines of a container; of the one before it, where that has ended.
+
+        Raises:
+            DriverError: The API cannot be reached, or refuses.
+        """
+        at = ("logs", self._place.pod, f"--container={container}", f"--tail={lines}")
+        what = f"reading the log of {container}"
+        before = self._run(what, (*at, "--previous"))
+        told = before.stdout if before.returncode == 0 else b""
+        return _text(self._call(what, *at).encode() or told)
+
+    def _call(self, what: str, *words: str, data: bytes = b"") -> str:
+        return self._checked(self._run(what, words, data), what).decode(errors="replace")
+
+    def _run(
+        self,
+        what: str,
+        words: Sequence[str],
+        data: bytes = b"",
+        deadline: Deadline | None = None,
+    ) -> subprocess.CompletedProcess[bytes]:
+        left = _PATIENCE if deadline is None else deadline.left()
+        command = [*self._command, *words]
+        try:
+            return subprocess.run(  # noqa: S603, no shell
+                command, input=data, capture_output=True, timeout=left, check=False
+            )
+        except FileNotFoundError as error:
+            why = f"{command[0]} is not there: install it, or name it as `driver.kubectl`"
+            raise self._error(what, why) from error
+        except (OSError, subprocess.SubprocessError) as error:
+            raise self._error(what, foreign(error)) from error
+
+    def _checked(self, done: subprocess.CompletedProcess[bytes], what: str) -> bytes:
+        if done.returncode == 0:
+            return done.stdout
+        tail = "; ".join(_text(done.stdout + done.stderr).splitlines()[-_LINES:])
+        raise self._error(what, f"kubectl ended with code {done.returncode}: {tail}")
+
+    def _error(self, what: str, why: str) -> DriverError:
+        return DriverError(self._place.node, what, why)
+
+
+def _text(data: bytes) -> str:
+    return printed(data.decode(errors="replace")).strip()
