@@ -225,6 +225,13 @@ def test_nothing_is_planned_without_seeing_what_it_touches() -> None:
     seen = at_stage(_CONFIG, Stage.HYBRID)
     others = {node: each for node, each in seen.brokers.items() if node}
     assert _reasons(replace(seen, brokers=others), Goal.DUAL_WRITE) == {FindingCode.NODES_UNSEEN}
+    away = (Unseen("node 0", "node 0: its host refused"),)
+    refused = _next(replace(seen, brokers=others, unseen=away), Goal.DUAL_WRITE)
+    assert isinstance(refused, Refused)
+    assert "node 0: its host refused" in str(refused.reasons[0])
+    refused = _next(with_broker(seen, 1, properties={}), Goal.DUAL_WRITE)
+    assert isinstance(refused, Refused)
+    assert "/b1 of broker 1 is missing or empty" in str(refused.reasons[0])
     why = (Unseen("ZooKeeper", "it does not answer"),)
     blind = replace(seen, zookeeper=None, unseen=why)
     refused = _next(blind, Goal.DUAL_WRITE)

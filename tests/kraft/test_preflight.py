@@ -145,6 +145,8 @@ def _in_files() -> Iterator[tuple[Observation, FindingCode]]:
     yield _image(tokens={"t": _TOKEN}), code.TOKEN_KEY_MISSING
     dynamic = {(ConfigOf.BROKER, "1"): {"listener.name.a.ssl.keystore.password": "digest"}}
     yield _image(configs=dynamic), code.ENCODER_SECRET_MISSING
+    login = {(ConfigOf.BROKER, "1"): {"listener.name.a.scram-sha-256.sasl.jaas.config": "digest"}}
+    yield _image(configs=login), code.ENCODER_SECRET_MISSING
     yield (
         _image(configs={(ConfigOf.BROKER, "1"): {"advertised.listeners": "x"}}),
         code.DYNAMIC_LISTENERS,
@@ -202,6 +204,7 @@ def _elsewhere() -> Iterator[tuple[Observation, FindingCode]]:
     yield replace(_START, zookeeper=None, unseen=(Unseen("z", "no"),)), code.NOTHING_SEEN
     only = {key: each for key, each in _START.brokers.items() if key}
     yield replace(_START, brokers=only), code.NODES_UNSEEN
+    yield with_broker(_START, 1, properties={}), code.NODES_UNSEEN
 
 
 _CASES = [*_in_files(), *_elsewhere()]

@@ -94,6 +94,8 @@ class LocalSshd:
         self._program, self.folder = program, folder
         self.port = ports.reserve(1)[0]
         self._made_run = False
+        # The path of a socket has 108 bytes at most, and folders of tests are deep.
+        self._sockets = Path(tempfile.mkdtemp(prefix="sshd-"))
 
     @property
     def options(self) -> tuple[str, ...]:
@@ -102,7 +104,7 @@ class LocalSshd:
             f"IdentityFile={self.folder}/id",
             "StrictHostKeyChecking=no",
             f"UserKnownHostsFile={self.folder}/known",
-            f"ControlPath={self.folder}/s-%C",
+            f"ControlPath={self._sockets}/s-%C",
             "LogLevel=ERROR",
         )
 
@@ -143,9 +145,10 @@ class LocalSshd:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        for socket in self.folder.glob("s-*"):
+        for socket in self._sockets.iterdir():
             end = ["ssh", "-o", f"ControlPath={socket}", "-O", "exit", "127.0.0.1"]
             subprocess.run(end, check=False, capture_output=True)
+        shutil.rmtree(self._sockets)
         for unit in (self.folder / "units").iterdir():
             command = [str(self.folder / "bin/systemctl"), "kill", unit.name]
             subprocess.run(command, check=False, capture_output=True)

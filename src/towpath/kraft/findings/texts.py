@@ -102,7 +102,7 @@ _UNSEEN: Mapping[FindingCode, FindingText] = {
         " written to ZooKeeper once it is back",
     ),
     FindingCode.NODES_UNSEEN: _stop(
-        "nothing is known of nodes {nodes}",
+        "nothing is known of nodes {nodes}: {why}",
         "make their hosts reachable and run again; no step is safe with a node unseen",
     ),
     FindingCode.QUORUM_UNSEEN: _stop(

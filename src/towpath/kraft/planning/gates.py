@@ -124,6 +124,21 @@ def unseen(facts: Facts, code: FindingCode, **values: Iterable[object]) -> Findi
     return Finding.of(code, why=why, **values)
 
 
+def nodes_unseen(facts: Facts) -> Finding | None:
+    """Return the finding about nodes of which too little is known: a broker always has a file."""
+    named = (*facts.config.brokers, *facts.config.controllers.nodes)
+    there = {each.id for each in (*facts.brokers, *facts.controllers)}
+    lacking = {each.id for each in facts.brokers if not each.properties}
+    away = sorted({NodeId(each.id) for each in named} - there | lacking)
+    if not away:
+        return None
+    files = {NodeId(each.id): each.properties for each in facts.config.brokers}
+    empty = tuple(f"{files[node]} of broker {node} is missing or empty" for node in sorted(lacking))
+    nodes = {f"node {node}" for node in away}
+    why = (*empty, *(each.why for each in facts.seen.unseen if each.what in nodes))
+    return Finding.of(FindingCode.NODES_UNSEEN, nodes=away, why=why)
+
+
 def takeover(facts: Facts) -> Finding | None:
     """Return the finding about a leader that has not taken `/controller` over yet."""
     seen = facts.seen

@@ -10,9 +10,17 @@ from towpath.config.kraft import KraftConfig
 from towpath.kraft.files.file_changes import rendered
 from towpath.kraft.findings.codes import FindingCode
 from towpath.kraft.findings.findings import Finding, stops
-from towpath.kraft.model import Alarm, BrokerMode, Goal, NodeId, Role
-from towpath.kraft.observing.seen import NodeSeen, Observation, has_flag
-from towpath.kraft.planning.gates import g1, g2, g5, not_in_file, still_migrating, unseen
+from towpath.kraft.model import Alarm, BrokerMode, Goal, NodeId
+from towpath.kraft.observing.seen import Observation, has_flag
+from towpath.kraft.planning.gates import (
+    g1,
+    g2,
+    g5,
+    nodes_unseen,
+    not_in_file,
+    still_migrating,
+    unseen,
+)
 from towpath.kraft.planning.moves import Decision, Facts, Move, Reached, Refused
 from towpath.kraft.planning.repairs import (
     await_healthy,
@@ -77,11 +85,8 @@ def decide(facts: Facts, goal: Goal) -> Decision:
 def _missing(facts: Facts, state: KnownStage) -> tuple[Finding, ...]:
     """Return what must be seen before any step is planned, and is not."""
     found = []
-    named = (*facts.config.brokers, *facts.config.controllers.nodes)
-    there = {each.id for each in (*facts.brokers, *facts.controllers) if _is_seen(each)}
-    away = sorted({each.id for each in named} - there)
-    if away:
-        found.append(unseen(facts, FindingCode.NODES_UNSEEN, nodes=away))
+    if (away := nodes_unseen(facts)) is not None:
+        found.append(away)
     if facts.seen.zookeeper is None and not isinstance(state, Final | Stranded):
         found.append(unseen(facts, FindingCode.ZOOKEEPER_UNSEEN))
     leader = facts.seen.controllers.get(facts.leader) if facts.leader is not None else None
@@ -89,11 +94,6 @@ def _missing(facts: Facts, state: KnownStage) -> tuple[Finding, ...]:
         found.append(Finding.of(FindingCode.CONTROLLERS_ELSEWHERE, controller=leader.id))
     foreign = not_in_file(facts)
     return (*found, foreign) if foreign is not None else tuple(found)
-
-
-def _is_seen(node: NodeSeen) -> bool:
-    """Whether enough is known of a node: a broker always has a file."""
-    return node.role is Role.CONTROLLER or bool(node.properties)
 
 
 def _forward(facts: Facts, state: KnownStage, goal: Goal) -> Decision:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from towpath.kraft.contents.digests import SECRET_CONFIGS
 from towpath.kraft.files.configs import (
     AUTHORIZER,
     STANDARD_AUTHORIZER,
@@ -110,7 +111,9 @@ def _secrets(facts: Facts, told: dict[str, str]) -> Iterator[Finding]:
         return
     if image.tokens and not any(told.get(key) for key in _TOKEN_KEYS):
         yield Finding.of(FindingCode.TOKEN_KEY_MISSING, count=len(image.tokens))
-    encrypted = [key for values in image.configs.values() for key in values if "password" in key]
+    encrypted = [
+        key for values in image.configs.values() for key in values if key.endswith(SECRET_CONFIGS)
+    ]
     if encrypted and not told.get(_ENCODER):
         yield Finding.of(FindingCode.ENCODER_SECRET_MISSING, keys=sorted(set(encrypted)))
 

@@ -7,11 +7,18 @@ from collections.abc import Callable, Iterator
 from towpath.config.kraft import KraftConfig
 from towpath.kraft.findings.codes import FindingCode, Severity
 from towpath.kraft.findings.findings import Finding
-from towpath.kraft.model import NodeId, Stage
+from towpath.kraft.model import Stage
 from towpath.kraft.observing.nodes import serves
 from towpath.kraft.observing.seen import Observation
 from towpath.kraft.planning.alarms import anchor
-from towpath.kraft.planning.gates import cluster_ids, in_sync, not_in_file, unseen, voters_differ
+from towpath.kraft.planning.gates import (
+    cluster_ids,
+    in_sync,
+    nodes_unseen,
+    not_in_file,
+    unseen,
+    voters_differ,
+)
 from towpath.kraft.planning.moves import Facts
 from towpath.kraft.preflight import files, places, versions
 from towpath.kraft.preflight.znodes import znodes
@@ -81,11 +88,8 @@ def _epochs(facts: Facts) -> Iterator[Finding]:
 
 
 def _seen(facts: Facts) -> Iterator[Finding]:
-    named = (*facts.config.brokers, *facts.config.controllers.nodes)
-    there = {each.id for each in (*facts.brokers, *facts.controllers)}
-    away = sorted({NodeId(each.id) for each in named} - there)
-    if away:
-        yield unseen(facts, FindingCode.NODES_UNSEEN, nodes=away)
+    if (away := nodes_unseen(facts)) is not None:
+        yield away
     if facts.seen.zookeeper is None and facts.standing.stage is not Stage.FINAL:
         yield unseen(facts, FindingCode.ZOOKEEPER_UNSEEN)
     foreign = not_in_file(facts)
