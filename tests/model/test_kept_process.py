@@ -98,3 +98,17 @@ def test_a_pid_that_another_process_has_now_is_not_ours(kept: KeptProcess) -> No
     (kept.folder / "pid").write_text(f"{os.getpid()}\n")
     assert not kept.running
     kept.send(signal.SIGTERM)
+
+
+def test_one_that_was_started_meanwhile_is_not_killed(kept: KeptProcess) -> None:
+    class Frozen(KeptProcess):
+        """Stops a process, and does not run between asking it to end and the deadline."""
+
+        def wait(self, deadline: Deadline) -> bool:
+            assert super().wait(Deadline.after(30 + deadline.left()))
+            assert kept.start(SLEEP)
+            return False
+
+    kept.start(SLEEP)
+    assert Frozen(kept.folder).stop(Deadline.after(0)), "the one that it asked has ended"
+    assert kept.running

@@ -14,6 +14,7 @@ from typing import Self
 from towpath.config import KraftConfig, KubernetesDriver
 from towpath.kraft.acting.hands import Hands
 from towpath.kraft.drivers import drivers_of
+from towpath.kraft.drivers.fenced import FencedDriver
 from towpath.kraft.findings.findings import Finding
 from towpath.kraft.journal import KraftEvent, KraftJournal
 from towpath.kraft.kubernetes.manifests import manifests
@@ -47,6 +48,7 @@ class Migration:
         self.config = config
         self.journal = KraftJournal(Path(config.journal))
         self._stack = ExitStack()
+        self._lock: ClusterLock | None = None
 
     def __enter__(self) -> Self:
         self._zookeeper = ZooKeeper(self.config.zookeeper)
@@ -57,7 +59,8 @@ class Migration:
             self.config, drivers, self._read_zookeeper, self.journal, self._zookeeper.ensemble
         )
         self._stack.callback(self._eyes.close)
-        self._hands = Hands(self.config, drivers, self._zookeeper, self._eyes.look, self.journal)
+        fenced = {node: FencedDriver(each, self._require) for node, each in drivers.items()}
+        self._hands = Hands(self.config, fenced, self._zookeeper, self._eyes.look, self.journal)
         return self
 
     def __exit__(
@@ -74,6 +77,18 @@ class Migration:
             self._zookeeper.open(Deadline.after(min(_SESSION, deadline.left())))
             self._is_open = True
         return self._zookeeper.read(deadline)
+
+    def _require(self) -> None:
+        """Raise where the lock was lost, also in the middle of a step.
+
+        While ZooKeeper is away a step is finished: nobody else can take the lock meanwhile.
+
+        Raises:
+            ZooKeeperLockLostError: Another process may work on the cluster now.
+        """
+        if self._lock is not None:
+            with suppress(ZooKeeperError):
+                self._lock.require(Deadline.after(_SESSION))
 
     def look(self) -> Facts:
         """Return what can be seen now, and what it means."""
@@ -115,6 +130,7 @@ class Migration:
             self._zookeeper.open(Deadline.after(_SESSION))
             self._is_open = True
         lock = self._zookeeper.lock(me, Deadline.after(_LOCK), waiting)
+        self._lock = lock
         try:
             yield lock
         finally:

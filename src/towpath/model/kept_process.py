@@ -100,10 +100,14 @@ class KeptProcess:
         return True
 
     def stop(self, deadline: Deadline) -> bool:
-        """Ask the process to end, kill it at the deadline; return whether it ended by itself."""
+        """Ask the process to end, kill it at the deadline; return whether it ended by itself.
+
+        One that somebody else has started meanwhile is another process, and is left alone.
+        """
+        pid = self.pid
         self.send(signal.SIGCONT)
         self.send(signal.SIGTERM)
-        if self.wait(deadline):
+        if self.wait(deadline) or self.pid != pid:
             return True
         self.kill()
         return False

@@ -86,10 +86,16 @@ class SshNode:
         self._systemctl("start", "--no-block", self._unit)
 
     def stop(self, deadline: Deadline) -> bool:
-        """Ask the unit to end, kill it at the deadline; return whether it ended by itself."""
+        """Ask the unit to end, kill it at the deadline; return whether it ended by itself.
+
+        A process that somebody else has started meanwhile is left alone.
+        """
+        pid = self._shown().get("MainPID")
         self._systemctl("stop", "--no-block", self._unit)
-        while self._shown()["ActiveState"] not in {"inactive", "failed"}:
+        while (shown := self._shown())["ActiveState"] not in {"inactive", "failed"}:
             if deadline.over:
+                if shown.get("MainPID") not in {pid, "0"}:
+                    return True
                 self._systemctl("kill", "--signal=SIGKILL", self._unit)
                 self._await_end()
                 return False
