@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import stat
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,6 +18,8 @@ from towpath.kraft.journal import KraftEvent, KraftJournal
 from towpath.kraft.model import NodeId, Role
 from towpath.kraft.observing.seen import Proven
 from towpath.model.errors import KraftJournalError
+
+_COMPARED: Mapping[str, object] = {"compared": {}, "digests": {}, "differences": []}
 
 
 def test_looking_makes_no_folder(tmp_path: Path) -> None:
@@ -105,13 +108,13 @@ def test_a_file_is_written_only_once_its_original_is_in_the_journal(tmp_path: Pa
 def test_what_was_proven_holds_until_it_does_not(tmp_path: Path) -> None:
     journal = KraftJournal(tmp_path)
     journal.add(KraftEvent.PROBED, epoch=4)
-    journal.add(KraftEvent.COMPARED, equal=True)
+    journal.add(KraftEvent.COMPARED, **_COMPARED, equal=True)
     first = journal.proven.equal_since
-    journal.add(KraftEvent.COMPARED, equal=True)
+    journal.add(KraftEvent.COMPARED, **_COMPARED, equal=True)
     assert journal.proven.equal_since == first
-    journal.add(KraftEvent.COMPARED, equal=False)
+    journal.add(KraftEvent.COMPARED, **_COMPARED, equal=False)
     assert journal.proven.equal_since is None
-    journal.add(KraftEvent.COMPARED, equal=True)
+    journal.add(KraftEvent.COMPARED, **_COMPARED, equal=True)
     journal.add(KraftEvent.STOPPED, epoch=9)
     assert journal.proven == Proven(probed=4, stopped=9)
     journal.add(KraftEvent.STARTED)
@@ -122,3 +125,40 @@ def test_a_journal_that_cannot_be_written_says_so(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(KraftJournalError, match="nothing is done that could not be written down"):
         KraftJournal(tmp_path / "file").add(KraftEvent.STARTED)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        '{"at": "x", "event": "probed", "epoch": 9}',
+        '{"at": true, "event": "probed", "epoch": 9}',
+        '{"at": 1e3, "event": "probed", "epoch": 9}',
+        f'{{"at": {10**30}, "event": "probed", "epoch": 9}}',
+        '{"at": 1, "event": "compared", "equal": "no"}',
+        '{"at": 1, "event": "compared", "equal": true}',
+        '{"at": 1, "event": "approved"}',
+        '{"at": 1, "event": "step_done", "seconds": "long"}',
+        '{"at": 1, "event": "probed", "epoch": "9"}',
+        '{"at": 1, "event": "probed", "epoch": true}',
+        '{"at": 1, "event": "stopped"}',
+        '{"at": 1, "event": "kept", "node": 1, "name": "/a"}',
+        '{"at": 1, "event": "kept", "node": 1, "name": "/a", "file": 7, "sha256": "x"}',
+        '{"at": 1, "event": ["probed"], "epoch": 9}',
+        '{"at": 1, "event": "of a newer version"}',
+        '[1, 2]',
+        'null',
+        "not JSON",
+        "\x00\ufffd",
+        "[" * 100_000,
+    ],
+)  # fmt: skip
+def test_what_somebody_else_wrote_proves_nothing_and_hinders_nobody(
+    tmp_path: Path, line: str
+) -> None:
+    journal = KraftJournal(tmp_path)
+    (tmp_path / "journal.jsonl").write_text(line + "\n")
+    assert journal.proven == Proven()
+    assert all(type(each.at) is int for each in journal.entries())
+    assert (tmp_path / "kept" / journal.keep(1, "/a", b"x")).exists()
+    journal.add(KraftEvent.PROBED, epoch=4)
+    assert journal.proven.probed == 4

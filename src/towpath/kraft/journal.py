@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
+from types import MappingProxyType, NoneType
 from typing import Any
 
 from towpath.kraft.observing.seen import Proven
@@ -41,6 +42,27 @@ class KraftEvent(StrEnum):
     STARTED = "started"
     KEPT = "kept"
     DELETED = "deleted"
+
+
+_LAST = 253_402_300_800_000
+"""The end of the year 9999, in ms since 1970."""
+
+_FACTS: Mapping[KraftEvent, Mapping[str, tuple[type, ...]]] = MappingProxyType(
+    {
+        KraftEvent.RUN_ENDED: {"refused": (list,)},
+        KraftEvent.APPROVED: {"goal": (str,), "by": (str,), "steps": (list,)},
+        KraftEvent.STEP_DONE: {"what": (str,), "seconds": (int, float)},
+        KraftEvent.STEP_FAILED: {"what": (str,)},
+        KraftEvent.COMPARED: {
+            "equal": (bool,), "compared": (dict,), "digests": (dict,), "differences": (list,)
+        },
+        KraftEvent.PROBED: {"epoch": (int, NoneType)},
+        KraftEvent.STOPPED: {"epoch": (int,)},
+        KraftEvent.KEPT: {"node": (int,), "name": (str,), "file": (str,), "sha256": (str,)},
+        KraftEvent.DELETED: {"znodes": (dict,)},
+    }
+)  # fmt: skip
+"""What entries must have, and of which types: others are no proof, and not ours."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +150,7 @@ class KraftJournal:
         return next(there, None)
 
     def entries(self) -> tuple[KraftEntry, ...]:
-        """Return all entries, in order; a line that a kill cut off is left out."""
+        """Return all entries, in order; lines that a kill cut off, or of no known form, are not."""
         return tuple(self._read())
 
     @property
@@ -169,12 +191,19 @@ class KraftJournal:
             return
         except OSError as error:
             raise KraftJournalError(str(self._file), error.strerror or "not read") from error
-        for line in lines:
-            try:
-                told = json.loads(line)
-                yield KraftEntry(told.pop("at"), KraftEvent(told.pop("event")), told)
-            except (ValueError, KeyError, AttributeError):
-                continue
+        yield from (entry for line in lines if (entry := _entry(line)) is not None)
+
+
+def _entry(line: str) -> KraftEntry | None:
+    """Return the entry of a line; None where a kill cut it off, or somebody else wrote it."""
+    try:
+        told = json.loads(line)
+        entry = KraftEntry(told.pop("at"), KraftEvent(told.pop("event")), told)
+    except (ValueError, KeyError, AttributeError, TypeError, RecursionError):
+        return None
+    facts = _FACTS.get(entry.event, {})
+    fits = all(type(told.get(name)) in kinds for name, kinds in facts.items())
+    return entry if fits and type(entry.at) is int and 0 <= entry.at < _LAST else None
 
 
 def _write_for_owner(path: Path, data: bytes) -> None:
