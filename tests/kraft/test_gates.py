@@ -213,6 +213,17 @@ def test_a_replaced_broker_is_mended_before_zookeeper_mode() -> None:
     assert steps[mended + 1] == RollBroker(NodeId(1), BrokerMode.ZOOKEEPER)
 
 
+@pytest.mark.parametrize("stage", [Stage.MIXED, Stage.DUAL_WRITE])
+def test_no_broker_goes_back_to_a_zookeeper_that_is_not_written(stage: Stage) -> None:
+    seen = at_stage(_CONFIG, stage)
+    assert isinstance(_next(seen, Goal.ZOOKEEPER), RollBroker)
+    assert _next(replace(seen, comparison=UNEQUAL), Goal.ZOOKEEPER) == Compare()
+    elected = replace(seen, proven=replace(seen.proven, probed=None))
+    assert _next(elected, Goal.ZOOKEEPER) == Compare()
+    down = with_broker(replace(seen, comparison=UNEQUAL), 1, running=False, mode=None)
+    assert isinstance(_next(down, Goal.ZOOKEEPER), RollBroker), "one that is down is started"
+
+
 def test_a_lost_anchor_leads_back_only_where_both_are_equal() -> None:
     seen = with_zookeeper(at_stage(_CONFIG, Stage.HYBRID), migration=None)
     assert _reasons(seen, Goal.DUAL_WRITE) == {FindingCode.LOST_ANCHOR}

@@ -100,7 +100,9 @@ def _to_migration(facts: Facts, state: DualWrite | Mixed) -> Decision:
     if facts.standing.has(Alarm.UNWRITABLE):  # brokers in migration mode may get no metadata
         return alarmed(facts, Alarm.UNWRITABLE)
     node = _down(facts)
-    if node is None and (repair := await_healthy(facts)) is not None:
+    # Brokers in migration mode get no metadata from controllers that cannot write ZooKeeper.
+    repair = None if node is not None else await_healthy(facts) or prove_equal(facts, probe=True)
+    if repair is not None:
         return repair if isinstance(repair, Refused) else Move(repair, state.keep())
     node = next_broker(facts, BrokerMode.MIGRATION) if node is None else node
     if node is None:
