@@ -26,6 +26,7 @@ from towpath.cli.show.kraft_report import report_page, report_told
 from towpath.cli.show.output import console
 from towpath.kraft.journal import KraftEvent, KraftJournal
 from towpath.kraft.model import Goal, Stage
+from towpath.kraft.observing.seen import Unseen
 from towpath.kraft.planning.moves import Facts
 from towpath.kraft.planning.outline import outline
 from towpath.kraft.preflight.preflight import preflight
@@ -126,3 +127,13 @@ def test_an_alarm_has_its_code_for_programs_and_a_sentence_for_people() -> None:
     assert alarm["values"]["controllers"] == ("3001",)
     assert f"{alarm['what']}; {alarm['advice']}" in text_of(shown.status_picture(facts))
     assert "restart them with the flag" in report_page(report_told("orders", facts, ()))
+
+
+@pytest.mark.parametrize("stage", [Stage.ZOOKEEPER, Stage.DUAL_WRITE, Stage.FINAL])
+def test_what_could_not_be_looked_at_is_alarming_until_zookeeper_is_left(stage: Stage) -> None:
+    seen = at_stage(CONFIG, stage)
+    assert shown.is_well(Facts.of(CONFIG, seen))
+    away = replace(seen, unseen=(Unseen("ZooKeeper", "it does not answer"),))
+    facts = Facts.of(CONFIG, away)
+    assert shown.is_well(facts) is (stage is Stage.FINAL)
+    assert shown.status_told(facts)["well"] is shown.is_well(facts)

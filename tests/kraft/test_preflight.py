@@ -109,6 +109,8 @@ def _in_files() -> Iterator[tuple[Observation, FindingCode]]:
     registering = at_stage(_CONFIG, Stage.REGISTERING)
     yield with_broker(_START, 1, software=None), code.SOFTWARE_UNKNOWN
     yield with_broker(_START, 1, software="3.8.1"), code.SOFTWARE_OTHER
+    for other in ("3.8", "before 3.9", "4.0"):  # no node tells more of its version
+        yield with_broker(_START, 1, software=other), code.SOFTWARE_OTHER
     yield with_broker(_START, 1, software="3.9.1"), code.SOFTWARE_MIXED
     null = MigrationZnode(is_null=True)
     yield (
@@ -247,6 +249,11 @@ def test_stops_come_first_and_keep_a_migration_from_beginning() -> None:
     # Behind the copy the gates decide, not what a beginning needs.
     hybrid = with_broker(at_stage(_CONFIG, Stage.HYBRID), 1, software="3.8.1")
     assert not isinstance(next_step(_CONFIG, hybrid, Goal.DUAL_WRITE), Refused)
+
+
+def test_a_finalized_cluster_may_go_on_to_newer_releases() -> None:
+    seen = with_broker(at_stage(_CONFIG, Stage.FINAL), 1, software="4.3")
+    assert not [each for each in preflight(_CONFIG, seen) if each.code.startswith("SOFTWARE")]
 
 
 def test_a_broker_with_another_cluster_id_is_found() -> None:

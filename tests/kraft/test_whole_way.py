@@ -28,6 +28,10 @@ STAGES = ("provisioned", "registering", "hybrid", "mixed", "dual_write")
 def test_a_cluster_leaves_zookeeper_under_traffic(tmp_path: Path, here: Here) -> None:
     with ZooKeeperCluster(1, 1, home=tmp_path) as lab:
         seed(lab)
+        checked = here("kraft", "check", str(lab.config), "--output", "json")
+        assert not any(each["code"].startswith("SOFTWARE") for each in checked.json["findings"]), (
+            checked.said
+        )
         with Traffic(lab) as traffic:
             for command, stage in (("run", "dual_write"), ("finalize", "final")):
                 ended = here(*arguments(lab, command), "--output", "json")

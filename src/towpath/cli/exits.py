@@ -66,7 +66,7 @@ _COMMANDS = """\
 | `kraft run` | all brokers are in KRaft mode | it was stopped, or no further step is safe |
 | `kraft rollback` | ZooKeeper is back | it was stopped, or no further step is safe |
 | `kraft finalize` | ZooKeeper is left for good | it was stopped, or no further step is safe |
-| `kraft status` | nothing is alarming | an alarm is raised, or the state is unknown |
+| `kraft status` | nothing is alarming | there is an alarm, a doubt, or something unseen |
 | `restore plan` | everything can be restored | something would be left out |
 | `restore run` | all is restored | it was stopped, or something is left out or lost |
 | `restore status` | all is restored | it is not, or something is lost |

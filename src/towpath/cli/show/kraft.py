@@ -11,6 +11,7 @@ from towpath.cli.show.grid import Grid
 from towpath.cli.show.output import console, line
 from towpath.kraft.findings.codes import Severity
 from towpath.kraft.findings.findings import Finding, several
+from towpath.kraft.model import Stage
 from towpath.kraft.observing.seen import NodeSeen
 from towpath.kraft.planning.moves import Facts
 from towpath.kraft.planning.outline import FileChange, Outline, PlannedStep
@@ -141,6 +142,16 @@ def _compared(differences: tuple[Any, ...], things: int) -> Iterator[str]:
         yield f"✗ and {count(len(differences) - _DIFFERENCES)} more differences"
 
 
+def is_well(facts: Facts) -> bool:
+    """Whether nothing is alarming: no alarm, a known stage, and all was seen that should be.
+
+    Behind the end ZooKeeper is gone for good, and nobody misses it.
+    """
+    standing = facts.standing
+    missed = facts.seen.unseen if standing.stage is not Stage.FINAL else ()
+    return not (standing.alarms or standing.doubts or missed)
+
+
 def status_told(facts: Facts) -> Mapping[str, Any]:
     """Return where a migration is, as data."""
     standing, seen = facts.standing, facts.seen
@@ -149,6 +160,7 @@ def status_told(facts: Facts) -> Mapping[str, Any]:
         "at": readable(seen.at),
         "cluster_id": zookeeper.cluster_id if zookeeper else None,
         "stage": standing.stage,
+        "well": is_well(facts),
         "kip": _kip(standing) or "none",
         "kip_number": standing.kip,
         "metric": standing.metric,

@@ -44,7 +44,7 @@ def report_page(told: Mapping[str, Any]) -> str:
 def _body(told: Mapping[str, Any]) -> Iterator[str]:
     now, journal = told["now"], told["journal"]
     yield f"<h1>Migration {text(told['migration'])} to KRaft</h1>"
-    yield verdict(f"stage {now['stage']}, {now['kip']}", good=not now["alarms"])
+    yield verdict(f"stage {now['stage']}, {now['kip']}", good=now["well"])
     yield table(("what", "value"), _summary(now))
     told_of = (f"{each['what']}; {each['advice']}" for each in (*now["alarms"], *now["doubts"]))
     yield from listed("Alarms and doubts", [*told_of, *now["unseen"]])

@@ -214,8 +214,9 @@ PREFLIGHT_TEXTS: Mapping[FindingCode, FindingText] = {
         "move them to the brokers' files; a broker cannot start in KRaft mode with them",
     ),
     FindingCode.NOT_CHECKED: _note(
-        "nothing here can see: other programs that read or write ZooKeeper, ACLs of "
-        "znodes, heap sizes, and whether all hosts reach each other's listeners",
+        "nothing here can see: patch levels (3.9.2 is best, the same on all nodes), other"
+        " programs that read or write ZooKeeper, ACLs of znodes, heap sizes, and whether all"
+        " hosts reach each other's listeners",
         "check these yourself",
     ),
 }

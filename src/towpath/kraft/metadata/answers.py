@@ -15,7 +15,10 @@ from towpath.model.deadline import Deadline
 
 _LEADER_AND_ISR, _VOTE = 4, 52
 """Api keys: what only a broker in ZooKeeper mode takes, and what only a controller takes."""
+_FETCH, _FETCH_OF_3_9 = 1, 17
+"""The request whose newest version tells Kafka 3.9 from older releases (KIP-853)."""
 _METADATA_VERSION = "metadata.version"
+_NEWEST_OF_ZOOKEEPER = "3.9"
 _NEWEST_LEVELS = (
     (7, "3.3"),
     (8, "3.4"),
@@ -79,7 +82,15 @@ def _mode(said: Greeting) -> BrokerMode | None:
 def _software(said: Greeting) -> str | None:
     level = said.supported.get(_METADATA_VERSION)
     if level is None:
-        return None
+        return _by_requests(said)
     levels = [newest for newest, _ in _NEWEST_LEVELS]
     place = bisect_left(levels, level)
     return _NEWEST_LEVELS[place][1] if place < len(levels) else f"after {_NEWEST_LEVELS[-1][1]}"
+
+
+def _by_requests(said: Greeting) -> str | None:
+    """Return the release of a broker in ZooKeeper mode, which tells no levels that it supports."""
+    _, newest = said.api_versions.get(_FETCH, (0, 0))
+    if _LEADER_AND_ISR not in said.api_versions:
+        return None
+    return _NEWEST_OF_ZOOKEEPER if newest >= _FETCH_OF_3_9 else f"before {_NEWEST_OF_ZOOKEEPER}"

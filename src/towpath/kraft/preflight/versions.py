@@ -9,6 +9,7 @@ from towpath.kraft.files.configs import IBP, in_zookeeper
 from towpath.kraft.files.kafka_versions import LOWEST_LEVEL, SEVERAL_LOG_DIRS, level_of
 from towpath.kraft.findings.codes import FindingCode
 from towpath.kraft.findings.findings import Finding
+from towpath.kraft.model import Stage
 from towpath.kraft.observing.seen import NodeSeen
 from towpath.kraft.planning.moves import Facts
 
@@ -19,22 +20,27 @@ _NULL_ANCHOR = 2
 
 
 def software(facts: Facts) -> Iterator[Finding]:
-    """Yield findings about the versions of brokers and controllers."""
-    told = {
-        each.id: _PATCH.match(each.software or "") for each in (*facts.brokers, *facts.controllers)
-    }
-    running = [each.id for each in facts.brokers if each.running]
-    unknown = [node for node in running if told[node] is None]
+    """Yield findings about the versions of brokers and controllers, as far as nodes tell them."""
+    if facts.standing.stage is Stage.FINAL:  # from there the way leads to newer releases
+        return
+    nodes = (*facts.brokers, *facts.controllers)
+    known = {each.id: each.software for each in nodes if each.software is not None}
+    unknown = [each.id for each in facts.brokers if each.running and each.id not in known]
     if unknown:
         yield Finding.of(FindingCode.SOFTWARE_UNKNOWN, nodes=unknown)
-    known = {node: match for node, match in told.items() if match is not None}
-    old = [f"{node} ({match[0]})" for node, match in known.items() if match[1] != _RELEASE]
+    old = [f"{node} ({told})" for node, told in known.items() if _release(told) != _RELEASE]
     if old:
         yield Finding.of(FindingCode.SOFTWARE_OTHER, nodes=old)
-    versions = sorted({match[0] for match in known.values()})
+    versions = sorted(set(known.values()))
     if len(versions) > 1:
         yield Finding.of(FindingCode.SOFTWARE_MIXED, versions=versions)
-    yield from _null_anchor(facts, min((int(match[2]) for match in known.values()), default=0))
+    patches = [int(match[2]) for told in known.values() if (match := _PATCH.fullmatch(told))]
+    yield from _null_anchor(facts, min(patches, default=0))
+
+
+def _release(software: str) -> str:
+    match = _PATCH.fullmatch(software)
+    return match[1] if match else software
 
 
 def _null_anchor(facts: Facts, patch: int) -> Iterator[Finding]:
