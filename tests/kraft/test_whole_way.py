@@ -40,6 +40,9 @@ def test_a_cluster_leaves_zookeeper_under_traffic(tmp_path: Path, here: Here) ->
             lab.zookeeper.kill()
             create_topic(lab.back_door, "after")
             traffic.flowing()
+        for command, code in (("run", 0), ("finalize", 0), ("rollback", 3)):
+            ended = here(*arguments(lab, command))
+            assert ended.code == code, ended.said
     told = traffic.result()
     assert told.whole, told
     assert steps(lab)[:2] == ["FormatController", "StartControllers"]

@@ -192,23 +192,22 @@ def _migration(file: Path) -> Iterator[Migration]:
 
 
 def _bring(file: Path, goal: Goal, *, yes: bool, name: str | None = None) -> int:
-    with (
-        stopping() as stop,
-        _migration(file) as migration,
-        migration.alone(lambda held: console(stderr=True).print(line(str(held)))) as lock,
-    ):
+    with stopping() as stop, _migration(file) as migration:
         from towpath.cli.show import kraft as shown  # noqa: PLC0415
         from towpath.kraft.planning.gates import too_early  # noqa: PLC0415
         from towpath.kraft.run import RunEnd  # noqa: PLC0415
 
-        facts, planned = migration.outline(goal)
-        if early := too_early(facts, goal):
-            return _ended(RunEnd(facts.standing, 0, (early,)))
-        if planned.steps:
-            console(stderr=True).print(shown.outline_picture(facts, planned))
-            _require_agreed(migration.config.kraft, goal, yes=yes, name=name)
-            migration.approve(facts, goal, planned)
-        end = migration.bring_to(goal, stop, shown.KraftDisplay().show, lock)
+        if (over := migration.over(goal)) is not None:
+            return _ended(over)
+        with migration.alone(lambda held: console(stderr=True).print(line(str(held)))) as lock:
+            facts, planned = migration.outline(goal)
+            if early := too_early(facts, goal):
+                return _ended(RunEnd(facts.standing, 0, (early,)))
+            if planned.steps:
+                console(stderr=True).print(shown.outline_picture(facts, planned))
+                _require_agreed(migration.config.kraft, goal, yes=yes, name=name)
+                migration.approve(facts, goal, planned)
+            end = migration.bring_to(goal, stop, shown.KraftDisplay().show, lock)
     return _ended(end)
 
 

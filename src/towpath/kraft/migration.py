@@ -18,11 +18,12 @@ from towpath.kraft.drivers.fenced import FencedDriver
 from towpath.kraft.findings.findings import Finding
 from towpath.kraft.journal import KraftEvent, KraftJournal
 from towpath.kraft.kubernetes.manifests import manifests
-from towpath.kraft.model import Goal
+from towpath.kraft.model import Goal, Stage
 from towpath.kraft.observing.observe import Observer
 from towpath.kraft.observing.seen import ZooKeeperSeen
-from towpath.kraft.planning.moves import Facts
+from towpath.kraft.planning.moves import Facts, Reached, Refused
 from towpath.kraft.planning.outline import Outline, outline
+from towpath.kraft.planning.planner import decide
 from towpath.kraft.preflight.preflight import preflight
 from towpath.kraft.run import KraftRun, RunEnd
 from towpath.kraft.telling import Tell, telling
@@ -113,6 +114,22 @@ class Migration:
         if not isinstance(self.config.driver, KubernetesDriver):
             return None
         return manifests(self.config, facts.seen, self._drivers.values(), planned, goal)
+
+    def over(self, goal: Goal) -> RunEnd | None:
+        """Return the end of a run that has nothing to do behind a finalized migration, else None.
+
+        It needs no lock, which nobody could take there: ZooKeeper may be gone.
+        """
+        facts = self.look()
+        if facts.standing.stage is not Stage.FINAL:
+            return None
+        match decide(facts, goal):
+            case Reached():
+                return RunEnd(facts.standing, 0)
+            case Refused(reasons):
+                return RunEnd(facts.standing, 0, reasons)
+            case _:
+                return None
 
     @contextmanager
     def alone(self, waiting: Waiting) -> Iterator[ClusterLock]:
