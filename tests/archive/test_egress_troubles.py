@@ -6,22 +6,26 @@ is over, and the archive holds each record once.
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
+from confluent_kafka import KafkaException
 
 from tests.support.brokers import SharedCluster
 from tests.support.buckets import Buckets
 from tests.support.egress_scene import Scene
 from tests.support.here import Here
-from tests.support.kafka import wait_until
+from tests.support.kafka import consume, end_offsets, wait_until
+from tests.support.program import Program
 from tests.support.small_disks import SmallDisk
 from tests.support.stores import REMOTE, StoreLine, section
 from tests.support.toxiproxy import Toxiproxy
@@ -115,6 +119,77 @@ def test_a_store_that_is_gone_for_a_while(
         scene.reach()
         over(scene)
     scene.compare(here)
+
+
+@pytest.mark.parametrize("kind", ["s3", "file"])
+def test_a_store_that_is_gone_under_egress_compaction_and_a_restore_that_follows(
+    kind: str,
+    request: pytest.FixtureRequest,
+    tmp_path: Path,
+    target: SharedCluster,
+    new_scene: Callable[..., Scene],
+    here: Here,
+) -> None:
+    """Ten minutes in a soak of an hour: both go on by themselves, and each record is there once."""
+    buckets: Buckets | None = None
+    store: dict[str, Any] | None = None
+    if kind == "s3":
+        buckets = request.getfixturevalue("own_buckets")
+        store = section(buckets.new(), tmp_path, **HASTY)
+    scene = new_scene(store=store)
+    scene.archive.write(
+        target={"bootstrap": target.bootstrap},
+        restore={"receipts": "100ms", "retention": "unlimited", "follow": {"look": "300ms"}},
+    )
+    folder, away = tmp_path / scene.archive.name, tmp_path / "away"
+    told = json.loads(scene.archive.file.read_text())
+    del told["metrics"]  # the run has the port
+    (tmp_path / "follows.yaml").write_text(json.dumps(told))
+    words = ("restore", "run", str(tmp_path / "follows.yaml"), "--follow", "--master", "local[2]")
+    with scene.running():
+        scene.reach()
+        with closing(Program(tmp_path, *words, name="follows")) as follower:
+            restored(target, scene, follower)
+            if buckets is not None:
+                buckets.stop()
+            else:
+                folder.rename(away)
+            in_trouble(scene, "STORE_AWAY")
+            scene.last()
+            assert follower.running, follower.said
+            assert "STORE_AWAY" in follower.said, follower.said[-6000:]
+            if buckets is not None:
+                buckets.start()
+            else:
+                assert not folder.exists(), "another archive was begun in the place of this one"
+                away.rename(folder)
+            scene.reach()
+            over(scene)
+            restored(target, scene, follower)
+            assert follower.stop() in (0, 3), follower.said
+    count = scene.compare(here)
+    back = here.on_spark("restore", "run", str(scene.archive.file))
+    assert back.code == 0, back.said
+    there = [consume(target.bootstrap, scene.topic, (n,)) for n in scene.partitions]
+    assert there == [scene.archive.records(scene.topic, n) for n in scene.partitions]
+    assert sum(map(len, there)) == count
+
+
+def restored(target: SharedCluster, scene: Scene, follower: Program) -> None:
+    """Wait until the target has what is archived now."""
+    ends = {n: scene.archived_to(n) for n in scene.partitions}
+
+    def is_there() -> bool:
+        assert follower.running, follower.said
+        found: list[bool] = []
+        with suppress(KafkaException):
+            found = [end_offsets(target.bootstrap, scene.topic, n)[1] >= ends[n] for n in ends]
+        return bool(found) and all(found)
+
+    try:
+        wait_until(is_there, f"{scene.topic} is restored up to {ends}", 300)
+    except AssertionError as error:
+        raise AssertionError(f"{error}: {follower.said[-6000:]}") from None
 
 
 def test_a_run_whose_store_is_gone_ends_when_it_is_asked_to(

@@ -13,9 +13,10 @@ from pathlib import Path
 import pytest
 
 from tests.support.program import environment
-from towpath.config import StoreConfig
-from towpath.model.errors import StoreFullError, StoreLockedError, StoreRefusedError
+from towpath.config import Duration, StoreConfig
+from towpath.model.errors import StoreAwayError, StoreFullError, StoreLockedError, StoreRefusedError
 from towpath.store import Store
+from towpath.store.objects import Put
 
 
 def config(folder: Path) -> StoreConfig:
@@ -37,6 +38,39 @@ def test_a_folder_is_made_but_not_those_above_it(tmp_path: Path) -> None:
         f"file://{tmp_path}/disk/store/: write: there is no folder {tmp_path}/disk; make it, or"
         " look whether its disk is mounted"
     )
+
+
+@pytest.mark.parametrize("how", ["gone", "empty"])
+def test_a_folder_that_is_not_mounted_any_more_is_away_and_not_begun_anew(
+    tmp_path: Path, how: str
+) -> None:
+    folder, away = tmp_path / "store", tmp_path / "away"
+    hasty = config(folder).model_copy(update={"timeout": Duration(0.1)})
+    with Store(hasty) as store, Store(hasty, begun=True) as worker:
+        store.put_new("log/1", b"x")
+        upload = store.backend.upload("b", Put())
+        folder.rename(away)
+        if how == "empty":
+            folder.mkdir()
+        for each in (store, worker):
+            for work in (
+                lambda each=each: each.get("log/1"),
+                lambda each=each: each.head("log/2"),
+                lambda each=each: list(each.list()),
+                lambda each=each: each.delete(["log/1"]),
+                lambda each=each: each.put_new("log/2", b"y"),
+                lambda: upload.part(0, b"z"),
+            ):
+                with pytest.raises(StoreAwayError, match="is its disk mounted"):
+                    work()
+        assert not (folder / ".towpath").exists()
+        if how == "empty":
+            folder.rmdir()
+        away.rename(folder)
+        upload.part(0, b"z")
+        upload.complete()
+        worker.put_new("log/2", b"y")
+        assert [each.key for each in store.list()] == ["b", "log/1", "log/2"]
 
 
 @pytest.mark.parametrize("key", ["../a", "a/../../b", "/etc/passwd", "a//b", ".", "", "a\0b"])
@@ -79,7 +113,7 @@ KILLED = """
 import os, signal, sys
 from pathlib import Path
 from tests.support.program import environment
-from towpath.config import StoreConfig
+from towpath.config import Duration, StoreConfig
 from towpath.store import Store, files
 
 def counted(name, step, calls):

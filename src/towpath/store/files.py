@@ -41,12 +41,21 @@ _PAGE = 1000
 
 
 class FilesBackend:
-    """A folder."""
+    """A folder.
+
+    Once it was seen to hold something, a folder that is missing or empty is away: its disk is not
+    mounted. Then no other one is begun in its place, and no object counts as missing.
+
+    Args:
+        config: The store.
+        begun: Whether it is known to hold something.
+    """
 
     parallel = 4
     keeps_unfinished = True
 
-    def __init__(self, config: StoreConfig) -> None:
+    def __init__(self, config: StoreConfig, *, begun: bool = False) -> None:
+        self._begun = begun
         self._root, self._part_size = Path(config.prefix), int(config.part_size)
         self._own = self._root / _OWN
         self._patience = config.request_timeout
@@ -78,7 +87,7 @@ class FilesBackend:
     def get(self, key: str, first: int, end: int | None, tag: str) -> tuple[StoredObject, bytes]:
         """Return the bytes [first, end) of an object."""
         with self._told("read", key), self.path(key).open("rb") as file:
-            found = _stored(key, os.fstat(file.fileno()))
+            found = self._found(key, os.fstat(file.fileno()))
             if tag and tag != found.tag:
                 raise ObjectChangedError(self._where(key), "read")
             at = max(0, found.size + first) if first < 0 else first
@@ -91,7 +100,7 @@ class FilesBackend:
     def get_into(self, key: str, first: int, tag: str, out: memoryview) -> StoredObject:
         """Fill memory with the bytes of an object from `first` on."""
         with self._told("read", key), self.path(key).open("rb", buffering=0) as file:
-            found = _stored(key, os.fstat(file.fileno()))
+            found = self._found(key, os.fstat(file.fileno()))
             if tag and tag != found.tag:
                 raise ObjectChangedError(self._where(key), "read")
             file.seek(first)
@@ -101,19 +110,22 @@ class FilesBackend:
     def head(self, key: str) -> tuple[StoredObject, str]:
         """Return an object without its bytes; files keep no name of their write."""
         with self._told("look at", key):
-            return _stored(key, self.path(key).stat()), ""
+            return self._found(key, self.path(key).stat()), ""
 
     def page(self, prefix: str, after: str) -> tuple[Sequence[StoredObject], bool]:
         """Return the next objects with a prefix behind a key, and whether there are more."""
         with self._told("list objects below", prefix):
+            self._require_there()
             found = list(islice(_walk(self._root, "", prefix, after), _PAGE + 1))
         return [_stored(*each) for each in found[:_PAGE]], len(found) > _PAGE
 
     def delete(self, keys: Sequence[str]) -> None:
         """Delete objects."""
         for key in keys:
-            with self._told("delete", key), suppress(FileNotFoundError, NotADirectoryError):
-                self.path(key).unlink()
+            with self._told("delete", key):
+                self._require_there()
+                with suppress(FileNotFoundError, NotADirectoryError):
+                    self.path(key).unlink()
 
     def thaw(self, found: StoredObject, days: int, speed: ThawSpeed) -> None:
         """Do nothing: all objects can be read at once."""
@@ -149,7 +161,7 @@ class FilesBackend:
             else:
                 self._move(beside, path, how.instead_of)
             _sync(path.parent)
-            return _stored(key, path.stat())
+            return self._found(key, path.stat())
 
     def path(self, key: str) -> Path:
         """Return the file of an object.
@@ -190,10 +202,12 @@ class FilesBackend:
         """Make the folder, but not those above it: what is not mounted must not be written to.
 
         Raises:
+            OSError: The folder was there before.
             StoreRefusedError: The folder above is not there.
         """
         if self._own.is_dir():
             return
+        self._require_there()
         if not self._root.parent.is_dir():
             why = f"there is no folder {self._root.parent}"
             advice = "make it, or look whether its disk is mounted"
@@ -201,15 +215,48 @@ class FilesBackend:
         self._root.mkdir(exist_ok=True)
         self._own.mkdir(exist_ok=True)
 
+    def _found(self, key: str, stat: os.stat_result) -> StoredObject:
+        self._begun = True
+        return _stored(key, stat)
+
+    def _require_there(self) -> None:
+        """Raise an error of a disk that is away if the folder held something, and holds nothing."""
+        if not self._begun:
+            return
+        with suppress(FileNotFoundError, NotADirectoryError), os.scandir(self._root) as found:
+            if next(found, None) is not None:
+                return
+        raise OSError(errno.ENOTCONN, f"{self._root} is gone or empty; is its disk mounted?")
+
     def _where(self, key: str) -> str:
         return f"file://{self._root}/{key}"
 
     @contextmanager
     def _told(self, what: str, key: str) -> Iterator[None]:
+        with self.told(self._where(key), what):
+            yield
+
+    @contextmanager
+    def told(self, where: str, what: str) -> Iterator[None]:
+        """Raise the error of a store for what the system says.
+
+        Args:
+            where: The file, as a URL.
+            what: What is being done.
+
+        Raises:
+            StoreError: It could not be done.
+        """
         try:
             yield
+        except (FileNotFoundError, NotADirectoryError) as error:
+            try:
+                self._require_there()
+            except OSError as gone:
+                raise _told(gone, where, what) from None
+            raise _told(error, where, what) from None
         except OSError as error:
-            raise _told(error, self._where(key), what) from None
+            raise _told(error, where, what) from None
 
 
 class _FileUpload:
@@ -240,10 +287,8 @@ class _FileUpload:
 
     @contextmanager
     def _told(self, what: str) -> Iterator[None]:
-        try:
+        with self._backend.told(f"file://{self._backend.path(self._key)}", what):
             yield
-        except OSError as error:
-            raise _told(error, f"file://{self._backend.path(self._key)}", what) from None
 
 
 def _told(error: OSError, where: str, what: str) -> StoreError:

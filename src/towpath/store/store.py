@@ -53,19 +53,21 @@ class Store:
 
     Args:
         config: The store.
+        begun: Whether it is known to hold something, as others wrote to it or told of its objects.
+            Then a folder that is missing or empty is away.
 
     Attributes:
         config: The store.
     """
 
-    def __init__(self, config: StoreConfig) -> None:
-        self.config = config
+    def __init__(self, config: StoreConfig, *, begun: bool = False) -> None:
+        self.config, self._begun = config, begun
         self._lock = Lock()
         self._backend: Backend | None = None
         self._threads: ThreadPoolExecutor | None = None
 
-    def __reduce__(self) -> tuple[type[Store], tuple[StoreConfig]]:
-        return Store, (self.config,)
+    def __reduce__(self) -> tuple[Callable[..., Store], tuple[StoreConfig]]:
+        return partial(Store, begun=self._begun), (self.config,)
 
     def __enter__(self) -> Store:
         return self
@@ -302,7 +304,7 @@ class Store:
         """The kind of store, with its connections."""
         with self._lock:
             if self._backend is None:
-                self._backend = _made(self.config)
+                self._backend = _made(self.config, begun=self._begun)
             return self._backend
 
     @property
@@ -358,13 +360,13 @@ def _how(storage_class: str, *, only_new: bool = False, instead_of: str = "") ->
     )
 
 
-def _made(config: StoreConfig) -> Backend:
+def _made(config: StoreConfig, *, begun: bool) -> Backend:
     # Each kind needs a library that takes a while to load.
     match config.kind:
         case StoreKind.FILES:
             from towpath.store.files import FilesBackend  # noqa: PLC0415
 
-            return FilesBackend(config)
+            return FilesBackend(config, begun=begun)
         case StoreKind.S3:
             from towpath.store.s3 import S3Backend  # noqa: PLC0415
 

@@ -103,7 +103,9 @@ class Place:
 def place(source: SharedCluster, tmp_path: Path) -> Iterator[Place]:
     config = ClusterConfig(bootstrap=source.addresses)
     with Admin(config, Side.SOURCE) as admin:
-        yield Place(config, admin, StoreConfig(url=(tmp_path / "archive").as_uri()))
+        store = StoreConfig(url=(tmp_path / "archive").as_uri())
+        Store(store).require_conditions()  # as the driver did, which has found or begun the archive
+        yield Place(config, admin, store)
 
 
 def transactions(bootstrap: str, topic: str) -> None:

@@ -85,7 +85,7 @@ def check(work: CheckSlice) -> Iterator[CheckedObject]:
         StoreError: The store cannot be read.
     """
     with ExitStack() as stack:
-        store = stack.enter_context(Store(work.store))
+        store = stack.enter_context(Store(work.store, begun=True))
         compare = None
         if work.source is not None:
             admin = stack.enter_context(Admin(work.source, Side.SOURCE))

@@ -62,7 +62,7 @@ def compare(work: ProofSlice) -> Iterator[ComparedRange]:
         StoreError: The store could not be opened at all.
     """
     with ExitStack() as stack:
-        store = stack.enter_context(Store(work.store))
+        store = stack.enter_context(Store(work.store, begun=True))
         admin = stack.enter_context(Admin(work.target, Side.TARGET))
         client = stack.enter_context(Client(work.target, Side.TARGET, admin))
         reader = Reader(Side.TARGET, client, admin, _FETCH_BYTES, work.target.request_timeout)

@@ -78,7 +78,7 @@ _told = TypeAdapter(ForgetResult)
 
 def forget(work: ForgetSlice) -> Iterator[ForgetResult]:
     """Look for a key. Yields what was found in each segment that has it, or cannot be read."""
-    with Store(work.store) as store:
+    with Store(work.store, begun=True) as store:
         stopped: StoreError | None = None
         for segment in work.segments:
             found = partial(ForgetResult, id=segment.partition_id, start=segment.start)

@@ -40,7 +40,7 @@ __all__ = ["SCHEMA", "compact", "compact_rows"]
 
 def compact(work: CompactSlice) -> Iterator[CompactResult]:
     """Do the merges of a slice. Yields what became of each."""
-    with Store(work.store) as store:
+    with Store(work.store, begun=True) as store:
         merging = _Merging(work, store)
         stopped: StoreError | None = None
         for bundle in work.bundles:

@@ -51,7 +51,7 @@ def archive(work: EgressSlice) -> Iterator[EgressResult]:
     """
     with ExitStack() as stack:
         source = stack.enter_context(Admin(work.source, Side.SOURCE))
-        store = stack.enter_context(Store(work.store))
+        store = stack.enter_context(Store(work.store, begun=True))
         uploads = Uploads(store, work.store.class_of(STREAMING))
         stack.callback(uploads.close)
         egress = _Egress(work, source, uploads)

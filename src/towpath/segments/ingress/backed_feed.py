@@ -67,7 +67,7 @@ class BackedFeed:
         self._work, self._landing = work, landing
         self._side = source_side(work, source, landing, elsewhere=self)
         self._source = self._side.fetcher
-        self._store = Store(archive.store)
+        self._store = Store(archive.store, begun=True)
         self._from = FilledFrom(self._store, archive.region)
         self._openers = ThreadPoolExecutor(_OPENERS, thread_name_prefix="towpath-objects")
         self._archive = SupplyFeed(

@@ -41,7 +41,7 @@ def restore(work: RestoreSlice, throttled: Throttled | None = None) -> Iterator[
         StoreError: The store could not be read at all.
     """
     with ExitStack() as stack:
-        store = stack.enter_context(Store(work.store))
+        store = stack.enter_context(Store(work.store, begun=True))
         if work.store.layout is not StoreLayout.ARCHIVE:
             yield from land(work, feeding_logs(work, store), throttled=throttled)
             return

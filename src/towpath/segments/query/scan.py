@@ -115,7 +115,7 @@ class ArchiveRows:
             StoreError: The store does not have an object, or does not give it.
         """
         names = [name for name in self.columns if name != TOPIC]
-        with Store(self.store) as store:
+        with Store(self.store, begun=True) as store:
             reader: SegmentObjectReader | None = None
             try:
                 for segment in part:
