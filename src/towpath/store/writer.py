@@ -110,12 +110,15 @@ class ObjectWriter:
         if len(view):
             self._send_given()
         self._crc = zlib.crc32(view, self._crc)
-        self._buffer += view
-        while len(self._buffer) > self._part_size:
-            part = bytes(memoryview(self._buffer)[: self._part_size])
-            del self._buffer[: self._part_size]
-            self._guarded(partial(self._send, part))
-        return len(view)
+        at = 0
+        while at < len(view):
+            if len(self._buffer) == self._part_size:
+                part, self._buffer = self._buffer, bytearray()
+                self._guarded(partial(self._send, part))
+            size = min(self._part_size - len(self._buffer), len(view) - at)
+            self._buffer += view[at : at + size]
+            at += size
+        return at
 
     def give(self, data: Data) -> int:
         """Add bytes that nobody changes until the object is made, and return how many.
@@ -155,7 +158,7 @@ class ObjectWriter:
         if self.closed:
             return
         self._aborted, self._given = True, None
-        self._buffer.clear()
+        self._buffer = bytearray()
         while self._under_way:
             future = self._under_way.popleft()
             if not future.cancel():
@@ -197,10 +200,10 @@ class ObjectWriter:
                 self._under_way.popleft().result()
             write = self._upload.complete
         self._made = replace(self._store.written(self._key, self._how, write), crc=self._crc)
-        self._buffer.clear()
+        self._buffer = bytearray()
         self._given = None
 
     @property
     def _rest(self) -> Data:
         """What is not sent: bytes that were given or those that were written, never both."""
-        return bytes(self._buffer) if self._given is None else self._given
+        return self._buffer if self._given is None else self._given
