@@ -164,9 +164,9 @@ class KubernetesApi:
         number, text = self._ask("POST", path, json.dumps(made).encode(), "application/json")
         assert number == 201, text
 
-    def apply(self, path: str, made: Mapping[str, Any]) -> str:
+    def apply(self, path: str, made: Mapping[str, Any], manager: str = "towpath") -> str:
         """Apply an object as `kubectl apply --server-side` does; return the refusal, "" if none."""
-        whole = f"{path}?fieldManager=towpath&force=true&fieldValidation=Strict"
+        whole = f"{path}?fieldManager={manager}&force=true&fieldValidation=Strict"
         data = json.dumps(made).encode()
         number, text = self._ask("PATCH", whole, data, "application/apply-patch+yaml")
         return "" if number in {200, 201} else text.decode()

@@ -80,11 +80,16 @@ def section(text: str, words: str) -> list[str]:
 APPLY = "apply --server-side --force-conflicts --field-manager=towpath -f"
 
 
+def apply(node: int) -> str:
+    """Return how the properties of a node are applied."""
+    return APPLY.replace("towpath", f"towpath-{node}")
+
+
 def test_the_way_there_step_by_step(tmp_path: Path) -> None:
     told, _ = written(tmp_path, Goal.DUAL_WRITE)
     assert section(told[STEPS], "properties of controller 3000 and format") == [
         f"{APPLY} hold-kafka-controller-3000-0.yaml",
-        f"{APPLY} controller-3000-with-flag.yaml",
+        f"{apply(3000)} controller-3000-with-flag.yaml",
         f"{APPLY} controller-3000.yaml",
         f"until kubectl -n {NAMESPACE} exec kafka-controller-3000-0 -c towpath-hold -- true; do"
         " sleep 2; done",
@@ -96,7 +101,7 @@ def test_the_way_there_step_by_step(tmp_path: Path) -> None:
         *(f"delete pod kafka-controller-{node}-0" for node in (3000, 3001, 3002)),
     ]
     assert section(told[STEPS], "restart broker 1 in migration mode") == [
-        f"{APPLY} broker-1-migration-mode.yaml",
+        f"{apply(1)} broker-1-migration-mode.yaml",
         "delete pod kafka-1",
     ]
     assert "`towpath kraft run FILE` does this step" in told[STEPS]
@@ -121,7 +126,7 @@ def test_the_way_back_holds_what_is_stopped(tmp_path: Path) -> None:
         "delete pod kafka-1",
         f"until kubectl -n {NAMESPACE} exec kafka-1 -c towpath-hold -- true; do sleep 2; done",
         f"exec kafka-1 -c towpath-hold -- {gone}",
-        f"{APPLY} broker-1-zookeeper-mode.yaml",
+        f"{apply(1)} broker-1-zookeeper-mode.yaml",
         f"{APPLY} hold-{'-and-'.join(pods)}.yaml",
         "delete pod kafka-1",
     ]

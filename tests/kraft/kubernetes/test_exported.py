@@ -46,6 +46,23 @@ def test_properties_that_were_written_behind_the_start_are_seen(tmp_path: Path) 
     assert read_files(node(tmp_path), NodeId(1), PATH).stale
 
 
+def test_a_file_is_not_stale_for_that_of_another_node_in_its_object(tmp_path: Path) -> None:
+    def wrote(manager: str, time: str, key: str) -> dict[str, Any]:
+        fields = {"f:data": {f"f:{key}": {}}}
+        return {"manager": manager, "time": f"2026-11-24T05:00:{time}Z", "fieldsV1": fields}
+
+    config = pod_config(
+        tmp_path, brokers={"properties": {"name": "files", "key": "{id}.properties"}}
+    )
+    for late, stale in (("0", False), ("1", True)):
+        fields = [wrote("kubectl", "00", "1.properties"),
+                  wrote(f"towpath-{late}", "09", f"{late}.properties")]  # fmt: skip
+        file = {"kind": "ConfigMap", "data": {"1.properties": "broker.id=1\n"},
+                "metadata": {"name": "files", "managedFields": fields}}  # fmt: skip
+        export(tmp_path, file)
+        assert read_files(drivers_of(config)[NodeId(1)], NodeId(1), PATH).stale is stale
+
+
 STRIMZI = {"apiVersion": "core.strimzi.io/v1beta2", "kind": "StrimziPodSet", "name": "my-kafka",
            "controller": True}  # fmt: skip
 CONFLUENT = {"apiVersion": "platform.confluent.io/v1beta1", "kind": "Kafka", "name": "kafka",

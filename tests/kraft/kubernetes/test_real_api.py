@@ -13,10 +13,12 @@ from tests.support.kafka import wait_until
 from tests.support.kraft_pods import NAMESPACE, config_map, export, pod_config, stateful_set
 from tests.support.kraft_worlds import start_of
 from tests.support.kube_api import KubernetesApi, fetch
+from towpath.config import KubernetesDriver
 from towpath.kraft.drivers import drivers_of
 from towpath.kraft.kubernetes.manifests import manifests
-from towpath.kraft.kubernetes.objects import HOLD
-from towpath.kraft.model import Goal
+from towpath.kraft.kubernetes.objects import HOLD, properties_object
+from towpath.kraft.kubernetes.places import manager_of, place_of
+from towpath.kraft.model import Goal, Role
 from towpath.kraft.planning.outline import outline
 
 pytestmark = [pytest.mark.soak, pytest.mark.timeout(1800)]
@@ -84,3 +86,19 @@ def test_everything_that_steps_apply_is_taken(api: KubernetesApi, tmp_path: Path
     assert whole
     named = [each["name"] for each in whole["spec"]["template"]["spec"]["containers"]]
     assert named == ["exporter", "kafka"]
+
+
+def test_a_node_leaves_the_files_of_others_in_one_object(
+    api: KubernetesApi, tmp_path: Path
+) -> None:
+    config = pod_config(tmp_path, brokers={"properties": {"name": "all", "key": "{id}.properties"}})
+    assert isinstance(config.driver, KubernetesDriver)
+    path = f"{PATHS['ConfigMap']}/all"
+    for each in config.brokers:
+        place = place_of(config.driver, Role.BROKER, each)
+        made = properties_object(place, f"broker.id={each.id}\n".encode())
+        assert api.apply(path, made, manager_of(place)) == ""
+    there = api.get(path)
+    assert there
+    assert there["data"] == {f"{each.id}.properties": f"broker.id={each.id}\n"
+                             for each in config.brokers}  # fmt: skip

@@ -25,7 +25,13 @@ from towpath.kraft.kubernetes.objects import (
     hold_object,
     properties_object,
 )
-from towpath.kraft.kubernetes.places import NodePlace, ObjectKind, hold_name
+from towpath.kraft.kubernetes.places import (
+    MANAGER,
+    NodePlace,
+    ObjectKind,
+    hold_name,
+    manager_of,
+)
 from towpath.kraft.model import BrokerMode, NodeId, Role
 from towpath.kraft.observing.node_files import metadata_dir
 from towpath.kraft.observing.seen import Observation
@@ -160,7 +166,7 @@ class HandBook:
         properties = self._properties(step, f"controller-{step.node}-with-flag.yaml")
         return [
             self._apply(self._held_file(held)),
-            self._apply(properties),
+            self._apply(properties, manager_of(at)),
             self._apply(self._controller_file(told, at)),
             self._await_held(at),
             self._inside(step.node, shlex.join(command)),
@@ -174,7 +180,7 @@ class HandBook:
             folder = PurePosixPath(metadata_dir(self.seen.brokers[step.node].properties))
             gone = shlex.quote(str(folder / METADATA_LOG))
             lines.append(self._inside(step.node, f"rm -rf -- {gone}"))
-        lines.append(self._apply(properties))
+        lines.append(self._apply(properties, manager_of(self._at(step.node))))
         again, held = self._release((step.node,), held)
         return [*lines, *again], held
 
@@ -182,7 +188,7 @@ class HandBook:
         flag = "with-flag" if step.flag else "without-flag"
         properties = self._properties(step, f"controller-{step.node}-{flag}.yaml")
         lines, held = self._release((step.node,), held)
-        return [self._apply(properties), *lines], held
+        return [self._apply(properties, manager_of(self._at(step.node))), *lines], held
 
     def _release(self, nodes: Iterable[NodeId], held: Held) -> tuple[list[str], Held]:
         """Let pods be made anew, with what their objects say then, and not be held back."""
@@ -246,8 +252,8 @@ class HandBook:
         self.files[name] = tuple(named)
         return name
 
-    def _apply(self, name: str) -> str:
-        how = "--server-side --force-conflicts --field-manager=towpath"
+    def _apply(self, name: str, manager: str = MANAGER) -> str:
+        how = f"--server-side --force-conflicts --field-manager={manager}"
         return f"{self._kubectl} apply {how} -f {shlex.quote(name)}"
 
     def _delete(self, pod: str) -> str:

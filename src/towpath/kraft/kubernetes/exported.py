@@ -72,7 +72,9 @@ class ExportedNode:
     def modified(self, path: str) -> int | None:
         """Return when the properties were written last, where the export tells it."""
         holder = self.get(self.place.holder, self.place.holder_name)
-        return modified(holder) if holder is not None and path == self.place.properties else None
+        if holder is None or path != self.place.properties:
+            return None
+        return modified(holder, self.place.key)
 
     def free_bytes(self, path: str) -> int | None:
         """Return None: an export does not tell it."""

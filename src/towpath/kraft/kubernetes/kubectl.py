@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from towpath.config.kraft_kubernetes import KubernetesDriver
 from towpath.kraft.drivers.scripts import ABSENT
 from towpath.kraft.kubernetes.objects import KubernetesObject
-from towpath.kraft.kubernetes.places import NodePlace, ObjectKind
+from towpath.kraft.kubernetes.places import MANAGER, NodePlace, ObjectKind
 from towpath.model.deadline import Deadline
 from towpath.model.errors import DriverError
 from towpath.model.foreign import foreign, printed
@@ -47,13 +47,17 @@ class Kubectl:
         found: KubernetesObject = json.loads(text)
         return found
 
-    def apply(self, made: KubernetesObject) -> None:
+    def apply(self, made: KubernetesObject, manager: str = MANAGER) -> None:
         """Make an object as is wished; what others wrote to it and we do not name stays.
+
+        Args:
+            made: The object.
+            manager: Owner of its fields. What it applied before and no longer names is removed.
 
         Raises:
             DriverError: The API cannot be reached, or refuses.
         """
-        how = ("--server-side", "--force-conflicts", "--field-manager=towpath", "--filename=-")
+        how = ("--server-side", "--force-conflicts", f"--field-manager={manager}", "--filename=-")
         what = f"writing {made['kind']} {made['metadata']['name']}"
         self._call(what, "apply", *how, data=json.dumps(made).encode())
 

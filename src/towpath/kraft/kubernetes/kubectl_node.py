@@ -34,7 +34,13 @@ from towpath.kraft.kubernetes.observed import (
     waits_for,
     was_started,
 )
-from towpath.kraft.kubernetes.places import NodePlace, ObjectKind, hold_name, place_of
+from towpath.kraft.kubernetes.places import (
+    NodePlace,
+    ObjectKind,
+    hold_name,
+    manager_of,
+    place_of,
+)
 from towpath.kraft.model import NodeId, Role
 from towpath.model.deadline import Deadline
 from towpath.model.errors import DriverError
@@ -90,7 +96,7 @@ class KubectlNode:
         """Return when a file was written last, in ms since 1970, told in whole seconds."""
         if path == self._place.properties:
             holder = self.get(self._place.holder, self._place.holder_name)
-            return None if holder is None else modified(holder)
+            return None if holder is None else modified(holder, self._place.key)
         told = self._inside(_MODIFIED, path, f"looking at {path}")
         return None if told is None else int(told) * 1000
 
@@ -103,7 +109,7 @@ class KubectlNode:
             self._inside(WRITE, path, f"writing {path}", data)
             return
         if self.read(path) != data:
-            self._kubectl.apply(properties_object(self._place, data))
+            self._kubectl.apply(properties_object(self._place, data), manager_of(self._place))
         if self._place.role is Role.CONTROLLER and self._pod() is None:
             self._make()
 

@@ -149,15 +149,21 @@ def created(found: KubernetesObject) -> int:
     return _ms(found["metadata"]["creationTimestamp"])
 
 
-def modified(found: KubernetesObject) -> int | None:
-    """Return when an object was written last, in ms since 1970, by the clock of the API server.
+def modified(found: KubernetesObject, key: str) -> int | None:
+    """Return when a key of an object was written last, in ms since 1970, by the API server's clock.
 
-    It is told in whole seconds. None where that was left out, as `kubectl get` does.
+    It is told in whole seconds for all that one field manager wrote; for the whole object where
+    no manager names the key. None where it was left out, as `kubectl get` does.
     """
-    times = [
-        each["time"] for each in found["metadata"].get("managedFields") or () if "time" in each
-    ]
-    return max(map(_ms, times), default=None)
+    entries = [x for x in found["metadata"].get("managedFields") or () if "time" in x]
+    owners = [each for each in entries if _has(each, key)]
+    return max((_ms(each["time"]) for each in owners or entries), default=None)
+
+
+def _has(entry: Mapping[str, Any], key: str) -> bool:
+    """Whether a field manager owns a key."""
+    fields = entry.get("fieldsV1") or {}
+    return any(f"f:{key}" in fields.get(part, ()) for part in ("f:data", "f:binaryData"))
 
 
 def _ms(text: str) -> int:

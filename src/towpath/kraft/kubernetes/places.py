@@ -74,6 +74,19 @@ class NodePlace:
         return str(PurePosixPath(self.data or "/").parent)
 
 
+MANAGER = "towpath"
+"""Field manager of all that is applied, but for the files of nodes."""
+
+
+def manager_of(place: NodePlace) -> str:
+    """Return the field manager of a node's properties file.
+
+    Each node has its own: one object may hold the files of several nodes, and what a manager no
+    longer applies is removed from the object.
+    """
+    return f"{MANAGER}-{place.node}"
+
+
 def place_of(driver: KubernetesDriver, role: Role, node: KraftNode) -> NodePlace:
     """Return where a node of the file lives."""
     if isinstance(node, KraftController):
