@@ -14,14 +14,14 @@ NAMESPACE = "messaging"
 
 
 def pod_config(
-    exported: Path | str = "/exported", number: int = 2, **driver: object
+    exported: Path | str | None = "/exported", number: int = 2, **driver: object
 ) -> KraftConfig:
     """Return the file of a migration of pods kafka-0, kafka-1, ... to controllers 3000, ..."""
     told = kraft_config(brokers=number, controllers=3)
     driver = {
         "via": "kubernetes",
         "namespace": NAMESPACE,
-        "exported": str(exported),
+        "exported": None if exported is None else str(exported),
         "controllers": {"start": "kafka-server-start.sh {properties}"},
         "format": "kafka-storage.sh format --cluster-id={cluster_id} -c {properties}",
         **driver,

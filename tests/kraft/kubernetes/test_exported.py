@@ -48,7 +48,7 @@ def test_properties_that_were_written_behind_the_start_are_seen(tmp_path: Path) 
 
 def test_a_file_is_not_stale_for_that_of_another_node_in_its_object(tmp_path: Path) -> None:
     def wrote(manager: str, time: str, key: str) -> dict[str, Any]:
-        fields = {"f:data": {f"f:{key}": {}}}
+        fields: dict[str, Any] = {"f:data": {f"f:{key}": {}}}
         return {"manager": manager, "time": f"2026-11-24T05:00:{time}Z", "fieldsV1": fields}
 
     config = pod_config(

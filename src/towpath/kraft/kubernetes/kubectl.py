@@ -137,10 +137,17 @@ class Kubectl:
         if done.returncode == 0:
             return done.stdout
         tail = "; ".join(_text(done.stdout + done.stderr).splitlines()[-_LINES:])
-        raise self._error(what, f"kubectl ended with code {done.returncode}: {tail}")
+        raise self._error(what, f"kubectl ended with code {done.returncode}: {tail}{_advice(tail)}")
 
     def _error(self, what: str, why: str) -> DriverError:
         return DriverError(self._place.node, what, why)
+
+
+def _advice(told: str) -> str:
+    """Return what to do where the API refuses for a missing right, which its answer names."""
+    if "(Forbidden)" not in told:
+        return ""
+    return "; give who asks (`kubectl auth whoami`) the rights that docs/kraft.md lists"
 
 
 def _text(data: bytes) -> str:

@@ -149,9 +149,10 @@ class KubectlNode:
         pod comes before it does: this waits no longer than some seconds then.
         """
         self._gate()
-        self._set_held(held=True)
+        is_new = self._set_held(held=True)
         pod, was_clean = self._pod(), True
-        if pod is not None and (is_ending(pod) or not runs(pod, HOLD)):
+        # Before the hold a first container that runs may be one that lets Kafka start right now.
+        if pod is not None and (is_new or is_ending(pod) or not runs(pod, HOLD)):
             self._end(pod, deadline)
             was_clean = not deadline.over
         self._await("holding it back", lambda pod: pod is not None and runs(pod, HOLD))
@@ -164,7 +165,12 @@ class KubectlNode:
         return created(pod) if pod is not None and runs(pod, self._place.container) else None
 
     def log(self, lines: int) -> str:
-        """Return the last lines that it logged."""
+        """Return the last lines that it logged; what keeps it from running where it has no log."""
+        pod = self._pod()
+        if pod is None:
+            return f"there is no pod {self._place.pod}"
+        if not was_started(pod, self._place.container):
+            return waits_for(pod)
         return self._kubectl.log(self._place.container, lines)
 
     def _stateful_set_of(self, place: NodePlace) -> KubernetesObject | None:
@@ -218,12 +224,14 @@ class KubectlNode:
             hold = hold_name(self._config.kraft)
             self._kubectl.apply(gate_object(found, self._place.container, hold))
 
-    def _set_held(self, *, held: bool) -> None:
+    def _set_held(self, *, held: bool) -> bool:
+        """Hold the pod back, or no longer; return whether that was changed."""
         name, own = hold_name(self._config.kraft), {self._place.pod}
         before = held_in(self.get(ObjectKind.CONFIG_MAP, name))
         wanted = before | own if held else before - own
         if wanted != before:
             self._kubectl.apply(hold_object(name, wanted))
+        return wanted != before
 
     def _end(self, pod: KubernetesObject, deadline: Deadline | None) -> None:
         """End a pod and wait until it is gone: its StatefulSet makes another one only then."""
