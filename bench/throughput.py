@@ -8,7 +8,7 @@ the wait for the next look for new topics is in it.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from bench.arena import Arena
@@ -47,9 +47,22 @@ def raw(arena: Arena, data: Prepared, topic: str) -> Figures:
 
 
 def copied(
-    arena: Arena, copier: Copier, data: Prepared, topic: str, show: Callable[[], None]
+    arena: Arena,
+    copier: Copier,
+    data: Prepared,
+    topic: str,
+    show: Callable[[], None],
+    source: Sequence[int] | None = None,
 ) -> Figures:
     """Measure a copier that is warm; `show` lifts the curtain before the topic.
+
+    Args:
+        arena: Its clusters.
+        copier: The copier.
+        data: What the topic holds.
+        topic: Its name.
+        show: Lets the copier see it.
+        source: Processes of what is read from; the source's brokers by default.
 
     Raises:
         TimeoutError: The copier stands still.
@@ -57,7 +70,8 @@ def copied(
     """
     wanted, partitions = data.data.records, data.data.partitions
     pause = 0.05 if partitions <= _FEW else 0.25
-    source, target = arena.pids
+    brokers, target = arena.pids
+    source = brokers if source is None else source
     with arena.ends(arena.target, copier.copy_of(topic), partitions) as ends:
         show()
         shown = time.monotonic()
