@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import signal
 import sys
 import tempfile
 import time
@@ -139,6 +140,7 @@ class Measurement:
 def main() -> int:
     """Run; return 0 when everything was measured, 1 when something failed."""
     wish = _arguments()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     towpath_environment(ROOT)
     now = datetime.now(UTC)
     told = now.strftime("%Y-%m-%d %H:%M UTC")
