@@ -100,16 +100,18 @@ class Kubectl:
         return None if done.returncode == ABSENT else self._checked(done, what)
 
     def log(self, container: str, lines: int) -> str:
-        """Return the last lines of a container; of the one before it, where that has ended.
+        """Return the last lines of a container; of the one before it, where it has none yet.
 
         Raises:
             DriverError: The API cannot be reached, or refuses.
         """
         at = ("logs", self._place.pod, f"--container={container}", f"--tail={lines}")
         what = f"reading the log of {container}"
+        told = self._call(what, *at)
+        if told.strip():
+            return _text(told.encode())
         before = self._run(what, (*at, "--previous"))
-        told = before.stdout if before.returncode == 0 else b""
-        return _text(self._call(what, *at).encode() or told)
+        return _text(before.stdout) if before.returncode == 0 else ""
 
     def _call(self, what: str, *words: str, data: bytes = b"") -> str:
         return self._checked(self._run(what, words, data), what).decode(errors="replace")
