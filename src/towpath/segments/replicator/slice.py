@@ -43,8 +43,8 @@ def import_rows(work: ImportSlice) -> Iterator[pa.RecordBatch]:
 def imported(work: ImportSlice) -> ImportResult:
     """Import the pieces of a slice, up to the first one that cannot be read or written."""
     with ExitStack() as stack:
-        theirs = stack.enter_context(Store(work.theirs, begun=True))
-        ours = stack.enter_context(Store(work.store, begun=True))
+        theirs = stack.enter_context(Store(work.theirs))
+        ours = stack.enter_context(Store(work.store))
         importing = _Importing(work, theirs, ours)
         why = ""
         try:
