@@ -34,3 +34,11 @@ def test_an_api_that_is_away_is_told() -> None:
         pytest.skip("no kubectl is here")
     with pytest.raises(DriverError, match=r"reading Pod kafka-0: .*127\.0\.0\.1:9"):
         drivers_of(config)[NodeId(0)].started()
+
+
+def test_nothing_is_taken_for_done_where_there_is_no_pod() -> None:
+    node = drivers_of(pod_config(exported=None, kubectl="true"))[NodeId(0)]
+    assert node.read("/data/b0/meta.properties") is None
+    for change in (lambda: node.write("/data/b0/meta.properties", b"x"), lambda: node.remove("/x")):
+        with pytest.raises(DriverError, match="there is no pod kafka-0 to do it in"):
+            change()

@@ -106,7 +106,7 @@ class KubectlNode:
         A controller that has no pod yet gets one with its first properties; it is held back.
         """
         if path != self._place.properties:
-            self._inside(WRITE, path, f"writing {path}", data)
+            self._change(WRITE, path, f"writing {path}", data)
             return
         if self.read(path) != data:
             self._kubectl.apply(properties_object(self._place, data), manager_of(self._place))
@@ -115,7 +115,7 @@ class KubectlNode:
 
     def remove(self, path: str) -> None:
         """Remove a file or a folder with all in it, if it is there."""
-        self._inside(REMOVE, path, f"removing {path}")
+        self._change(REMOVE, path, f"removing {path}")
 
     def free_bytes(self, path: str) -> int | None:
         """Return the free space of the disk of a path; None where no container runs."""
@@ -125,10 +125,7 @@ class KubectlNode:
     def run(self, command: Sequence[str], deadline: Deadline) -> str:
         """Run a program in the pod to its end and return what it printed."""
         what = f"running {command[0]}"
-        container = self._container(what)
-        if container is None:
-            raise self._error(what, "there is no pod to run it in")
-        told = self._kubectl.inside(container, command, what, deadline=deadline)
+        told = self._kubectl.inside(self._required(what), command, what, deadline=deadline)
         return (told or b"").decode(errors="replace").strip()
 
     def start(self) -> None:
@@ -189,11 +186,22 @@ class KubectlNode:
                 return each
         raise self._error(what, f"no container of pod {self._place.pod} runs: {waits_for(pod)}")
 
-    def _inside(self, script: str, path: str, what: str, data: bytes = b"") -> bytes | None:
+    def _required(self, what: str) -> str:
+        """Return a container that runs; without a pod nothing can be changed, and that is told."""
         container = self._container(what)
         if container is None:
-            return None
-        return self._kubectl.inside(container, ("sh", "-c", script, "sh", path, ""), what, data)
+            raise self._error(what, f"there is no pod {self._place.pod} to do it in")
+        return container
+
+    def _inside(self, script: str, path: str, what: str) -> bytes | None:
+        """Look at a file; None where it, or the pod, is not there."""
+        container = self._container(what)
+        return (
+            None if container is None else self._kubectl.inside(container, _sh(script, path), what)
+        )
+
+    def _change(self, script: str, path: str, what: str, data: bytes = b"") -> None:
+        self._kubectl.inside(self._required(what), _sh(script, path), what, data)
 
     def _make(self) -> None:
         """Make a controller's pod, which is held back."""
@@ -257,6 +265,10 @@ class KubectlNode:
 
     def _error(self, what: str, why: str) -> DriverError:
         return DriverError(self._place.node, what, why)
+
+
+def _sh(script: str, path: str) -> tuple[str, ...]:
+    return "sh", "-c", script, "sh", path, ""
 
 
 def _left(pod: KubernetesObject) -> str:
