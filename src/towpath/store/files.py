@@ -26,6 +26,7 @@ from towpath.model.errors import (
     StoreRefusedError,
 )
 from towpath.model.foreign import foreign
+from towpath.store.direct import write_at
 from towpath.store.locking import LOCK, locked
 from towpath.store.objects import Data, Put, StoredObject, ThawSpeed, Unfinished, Upload, filled
 
@@ -270,9 +271,8 @@ class _FileUpload:
 
     def part(self, number: int, data: Data) -> None:
         """Write the part of a number, 0 or more."""
-        with self._told("write a part of"), self._beside.open("r+b") as file:
-            file.seek(number * self._part_size)
-            file.write(data)
+        with self._told("write a part of"):
+            write_at(self._beside, number * self._part_size, data)
 
     def complete(self) -> StoredObject:
         """Make the object of all parts."""

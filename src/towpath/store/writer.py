@@ -91,7 +91,7 @@ class ObjectWriter:
 
     def tell(self) -> int:
         """Return how many bytes were written."""
-        given = self._part_size if self._given is not None else 0
+        given = len(self._given) if self._given is not None else 0
         return self._sent * self._part_size + given + len(self._buffer)
 
     def flush(self) -> None:
@@ -123,17 +123,20 @@ class ObjectWriter:
     def give(self, data: Data) -> int:
         """Add bytes that nobody changes until the object is made, and return how many.
 
-        What has the size of a part, behind others of that size, is not copied.
+        What has the size of a part, behind others of that size, is not copied, nor is what comes
+        last.
 
         Raises:
             StoreError: A part could not be written; the upload is aborted.
             ValueError: The file is closed.
         """
-        if self._buffer or len(data) != self._part_size:
+        if self._buffer or not 0 < len(data) <= self._part_size:
             return self.write(data)
         if self.closed:
             raise ValueError("write to a closed object")
         self._send_given()
+        if self._buffer:
+            return self.write(data)
         self._crc = zlib.crc32(data, self._crc)
         self._given = data
         return len(data)
@@ -177,7 +180,9 @@ class ObjectWriter:
 
     def _send_given(self) -> None:
         given, self._given = self._given, None
-        if given is not None:
+        if given is not None and len(given) < self._part_size:
+            self._buffer = bytearray(given)  # it was not the last
+        elif given is not None:
             self._guarded(partial(self._send, given))
 
     def _send(self, part: Data) -> None:
