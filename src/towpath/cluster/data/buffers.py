@@ -4,9 +4,14 @@ One `BufferPool` serves all connections of a slice. It counts three things, in b
 (buffers and copies that are in use), what is promised (responses that were asked for), and what is
 kept (free buffers, to be used again). Held and kept never exceed the limit together as long as
 nobody asks for more than is left.
+
+The buffers that a slice leaves serve the next one of the process: fresh pages cost as much as what
+is done with the bytes that go into them.
 """
 
 from __future__ import annotations
+
+from collections import deque
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +24,9 @@ _SPARE = 8
 """Share of the memory kept back for copies of batches."""
 _CLASSES = 3
 """Sizes of buffers have so many bits behind the first, so an eighth at most is not used."""
+
+_LEFT: deque[Buffer] = deque(maxlen=256)
+"""Buffers that closed pools left. Threads may share it."""
 
 
 class Frame:
@@ -80,6 +88,23 @@ class BufferPool:
         self.held = self.promised = 0
         self._kept = 0
         self._free: list[Buffer] = []
+        self._inherit()
+
+    def close(self) -> None:
+        """Leave the free buffers to the pools that come."""
+        _LEFT.extend(self._free)
+        self._free, self._kept = [], 0
+
+    def _inherit(self) -> None:
+        """Take what others left, up to half of the limit; the rest is freed."""
+        while _LEFT:
+            try:
+                buffer = _LEFT.pop()
+            except IndexError:  # another thread was faster
+                return
+            if self._kept + len(buffer) <= self.limit // 2:
+                self._free.append(buffer)
+                self._kept += len(buffer)
 
     @property
     def room(self) -> int:

@@ -155,6 +155,7 @@ class Landing:
         self.producers.close()
         self.reactor.close()
         self.receipts.close()
+        self.pool.close()
 
     @property
     def throttled(self) -> float:
