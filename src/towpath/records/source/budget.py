@@ -5,7 +5,7 @@ from __future__ import annotations
 from towpath.cluster.data.buffers import BufferPool
 
 PARTITION_BYTES = 1 << 20
-"""Most bytes of a partition in an answer. A single batch may be larger."""
+"""Most bytes of a partition in an answer, where many are fetched."""
 RESPONSE_BYTES = 8 << 20
 """Most bytes of an answer."""
 _READER_BYTES = 8 << 20
@@ -22,12 +22,14 @@ class FetchBudget:
     Attributes:
         pool: The memory.
         share: Bytes that each reader may always hold.
+        partition_bytes: Most bytes of a partition in an answer. A single batch may be larger.
         promised: The requested bytes, by broker.
     """
 
     def __init__(self, pool: BufferPool, share: int, response_bytes: int = RESPONSE_BYTES) -> None:
         self.pool, self.share = pool, share
         self._response_bytes = response_bytes
+        self.partition_bytes = PARTITION_BYTES
         self.promised: dict[int, int] = {}
         self._least = PARTITION_BYTES
         """The smallest answer worth requesting. It grows with the batches of the source."""

@@ -16,7 +16,7 @@ from towpath.config import ClusterConfig
 from towpath.model.deadline import Deadline
 from towpath.model.errors import ClusterError
 from towpath.model.nouns import NO_TOPIC_ID, Side, TopicName, TopicPartition
-from towpath.records.source.budget import PARTITION_BYTES, RESPONSE_BYTES, FetchBudget
+from towpath.records.source.budget import RESPONSE_BYTES, FetchBudget
 from towpath.records.source.late import Late
 from towpath.records.source.near import REVIEW, Near
 from towpath.records.source.pace import Pace
@@ -313,7 +313,7 @@ class Fetcher(Generic[R]):
         session = self._requests.sessions.get(self._at.get(tp, -1))
         if session is None:
             return
-        size = self._pace.share(tp) if self._pace.on else PARTITION_BYTES
+        size = self._pace.share(tp) if self._pace.on else self.budget.partition_bytes
         if not size:
             self._late.add(tp)
             session.drop(tp)

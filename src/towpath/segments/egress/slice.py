@@ -38,6 +38,8 @@ _TURN = 0.1
 _LARGE_AT_ONCE = 2
 """Large ranges that are read at a time: one is written, the other one fetched ahead."""
 _SMALL_AT_ONCE = 256
+_PARTITION_BYTES = 4 << 20
+"""Most bytes of a partition in an answer: a range has few of them, so they may be large."""
 _STALLED = 1.0
 """Seconds without a record after which other ranges are written, and the log is looked at."""
 _PROBE_BYTES, _PROBE_WAIT = 1 << 20, 0.5
@@ -90,6 +92,7 @@ class _Egress:
             begin_later=_never,
         )
         self._feed = self._side.fetcher
+        self._feed.budget.partition_bytes = _PARTITION_BYTES
         # Small ones first: they free their memory soon, and the objects that they share are sooner
         # complete.
         self._waiting = sorted(work.ranges, key=lambda each: (not each.shares, each.topic))
@@ -143,6 +146,7 @@ class _Egress:
         for reader, writing in self._writings.items():
             if reader in self._active.values():
                 writing.drop()
+        self._pool.close()
 
     # Which ranges are read
 
