@@ -28,7 +28,8 @@ _WAITING = 2
 _ATTEMPTS = 4
 
 
-_SPARE: Spares[bytearray] = Spares(_IN_MEMORY)
+_SPARE: Spares[bytearray] = Spares(2 * _IN_MEMORY)
+"""Enough for an object that is made and the one before it, which is being written."""
 
 
 class Spool:

@@ -17,12 +17,10 @@ from towpath.model.nouns import SourceOffset, TopicName
 from towpath.model.portions import portions
 from towpath.segments.model import BatchMark, GapKind, OffsetGap, PartitionId
 
-TASK_BYTES = 256 << 20
+TASK_BYTES = 1 << 30
 """Most estimated bytes of one task, so that a cycle ends soon and one that fails costs little."""
 _LEAST_TASK = 32 << 20
 """Estimated bytes below which a task is not worth its start."""
-_TASKS_PER_SLOT = 4
-"""The more tasks, the less a slow one delays the end of a cycle."""
 _MOST_RANGES = 500
 """Ranges of one task, as each costs a reader and a row group."""
 _AIM = 0.95
@@ -143,7 +141,7 @@ class CycleTerms:
     @property
     def most_bytes(self) -> int:
         """Most estimated bytes of a cycle."""
-        return self.slots * _TASKS_PER_SLOT * TASK_BYTES
+        return self.slots * TASK_BYTES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -284,9 +282,13 @@ def _within(wanted: Sequence[Iterator[PlannedRange]], most: int) -> tuple[list[P
 
 
 def _packed(ranges: Sequence[PlannedRange], slots: int) -> list[tuple[PlannedRange, ...]]:
-    """Return tasks of about the same size; small ranges of a topic stay together."""
+    """Return tasks of about the same size; small ranges of a topic stay together.
+
+    There is one for each slot: a task begins with memory that is new to it, which costs as much as
+    the bytes that go into it, and what it has learned of the source helps only itself.
+    """
     total = sum(each.bytes for each in ranges)
-    aim = min(TASK_BYTES, max(_LEAST_TASK, total // (_TASKS_PER_SLOT * max(1, slots))))
+    aim = min(TASK_BYTES, max(_LEAST_TASK, -(-total // max(1, slots))))
     items: list[tuple[PlannedRange, ...]] = [(each,) for each in ranges if not each.shares]
     small = sorted((each for each in ranges if each.shares), key=lambda each: each.topic)
     for _, members in groupby(small, key=lambda each: each.topic):
