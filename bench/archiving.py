@@ -16,7 +16,7 @@ import tempfile
 import time
 import traceback
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
@@ -45,6 +45,13 @@ WANTED_RATE, WANTED_SHARE, WANTED_MEMORY = 150, 0.6, 500
 _STALL = 300.0
 """Seconds without progress; Spark tells of none before a whole batch is written."""
 _QUICK = 0.1
+_TIMES = 2
+"""How many times the records of `bench/mirror` each set has: some seconds cannot tell how a run
+goes on for hours, as processes that have just begun must get their memory first."""
+LIMITED = "towpath"
+"""The archiver beside which the limit is measured."""
+_LIMIT_LASTS = 6.0
+"""CPU seconds over which the limit is measured."""
 
 Figures = dict[str, Any]
 Make = Callable[[Task, Path, str], Archiver]
@@ -81,7 +88,7 @@ class Measurement:
         of_set: Figures = {
             "about": data.about, "partitions": data.partitions, "records": data.records,
             "record_bytes": prepared.record_bytes, "wire_bytes": prepared.wire_bytes,
-            "limit": _limit(data.name), "archivers": {},
+            "limit": {"alone": _limit(data.name, 1), "together": {}}, "archivers": {},
         }  # fmt: skip
         self.found["sets"][data.name] = of_set
         arena, topic = self._arena, f"archive-{data.name}"
@@ -92,7 +99,8 @@ class Measurement:
             arena.hide(topic)
             _tell(f"{data.name}: {name}, load {os.getloadavg()[0]:.1f}")
             try:
-                figures = self._archived(make, name, topic, prepared, warm)
+                with _limited(of_set["limit"], data.name, wanted=name == LIMITED):
+                    figures = self._archived(make, name, topic, prepared, warm)
             except Exception as error:  # noqa: BLE001 - one failure must not cost the other figures
                 self.found["trouble"].append(f"{data.name}, {name}: {error}")
                 _tell(traceback.format_exc())
@@ -179,15 +187,24 @@ def _rest(archiver: Archiver) -> None:
             return
 
 
-def _limit(name: str) -> Figures:
-    """Return what one process can do alone, and each of as many as there are cores, at once."""
+@contextmanager
+def _limited(limit: Figures, name: str, *, wanted: bool) -> Iterator[None]:
+    """Measure the limit before and after an archiver, as the machine's speed may change."""
+    if not wanted:
+        yield
+        return
+    before = _limit(name, os.cpu_count() or 1)
+    yield
+    after = _limit(name, os.cpu_count() or 1)
+    limit["together"] = {what: round((before[what] + after[what]) / 2, 1) for what in before}
+
+
+def _limit(name: str, count: int) -> Figures:
+    """Return what each of some processes can do at once."""
     command = [sys.executable, "-m", "bench.archiving", "--limit", name]
-    found = []
-    for count in (1, os.cpu_count() or 1):
-        running = [subprocess.Popen(command, stdout=subprocess.PIPE) for _ in range(count)]
-        told = [json.loads(each.communicate()[0]) for each in running]
-        found.append({what: round(min(each[what] for each in told), 1) for what in told[0]})
-    return {"alone": found[0], "together": found[1]}
+    running = [subprocess.Popen(command, stdout=subprocess.PIPE) for _ in range(count)]
+    told = [json.loads(each.communicate()[0]) for each in running]
+    return {what: round(sum(each[what] for each in told) / count, 1) for what in told[0]}
 
 
 def _measure_limit(name: str) -> None:
@@ -200,8 +217,8 @@ def _measure_limit(name: str) -> None:
         one_core.egress(data, SegmentFormat.PARQUET, one_core.Nowhere())
 
     took = {
-        "plain": one_core.cpu(lambda: segmenting.write_plain(rows, footer)),
-        "ours": one_core.cpu(ours),
+        "plain": one_core.mean_cpu(lambda: segmenting.write_plain(rows, footer), _LIMIT_LASTS),
+        "ours": one_core.mean_cpu(ours, _LIMIT_LASTS),
     }
     print(json.dumps({what: data.size / MB / seconds for what, seconds in took.items()}))
 
@@ -233,8 +250,8 @@ def main() -> int:
         try:
             for data in SETS:
                 if data.name in wish.sets.split(","):
-                    half = replace(data, records=data.records // 2)
-                    measurement.measure(half, wanted or known)
+                    more = replace(data, records=data.records * _TIMES)
+                    measurement.measure(more, wanted or known)
         except KeyboardInterrupt:
             measurement.found["trouble"].append("interrupted")
     found |= measurement.found
@@ -306,6 +323,7 @@ def _goals(of_set: Figures) -> Iterator[str]:
         (f"{what}, {how}, MB per CPU s", "", limit[how][of])
         for what, of in (("pyarrow from memory", "plain"), ("fetched batches to Parquet", "ours"))
         for how in ("alone", "together")
+        if limit[how]
     ]
     if ours:
         workers = ours["peak_mib"].get("worker", [0])
@@ -355,7 +373,8 @@ segments have 100 MiB before compression. The limit is pyarrow
 writing the same rows from Arrow arrays in memory to nowhere, with the settings that Towpath has:
 one thread, no broker, no store. It is measured in one process alone, and in one on each core at
 once, as cores share caches and units; the goal is compared with the latter, because broker and
-archiver use all cores, too.
+archiver use all cores, too. That one is measured just before and just after Towpath, and both
+figures are means: of the limit over some seconds, of Towpath over its whole run.
 """.strip()
 
 
