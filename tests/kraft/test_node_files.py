@@ -12,7 +12,7 @@ import pytest
 from towpath.config import LocalDriver
 from towpath.kraft.drivers.local import LocalNode
 from towpath.kraft.model import NodeId, Role
-from towpath.kraft.observing.node_files import log_dirs, metadata_dir, read_files
+from towpath.kraft.observing.node_files import client_ports, log_dirs, metadata_dir, read_files
 from towpath.model.errors import KraftFileError
 
 NODE = NodeId(1)
@@ -90,3 +90,8 @@ def test_folders_are_those_that_kafka_takes() -> None:
     assert log_dirs({"log.dir": "/c"}) == ("/c",)
     assert metadata_dir({"log.dirs": "/a,/b"}) == "/a"
     assert metadata_dir({"log.dirs": "/a", "metadata.log.dir": "/m"}) == "/m"
+
+
+def test_the_kernel_tells_the_ports_of_clients(driver: LocalNode) -> None:
+    told = Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()
+    assert client_ports(driver) == range(int(told[0]), int(told[1]) + 1)

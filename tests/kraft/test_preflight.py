@@ -34,6 +34,7 @@ from towpath.kraft.findings.findings import Finding
 from towpath.kraft.findings.texts import TEXTS
 from towpath.kraft.model import Goal, LogState, NodeId, Stage
 from towpath.kraft.observing.seen import (
+    DisksSeen,
     Health,
     MetaProperties,
     MigrationZnode,
@@ -174,6 +175,8 @@ def _elsewhere() -> Iterator[tuple[Observation, FindingCode]]:
     provisioned = at_stage(_CONFIG, Stage.PROVISIONED)
     yield with_broker(_START, 1, free_bytes=1_000), code.DISK_LOW
     yield with_broker(_START, 1, meta=()), code.LOG_DIRS_MISSING
+    yield replace(_START, disks=DisksSeen({NodeId(1): ("/data/b",)})), code.LOG_DIRS_OFFLINE
+    yield replace(_START, disks=DisksSeen(why="no answer")), code.LOG_DIRS_UNKNOWN
     yield with_controller(_START, 3000, meta=(_META,)), code.CLUSTER_ID
     assert provisioned.quorum is not None
     few_voters = replace(provisioned.quorum, voters=(NodeId(3000),))
@@ -232,6 +235,10 @@ def test_places_are_judged_by_the_file() -> None:
     lab = kraft_config(nodes=nodes)
     codes = {each.code for each in preflight(lab, start_of(lab))}
     assert {FindingCode.PORTS_EPHEMERAL, FindingCode.DATA_PASSING} <= codes
+    port = int(_CONFIG.brokers[0].address.rpartition(":")[2])
+    near = with_broker(_START, _CONFIG.brokers[0].id, client_ports=range(port, port + 1))
+    assert FindingCode.PORTS_EPHEMERAL not in _codes(_START)
+    assert FindingCode.PORTS_EPHEMERAL in _codes(near)
     over = kraft_config(properties={"super.users": "User:other"})
     assert FindingCode.CONTROLLERS_DIFFER in {each.code for each in preflight(over, start_of(over))}
 

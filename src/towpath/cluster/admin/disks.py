@@ -50,6 +50,21 @@ class DiskAdmin:
         """
         return self._control.retried(lambda deadline: self._describe(topics, deadline))
 
+    def offline(self, deadline: Deadline) -> Mapping[int, tuple[str, ...]]:
+        """Return the log directories that brokers have lost, by broker id (KIP-113).
+
+        Raises:
+            ClusterError: A broker did not tell.
+        """
+        return self._control.retried(self._offline, deadline)
+
+    def _offline(self, deadline: Deadline) -> Mapping[int, tuple[str, ...]]:
+        lost: dict[int, tuple[str, ...]] = {}
+        for broker, folder in self._all_folders({}, deadline):
+            if folder.error_code:
+                lost[broker] = (*lost.get(broker, ()), folder.log_dir)
+        return lost
+
     def _describe(self, topics: Mapping[TopicName, int], deadline: Deadline) -> Disks:
         free: list[int] = []
         replicas: dict[TopicPartition, dict[int, int]] = defaultdict(dict)
@@ -63,6 +78,13 @@ class DiskAdmin:
     def _folders(
         self, topics: Mapping[TopicName, int], deadline: Deadline
     ) -> Iterator[tuple[int, Any]]:
+        """Yield each folder that is online, with its broker's id."""
+        found = self._all_folders(topics, deadline)
+        yield from ((broker, each) for broker, each in found if not each.error_code)
+
+    def _all_folders(
+        self, topics: Mapping[TopicName, int], deadline: Deadline
+    ) -> Iterator[tuple[int, Any]]:
         """Yield each folder with its broker's id; the sums would be wrong without one broker."""
         what = "asking for the disks"
         for broker in self._control.metadata(deadline).brokers.values():
@@ -72,7 +94,7 @@ class DiskAdmin:
                     raise refused(
                         self._control.side, what, said.error_code, acl="Describe on the cluster"
                     )
-            yield from ((broker.id, each) for each in answer.results if not each.error_code)
+            yield from ((broker.id, each) for each in answer.results)
 
 
 def _request(topics: Mapping[TopicName, int]) -> DescribeLogDirsRequest:

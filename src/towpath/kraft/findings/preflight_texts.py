@@ -183,9 +183,19 @@ PREFLIGHT_TEXTS: Mapping[FindingCode, FindingText] = {
         "log directories have no `meta.properties`, so they are offline or unused: {folders}",
         "bring them back first; in migration mode one failed disk stops a broker",
     ),
+    FindingCode.LOG_DIRS_OFFLINE: _stop(
+        "brokers have lost log directories: {folders}",
+        "bring them back first, and restart these brokers; in migration mode one lost directory"
+        " stops a broker",
+    ),
+    FindingCode.LOG_DIRS_UNKNOWN: _warn(
+        "brokers did not tell whether their log directories are online: {why}",
+        "allow the login of `cluster` to Describe the cluster, or look into the brokers' logs",
+    ),
     FindingCode.PORTS_EPHEMERAL: _warn(
         "addresses have ports that the kernel gives to clients: {addresses}",
-        "choose ports below 32768, or reserve these; a client may connect to itself while "
+        "choose other ports (by default those below 32768), or reserve these"
+        " (net.ipv4.ip_local_reserved_ports); a client may connect to itself while "
         "a broker restarts",
     ),
     FindingCode.EPOCH_LOW: _warn(

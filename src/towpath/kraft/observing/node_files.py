@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
@@ -10,12 +11,13 @@ from towpath.kraft.drivers.driver import Driver
 from towpath.kraft.files.properties import PropertiesFormError, read_properties
 from towpath.kraft.model import NodeId
 from towpath.kraft.observing.seen import MetaProperties
-from towpath.model.errors import KraftFileError
+from towpath.model.errors import DriverError, KraftFileError
 
 _META = "meta.properties"
 _LOG_DIRS = ("log.dirs", "log.dir")
 _DEFAULT = "/tmp/kafka-logs"  # noqa: S108, Kafka's own default
 _METADATA = "metadata.log.dir"
+_CLIENT_PORTS = "/proc/sys/net/ipv4/ip_local_port_range"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +64,18 @@ def read_files(driver: Driver, node: NodeId, path: str, data: str = "") -> NodeF
         running=started is not None,
         free_bytes=driver.free_bytes(metadata_dir(properties)) if properties else None,
     )
+
+
+def client_ports(driver: Driver) -> range | None:
+    """Return the ports that a node's kernel gives to connections of clients (ip(7)).
+
+    Returns:
+        None where it does not tell: another system than Linux, or a node that cannot be reached.
+    """
+    with suppress(DriverError, ValueError):
+        first, last = map(int, (driver.read(_CLIENT_PORTS) or b"").split())
+        return range(first, last + 1)
+    return None
 
 
 def log_dirs(properties: Mapping[str, str]) -> tuple[str, ...]:

@@ -17,8 +17,10 @@ from towpath.kraft.metadata.controllers import login_of
 from towpath.kraft.metadata.log import LogReader
 from towpath.kraft.model import LogState, NodeId, Role
 from towpath.kraft.observing.health import health_of
-from towpath.kraft.observing.node_files import read_files
+from towpath.kraft.observing.lost_disks import LostDisks
+from towpath.kraft.observing.node_files import client_ports, read_files
 from towpath.kraft.observing.seen import (
+    DisksSeen,
     MetadataLogSeen,
     NodeSeen,
     Observation,
@@ -65,7 +67,8 @@ class Observer:
         self._asked: tuple[float, EnsembleSeen] | None = None
         self._config, self._drivers, self._zookeeper = config, drivers, zookeeper
         self._journal = journal
-        self._log = LogReader(config)
+        self._log, self._disks = LogReader(config), LostDisks(config.cluster)
+        self._client_ports: dict[NodeId, range] = {}
 
     def close(self) -> None:
         """Close the connections to controllers."""
@@ -79,6 +82,7 @@ class Observer:
             brokers = self._nodes(pool, Role.BROKER, self._config.brokers)
             controllers = self._nodes(pool, Role.CONTROLLER, self._config.controllers.nodes)
             log = pool.submit(self._read_log, tuple(controllers.values()), deadline)
+            disks = pool.submit(self._look_at_disks, tuple(brokers.values()))
         unseen = list[Unseen]()
         znodes = _result(zookeeper, "ZooKeeper", unseen)
         ensemble = _result(servers, "the servers of ZooKeeper", unseen)
@@ -95,7 +99,12 @@ class Observer:
             unseen=tuple(unseen),
             proven=self._journal.proven,
             ensemble=ensemble,
+            disks=disks.result(),
         )
+
+    def _look_at_disks(self, brokers: Iterable[Future[NodeSeen]]) -> DisksSeen | None:
+        seen = (each.result() if each.exception() is None else None for each in brokers)
+        return self._disks.look(seen)
 
     def _servers(self, zookeeper: Future[ZooKeeperSeen], deadline: Deadline) -> EnsembleSeen | None:
         """Ask the servers now and then: each look asking them would be slow while one is silent."""
@@ -135,7 +144,14 @@ class Observer:
             features=answer.features if answer else {},
             software=answer.software if answer else None,
             free_bytes=files.free_bytes,
+            client_ports=self._ports_of(NodeId(node.id)) if files.running else None,
         )
+
+    def _ports_of(self, node: NodeId) -> range | None:
+        """Return what a host that was asked once is not asked again."""
+        if node not in self._client_ports and (told := client_ports(self._drivers[node])):
+            self._client_ports[node] = told
+        return self._client_ports.get(node)
 
     def _answer(self, role: Role, address: str) -> NodeAnswer | None:
         login = self._config.cluster if role is Role.BROKER else login_of(self._config)

@@ -207,6 +207,7 @@ class NodeSeen:
         features: Finalized levels that it tells, by name.
         software: Its version, as far as it can be told.
         free_bytes: Space left where it keeps its metadata.
+        client_ports: What its kernel gives to connections of clients; None where it does not tell.
         written: The mode in which its file would start a broker; None where it has no file.
     """
 
@@ -221,6 +222,7 @@ class NodeSeen:
     features: Mapping[str, int] = field(default_factory=dict)
     software: str | None = None
     free_bytes: int | None = None
+    client_ports: range | None = None
     written: BrokerMode | None = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -234,6 +236,14 @@ class Health:
 
     offline: tuple[str, ...] = ()
     under_replicated: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class DisksSeen:
+    """Log directories that brokers have lost; `why` nobody could tell, "" where all told."""
+
+    lost: Mapping[NodeId, tuple[str, ...]] = field(default_factory=dict)
+    why: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,6 +284,7 @@ class Observation:
         comparison: Of ZooKeeper with the log; None where one of them was not read.
         proven: What the journal says of earlier steps.
         ensemble: The servers of ZooKeeper; None where nobody could be asked.
+        disks: What brokers tell of their log directories; None while not all of them answer.
     """
 
     at: int
@@ -287,3 +298,4 @@ class Observation:
     unseen: tuple[Unseen, ...] = ()
     proven: Proven = Proven()
     ensemble: EnsembleSeen | None = None
+    disks: DisksSeen | None = None

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from towpath.kraft.findings.codes import FindingCode
 from towpath.kraft.findings.findings import Finding
+from towpath.kraft.model import NodeId
 from towpath.kraft.planning.moves import Facts
 from towpath.model.amounts import size
 
 _LITTLE = 1 << 30
 """Free bytes below which a metadata log and its snapshots may fill a disk."""
-_EPHEMERAL = range(32_768, 61_000)
-"""Ports that Linux gives to connections of clients by default."""
+_CLIENT_PORTS = range(32_768, 61_000)
+"""What Linux gives to connections of clients by default, where a host does not tell."""
 _PASSING = ("/tmp/", "/run/", "/dev/shm/", "/var/run/")  # noqa: S108, folders to warn of
 
 
@@ -62,12 +63,33 @@ def disks(facts: Facts) -> Iterator[Finding]:
         ]
     if missing:
         yield Finding.of(FindingCode.LOG_DIRS_MISSING, folders=missing)
+    yield from _lost(facts)
+
+
+def _lost(facts: Facts) -> Iterator[Finding]:
+    told = facts.seen.disks
+    if told is None:
+        return
+    if told.why:
+        yield Finding.of(FindingCode.LOG_DIRS_UNKNOWN, why=told.why)
+    lost = [f"{at} of broker {broker}" for broker, at in _each(told.lost)]
+    if lost:
+        yield Finding.of(FindingCode.LOG_DIRS_OFFLINE, folders=lost)
+
+
+def _each(lost: Mapping[NodeId, tuple[str, ...]]) -> Iterator[tuple[NodeId, str]]:
+    yield from ((broker, at) for broker in sorted(lost) for at in sorted(lost[broker]))
 
 
 def ports(facts: Facts) -> Iterator[Finding]:
     """Yield findings about ports on which a client may connect to itself."""
     nodes = (*facts.config.brokers, *facts.config.controllers.nodes)
-    bad = [each.address for each in nodes if _port(each.address) in _EPHEMERAL]
+    told = {each.id: each.client_ports for each in (*facts.brokers, *facts.controllers)}
+    bad = [
+        each.address
+        for each in nodes
+        if _port(each.address) in (told.get(NodeId(each.id)) or _CLIENT_PORTS)
+    ]
     if bad:
         yield Finding.of(FindingCode.PORTS_EPHEMERAL, addresses=bad)
 

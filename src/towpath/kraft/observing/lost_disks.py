@@ -1,0 +1,49 @@
+"""Log directories that brokers have lost: in migration mode one of them stops a broker."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+
+from towpath.cluster.admin import Admin
+from towpath.config.clusters import ClusterConfig
+from towpath.config.units import Duration
+from towpath.kraft.metadata.controllers import SIDE
+from towpath.kraft.model import NodeId
+from towpath.kraft.observing.seen import DisksSeen, NodeSeen
+from towpath.model.deadline import Deadline
+from towpath.model.errors import ClusterError
+
+_AGAIN = 30.0
+"""Seconds for which what brokers told of their disks is taken as true."""
+_SECONDS = 5.0
+
+
+class LostDisks:
+    """Asks brokers for their log directories now and then (DescribeLogDirs).
+
+    Args:
+        cluster: The brokers, and how to log in.
+    """
+
+    def __init__(self, cluster: ClusterConfig) -> None:
+        hasty = min(cluster.request_timeout, Duration(_SECONDS))
+        self._cluster = cluster.model_copy(update={"request_timeout": hasty})
+        self._asked: tuple[float, DisksSeen] | None = None
+
+    def look(self, brokers: Iterable[NodeSeen | None]) -> DisksSeen | None:
+        """Return what brokers tell; None while one of them does not answer anyway."""
+        if any(each is None or each.mode is None for each in brokers):
+            self._asked = None
+            return None
+        if self._asked is None or time.monotonic() - self._asked[0] > _AGAIN:
+            self._asked = time.monotonic(), self._ask()
+        return self._asked[1]
+
+    def _ask(self) -> DisksSeen:
+        try:
+            with Admin(self._cluster, SIDE) as admin:
+                lost = admin.disks.offline(Deadline.after(_SECONDS))
+        except ClusterError as error:
+            return DisksSeen(why=str(error))
+        return DisksSeen({NodeId(broker): folders for broker, folders in lost.items()})
