@@ -37,12 +37,13 @@ ROOT = Path(__file__).resolve().parents[1]
 MIRROR, PLAIN = "mirror", "plain"
 _HEADER = "changes:\n  - topics: ['.*']\n    headers: [{name: env, value: prod}]\n"
 _ABOUT = {
+    PLAIN: "mirror that opens no batch",
+    MIRROR: "mirror that adds a header to each record",
     "parquet": "restore from Parquet in a folder",
     "parquet-s3": "restore from Parquet in S3",
     "batches": "restore from whole batches in a folder",
-    MIRROR: "mirror that adds a header to each record",
-    PLAIN: "mirror that opens no batch",
 }
+"""The first one finds a target that has just begun, and makes it warm for the others."""
 
 Figures = dict[str, Any]
 
@@ -232,11 +233,11 @@ _METHOD = """
 Two brokers, the store (versitygw) and the copier share the processors above, so only ratios within
 this page mean something. A full topic is archived first, which is not measured. Each way is a
 process of its own on `local[2]`, and none is warm: compiled loops come from the cache, Spark's
-workers begin anew. The clock runs from the first record on the target until it has all, and CPU is
-that of the same time: of all processes of the copier (driver, JVM, workers), of the broker or store
-that is read, and of the target's broker. Records that were there at the first look do not count.
-MiB are of keys, values and headers, uncompressed. A restore writes lz4, the mirror the codec of the
-source's batches.
+workers begin anew. The target's broker is warm for all but the first way. The clock runs from the
+first record on the target until it has all, and CPU is that of the same time: of all processes of
+the copier (driver, JVM, workers), of the broker or store that is read, and of the target's broker.
+Records that were there at the first look do not count. MiB are of keys, values and headers,
+uncompressed. A restore writes lz4, the mirror the codec of the source's batches.
 """.strip()
 
 
