@@ -270,6 +270,8 @@ class IcebergSink(Archiver):
             "offset.storage.file.filename": str(self._folder / "offsets"),
             "listeners": f"http://127.0.0.1:{port}",
             "plugin.discovery": "only_scan",
+            # A task that gets no records looks at the commits that are asked of it this often only.
+            "offset.flush.interval.ms": "500",
             "consumer.max.poll.records": "5000",
             "consumer.fetch.max.bytes": str(50 << 20),
             "consumer.max.partition.fetch.bytes": str(8 << 20),
