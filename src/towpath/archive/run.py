@@ -24,7 +24,7 @@ from towpath.archive.telling import reading, telling_archive
 from towpath.archive.trouble import Trouble
 from towpath.archive.waiting import BeginningWaits
 from towpath.cluster.admin import Admin
-from towpath.config import ArchiveConfig, Duration, StoreConfig
+from towpath.config import ArchiveConfig
 from towpath.engine.slots import Slots, following
 from towpath.engine.starting import Starting
 from towpath.metrics import log as logging
@@ -33,14 +33,12 @@ from towpath.model.deadline import Deadline
 from towpath.model.errors import ClusterError, StoreError
 from towpath.model.nouns import Side
 from towpath.segments.log import CommitLog
-from towpath.store import Store
+from towpath.store import Store, hasty
 
 ARCHIVING = ("towpath.segments.egress.slice",)
 """Modules that Python workers import before the first archiving slice comes."""
 _DRAIN = 30.0
 """Seconds for which a run that is stopped waits for its slices."""
-_PATIENCE = 10.0
-"""Seconds for which the run itself repeats a request to the store before it does other things."""
 
 
 def run(
@@ -71,7 +69,7 @@ def run(
     with ExitStack() as stack:
         meter = stack.enter_context(telling_archive(config))
         source = stack.enter_context(Admin(config.source, Side.SOURCE))
-        store = stack.enter_context(Store(_hasty(config.store)))
+        store = stack.enter_context(Store(hasty(config.store)))
         spark.require_allowed()
         made = _Run(config, wishes, source, store, stop, show, meter)
         stack.callback(made.close)
@@ -79,15 +77,6 @@ def run(
             made.enter(ArchivePhase.STARTING)
             made.go(spark.result())
         return made.progress
-
-
-def _hasty(store: StoreConfig) -> StoreConfig:
-    """Return the config of the run's own requests, which its loop repeats.
-
-    A store that is away must not hold up the loop: it looks at the source, and listens to people.
-    """
-    timeout = min(store.timeout, Duration(_PATIENCE))
-    return store.model_copy(update={"timeout": timeout})
 
 
 class _Run:
