@@ -37,6 +37,10 @@ from towpath.store import Store, hasty
 
 ARCHIVING = ("towpath.segments.egress.slice",)
 """Modules that Python workers import before the first archiving slice comes."""
+_NEW = (
+    "nothing was archived there so far, and a new archive is begun; if there should be one, stop"
+    " this run, and look at `store.url` and `region`, and whether the disk of a folder is mounted"
+)
 _DRAIN = 30.0
 """Seconds for which a run that is stopped waits for its slices."""
 
@@ -129,6 +133,7 @@ class _Run:
         caught_up = self._wishes.until_caught_up
         stack.enter_context(told_run(self._store, self._config, lease, until_caught_up=caught_up))
         log.follow()  # the run before this one may have committed until now
+        self._is_new = not log.state.version
         self._log, self._lease = log, lease
         self._standings = Standings(log.state)
         self._commits = Commits(log, lease, self._standings)
@@ -156,7 +161,10 @@ class _Run:
             if replaced is not None
             else ""
         )
-        return tuple(text for text in (taken, *self._log.notes) if text)
+        if self._is_new:
+            self._say("archive.new", {"where": self._log.where}, "", True)
+        new = f"{self._log.where}: {_NEW}" if self._is_new else ""
+        return tuple(text for text in (taken, new, *self._log.notes) if text)
 
     def _tell_wait(self, trouble: str) -> None:
         self.progress.trouble = trouble
