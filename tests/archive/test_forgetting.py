@@ -96,3 +96,9 @@ def test_the_command_shows_it_first(archive: MixedArchive, here: Here) -> None:
     assert "no record has this key" in again.out
     wrong = here("archive", "forget", str(archive.file), "xyz", "--form", "hex")
     assert (wrong.code, "KEY: is not hex" in wrong.err) == (2, True)
+
+
+def test_an_empty_key_is_refused_at_once(archive: MixedArchive, here: Here) -> None:
+    """A variable that is not set must not erase the records whose keys are empty."""
+    refused = here("archive", "forget", str(archive.file), "", "--yes")
+    assert (refused.code, "KEY: is empty" in refused.err) == (2, True), refused.said

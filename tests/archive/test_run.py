@@ -112,6 +112,8 @@ def test_an_archive_holds_what_consumers_see(
     )
     assert ran.code == 0, ran.said
     assert "caught up after" in ran.out
+    assert "event=archive.new" in ran.said
+    assert "a new archive is begun" in ran.said
     told = json.loads(report.read_text())
     assert (told["complete"], told["lag"], told["left_out"]) == (True, 0, [])
     assert_same(archive, topics)

@@ -32,10 +32,12 @@ from towpath.model.nouns import (
     TopicPartition,
 )
 from towpath.model.reasons import Reason, ReasonCode
+from towpath.restore.heard import Heard, HeardState
 from towpath.restore.model import RestorePart
 from towpath.restore.progress import RestoreProgress, RestoreRow
 from towpath.restore.task import RestoreTask
 from towpath.restore.telling import Show, telling_restore
+from towpath.restore.waking import Notified
 from towpath.segments.model import PartitionId
 
 ARCHIVE = [
@@ -91,6 +93,9 @@ RESTORE = [
     ("towpath_restore_eta_seconds", "gauge", ()),
     ("towpath_restore_left_out", "gauge", ()),
     ("towpath_restore_trouble", "gauge", ()),
+    ("sqs_messages_received_total", "counter", ()),
+    ("sqs_messages_success_total", "counter", ()),
+    ("sqs_messages_invalid_total", "counter", ()),
 ]
 """Change an entry only together with a line in the changelog about what breaks."""
 STAND = ArchiveStand(
@@ -219,6 +224,22 @@ def test_everything_that_a_restore_tells_is_served() -> None:
     assert got.get("towpath_restored_bytes") == 500
     assert got.get("towpath_restore_left_out") == 1
     assert got.get("towpath_restore_trouble") == 1
+    assert got.of("sqs_messages_received_total") == {}
+
+
+def test_an_archive_that_is_not_heard_is_trouble_and_messages_are_counted() -> None:
+    progress = RestoreProgress(following=True)
+    progress.take([ROW])
+    progress.notified = Notified(queue="events", messages=5, poison=2)
+    found: list[Scrape] = []
+    with told() as (show, address, _):
+        for state in HeardState:
+            progress.heard = (Heard(region="eu", state=state),)
+            show(progress)
+            found.append(Scrape(address))
+    assert [each.get("towpath_restore_trouble") for each in found] == [0, 1, 1]
+    kinds = ("received", "success", "invalid")
+    assert [found[-1].get(f"sqs_messages_{kind}_total") for kind in kinds] == [5, 3, 2]
 
 
 def test_a_restore_without_rows_so_far_is_alive_and_not_ready(

@@ -105,8 +105,8 @@ def test_a_taken_port() -> None:
     [problem] = refused.value.problems
     assert problem.path == "metrics.listen"
     assert problem.text == (
-        f"cannot listen on 127.0.0.1, port {port}: the port is taken; stop what listens there (the"
-        " same link, running already?) or write another port"
+        f"cannot listen on 127.0.0.1, port {port}: the port is taken; stop what listens there"
+        " (another process of the same file?) or write another port"
     )
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 
 from tests.support.archived import Archived
 from tests.support.batches import at_offsets
+from tests.support.kafka import Record as Seen
 from tests.support.kafka import create_topic
 from towpath.cluster.admin import Admin
 from towpath.cluster.data.client import Client
@@ -133,6 +134,21 @@ class Restoring:
     def _admin(self) -> Iterator[Admin]:
         with ExitStack() as stack:
             yield stack.enter_context(Admin(self.config, Side.TARGET))
+
+
+def seen(records: Sequence[Record], partition: int = 0) -> list[Seen]:
+    """Return records as a consumer sees them."""
+    return [
+        Seen(
+            r.key,
+            r.value,
+            tuple((name.decode(), value) for name, value in r.headers),
+            r.timestamp,
+            r.offset,
+            partition,
+        )
+        for r in records
+    ]
 
 
 def drawn(rng: random.Random, count: int, time: int, *, start: int = 0) -> Archived:

@@ -12,6 +12,7 @@ from uuid import uuid4
 from towpath.archive.compacting import held
 from towpath.archive.compaction import CompactionProgress, writer_of
 from towpath.archive.lease import HeldArchive
+from towpath.archive.listing import require_topics
 from towpath.archive.tidying import tidy
 from towpath.config import ArchiveConfig
 from towpath.config.naming import fits
@@ -111,6 +112,7 @@ def forget(
 
     Raises:
         ArchiveHeldError: Another process compacts, prunes or forgets.
+        ConfigError: The archive has none of the topics that are named.
         CommitLogError: The log cannot be used, or there is no archive.
         StoreError: The store cannot be used.
         SparkStartError: Spark did not start.
@@ -120,6 +122,7 @@ def forget(
         store = stack.enter_context(Store(config.store))
         spark.require_allowed()
         log = CommitLog.open(store, config.region)
+        require_topics(log.state, wishes.topics, "--topic")
         lease = None
         if wishes.writes:
             lease = stack.enter_context(held(config, store, "forget", stop))

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Any
 
 from towpath.config import ArchiveConfig
+from towpath.config.naming import fits
 from towpath.model.errors import ConfigError, ConfigProblem
 from towpath.model.nouns import TopicName
 from towpath.segments.format.files import read_object
 from towpath.segments.format.footer import SegmentFooter
-from towpath.segments.log import CommitLog
+from towpath.segments.log import ArchiveState, CommitLog
 from towpath.segments.model import Segment
 from towpath.store import Store
 
@@ -39,17 +41,52 @@ def listed(
     """Return the segments of an archive, of one topic or one partition if these are named.
 
     Raises:
+        ConfigError: The archive has no such topic or partition.
         CommitLogError: The commit log cannot be used, or there is no archive.
         StoreError: The store cannot be read.
     """
     with Store(config.store) as store:
         state = CommitLog.open(store, config.region).state
-        wanted = (
-            each
+        of_topic = {
+            each: known.topic
             for each, known in sorted(state.partitions.items(), key=lambda item: item[1].topic)
-            if topic in {None, known.topic} and partition in {None, each.partition}
-        )
+            if topic in {None, known.topic}
+        }
+        wanted = [each for each in of_topic if partition in {None, each.partition}]
+        if topic is not None and not of_topic:
+            names = {known.topic for known in state.partitions.values()}
+            raise ConfigError((_unknown(topic, names),))
+        if topic is not None and not wanted:
+            text = f"the archive has no partition {partition} of topic {topic}"
+            raise ConfigError((ConfigProblem("PARTITION", text),))
         return [(segment.topic, segment) for each in wanted for segment in state.segments(each)]
+
+
+def _unknown(topic: str, names: Collection[str]) -> ConfigProblem:
+    near = get_close_matches(topic, names, 3)
+    text = f"the archive has no topic {topic}"
+    return ConfigProblem("TOPIC", f"{text}; it has {', '.join(near)}" if near else text)
+
+
+def require_topics(state: ArchiveState, expressions: tuple[str, ...], option: str) -> None:
+    """Refuse expressions that match no topic of an archive, as a name that was mistyped.
+
+    Args:
+        state: The archive.
+        expressions: Regular expressions; what matches every name is never refused.
+        option: Where they come from.
+
+    Raises:
+        ConfigError: One of them matches no topic.
+    """
+    names = {known.topic for known in state.partitions.values()}
+    problems = tuple(
+        ConfigProblem(option, f"no topic of the archive matches {each!r}")
+        for each in expressions
+        if each != ".*" and not any(fits(name, (each,)) for name in names)
+    )
+    if problems:
+        raise ConfigError(problems)
 
 
 def show_object(config: ArchiveConfig, key: str) -> list[SegmentLook]:

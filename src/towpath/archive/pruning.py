@@ -13,6 +13,7 @@ import numpy as np
 
 from towpath.archive.compacting import held
 from towpath.archive.compaction import CompactionProgress, writer_of
+from towpath.archive.listing import require_topics
 from towpath.archive.tidying import tidy
 from towpath.config import ArchiveConfig
 from towpath.config.naming import fits
@@ -120,6 +121,7 @@ def plan_pruning(config: ArchiveConfig, wishes: PruneWishes) -> Pruning:
 
     Raises:
         CommitLogError: The log cannot be used, there is no archive, or no such version.
+        ConfigError: The archive has none of the topics that are named.
         StoreError: The store cannot be read.
     """
     with Store(config.store) as store:
@@ -132,6 +134,7 @@ def prune(config: ArchiveConfig, wishes: PruneWishes, stop: threading.Event) -> 
     Raises:
         ArchiveHeldError: Another process compacts, prunes or forgets.
         CommitLogError: The log cannot be used, there is no archive, or no such version.
+        ConfigError: The archive has none of the topics that are named.
         StoreError: The store cannot be used.
     """
     with Store(config.store) as store:
@@ -148,6 +151,7 @@ def prune(config: ArchiveConfig, wishes: PruneWishes, stop: threading.Event) -> 
 
 
 def _plan(log: CommitLog, wishes: PruneWishes) -> Pruning:
+    require_topics(log.state, wishes.topics, "--topics")
     then = log.as_of(wishes.version) if wishes.version is not None else None
     found = tuple(plan_partitions(log.state, wishes, now_ms(), then))
     return Pruning(version=log.state.version, partitions=found)

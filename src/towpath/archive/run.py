@@ -24,7 +24,7 @@ from towpath.archive.telling import reading, telling_archive
 from towpath.archive.trouble import Trouble
 from towpath.archive.waiting import BeginningWaits
 from towpath.cluster.admin import Admin
-from towpath.config import ArchiveConfig, Duration, StoreConfig
+from towpath.config import ArchiveConfig
 from towpath.engine.slots import Slots, following
 from towpath.engine.starting import Starting
 from towpath.metrics import log as logging
@@ -33,14 +33,16 @@ from towpath.model.deadline import Deadline
 from towpath.model.errors import ClusterError, StoreError
 from towpath.model.nouns import Side
 from towpath.segments.log import CommitLog
-from towpath.store import Store
+from towpath.store import Store, hasty
 
 ARCHIVING = ("towpath.segments.egress.slice",)
 """Modules that Python workers import before the first archiving slice comes."""
+_NEW = (
+    "nothing was archived there so far, and a new archive is begun; if there should be one, stop"
+    " this run, and look at `store.url` and `region`, and whether the disk of a folder is mounted"
+)
 _DRAIN = 30.0
 """Seconds for which a run that is stopped waits for its slices."""
-_PATIENCE = 10.0
-"""Seconds for which the run itself repeats a request to the store before it does other things."""
 
 
 def run(
@@ -71,7 +73,7 @@ def run(
     with ExitStack() as stack:
         meter = stack.enter_context(telling_archive(config))
         source = stack.enter_context(Admin(config.source, Side.SOURCE))
-        store = stack.enter_context(Store(_hasty(config.store)))
+        store = stack.enter_context(Store(hasty(config.store)))
         spark.require_allowed()
         made = _Run(config, wishes, source, store, stop, show, meter)
         stack.callback(made.close)
@@ -79,15 +81,6 @@ def run(
             made.enter(ArchivePhase.STARTING)
             made.go(spark.result())
         return made.progress
-
-
-def _hasty(store: StoreConfig) -> StoreConfig:
-    """Return the config of the run's own requests, which its loop repeats.
-
-    A store that is away must not hold up the loop: it looks at the source, and listens to people.
-    """
-    timeout = min(store.timeout, Duration(_PATIENCE))
-    return store.model_copy(update={"timeout": timeout})
 
 
 class _Run:
@@ -140,6 +133,7 @@ class _Run:
         caught_up = self._wishes.until_caught_up
         stack.enter_context(told_run(self._store, self._config, lease, until_caught_up=caught_up))
         log.follow()  # the run before this one may have committed until now
+        self._is_new = not log.state.version
         self._log, self._lease = log, lease
         self._standings = Standings(log.state)
         self._commits = Commits(log, lease, self._standings)
@@ -167,7 +161,10 @@ class _Run:
             if replaced is not None
             else ""
         )
-        return tuple(text for text in (taken, *self._log.notes) if text)
+        if self._is_new:
+            self._say("archive.new", {"where": self._log.where}, "", True)
+        new = f"{self._log.where}: {_NEW}" if self._is_new else ""
+        return tuple(text for text in (taken, new, *self._log.notes) if text)
 
     def _tell_wait(self, trouble: str) -> None:
         self.progress.trouble = trouble

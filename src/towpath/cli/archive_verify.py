@@ -15,6 +15,7 @@ from towpath.cli.options import ArchiveFile, numbers_of, pattern_of
 from towpath.cli.show.output import Output, OutputOption, show
 from towpath.cli.signals import stopping
 from towpath.config import load_archive
+from towpath.model.errors import ConfigError, ConfigProblem
 
 DIFFERS = 3
 """Exit code where something is missing, damaged, or differs."""
@@ -78,6 +79,8 @@ def verify(
     del output  # `show` reads it from the arguments
     from towpath.archive.verify.found import VerifyScope  # noqa: PLC0415  # help waits for none
 
+    if not sample:
+        raise ConfigError((ConfigProblem("--sample", "0 would look at no object; write more"),))
     scope = VerifyScope(
         deep=deep,
         source=against is Other.SOURCE,
@@ -107,4 +110,5 @@ def verify(
     data = check_data(config.archive, found, time.monotonic() - began)
     show(check_picture(found, data), data)
     on.tell(data)
-    return DIFFERS if found.problems else 0
+    is_named = scope.topics is not None or scope.partitions is not None
+    return DIFFERS if found.problems or (is_named and found.looked_at_nothing) else 0

@@ -19,6 +19,9 @@ from towpath.config.units import Duration, Size
 from towpath.model.errors import ConfigError, ConfigProblem
 from towpath.model.foreign import foreign
 
+_EMPTY = (
+    "is empty, as a variable is that is not set; for records whose key has no bytes, add --form hex"
+)
 LEFT_OUT = 3
 """Exit code where something could not be read or removed."""
 TopicsOption = Annotated[
@@ -142,8 +145,10 @@ def _amount(kind: type[Duration] | type[Size], text: str | None, option: str) ->
 def _key(text: str, form: KeyForm) -> bytes:
     try:
         match form:
-            case KeyForm.TEXT:
+            case KeyForm.TEXT if text:
                 return text.encode()
+            case KeyForm.TEXT:
+                raise ConfigError((ConfigProblem("KEY", _EMPTY),))
             case KeyForm.HEX:
                 return bytes.fromhex(text)
             case KeyForm.BASE64:

@@ -117,6 +117,9 @@ Where its metric is not there, the reason is that nothing here does what it coun
 | `css.*`, `s3.list-segments.*` | none: nothing is listed; the commit log says what there is |
 | `s3.client.errors` | `s3_client_errors_total`, for any store |
 | `s3.parquet.errors` | `towpath_archive_errors_total{reason="CORRUPT_SEGMENT"}` |
+| `sqs.messages.received`, `success`, `invalid` | `sqs_messages_received_total`, ... |
+| `sqs.messages.failed` | none: a message only says when to look, so none can fail |
+| `sqs.messages.lag`, `sqs.client.errors` | none: the trouble of a queue is in the result of `run` |
 | `kafka.consumer.errors` | `kafka_consumer_errors_total` |
 | `kafka.producer.errors` | the codes of partitions in `towpath restore status` |
 """

@@ -46,6 +46,8 @@ class RestoreCounts:
         seconds_left: Seconds until all is restored at this rate; `None` if that is not known.
         left_out: Number of topics and others that are not restored.
         trouble: Whether the restore as a whole is in trouble.
+        messages: Messages of the queue that were handled, and those of them that could not be read;
+            `None` if no queue is named.
     """
 
     stands: tuple[RestoreStand, ...] = ()
@@ -55,6 +57,7 @@ class RestoreCounts:
     seconds_left: float | None = None
     left_out: int = 0
     trouble: bool = False
+    messages: tuple[int, int] | None = None
 
 
 class RestoreMeter(ToldMeter[RestoreCounts]):

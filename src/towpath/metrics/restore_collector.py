@@ -83,6 +83,19 @@ def _whole(now: RestoreCounts) -> Iterator[Family]:
     yield family(names.RESTORE_ETA, left)
     yield family(names.RESTORE_LEFT_OUT, [((), now.left_out)])
     yield family(names.RESTORE_TROUBLE, [((), now.trouble)])
+    yield from _messages(now.messages)
+
+
+def _messages(counts: tuple[int, int] | None) -> Iterator[Family]:
+    """Yield metrics of the queue that tells of new objects."""
+    received, invalid = counts or (0, 0)
+    told = (
+        (names.SQS_RECEIVED, received),
+        (names.SQS_SUCCESS, received - invalid),
+        (names.SQS_INVALID, invalid),
+    )
+    for metric, value in told:
+        yield family(metric, [] if counts is None else [((), value)])
 
 
 def _chosen(detail: Detail, stands: tuple[RestoreStand, ...]) -> Detail:

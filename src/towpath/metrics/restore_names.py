@@ -85,7 +85,22 @@ RESTORE_LEFT_OUT = gauge(
 RESTORE_TROUBLE = gauge(
     "towpath_restore_trouble",
     "1",
-    "1 while the restore as a whole is in trouble, such as with a target that is away; else 0.",
+    "1 while the restore as a whole is in trouble, such as with a target or a store that is away,"
+    " or with a followed archive that is silent; else 0.",
+)
+SQS_RECEIVED = counter(
+    "sqs_messages_received_total",
+    "messages",
+    "Messages of the queue (`restore.notify`) that this run has handled. It has no series without"
+    " a queue, as the two below.",
+)
+SQS_SUCCESS = counter(
+    "sqs_messages_success_total", "messages", "Those of them that were notifications of S3."
+)
+SQS_INVALID = counter(
+    "sqs_messages_invalid_total",
+    "messages",
+    "Those of them that were none, and were deleted after `retries` attempts.",
 )
 
 ALL: tuple[Metric, ...] = (
@@ -105,4 +120,7 @@ ALL: tuple[Metric, ...] = (
     RESTORE_ETA,
     RESTORE_LEFT_OUT,
     RESTORE_TROUBLE,
+    SQS_RECEIVED,
+    SQS_SUCCESS,
+    SQS_INVALID,
 )

@@ -31,8 +31,8 @@ STALLED = 600.0
 for several requests; the first one comes after everything that is done at the start."""
 _TEXT = "text/plain; charset=utf-8"
 _WHY = {
-    errno.EADDRINUSE: "the port is taken; stop what listens there (the same link, running already?)"
-    " or write another port",
+    errno.EADDRINUSE: "the port is taken; stop what listens there (another process of the same"
+    " file?) or write another port",
     errno.EADDRNOTAVAIL: "this machine has no such address; write 127.0.0.1, or 0.0.0.0 for all",
     errno.EACCES: "this user may not listen on that port; write one from 1024 up",
 }

@@ -18,7 +18,7 @@ from towpath.segments.log import Archive, CommitLog, Find
 from towpath.segments.model import PartitionId
 from towpath.store import Store
 
-_AGAIN = BackOff(first=1.0, longest=30.0)
+_AGAIN = BackOff(first=1.0, longest=5.0)
 
 
 class FollowedArchive:

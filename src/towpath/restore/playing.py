@@ -174,6 +174,7 @@ class RoundPlayer:
             if row["error"]
         }
         state.progress.trouble = ""
+        self._failures = 0
 
     def _failed(self, error: RuntimeError, number: int) -> None:
         """Raise after too many failures in a row; otherwise wait before the next round."""

@@ -15,8 +15,9 @@ from typing import Any
 from towpath.config import StoreLayout
 from towpath.engine.starting import Starting
 from towpath.ledger.link import open_target
+from towpath.model.backoff import BackOff
 from towpath.model.clock import readable
-from towpath.model.errors import StoreError
+from towpath.model.errors import StoreAwayError, StoreError
 from towpath.plan.lease import Lease
 from towpath.plan.model import refuse
 from towpath.records.session import LinkSession
@@ -38,12 +39,14 @@ from towpath.restore.waking import Bell
 from towpath.segments.foreign.state import open_any
 from towpath.segments.ingress.work import RESTORE
 from towpath.segments.log import ArchiveReading
-from towpath.store import Store
+from towpath.store import Store, hasty
 
 _UNREGISTERED = (
     "objects that a compaction replaces meanwhile may be deleted while they are read; they are"
     " found again under their new keys"
 )
+_AGAIN = BackOff(first=1.0, longest=5.0)
+"""Pauses after which a restore that follows its archive is planned again if the store was away."""
 
 
 def run(
@@ -79,7 +82,7 @@ def run(
     with ExitStack() as stack:
         spark.require_allowed()
         show(progress)
-        store = stack.enter_context(Store(task.store))
+        store = stack.enter_context(Store(hasty(task.store) if task.follow else task.store))
         reading = stack.enter_context(_registered(store, task.region, progress))
         following = FollowedArchive(store, task.region, task.rules.follow) if task.follow else None
         archive = following.archive if following else open_any(store, task.region, task.as_of)
@@ -236,7 +239,25 @@ class _Restore:
                 prove(state, session)
 
     def _plan_again(self, follower: Follower) -> None:
-        """Plan anew, as the archive has grown by more than records."""
+        """Plan anew, as the archive has grown by more than records; wait for a store that is away.
+
+        Without an answer of the store there is nothing to restore either.
+        """
+        state, failures = self._state, 0
+        while not state.stop.is_set():
+            try:
+                self._planned_again(follower)
+            except StoreAwayError as error:
+                failures += 1
+                state.progress.trouble = str(error)
+                state.look()
+                state.stop.wait(_AGAIN.after(failures))
+            else:
+                if failures:
+                    state.progress.trouble = ""
+                return
+
+    def _planned_again(self, follower: Follower) -> None:
         state = self._state
         with state.beside.planning:
             state.to.read()

@@ -9,6 +9,7 @@ from towpath import __version__
 from towpath.config import StoreLayout
 from towpath.metrics.restore import RestoreCounts, RestoreMeter, RestoreStand
 from towpath.model.errors import TowpathError
+from towpath.restore.heard import HeardState
 from towpath.restore.progress import PartState, RestoreProgress, RestoreRow
 from towpath.restore.task import RestoreTask
 from towpath.segments.events import ArchiveEvents, ArchiveWhat
@@ -61,6 +62,8 @@ def reading(progress: RestoreProgress, region: str) -> RestoreCounts:
         progress: What the restore shows.
         region: The region of rows that name none, as there is only one.
     """
+    is_heard = all(each.state is HeardState.FOLLOWED for each in progress.heard)
+    queue = progress.notified
     return RestoreCounts(
         stands=tuple(_stand(each, region) for each in progress.rows),
         bytes=progress.all_bytes,
@@ -68,7 +71,8 @@ def reading(progress: RestoreProgress, region: str) -> RestoreCounts:
         rate=progress.rate,
         seconds_left=progress.seconds_left,
         left_out=len(progress.left_out),
-        trouble=bool(progress.trouble),
+        trouble=bool(progress.trouble) or not is_heard,
+        messages=(queue.messages, queue.poison) if queue is not None else None,
     )
 
 

@@ -6,8 +6,17 @@ of botocore, sent by `transport`) and `files`.
 """
 
 from towpath.store.objects import StoredObject, ThawSpeed, Unfinished
+from towpath.store.patience import hasty
 from towpath.store.reader import ObjectReader
 from towpath.store.store import Store
 from towpath.store.writer import ObjectWriter
 
-__all__ = ["ObjectReader", "ObjectWriter", "Store", "StoredObject", "ThawSpeed", "Unfinished"]
+__all__ = [
+    "ObjectReader",
+    "ObjectWriter",
+    "Store",
+    "StoredObject",
+    "ThawSpeed",
+    "Unfinished",
+    "hasty",
+]

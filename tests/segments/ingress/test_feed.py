@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
@@ -13,9 +13,8 @@ import pytest
 from tests.support.archived import Archived
 from tests.support.batches import at_offsets
 from tests.support.chaos import Copiers, soak_rounds
-from tests.support.kafka import Record as Seen
 from tests.support.kafka import consume
-from tests.support.restoring import DAY_MS, Restoring, drawn, raced, restore_raced
+from tests.support.restoring import DAY_MS, Restoring, drawn, raced, restore_raced, seen
 from towpath.dev.broker import LocalCluster
 from towpath.ledger.offsets import Exactness
 from towpath.model.clock import now_ms
@@ -29,21 +28,6 @@ from towpath.wire.plain import Record
 pytestmark = pytest.mark.broker
 NewName = Callable[[str], str]
 MISSING = Reason.of(ReasonCode.ARCHIVE_MISSING, key="data/eu/orders/0/0/x.parquet")
-
-
-def seen(records: Sequence[Record], partition: int = 0) -> list[Seen]:
-    """Return records as a consumer sees them."""
-    return [
-        Seen(
-            r.key,
-            r.value,
-            tuple((name.decode(), value) for name, value in r.headers),
-            r.timestamp,
-            r.offset,
-            partition,
-        )
-        for r in records
-    ]
 
 
 def numbers(count: int, start: int = 0) -> Archived:

@@ -180,6 +180,11 @@ class CheckedArchive:
     problems: list[ArchiveProblem] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
+    @property
+    def looked_at_nothing(self) -> bool:
+        """Whether the scope leaves out all that could be looked at but the commit log."""
+        return self.scope.narrowed and not self.segments
+
     def add(self, found: CheckedObject, state: ArchiveState) -> None:
         """Add an object that was read."""
         self.bytes += found.bytes

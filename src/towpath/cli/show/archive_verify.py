@@ -24,7 +24,7 @@ def check_data(archive: str, found: CheckedArchive, seconds: float) -> dict[str,
     scope = found.scope
     return {
         "archive": archive,
-        "whole": not found.problems,
+        "whole": not (found.problems or found.looked_at_nothing),
         "version": found.version,
         "seconds": round(seconds, 1),
         "deep": scope.reads,
@@ -93,7 +93,8 @@ def _row(partition: int, each: CheckedPartition) -> tuple[Text | str, ...]:
 
 def _sentence(found: CheckedArchive, data: Mapping[str, Any]) -> str:
     scope = found.scope
-    how = "whole" if not found.problems else counted(len(found.problems), "problem")
+    how = "whole" if not found.looked_at_nothing else "no object was looked at"
+    how = counted(len(found.problems), "problem") if found.problems else how
     text = f"version {found.version}: {how}; the commit log has {count(found.entries)}"
     text += f" entries, {counted(found.segments, 'segment')} in {counted(found.objects, 'object')}"
     if scope.reads:

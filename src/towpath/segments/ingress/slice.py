@@ -17,11 +17,12 @@ from towpath.segments.ingress.archive import LoggedArchive
 from towpath.segments.ingress.feed import SupplyFeed
 from towpath.segments.ingress.late import LateParts
 from towpath.segments.ingress.log_supply import LogSupply
+from towpath.segments.ingress.opening import OpeningFeed
 from towpath.segments.ingress.segment_supply import SegmentArchive, SegmentSupply
 from towpath.segments.ingress.supply import Supply
 from towpath.segments.ingress.work import ArchivedRange, KeyedRange, RestoreSlice
 from towpath.segments.log import CommitLog
-from towpath.store import Store
+from towpath.store import Store, hasty
 
 _OPENERS = 4
 """Threads that open objects ahead."""
@@ -36,19 +37,28 @@ def restore(work: RestoreSlice, throttled: Throttled | None = None) -> Iterator[
 
     Raises:
         ClusterError: The target could not be reached at all.
-        CommitLogError: The commit log of the archive is of no use.
         RepeatedError: Spark has begun the slice again elsewhere.
-        StoreError: The store could not be read at all.
+        StoreError: The logs of brokers could not be read at all.
     """
     with ExitStack() as stack:
-        store = stack.enter_context(Store(work.store, begun=True))
+        config = hasty(work.store) if work.follow else work.store
+        store = stack.enter_context(Store(config, begun=True))
         if work.store.layout is not StoreLayout.ARCHIVE:
             yield from land(work, feeding_logs(work, store), throttled=throttled)
             return
-        log = CommitLog.open(store, work.region, arriving=work.follow)
-        archive = LoggedArchive(store, log)
-        growing = GrowingArchive(archive, work) if work.follow else None
-        yield from land(work, feeding(work, archive, growing), throttled=throttled)
+        yield from land(work, feeding_archive(work, store), throttled=throttled)
+
+
+def feeding_archive(work: RestoreSlice, store: Store) -> Callable[[Landing], OpeningFeed]:
+    """Return the function that makes the feed of a slice that restores an archive."""
+
+    def opened() -> LoggedArchive:
+        return LoggedArchive(store, CommitLog.open(store, work.region, arriving=work.follow))
+
+    def made(archive: LoggedArchive) -> Callable[[Landing], SupplyFeed]:
+        return feeding(work, archive, GrowingArchive(archive, work) if work.follow else None)
+
+    return lambda landing: OpeningFeed(landing, opened, made, LateParts(work.late, work.looked))
 
 
 def feeding_logs(work: RestoreSlice, store: Store) -> Callable[[Landing], SupplyFeed]:
