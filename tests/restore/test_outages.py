@@ -102,7 +102,7 @@ def test_a_restore_that_follows_is_planned_again_once_the_store_is_back(
     adopted = list[Any]()
     monkeypatch.setattr(run, "plan_restore", plan)
     monkeypatch.setattr(run, "refuse", lambda _plan: None)
-    monkeypatch.setattr(run, "_AGAIN", AT_ONCE)
+    monkeypatch.setattr(run, "AGAIN", AT_ONCE)
     state = anything(
         progress=progress,
         stop=threading.Event(),

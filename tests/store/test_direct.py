@@ -15,6 +15,13 @@ from towpath.store.direct import write_at
 MIB = 1 << 20
 
 
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    file = tmp_path / "file"
+    file.touch()
+    return file
+
+
 def some(size: int) -> bytes:
     return (os.urandom(4099) * (size // 4099 + 1))[:size]
 
@@ -38,9 +45,7 @@ def test_a_part_is_where_it_belongs(
     assert len(found) == max(64, at + size if size else 0)
 
 
-def test_little_is_left_in_the_page_cache(tmp_path: Path) -> None:
-    path = tmp_path / "file"
-    path.touch()
+def test_little_is_left_in_the_page_cache(path: Path) -> None:
     try:
         os.close(os.open(path, os.O_WRONLY | os.O_DIRECT))
     except OSError:
@@ -52,7 +57,7 @@ def test_little_is_left_in_the_page_cache(tmp_path: Path) -> None:
 
 
 def test_a_file_that_has_no_direct_writes_gets_all_bytes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     opened = os.open
 
@@ -61,16 +66,15 @@ def test_a_file_that_has_no_direct_writes_gets_all_bytes(
             raise OSError(errno.EINVAL, "no")
         return opened(path, flags)
 
-    path, part = tmp_path / "file", some(3 * MIB + 5)
-    path.touch()
-    monkeypatch.setattr(os, "open", refusing)
-    write_at(path, 0, part)
-    monkeypatch.undo()
+    part = some(3 * MIB + 5)
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "open", refusing)
+        write_at(path, 0, part)
     assert path.read_bytes() == part
 
 
 def test_a_direct_write_that_is_refused_is_done_through_the_cache(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     written_at, sizes = os.pwrite, list[int]()
 
@@ -80,21 +84,18 @@ def test_a_direct_write_that_is_refused_is_done_through_the_cache(
             raise OSError(errno.EINVAL, "no")
         return written_at(handle, data, at)
 
-    path, part = tmp_path / "file", some(5 * MIB + 5)
-    path.touch()
-    monkeypatch.setattr(os, "pwrite", refusing)
-    write_at(path, 0, part)
-    monkeypatch.undo()
+    part = some(5 * MIB + 5)
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "pwrite", refusing)
+        write_at(path, 0, part)
     assert path.read_bytes() == part
     assert sizes == [2 * MIB, 2 * MIB, 3 * MIB + 5]
 
 
-def test_any_other_error_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_any_other_error_is_told(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_: object) -> int:
         raise OSError(errno.ENOSPC, "full")
 
-    path = tmp_path / "file"
-    path.touch()
     monkeypatch.setattr(os, "pwrite", full)
     with pytest.raises(OSError, match="full"):
         write_at(path, 0, some(2 * MIB))

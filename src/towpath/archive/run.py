@@ -133,7 +133,6 @@ class _Run:
         caught_up = self._wishes.until_caught_up
         stack.enter_context(told_run(self._store, self._config, lease, until_caught_up=caught_up))
         log.follow()  # the run before this one may have committed until now
-        self._is_new = not log.state.version
         self._log, self._lease = log, lease
         self._standings = Standings(log.state)
         self._commits = Commits(log, lease, self._standings)
@@ -161,9 +160,10 @@ class _Run:
             if replaced is not None
             else ""
         )
-        if self._is_new:
+        new = ""
+        if not self._log.state.version:
+            new = f"{self._log.where}: {_NEW}"
             self._say("archive.new", {"where": self._log.where}, "", True)
-        new = f"{self._log.where}: {_NEW}" if self._is_new else ""
         return tuple(text for text in (taken, new, *self._log.notes) if text)
 
     def _tell_wait(self, trouble: str) -> None:

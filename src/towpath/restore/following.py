@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 
 from towpath.config.restore import FollowConfig
 from towpath.ledger.books import LinkBooks
-from towpath.model.backoff import BackOff
 from towpath.model.clock import now_ms
 from towpath.model.errors import CommitLogError, StoreError
 from towpath.model.nouns import SourceOffset, TopicId, TopicName, TopicPartition
@@ -17,8 +16,7 @@ from towpath.restore.model import RestorePart, RestoreScope
 from towpath.segments.log import Archive, CommitLog, Find
 from towpath.segments.model import PartitionId
 from towpath.store import Store
-
-_AGAIN = BackOff(first=1.0, longest=5.0)
+from towpath.store.patience import AGAIN
 
 
 class FollowedArchive:
@@ -77,7 +75,7 @@ class FollowedArchive:
         except (CommitLogError, StoreError) as error:
             self._failures += 1
             self._trouble = error.reason
-            self._next = now + max(float(self._rules.look), _AGAIN.after(self._failures))
+            self._next = now + max(float(self._rules.look), AGAIN.after(self._failures))
             # Entries before the bad one were taken in.
             return self.archive.log.state.version > before
         self._failures, self._next, self._trouble = 0, now + self._rules.look, None

@@ -24,10 +24,9 @@ from towpath.restore.progress import RestorePhase, RestoreProgress
 from towpath.restore.run import run
 from towpath.restore.task import RestoreTask
 from towpath.restore.waking import Bell, Notified, Waker
+from towpath.store.patience import AGAIN as STORE_AGAIN
 
 _AGAIN = BackOff(first=2.0, longest=60.0)
-_STORE_AGAIN = BackOff(first=1.0, longest=5.0)
-"""Pauses before a restore begins again whose store was away."""
 _GOOD = 60.0
 """Seconds after which a restore that fails counts as one that had gone well."""
 _LOOK = 0.5
@@ -190,8 +189,8 @@ class _Region(threading.Thread):
                 return  # all is restored, the user asked to stop, or it cannot go on
             failures = 1 if time.monotonic() - began > _GOOD else failures + 1
             self._fail(error)
-            again = _STORE_AGAIN if isinstance(error, StoreAwayError) else _AGAIN
-            self._stop_asked.wait(again.after(failures))
+            pauses = STORE_AGAIN if isinstance(error, StoreAwayError) else _AGAIN
+            self._stop_asked.wait(pauses.after(failures))
 
     def _once(self) -> TowpathError | None:
         """Restore once; return the error that ended it."""

@@ -15,7 +15,6 @@ from typing import Any
 from towpath.config import StoreLayout
 from towpath.engine.starting import Starting
 from towpath.ledger.link import open_target
-from towpath.model.backoff import BackOff
 from towpath.model.clock import readable
 from towpath.model.errors import StoreAwayError, StoreError
 from towpath.plan.lease import Lease
@@ -40,13 +39,12 @@ from towpath.segments.foreign.state import open_any
 from towpath.segments.ingress.work import RESTORE
 from towpath.segments.log import ArchiveReading
 from towpath.store import Store, hasty
+from towpath.store.patience import AGAIN
 
 _UNREGISTERED = (
     "objects that a compaction replaces meanwhile may be deleted while they are read; they are"
     " found again under their new keys"
 )
-_AGAIN = BackOff(first=1.0, longest=5.0)
-"""Pauses after which a restore that follows its archive is planned again if the store was away."""
 
 
 def run(
@@ -251,7 +249,7 @@ class _Restore:
                 failures += 1
                 state.progress.trouble = str(error)
                 state.look()
-                state.stop.wait(_AGAIN.after(failures))
+                state.stop.wait(AGAIN.after(failures))
             else:
                 if failures:
                     state.progress.trouble = ""

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from towpath.config import Duration, StoreConfig
+from towpath.model.backoff import BackOff
 
+AGAIN = BackOff(first=1.0, longest=5.0)
+"""Pauses of a loop between its calls to a store that is away."""
 _PATIENCE = 10.0
 """Seconds for which a request is repeated before its caller does other things."""
 

@@ -130,12 +130,11 @@ class ObjectWriter:
             StoreError: A part could not be written; the upload is aborted.
             ValueError: The file is closed.
         """
-        if self._buffer or not 0 < len(data) <= self._part_size:
-            return self.write(data)
         if self.closed:
             raise ValueError("write to a closed object")
-        self._send_given()
-        if self._buffer:
+        if len(data):
+            self._send_given()
+        if self._buffer or not 0 < len(data) <= self._part_size:
             return self.write(data)
         self._crc = zlib.crc32(data, self._crc)
         self._given = data

@@ -93,8 +93,9 @@ def _row(partition: int, each: CheckedPartition) -> tuple[Text | str, ...]:
 
 def _sentence(found: CheckedArchive, data: Mapping[str, Any]) -> str:
     scope = found.scope
-    how = "whole" if not found.looked_at_nothing else "no object was looked at"
-    how = counted(len(found.problems), "problem") if found.problems else how
+    how = "no object was looked at" if found.looked_at_nothing else "whole"
+    if found.problems:
+        how = counted(len(found.problems), "problem")
     text = f"version {found.version}: {how}; the commit log has {count(found.entries)}"
     text += f" entries, {counted(found.segments, 'segment')} in {counted(found.objects, 'object')}"
     if scope.reads:

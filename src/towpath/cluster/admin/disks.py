@@ -60,7 +60,7 @@ class DiskAdmin:
 
     def _offline(self, deadline: Deadline) -> Mapping[int, tuple[str, ...]]:
         lost: dict[int, tuple[str, ...]] = {}
-        for broker, folder in self._all_folders({}, deadline):
+        for broker, folder in self._folders({}, deadline):
             if folder.error_code:
                 lost[broker] = (*lost.get(broker, ()), folder.log_dir)
         return lost
@@ -69,6 +69,8 @@ class DiskAdmin:
         free: list[int] = []
         replicas: dict[TopicPartition, dict[int, int]] = defaultdict(dict)
         for broker, folder in self._folders(topics, deadline):
+            if folder.error_code:
+                continue
             free.append(folder.usable_bytes)
             for tp, size in _sizes(folder):
                 replicas[tp][broker] = size
@@ -78,14 +80,10 @@ class DiskAdmin:
     def _folders(
         self, topics: Mapping[TopicName, int], deadline: Deadline
     ) -> Iterator[tuple[int, Any]]:
-        """Yield each folder that is online, with its broker's id."""
-        found = self._all_folders(topics, deadline)
-        yield from ((broker, each) for broker, each in found if not each.error_code)
+        """Yield each folder, also one that is offline, with its broker's id.
 
-    def _all_folders(
-        self, topics: Mapping[TopicName, int], deadline: Deadline
-    ) -> Iterator[tuple[int, Any]]:
-        """Yield each folder with its broker's id; the sums would be wrong without one broker."""
+        The sums would be wrong without one broker.
+        """
         what = "asking for the disks"
         for broker in self._control.metadata(deadline).brokers.values():
             answer = self._control.ask(broker, _request(topics), deadline, what)

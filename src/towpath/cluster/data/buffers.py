@@ -11,10 +11,10 @@ is done with the bytes that go into them.
 
 from __future__ import annotations
 
-from collections import deque
-
 import numpy as np
 import numpy.typing as npt
+
+from towpath.wire.spare import Spares
 
 Buffer = npt.NDArray[np.uint8]
 
@@ -25,8 +25,8 @@ _SPARE = 8
 _CLASSES = 3
 """Sizes of buffers have so many bits behind the first, so an eighth at most is not used."""
 
-_LEFT: deque[Buffer] = deque(maxlen=256)
-"""Buffers that closed pools left. Threads may share it."""
+_LEFT: Spares[Buffer] = Spares(256)
+"""Buffers that closed pools left."""
 
 
 class Frame:
@@ -92,16 +92,13 @@ class BufferPool:
 
     def close(self) -> None:
         """Leave the free buffers to the pools that come."""
-        _LEFT.extend(self._free)
+        for buffer in self._free:
+            _LEFT.give(buffer)
         self._free, self._kept = [], 0
 
     def _inherit(self) -> None:
         """Take what others left, up to half of the limit; the rest is freed."""
-        while _LEFT:
-            try:
-                buffer = _LEFT.pop()
-            except IndexError:  # another thread was faster
-                return
+        while (buffer := _LEFT.take()) is not None:
             if self._kept + len(buffer) <= self.limit // 2:
                 self._free.append(buffer)
                 self._kept += len(buffer)

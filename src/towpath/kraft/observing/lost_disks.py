@@ -7,7 +7,6 @@ from collections.abc import Iterable
 
 from towpath.cluster.admin import Admin
 from towpath.config.clusters import ClusterConfig
-from towpath.config.units import Duration
 from towpath.kraft.metadata.controllers import SIDE
 from towpath.kraft.model import NodeId
 from towpath.kraft.observing.seen import DisksSeen, NodeSeen
@@ -27,8 +26,7 @@ class LostDisks:
     """
 
     def __init__(self, cluster: ClusterConfig) -> None:
-        hasty = min(cluster.request_timeout, Duration(_SECONDS))
-        self._cluster = cluster.model_copy(update={"request_timeout": hasty})
+        self._cluster = cluster
         self._asked: tuple[float, DisksSeen] | None = None
 
     def look(self, brokers: Iterable[NodeSeen | None]) -> DisksSeen | None:

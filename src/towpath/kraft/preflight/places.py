@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from towpath.kraft.findings.codes import FindingCode
 from towpath.kraft.findings.findings import Finding
@@ -72,13 +72,11 @@ def _lost(facts: Facts) -> Iterator[Finding]:
         return
     if told.why:
         yield Finding.of(FindingCode.LOG_DIRS_UNKNOWN, why=told.why)
-    lost = [f"{at} of broker {broker}" for broker, at in _each(told.lost)]
+    lost = [
+        f"{at} of broker {node}" for node in sorted(told.lost) for at in sorted(told.lost[node])
+    ]
     if lost:
         yield Finding.of(FindingCode.LOG_DIRS_OFFLINE, folders=lost)
-
-
-def _each(lost: Mapping[NodeId, tuple[str, ...]]) -> Iterator[tuple[NodeId, str]]:
-    yield from ((broker, at) for broker in sorted(lost) for at in sorted(lost[broker]))
 
 
 def ports(facts: Facts) -> Iterator[Finding]:

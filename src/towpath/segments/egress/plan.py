@@ -284,8 +284,8 @@ def _within(wanted: Sequence[Iterator[PlannedRange]], most: int) -> tuple[list[P
 def _packed(ranges: Sequence[PlannedRange], slots: int) -> list[tuple[PlannedRange, ...]]:
     """Return tasks of about the same size; small ranges of a topic stay together.
 
-    There is one for each slot: a task begins with memory that is new to it, which costs as much as
-    the bytes that go into it, and what it has learned of the source helps only itself.
+    There is about one for each slot: a task begins with memory that is new to it, which costs as
+    much as the bytes that go into it, and what it has learned of the source helps only itself.
     """
     total = sum(each.bytes for each in ranges)
     aim = min(TASK_BYTES, max(_LEAST_TASK, -(-total // max(1, slots))))
