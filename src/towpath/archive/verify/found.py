@@ -43,9 +43,14 @@ class VerifyScope:
         return self.deep or self.source
 
     @property
+    def names(self) -> bool:
+        """Whether topics or partitions are named."""
+        return self.topics is not None or self.partitions is not None
+
+    @property
     def narrowed(self) -> bool:
         """Whether some objects are not looked at."""
-        return self.topics is not None or self.partitions is not None or self.share < 1
+        return self.names or self.share < 1
 
     def takes(self, topic: TopicName, partition: int) -> bool:
         """Whether a partition is verified."""
