@@ -27,8 +27,6 @@ class _Block:
 
     batch: pa.RecordBatch
     columns: ColumnArrays
-    rows: int
-    headers: int
 
 
 class Collector:
@@ -43,6 +41,8 @@ class Collector:
         self._columns = ColumnArrays()
         self._buffers: list[pa.Buffer] = []
         self._blocks: list[_Block] = []
+        self._rows = self._headers = 0
+        """Those of the blocks."""
         self._chunks: list[Buffer] = []
         self._gaps: list[Table] = []
         self._drained = Digest()
@@ -65,20 +65,12 @@ class Collector:
     @property
     def rows(self) -> int:
         """Number of records that wait for `drain`."""
-        return self._rows_before + int(self._state[collecting.ROWS])
+        return self._rows + int(self._state[collecting.ROWS])
 
     @property
     def headers(self) -> int:
         """Number of their headers."""
-        return self._headers_before + int(self._state[collecting.HEADERS])
-
-    @property
-    def _rows_before(self) -> int:
-        return sum(each.rows for each in self._blocks)
-
-    @property
-    def _headers_before(self) -> int:
-        return sum(each.headers for each in self._blocks)
+        return self._headers + int(self._state[collecting.HEADERS])
 
     @property
     def held(self) -> int:
@@ -180,6 +172,7 @@ class Collector:
             for block in self._blocks:
                 _spare(block.columns)
         self._blocks, self._chunks, self.waiting = [], [], 0
+        self._rows = self._headers = 0
         self._begin_block()
         self._set_bounds()
 
@@ -201,7 +194,8 @@ class Collector:
             return
         nulls = state[collecting.NULLS : collecting.NULLS + 3]
         batch = self._columns.batch(rows, headers, nulls, self._buffers)
-        self._blocks.append(_Block(batch, self._columns, rows, headers))
+        self._blocks.append(_Block(batch, self._columns))
+        self._rows, self._headers = self._rows + rows, self._headers + headers
         self._columns, state[collecting.ROWS] = ColumnArrays(), 0
         self._begin_block()
 

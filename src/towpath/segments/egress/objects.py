@@ -23,8 +23,9 @@ _PIECE = 8 << 20
 """Bytes of a piece: as much as a part of an object has by default, so that it becomes one."""
 _IN_MEMORY = 8
 """Pieces of an object that are kept in memory."""
-_WAITING = 2
-"""Objects that may wait to be written."""
+_WAITING = 1
+"""Objects that may wait to be written, or be on their way, while the next one is made: each takes
+memory for all its bytes."""
 _ATTEMPTS = 4
 
 

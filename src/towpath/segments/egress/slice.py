@@ -113,11 +113,12 @@ class _Egress:
             if each.shares:
                 self._share(each)
         self._begin()
-        while self._active:
+        while reading := len(self._active):
             self._reactor.turn(0.0 if self._due() else _TURN)
             self._write()
             self._look_after()
-            self._begin()
+            if len(self._active) < reading:
+                self._begin()
 
     def results(self) -> Iterator[EgressResult]:
         """Yield what became of each range, as soon as its objects are in the store."""
