@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from heapq import merge
 from typing import Any
 
-from towpath.archive.forgetting import AUDIT
 from towpath.archive.lease import HeldArchive
 from towpath.config import ArchiveConfig
 from towpath.ledger.events import Event, Origin
@@ -132,8 +131,8 @@ def _event(entry: LogEntry, archive: str, names: Mapping[TopicId, TopicName]) ->
 
 def _audit(entry: LogEntry) -> dict[str, Any]:
     """Return how many records were erased, and why, as far as the entry says it."""
-    found = (each.value for each in entry.captures if each.kind == AUDIT)
-    told = next((each for each in found if isinstance(each, dict)), {})
+    audits = entry.captures if entry.kind is EntryKind.FORGET else ()
+    told = next((each.value for each in audits if isinstance(each.value, dict)), {})
     return {key: told[key] for key in ("records", "reason") if key in told}
 
 
