@@ -179,6 +179,7 @@ def test_only_the_columns_that_a_query_names_are_read(sql: str, columns: list[st
         "select key from a pivot (count(1) for partition in (1))",
         "select identifier('k' || 'ey') from a",
         "describe a",
+        "show columns in a",
     ],
 )
 def test_all_columns_are_read_where_a_query_may_mean_others(sql: str) -> None:
