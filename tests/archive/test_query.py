@@ -65,7 +65,7 @@ def test_sql_sees_each_record_once_in_both_formats_and_as_of_each_version(
         assert ended.code == 0, ended.said
         return [list(row.values()) for row in ended.json["rows"]]
 
-    assert asked("select count(*) from `pay.eu`") == [[60]]
+    assert asked("select count(*) from `pay.eu`;") == [[60]]
     assert asked("select topic, count(*) n from records group by all order by 1") == [
         ["orders", 30],
         ["pay.eu", 60],

@@ -124,7 +124,7 @@ def query(
         try:
             rows = run_query(
                 spark.result(),
-                wish.sql,
+                wish.sql.rstrip("; \n\t"),
                 tables,
                 wish.most + 1,
                 exact_case=_differ_by_case(names),
