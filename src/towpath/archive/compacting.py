@@ -174,6 +174,7 @@ class ScheduledCompaction:
             deleted=done["deleted"] + now.swept,
             orphans=done["orphans"] + now.orphans,
             unsettled=now.unsettled,
+            damaged=done["damaged"] + now.damaged,
         )
 
     def begin(self, spark: Any, slots: Slots) -> None:
@@ -220,6 +221,7 @@ class ScheduledCompaction:
                 "bytes": now.bytes,
                 "deleted": now.swept,
                 "orphans": now.orphans,
+                "damaged": now.damaged,
             }
         )
         facts = {

@@ -15,7 +15,7 @@ from towpath.model.findings import Cause, Note, Problem
 from towpath.model.nouns import SourceOffset, TopicId, TopicName
 from towpath.restore.bounds import BoundError, Offsets, narrowed
 from towpath.restore.model import RestorePart, RestoreScope, RestoreTopic
-from towpath.restore.parts import part_of, sums_of
+from towpath.restore.parts import marks_of, part_of, sums_of
 from towpath.segments.captures import GroupCapture, TopicCapture, captured_groups, captured_topics
 from towpath.segments.ingress.layout import KeyedLayout
 from towpath.segments.log import (
@@ -125,7 +125,7 @@ class _Scope:
                      if self._rules.matches(known.topic))  # fmt: skip
         wanted = narrowed(self._archive, there, self._asked.range)
         fine = {id_: each for id_, each in wanted.items() if not isinstance(each, BoundError)}
-        sums = sums_of(self._archive, fine)
+        sums, marks = sums_of(self._archive, fine), marks_of(self._archive, fine)
         found: defaultdict[TopicId, list[RestorePart]] = defaultdict(list)
         for id_, known in there.items():
             begin, about = self._begin(id_), f"{known.topic}-{id_.partition}"
@@ -134,7 +134,8 @@ class _Scope:
                 self._notes.append(Note(about, text))
             if id_ in fine:
                 self._tell_of_histories(about, id_)
-                found[id_.source.topic_id].append(part_of(id_, fine[id_], sums[id_]))
+                part = part_of(id_, fine[id_], sums[id_], marks.get(id_))
+                found[id_.source.topic_id].append(part)
             else:
                 self._problems.append(Problem(known.topic, f"{about}: {wanted[id_]}", Cause.TOPIC))
         self._tell_of_range(there, fine)
