@@ -40,7 +40,7 @@ class FailedSource:
 
 
 @dataclass(frozen=True, slots=True)
-class SourceLooks(Generic[Look]):
+class LookedSources(Generic[Look]):
     """What was seen of the sources of a restore.
 
     Attributes:
@@ -59,7 +59,7 @@ class SourceLooks(Generic[Look]):
 
 def look_at_each(
     tasks: Sequence[RestoreTask], look: Callable[[RestoreTask], Look]
-) -> SourceLooks[Look]:
+) -> LookedSources[Look]:
     """Look at each source.
 
     Args:
@@ -77,4 +77,4 @@ def look_at_each(
             failed.append(FailedSource(each, error))
     if not found:
         raise failed[0].error
-    return SourceLooks(tuple(found), tuple(failed))
+    return LookedSources(tuple(found), tuple(failed))
