@@ -152,6 +152,7 @@ def test_damage_stops_its_partition_alone(archive: MixedArchive) -> None:
         done = compacted(archive.config(segments={"share": share}))
         assert list(done.failed) == ["orders-0"]
         assert "is damaged" in done.failed["orders-0"]
+        assert done.damaged == 1
     assert len(archive.log.state.segments(partition(0))) == 10
     assert len(archive.log.state.segments(partition(1))) == 1
 

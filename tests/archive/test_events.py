@@ -24,7 +24,8 @@ from towpath.restore.task import RestoreTask
 from towpath.restore.telling import told_restore
 from towpath.segments.events import ArchiveEvents, ArchiveWhat, read_events
 from towpath.segments.keys import event_key
-from towpath.segments.log import Draft, EntryKind, sweep
+from towpath.segments.log import Capture, Draft, EntryKind, sweep
+from towpath.segments.model import GapKind
 from towpath.store import Store
 
 DAY = 86_400_000
@@ -77,6 +78,27 @@ def test_what_changed_segments_is_told_by_the_log(archive: StoredArchive) -> Non
         "3 objects deleted that nobody needs any more (version 5)",
     ]
     assert texts(archive, now_ms() + 1000) == []
+
+
+def test_an_erasure_is_told_with_its_number_and_its_reason(archive: StoredArchive) -> None:
+    """The entry of the log is all that is left to prove that a request was fulfilled."""
+    log = archive.log
+    log.append(archiving(segment(0, 10)))
+    erased = segment(0, 10, gaps=[3, 4], kind=GapKind.ERASED)
+    told = {"time": 1, "records": 2, "topics": {"orders": 2}, "reason": "request 17"}
+    audit = Capture(kind="forget", name="1", value=told)
+    log.append(
+        Draft(
+            writer=WRITER,
+            kind=EntryKind.FORGET,
+            add=(erased,),
+            remove=(segment(0, 10).id,),
+            captures=(audit,),
+        )
+    )
+    assert texts(archive) == [
+        "2 records were erased from 1 segment of orders (version 2): request 17"
+    ]
 
 
 def test_a_restore_tells_how_it_ended(archive: StoredArchive) -> None:

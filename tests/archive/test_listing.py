@@ -53,3 +53,9 @@ def test_an_expression_that_matches_no_topic_is_refused(
     refused = here("archive", command, file, *more)
     assert refused.code == 2, refused.said
     assert "no topic of the archive matches 'order'" in refused.err
+
+
+def test_a_partition_that_no_topic_has_is_refused(file: str, here: Here) -> None:
+    refused = here("archive", "compact", file, "--partitions", "0", "--partitions", "9")
+    assert refused.code == 2, refused.said
+    assert "--partitions: no topic that is asked for has a partition 9" in refused.err

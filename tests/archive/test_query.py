@@ -65,7 +65,7 @@ def test_sql_sees_each_record_once_in_both_formats_and_as_of_each_version(
         assert ended.code == 0, ended.said
         return [list(row.values()) for row in ended.json["rows"]]
 
-    assert asked("select count(*) from `pay.eu`") == [[60]]
+    assert asked("select count(*) from `pay.eu`;") == [[60]]
     assert asked("select topic, count(*) n from records group by all order by 1") == [
         ["orders", 30],
         ["pay.eu", 60],
@@ -179,6 +179,7 @@ def test_only_the_columns_that_a_query_names_are_read(sql: str, columns: list[st
         "select key from a pivot (count(1) for partition in (1))",
         "select identifier('k' || 'ey') from a",
         "describe a",
+        "show columns in a",
     ],
 )
 def test_all_columns_are_read_where_a_query_may_mean_others(sql: str) -> None:

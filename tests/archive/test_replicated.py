@@ -90,6 +90,10 @@ def test_a_bucket_is_imported_once_and_continued_later(
     gaps = [each.gaps for each in segments]
     assert (sum(each.marker for each in gaps), sum(each.lost for each in gaps)) == (1, 10)
 
+    nowhere = here.on_spark(*asked[:-2], "--from-region", "nope")
+    assert nowhere.code == 2, nowhere.said
+    assert "has no segments of kafka-replicator of region nope" in nowhere.err
+
     # Later there is more; what is there is not read again.
     more = old_records(5, 107)
     bucket.put("orders", more)

@@ -20,6 +20,7 @@ from towpath.metrics.archive import ArchiveCounts, ArchiveMeter, ArchiveStand
 from towpath.metrics.archive_collector import AboutArchive, ArchiveCollector
 from towpath.metrics.server import MetricsServer
 from towpath.metrics.stand import LIMIT
+from towpath.model.clock import now_ms
 from towpath.model.errors import ConfigError
 from towpath.model.nouns import (
     ClusterId,
@@ -33,7 +34,7 @@ from towpath.model.nouns import (
 )
 from towpath.model.reasons import Reason, ReasonCode
 from towpath.restore.heard import Heard, HeardState
-from towpath.restore.model import RestorePart
+from towpath.restore.model import RestorePart, SegmentMarks
 from towpath.restore.progress import RestoreProgress, RestoreRow
 from towpath.restore.task import RestoreTask
 from towpath.restore.telling import Show, telling_restore
@@ -74,6 +75,7 @@ ARCHIVE = [
     ("compaction_segments_written_total", "counter", ()),
     ("towpath_compaction_bytes_total", "counter", ()),
     ("towpath_archive_deleted_objects_total", "counter", ()),
+    ("s3_parquet_errors_total", "counter", ()),
     ("towpath_archive_orphans", "gauge", ()),
 ]
 RESTORE = [
@@ -81,6 +83,9 @@ RESTORE = [
     ("ingress_messages_lost", "gauge", ("region", "topic", "partition")),
     ("ingress_segments_lost", "gauge", ("region", "topic", "partition")),
     ("ingress_segments_late", "gauge", ("region", "topic", "partition")),
+    ("ingress_segments_read_total", "counter", ("region", "topic", "partition")),
+    ("ingress_segments_waiting", "gauge", ("region", "topic", "partition")),
+    ("ingress_lag_seconds", "gauge", ("region", "topic", "partition")),
     ("ingress_checkpoint", "gauge", ("region", "topic", "partition")),
     ("towpath_restore_info", "gauge", ("version", "restore")),
     ("towpath_restored_to", "gauge", ("region", "topic", "partition")),
@@ -96,6 +101,8 @@ RESTORE = [
     ("sqs_messages_received_total", "counter", ()),
     ("sqs_messages_success_total", "counter", ()),
     ("sqs_messages_invalid_total", "counter", ()),
+    ("sqs_messages_failed_total", "counter", ()),
+    ("sqs_client_errors_total", "counter", ()),
 ]
 """Change an entry only together with a line in the changelog about what breaks."""
 STAND = ArchiveStand(
@@ -115,6 +122,7 @@ ROW = RestoreRow(
         bytes=1000,
         oldest=None,
         newest=None,
+        segments=SegmentMarks([9, 30, 60, 100], [now_ms() - 50_000] * 4),
     ),
     at=SourceOffset(0),
 )
@@ -215,6 +223,9 @@ def test_everything_that_a_restore_tells_is_served() -> None:
     assert got.get("ingress_messages_lost", **theirs) == 9
     assert got.get("ingress_segments_lost", **theirs) == 1
     assert got.get("ingress_segments_late", **theirs) == 1
+    assert got.get("ingress_segments_read_total", **theirs) == 1, "one was there before"
+    assert got.get("ingress_segments_waiting", **theirs) == 2
+    assert 50 <= (got.get("ingress_lag_seconds", **theirs) or 0) < 5000
     assert got.get("ingress_checkpoint", **theirs) == 49
     assert got.get("towpath_restored_to", **theirs) == 50
     assert got.get("towpath_restore_lag_offsets", **theirs) == 50
@@ -230,7 +241,7 @@ def test_everything_that_a_restore_tells_is_served() -> None:
 def test_an_archive_that_is_not_heard_is_trouble_and_messages_are_counted() -> None:
     progress = RestoreProgress(following=True)
     progress.take([ROW])
-    progress.notified = Notified(queue="events", messages=5, poison=2)
+    progress.notified = Notified(queue="events", messages=5, poison=2, failed=4, errors=1)
     found: list[Scrape] = []
     with told() as (show, address, _):
         for state in HeardState:
@@ -238,8 +249,9 @@ def test_an_archive_that_is_not_heard_is_trouble_and_messages_are_counted() -> N
             show(progress)
             found.append(Scrape(address))
     assert [each.get("towpath_restore_trouble") for each in found] == [0, 1, 1]
-    kinds = ("received", "success", "invalid")
-    assert [found[-1].get(f"sqs_messages_{kind}_total") for kind in kinds] == [5, 3, 2]
+    kinds = ("received", "success", "invalid", "failed")
+    assert [found[-1].get(f"sqs_messages_{kind}_total") for kind in kinds] == [5, 3, 2, 4]
+    assert found[-1].get("sqs_client_errors_total") == 1
 
 
 def test_a_restore_without_rows_so_far_is_alive_and_not_ready(

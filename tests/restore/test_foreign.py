@@ -18,10 +18,11 @@ from tests.support.log_files import wait_for_markers
 from tests.support.mirror import Mirror
 from tests.support.records import transactions
 from tests.support.stored import old_records
-from towpath.config import StoreConfig, StoreLayout, check
+from towpath.config import RestoreConfig, StoreConfig, StoreLayout, check
 from towpath.dev.broker import LocalCluster
 from towpath.model.errors import ConfigError
 from towpath.model.nouns import ClusterId, TopicId, TopicName
+from towpath.restore.scope import scope_of
 from towpath.segments.foreign.logs import find_logs
 from towpath.segments.foreign.state import open_any
 from towpath.segments.log import AsOf, CommitLog
@@ -132,6 +133,26 @@ def test_a_broker_tells_what_was_deleted_and_what_all_replicas_have(tmp_path: Pa
     [(partition, known)] = archive.partitions().items()
     assert partition == PartitionId(ClusterId("abc"), TopicId("xyz"), 0)
     assert (known.topic, known.begin, known.archived_to) == (TopicName("orders"), 2, 8)
+
+
+def test_what_a_log_lacks_at_its_end_is_told(tmp_path: Path) -> None:
+    """An unclean stop leaves half a batch; where all replicas had more, records are lost."""
+    for topic in ("orders", "clean", "half"):
+        write(tmp_path / f"{topic}-0" / f"{0:020d}.log", 0, 4)
+        if topic != "clean":
+            with (tmp_path / f"{topic}-0" / f"{0:020d}.log").open("ab") as out:
+                out.write(bytes(batch(old_records(4, 4)))[:70])
+    (tmp_path / "replication-offset-checkpoint").write_text("0\n2\norders 0 8\nhalf 0 4\n")
+    with opened(tmp_path, StoreLayout.BROKER_LOG) as store:
+        found = scope_of(open_any(store, "here", AsOf()), RestoreConfig())
+    assert [*found.topics] == ["clean", "half", "orders"]
+    [problem] = found.problems
+    assert problem.about == "orders-0"
+    assert "the last 70 bytes of orders-0/" in problem.text
+    assert "all replicas had it up to offset 8" in problem.text
+    [note] = [each for each in found.notes if each.about == "half-0"]
+    assert note.text.endswith("are not whole batches, so the log ends at offset 4")
+    assert not [each for each in found.notes if each.about == "clean-0"]
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ from towpath.records.standing import Position, Standing, receipt_of
 from towpath.records.work import Assignment
 from towpath.restore.following import TopicGenerations
 from towpath.restore.logs import TargetLogs
-from towpath.restore.model import RestorePart, RestoreScope, RestoreTopic
+from towpath.restore.model import RestorePart, RestoreScope, RestoreTopic, SegmentMarks
 from towpath.restore.progress import PartState, RestoreRow, restored, rows_of
 from towpath.segments.log import ArchivedTo
 from towpath.segments.model import PartitionId
@@ -145,3 +145,10 @@ def test_the_rest_of_a_history_comes_before_the_next_one(
     assert found == (PART.id.of_history(number), start)
     empty = TopicGenerations(LinkBooks(LINK))
     assert empty.goes_on(NAME, PART.id.later, known.get) is None
+
+
+def test_segments_are_counted_by_where_they_end() -> None:
+    marks = SegmentMarks([10, 20], [1_000, 2_000]).and_then(SegmentMarks([50], [5_000]))
+    assert [marks.waiting(at) for at in (0, 9, 10, 20, 50, 99)] == [3, 3, 2, 1, 0, 0]
+    assert [marks.oldest(at) for at in (0, 10, 50)] == [1_000, 2_000, None]
+    assert SegmentMarks().waiting(0) == 0

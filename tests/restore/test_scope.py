@@ -10,7 +10,7 @@ import pytest
 from tests.support.archives import CLUSTER, WRITER
 from tests.support.stored import REGION, StoredArchive, old_records
 from towpath.config import RestoreConfig
-from towpath.model.errors import NoArchiveError
+from towpath.model.errors import NoVersionError
 from towpath.model.nouns import SourceOffset, TopicId, TopicName
 from towpath.restore.model import RestoreScope
 from towpath.restore.scope import expired, scope_of
@@ -41,6 +41,7 @@ def test_topics_come_as_they_were_described(stored: StoredArchive) -> None:
         (0, 5, 25),
         (2, 0, 3),
     ]
+    assert [list(part.segments.ends) for part in made.parts] == [[9, 25], [3]]
     assert made.records == 23
     assert made.bytes > 0
 
@@ -63,8 +64,9 @@ def test_a_version_and_a_time_of_the_past(stored: StoredArchive) -> None:
     assert scope(stored).topics[name].parts[0].end == 10
     old = scope(stored, AsOf(version=before.version))
     assert (old.version, old.topics[name].parts[0].end) == (before.version, 5)
+    assert list(old.topics[name].parts[0].segments.ends) == [5]
     assert scope(stored, AsOf(time=before.time)).version >= before.version
-    with pytest.raises(NoArchiveError):
+    with pytest.raises(NoVersionError):
         scope(stored, AsOf(time=before.time - 1000))
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from towpath.archive.compaction import WORK, Compaction, CompactionProgress, Wanted, run_on
 from towpath.archive.last_compaction import told_compaction
 from towpath.archive.lease import HeldArchive
-from towpath.archive.listing import require_topics
+from towpath.archive.listing import require_partitions, require_topics
 from towpath.archive.tidying import tidy
 from towpath.config import ArchiveConfig
 from towpath.config.compaction import CompactionConfig
@@ -95,7 +95,7 @@ def compact(
 
     Raises:
         ArchiveHeldError: Another process compacts, prunes or forgets.
-        ConfigError: The archive has none of the topics that are named.
+        ConfigError: The archive has none of the topics or partitions that are named.
         CommitLogError: The log cannot be used, or there is no archive.
         StoreError: The store cannot be used.
         SparkStartError: Spark did not start.
@@ -106,6 +106,7 @@ def compact(
         spark.require_allowed()
         log = CommitLog.open(store, config.region)
         require_topics(log.state, wishes.topics, "--topics")
+        require_partitions(log.state, wishes.topics, wishes.partitions)
         lease = stack.enter_context(held(config, store, WORK, stop))
         log.follow()
         progress = CompactionProgress(version=log.state.version)
@@ -173,6 +174,7 @@ class ScheduledCompaction:
             deleted=done["deleted"] + now.swept,
             orphans=done["orphans"] + now.orphans,
             unsettled=now.unsettled,
+            damaged=done["damaged"] + now.damaged,
         )
 
     def begin(self, spark: Any, slots: Slots) -> None:
@@ -219,6 +221,7 @@ class ScheduledCompaction:
                 "bytes": now.bytes,
                 "deleted": now.swept,
                 "orphans": now.orphans,
+                "damaged": now.damaged,
             }
         )
         facts = {

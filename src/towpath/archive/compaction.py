@@ -14,7 +14,7 @@ from towpath.config import ArchiveConfig
 from towpath.config.compaction import CompactionConfig
 from towpath.ledger.alive import this_host
 from towpath.model.clock import now_ms
-from towpath.model.errors import SparkLostError, TowpathError
+from towpath.model.errors import CorruptSegmentError, SparkLostError, TowpathError
 from towpath.segments.compact.plan import (
     Bundle,
     PlannedMerge,
@@ -50,6 +50,7 @@ class CompactionProgress:
         bytes: Bytes of the objects that were merged.
         records: Records in them.
         failed: Sentences about merges that failed, by partition.
+        damaged: Number of merges that failed as an object was damaged.
         redundant: Merges whose segments another process had replaced or removed.
         version: The newest version of the archive.
         swept: Objects of replaced segments that were deleted; `waiting`, those that stay for now.
@@ -67,6 +68,7 @@ class CompactionProgress:
     bytes: int = 0
     records: int = 0
     failed: dict[str, str] = field(default_factory=dict)
+    damaged: int = 0
     redundant: int = 0
     version: int = 0
     swept: int = 0
@@ -189,6 +191,8 @@ class Compaction:
                 made.append((merge, each.made))
             else:
                 self._failed((merge,), str(each.trouble))
+                codes = each.trouble.codes if each.trouble is not None else ()
+                self.progress.damaged += CorruptSegmentError.code in codes
         for some in _portions(made):
             self._commit(some)
         self._show(self.progress)

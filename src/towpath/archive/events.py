@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from heapq import merge
+from typing import Any
 
 from towpath.archive.lease import HeldArchive
 from towpath.config import ArchiveConfig
@@ -122,9 +123,17 @@ def _event(entry: LogEntry, archive: str, names: Mapping[TopicId, TopicName]) ->
             "removed": len(entry.remove),
             "objects": len(entry.swept),
             "topics": sorted(names.get(each, TopicName(each)) for each in ids),
+            **_audit(entry),
         },
         origin=_origin(entry),
     )
+
+
+def _audit(entry: LogEntry) -> dict[str, Any]:
+    """Return how many records were erased, and why, as far as the entry says it."""
+    audits = entry.captures if entry.kind is EntryKind.FORGET else ()
+    told = next((each.value for each in audits if isinstance(each.value, dict)), {})
+    return {key: told[key] for key in ("records", "reason") if key in told}
 
 
 def _history_begun(entry: LogEntry, seen: SeenPartition, archive: str) -> Event:

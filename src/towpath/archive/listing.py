@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Set
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
@@ -84,6 +84,26 @@ def require_topics(state: ArchiveState, expressions: tuple[str, ...], option: st
         ConfigProblem(option, f"no topic of the archive matches {each!r}")
         for each in expressions
         if each != ".*" and not any(fits(name, (each,)) for name in names)
+    )
+    if problems:
+        raise ConfigError(problems)
+
+
+def require_partitions(state: ArchiveState, topics: tuple[str, ...], numbers: Set[int]) -> None:
+    """Refuse partitions that no topic has which is asked for.
+
+    Args:
+        state: The archive.
+        topics: Regular expressions of the topics.
+        numbers: Numbers of partitions; none for all.
+
+    Raises:
+        ConfigError: One of them is missing.
+    """
+    known = {each.partition for each, of in state.partitions.items() if fits(of.topic, topics)}
+    problems = tuple(
+        ConfigProblem("--partitions", f"no topic that is asked for has a partition {each}")
+        for each in sorted(numbers - known)
     )
     if problems:
         raise ConfigError(problems)

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from pydantic import ValidationError
 
 from towpath.archive.compacting import held
 from towpath.archive.compaction import CompactionProgress, writer_of
@@ -17,6 +18,7 @@ from towpath.archive.listing import require_topics
 from towpath.archive.tidying import tidy
 from towpath.config import ArchiveConfig
 from towpath.config.naming import fits
+from towpath.config.problems import faults_of
 from towpath.config.retention import RetentionConfig
 from towpath.model.clock import now_ms
 from towpath.model.errors import ConfigError, ConfigProblem
@@ -28,6 +30,9 @@ from towpath.store import Store
 
 _MOST = 20_000
 """Segments of one entry, unless a single partition loses more."""
+_ROUNDED = 0.5
+"""Bytes by which sums of shares of objects may be off."""
+_OPTIONS = {"max_age": "--older-than", "max_size": "--keep-size"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,12 +104,10 @@ def wishes_of(
     """Return what options ask for, or the file if they ask for nothing.
 
     Raises:
-        ConfigError: Neither asks for anything.
+        ConfigError: Neither asks for anything, or an amount is out of bounds.
     """
     if age is not None or size is not None:
-        told = {"max_age": f"{float(age):.3f}s" if age is not None else None}
-        told["max_size"] = f"{size}B" if size is not None else None
-        rules: tuple[RetentionConfig, ...] = (RetentionConfig.model_validate(told),)
+        rules: tuple[RetentionConfig, ...] = (_rule_of(age, size),)
     else:
         rules = config.retention if version is None else ()
     if not rules and version is None:
@@ -114,6 +117,17 @@ def wishes_of(
         )
         raise ConfigError((ConfigProblem("retention", text),))
     return PruneWishes(rules=rules, version=version, topics=topics)
+
+
+def _rule_of(age: float | None, size: int | None) -> RetentionConfig:
+    told = {"max_age": f"{float(age):.3f}s" if age is not None else None}
+    told["max_size"] = f"{size}B" if size is not None else None
+    try:
+        return RetentionConfig.model_validate(told)
+    except ValidationError as error:
+        faults = [fault for _, fault in faults_of(error, RetentionConfig)]
+        problems = (ConfigProblem(_OPTIONS[str(each.place[0])], each.text) for each in faults)
+        raise ConfigError(tuple(problems)) from None
 
 
 def plan_pruning(config: ArchiveConfig, wishes: PruneWishes) -> Pruning:
@@ -222,11 +236,11 @@ def _by_age(segments: Sequence[Segment], rule: RetentionConfig, now: int) -> int
 
 
 def _by_size(sizes: np.ndarray[tuple[int], np.dtype[np.float64]], rule: RetentionConfig) -> int:
-    """Return how many segments in front are too many."""
+    """Return how many segments in front may go: those behind each have `max_size` alone."""
     if rule.max_size is None:
         return 0
-    kept = np.cumsum(sizes[::-1]) <= rule.max_size
-    return len(sizes) - int(kept.sum())
+    behind = sizes.sum() - np.cumsum(sizes)
+    return int((behind >= rule.max_size - _ROUNDED).sum())
 
 
 def _portions(partitions: Iterable[PrunedPartition]) -> Iterator[tuple[SegmentId, ...]]:

@@ -35,7 +35,9 @@ RECORDS = "records"
 _MISSING = "TABLE_OR_VIEW_NOT_FOUND"
 _NAMED = 5
 _COUNTS = re.compile(r"\bcount\s*\(\s*\*\s*\)", re.IGNORECASE)
-_IMPLIED = re.compile(r"\*|\|>|\b(natural|pivot|unpivot|table|identifier)\b|^\W*(from|desc)", re.I)
+_IMPLIED = re.compile(
+    r"\*|\|>|\b(natural|pivot|unpivot|table|identifier)\b|^\W*(from|desc|show)", re.I
+)
 """What may mean columns that a query does not name."""
 _SELECTS, _FROMS = (re.compile(rf"\b{word}\b", re.IGNORECASE) for word in ("select", "from"))
 
@@ -122,7 +124,7 @@ def query(
         try:
             rows = run_query(
                 spark.result(),
-                wish.sql,
+                wish.sql.rstrip("; \n\t"),
                 tables,
                 wish.most + 1,
                 exact_case=_differ_by_case(names),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -168,6 +168,18 @@ def import_bucket(
     return found
 
 
+def _region_problem(wish: ImportWish, regions: Sequence[str]) -> ConfigProblem:
+    """Return why no single region is meant, for which segments were found."""
+    if regions:
+        text = f"has segments of the regions {', '.join(regions)}; name one by --from-region"
+        return ConfigProblem("--from", f"{wish.theirs.url} {text}")
+    if wish.region:
+        text = f"{wish.theirs.url} has no segments of kafka-replicator of region {wish.region}"
+        return ConfigProblem("--from-region", text)
+    text = "has no segments of kafka-replicator; name the bucket with its `S3KeyPrefix`"
+    return ConfigProblem("--from", f"{wish.theirs.url} {text}")
+
+
 def _listed(
     config: ArchiveConfig, wish: ImportWish
 ) -> tuple[ReplicatorImport, list[ReplicatorObject]]:
@@ -186,9 +198,7 @@ def _listed(
                 passed += [each.key] if len(passed) < _NAMED else []
     regions = sorted({each.region for each in objects})
     if len(regions) != 1:
-        what = f"the regions {', '.join(regions)}; name one by --from-region" if regions else "none"
-        text = f"{wish.theirs.url} has segments of kafka-replicator of {what}"
-        raise ConfigError((ConfigProblem("--from", text),))
+        raise ConfigError((_region_problem(wish, regions),))
     kept = [each for each in objects if config.topics.matches(each.topic)]
     return ReplicatorImport(region=regions[0], passed=passed, passed_count=count), kept
 

@@ -50,7 +50,7 @@ def prune(
     ] = None,
     keep_size: Annotated[
         str | None,
-        typer.Option(metavar="SIZE", help="Bytes that each partition keeps, as `10GiB`."),
+        typer.Option(metavar="SIZE", help="Bytes that each partition keeps at least, as `10GiB`."),
     ] = None,
     up_to_version: Annotated[
         int | None, typer.Option(min=1, help="What was archived up to this version.")

@@ -9,7 +9,7 @@ import typer
 from towpath.cli.on_spark import LoggedOnSpark, with_options
 from towpath.cli.options import ArchiveFile
 from towpath.cli.restored import RestoreAsked, RestoreOrFollowAsked, RestoreRunAsked
-from towpath.cli.show.output import Form, FormOption, Output, OutputOption, show
+from towpath.cli.show.output import Form, FormOption, Output, OutputOption, line, show
 from towpath.cli.signals import stopping
 from towpath.restore import RESTORING
 from towpath.store.objects import ThawSpeed
@@ -34,24 +34,28 @@ def plan(
     del output  # `show` reads it from the arguments
     tasks = asked.tasks(file)
     from towpath.cli.show.restore import as_markdown, plan_picture  # noqa: PLC0415
+    from towpath.cli.sources import look_at_each  # noqa: PLC0415
     from towpath.ledger.link import open_target  # noqa: PLC0415
-    from towpath.restore.plan import plan_restore  # noqa: PLC0415
+    from towpath.restore.plan import RestorePlan, plan_restore  # noqa: PLC0415
+    from towpath.restore.task import RestoreTask  # noqa: PLC0415
     from towpath.segments.foreign.state import open_any  # noqa: PLC0415
     from towpath.store import Store  # noqa: PLC0415
 
-    plans = []
-    for task in tasks:
+    def planned(task: RestoreTask) -> RestorePlan:
         with Store(task.store) as store, open_target(task.name, task.target) as to:
-            plans.append(plan_restore(task, to, open_any(store, task.region, task.as_of)))
+            return plan_restore(task, to, open_any(store, task.region, task.as_of))
+
+    plans = look_at_each(tasks, planned)
     from rich.console import Group  # noqa: PLC0415
 
-    data = [each.as_data() for each in plans]
+    failed = list(map(str, plans.failed))
     show(
-        Group(*map(plan_picture, plans)),
-        data[0] if len(data) == 1 else {"sources": data},
-        "\n".join(map(as_markdown, plans)),
+        Group(*map(plan_picture, plans.found), *map(line, failed)),
+        plans.data(RestorePlan.as_data),
+        "\n".join([*map(as_markdown, plans.found), *failed]),
     )
-    return max(each.plan.exit_code for each in plans)
+    code = max(each.plan.exit_code for each in plans.found)
+    return max(code, LEFT_OUT) if failed else code
 
 
 @restore.command()
@@ -112,12 +116,14 @@ def status(
     from rich.console import Group  # noqa: PLC0415
 
     from towpath.cli.show.restore import status_picture  # noqa: PLC0415
-    from towpath.restore.status import look  # noqa: PLC0415
+    from towpath.cli.sources import look_at_each  # noqa: PLC0415
+    from towpath.restore.status import RestoreStatus, look  # noqa: PLC0415
 
-    seen = [look(each) for each in tasks]
-    data = [each.as_data() for each in seen]
-    show(Group(*map(status_picture, seen)), data[0] if len(data) == 1 else {"sources": data})
-    return 0 if all(each.complete for each in seen) else LEFT_OUT
+    seen = look_at_each(tasks, look)
+    picture = Group(*map(status_picture, seen.found), *map(line, map(str, seen.failed)))
+    show(picture, seen.data(RestoreStatus.as_data))
+    is_complete = not seen.failed and all(each.complete for each in seen.found)
+    return 0 if is_complete else LEFT_OUT
 
 
 @restore.command()
@@ -143,11 +149,12 @@ def thaw(
     from rich.console import Group  # noqa: PLC0415
 
     from towpath.cli.show.thawing import thaw_picture  # noqa: PLC0415
-    from towpath.restore.thawing import ThawWish  # noqa: PLC0415
+    from towpath.cli.sources import look_at_each  # noqa: PLC0415
+    from towpath.restore.thawing import Thawing, ThawWish  # noqa: PLC0415
     from towpath.restore.thawing import thaw as thaw_all  # noqa: PLC0415
 
     wish = ThawWish(days=days, speed=tier, asks=yes)
-    seen = [thaw_all(each, wish) for each in tasks]
-    data = [each.as_data() for each in seen]
-    show(Group(*map(thaw_picture, seen)), data[0] if len(data) == 1 else {"sources": data})
-    return LEFT_OUT if any(each.failed for each in seen) else 0
+    seen = look_at_each(tasks, lambda each: thaw_all(each, wish))
+    picture = Group(*map(thaw_picture, seen.found), *map(line, map(str, seen.failed)))
+    show(picture, seen.data(Thawing.as_data))
+    return LEFT_OUT if seen.failed or any(each.failed for each in seen.found) else 0

@@ -24,7 +24,9 @@ class RetentionConfig(Section):
         " record, or where it has none that of the segment.",
     )
     max_size: Annotated[Size, between("1B", "1048576GiB")] | None = Field(
-        None, description="Bytes of objects of one partition from which on its first segments go."
+        None,
+        description="Bytes of objects that each partition keeps at least: first segments may go if"
+        " those behind them have as many.",
     )
 
     @model_validator(mode="after")

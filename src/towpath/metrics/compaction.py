@@ -1,6 +1,6 @@
 """Counts of the compaction beside the run of an archive, and the names of their metrics.
 
-All but the last three are what kafka-replicator calls the same facts (`compaction.running`, ...).
+Those without our prefix are what kafka-replicator calls the same facts (`compaction.running`).
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ class CompactionCounts:
         read: Segments that were merged; `written`, what they became; `bytes`, of their objects.
         deleted: Objects of replaced segments that were deleted; `orphans`, of no segment at all.
         unsettled: Objects of no segment that stay for now.
+        damaged: Merges that failed as an object was damaged.
     """
 
     running: bool = False
@@ -37,6 +38,7 @@ class CompactionCounts:
     deleted: int = 0
     orphans: int = 0
     unsettled: int = 0
+    damaged: int = 0
 
 
 READ: Mapping[Metric, Callable[[CompactionCounts], float]] = {
@@ -75,6 +77,11 @@ READ: Mapping[Metric, Callable[[CompactionCounts], float]] = {
         "Objects that were deleted: replaced ones that no reader needs, and orphans of dead"
         " writers.",
     ): lambda c: c.deleted + c.orphans,
+    counter(
+        "s3_parquet_errors_total",
+        "errors",
+        "Merges that failed as an object was damaged, in any format and any kind of store.",
+    ): lambda c: c.damaged,
     gauge(
         "towpath_archive_orphans",
         "objects",

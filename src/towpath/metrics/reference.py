@@ -105,10 +105,9 @@ Where its metric is not there, the reason is that nothing here does what it coun
 |---|---|
 | `egress.R.T.P.messages.consumed`, `written`, `rewinded` | `egress_messages_consumed_total`, ... |
 | `egress.R.T.P.segments.written`, `rewinded` | `egress_segments_written_total`, ... |
-| `ingress.R.lag`, `R.T.lag`, `R.T.P.lag` | `towpath_restore_lag_offsets`, in sums |
-| `ingress.R.T.P.segments.waiting` | the same: a restore goes by offsets, not by segments |
-| `ingress.R.T.P.segments.late`, `lost` | `ingress_segments_late`, `ingress_segments_lost` |
-| `ingress.R.T.P.segments.read` | `towpath_restored_bytes`, as segments change |
+| `ingress.R.lag`, `R.T.lag`, `R.T.P.lag` | `ingress_lag_seconds`, which never freezes |
+| `ingress.R.T.P.segments.waiting`, `late`, `lost` | `ingress_segments_waiting`, ... |
+| `ingress.R.T.P.segments.read` | `ingress_segments_read_total` |
 | `ingress.R.T.P.messages.lost` | `ingress_messages_lost` |
 | `ingress.R.T.P.messages.produced` | `ingress_messages_produced_total` |
 | `ingress.R.T.P.checkpoint` | `ingress_checkpoint` |
@@ -116,10 +115,10 @@ Where its metric is not there, the reason is that nothing here does what it coun
 | `checkpoint.*` | none: positions are receipts in the target's ledger, written with the records |
 | `css.*`, `s3.list-segments.*` | none: nothing is listed; the commit log says what there is |
 | `s3.client.errors` | `s3_client_errors_total`, for any store |
-| `s3.parquet.errors` | `towpath_archive_errors_total{reason="CORRUPT_SEGMENT"}` |
-| `sqs.messages.received`, `success`, `invalid` | `sqs_messages_received_total`, ... |
-| `sqs.messages.failed` | none: a message only says when to look, so none can fail |
-| `sqs.messages.lag`, `sqs.client.errors` | none: the trouble of a queue is in the result of `run` |
+| `s3.parquet.errors` | `s3_parquet_errors_total`; of a restore, `ingress_segments_late` |
+| `sqs.messages.received`, `success`, `failed`, `invalid` | `sqs_messages_received_total`, ... |
+| `sqs.messages.lag` | none: messages only say when to look |
+| `sqs.client.errors` | `sqs_client_errors_total` |
 | `kafka.consumer.errors` | `kafka_consumer_errors_total` |
 | `kafka.producer.errors` | the codes of partitions in `towpath restore status` |
 """

@@ -21,6 +21,9 @@ class RestoreStand:
         late: Whether it waits for a part of the archive that is missing.
         lost: Archived offsets that were lost, in so many `gaps`.
         records: Records that are on the target, also those of earlier runs.
+        segments: Archived segments that are on the target, also those of earlier runs.
+        waiting: Archived segments that are not; `None` if that is not known.
+        lag: Seconds since the oldest of these was written; 0 if there is none.
     """
 
     region: str
@@ -33,6 +36,26 @@ class RestoreStand:
     lost: int = 0
     gaps: int = 0
     records: int = 0
+    segments: int = 0
+    waiting: int | None = None
+    lag: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueueCounts:
+    """What came from the queue that tells of new objects.
+
+    Attributes:
+        received: Messages that were handled.
+        invalid: Those of them that could not be read.
+        failed: Times that a message could not be read, and was left for another attempt.
+        errors: Requests that failed.
+    """
+
+    received: int = 0
+    invalid: int = 0
+    failed: int = 0
+    errors: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,8 +69,7 @@ class RestoreCounts:
         seconds_left: Seconds until all is restored at this rate; `None` if that is not known.
         left_out: Number of topics and others that are not restored.
         trouble: Whether the restore as a whole is in trouble.
-        messages: Messages of the queue that were handled, and those of them that could not be read;
-            `None` if no queue is named.
+        queue: What came from the queue; `None` if none is named.
     """
 
     stands: tuple[RestoreStand, ...] = ()
@@ -57,7 +79,10 @@ class RestoreCounts:
     seconds_left: float | None = None
     left_out: int = 0
     trouble: bool = False
-    messages: tuple[int, int] | None = None
+    queue: QueueCounts | None = None
+
+
+_Place = tuple[str, str, int]
 
 
 class RestoreMeter(ToldMeter[RestoreCounts]):
@@ -68,12 +93,17 @@ class RestoreMeter(ToldMeter[RestoreCounts]):
 
     def __init__(self) -> None:
         super().__init__()
-        self._before: dict[tuple[str, str, int], int] = {}
+        self._before: dict[_Place, int] = {}
+        self._segments: dict[_Place, tuple[int, int]] = {}
 
     def tell(self, reading: RestoreCounts) -> None:
         """Take in how things stand."""
         for each in reading.stands:
-            self._before.setdefault((each.region, each.topic, each.partition), each.records)
+            place = each.region, each.topic, each.partition
+            self._before.setdefault(place, each.records)
+            known, read = self._segments.get(place, (each.segments, 0))
+            # A compaction makes fewer of those that were read.
+            self._segments[place] = each.segments, read + max(0, each.segments - known)
         super().tell(reading)
         self.turned()
 
@@ -85,3 +115,8 @@ class RestoreMeter(ToldMeter[RestoreCounts]):
         """Return how many records of a partition this run has restored."""
         known = self._before.get((stand.region, stand.topic, stand.partition), stand.records)
         return max(0, stand.records - known)
+
+    def read_segments(self, stand: RestoreStand) -> int:
+        """Return how many segments of a partition this run has restored."""
+        _, read = self._segments.get((stand.region, stand.topic, stand.partition), (0, 0))
+        return read

@@ -12,7 +12,7 @@ from prometheus_client.registry import Collector
 from towpath.metrics import restore_names as names
 from towpath.metrics.collector import family
 from towpath.metrics.names import Metric
-from towpath.metrics.restore import RestoreCounts, RestoreMeter, RestoreStand
+from towpath.metrics.restore import QueueCounts, RestoreCounts, RestoreMeter, RestoreStand
 from towpath.metrics.stand import LIMIT
 from towpath.model.nouns import Detail
 
@@ -55,9 +55,14 @@ class RestoreCollector(Collector):
         """Yield every metric, also those without a series now."""
         now, about = self._meter.read(), self._about
         detail = _chosen(about.detail, now.stands)
-        told = {names.MESSAGES_PRODUCED: self._meter.produced, **_THEIRS, **_SUMS}
+        counted = {
+            names.MESSAGES_PRODUCED: self._meter.produced,
+            names.SEGMENTS_READ: self._meter.read_segments,
+        }
+        told = {**counted, **_THEIRS, **_SUMS}
         for metric, value in told.items():
             yield family(metric, _summed(detail, now.stands, value).items())
+        yield from _waiting(detail, now.stands)
         yield from _offsets(now.stands if detail is Detail.PARTITION else ())
         yield family(names.RESTORE_INFO, [((about.version, about.restore), 1)])
         numbers = Counter(each.state for each in now.stands)
@@ -65,6 +70,18 @@ class RestoreCollector(Collector):
             names.RESTORE_PARTITIONS, (((state,), numbers[state]) for state in about.states)
         )
         yield from _whole(now)
+
+
+def _waiting(detail: Detail, stands: tuple[RestoreStand, ...]) -> Iterator[Family]:
+    """Yield metrics of segments that are not restored, as far as it is known which."""
+    known = tuple(each for each in stands if each.waiting is not None)
+    waiting = _summed(detail, known, lambda each: each.waiting or 0)
+    yield family(names.SEGMENTS_WAITING, waiting.items())
+    most: dict[tuple[str, str, str], float] = {}
+    for each in known:
+        place = _place(detail, each)
+        most[place] = max(most.get(place, 0.0), each.lag)
+    yield family(names.INGRESS_LAG, most.items())
 
 
 def _offsets(stands: Iterable[RestoreStand]) -> Iterator[Family]:
@@ -83,16 +100,18 @@ def _whole(now: RestoreCounts) -> Iterator[Family]:
     yield family(names.RESTORE_ETA, left)
     yield family(names.RESTORE_LEFT_OUT, [((), now.left_out)])
     yield family(names.RESTORE_TROUBLE, [((), now.trouble)])
-    yield from _messages(now.messages)
+    yield from _messages(now.queue)
 
 
-def _messages(counts: tuple[int, int] | None) -> Iterator[Family]:
+def _messages(counts: QueueCounts | None) -> Iterator[Family]:
     """Yield metrics of the queue that tells of new objects."""
-    received, invalid = counts or (0, 0)
+    known = counts or QueueCounts()
     told = (
-        (names.SQS_RECEIVED, received),
-        (names.SQS_SUCCESS, received - invalid),
-        (names.SQS_INVALID, invalid),
+        (names.SQS_RECEIVED, known.received),
+        (names.SQS_SUCCESS, known.received - known.invalid),
+        (names.SQS_INVALID, known.invalid),
+        (names.SQS_FAILED, known.failed),
+        (names.SQS_ERRORS, known.errors),
     )
     for metric, value in told:
         yield family(metric, [] if counts is None else [((), value)])
@@ -112,8 +131,13 @@ def _summed(
 ) -> dict[tuple[str, str, str], float]:
     added: dict[tuple[str, str, str], float] = {}
     for each in stands:
-        topic = "" if detail is Detail.LINK else each.topic
-        partition = str(each.partition) if detail is Detail.PARTITION else ""
-        key = each.region, topic, partition
+        key = _place(detail, each)
         added[key] = added.get(key, 0.0) + value(each)
     return added
+
+
+def _place(detail: Detail, stand: RestoreStand) -> tuple[str, str, str]:
+    """Return the labels of a partition."""
+    topic = "" if detail is Detail.LINK else stand.topic
+    partition = str(stand.partition) if detail is Detail.PARTITION else ""
+    return stand.region, topic, partition

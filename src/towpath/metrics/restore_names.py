@@ -30,6 +30,27 @@ SEGMENTS_LATE = gauge(
     "Parts of the archive that are missing, and waited for: at most one of each partition.",
     labels=_THEIRS,
 )
+SEGMENTS_READ = counter(
+    "ingress_segments_read_total",
+    "segments",
+    "Archived segments that this run has restored. It stays 0 where records are placed by their"
+    " keys.",
+    labels=_THEIRS,
+)
+SEGMENTS_WAITING = gauge(
+    "ingress_segments_waiting",
+    "segments",
+    "Archived segments that are not restored. It has no series where that is not known: without"
+    " segments, and where records are placed by their keys.",
+    labels=_THEIRS,
+)
+INGRESS_LAG = gauge(
+    "ingress_lag_seconds",
+    "seconds",
+    "How long ago the oldest segment was written that is not restored; 0 if there is none. It goes"
+    " on while nothing moves. It has series as `ingress_segments_waiting` has.",
+    labels=_THEIRS,
+)
 CHECKPOINT = gauge(
     "ingress_checkpoint",
     "offsets",
@@ -92,7 +113,7 @@ SQS_RECEIVED = counter(
     "sqs_messages_received_total",
     "messages",
     "Messages of the queue (`restore.notify`) that this run has handled. It has no series without"
-    " a queue, as the two below.",
+    " a queue, as those below.",
 )
 SQS_SUCCESS = counter(
     "sqs_messages_success_total", "messages", "Those of them that were notifications of S3."
@@ -103,11 +124,21 @@ SQS_INVALID = counter(
     "Those of them that were none, and were deleted after `retries` attempts.",
 )
 
+SQS_FAILED = counter(
+    "sqs_messages_failed_total",
+    "attempts",
+    "Times that a message was none, and was left for another attempt.",
+)
+SQS_ERRORS = counter("sqs_client_errors_total", "errors", "Requests to the queue that failed.")
+
 ALL: tuple[Metric, ...] = (
     MESSAGES_PRODUCED,
     MESSAGES_LOST,
     SEGMENTS_LOST,
     SEGMENTS_LATE,
+    SEGMENTS_READ,
+    SEGMENTS_WAITING,
+    INGRESS_LAG,
     CHECKPOINT,
     RESTORE_INFO,
     RESTORED_TO,
@@ -123,4 +154,6 @@ ALL: tuple[Metric, ...] = (
     SQS_RECEIVED,
     SQS_SUCCESS,
     SQS_INVALID,
+    SQS_FAILED,
+    SQS_ERRORS,
 )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from towpath.model.changes import NO_CHANGE, RecordChange
@@ -12,6 +13,32 @@ from towpath.segments.captures import GroupCapture
 from towpath.segments.ingress.layout import KeyedLayout
 from towpath.segments.model import PartitionId
 from towpath.topics.observed import Topic
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentMarks:
+    """The segments of a part, by their offsets.
+
+    Attributes:
+        ends: Where each ends, ascending.
+        written: When each was written, in ms.
+    """
+
+    ends: Sequence[int] = ()
+    written: Sequence[int] = ()
+
+    def waiting(self, at: int) -> int:
+        """Return how many segments have offsets from `at` on."""
+        return len(self.ends) - bisect_right(self.ends, at)
+
+    def oldest(self, at: int) -> int | None:
+        """Return when the first segment that has offsets from `at` on was written, in ms."""
+        place = bisect_right(self.ends, at)
+        return self.written[place] if place < len(self.written) else None
+
+    def and_then(self, other: SegmentMarks) -> SegmentMarks:
+        """Return these segments together with later ones."""
+        return SegmentMarks([*self.ends, *other.ends], [*self.written, *other.written])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,6 +53,7 @@ class RestorePart:
         bytes: Bytes of keys, values and headers plus 16 for each record.
         oldest: The lowest timestamp, in ms; `None` where no record has one.
         newest: The highest timestamp, likewise.
+        segments: Its segments; none where records are placed by their keys.
     """
 
     id: PartitionId
@@ -35,6 +63,7 @@ class RestorePart:
     bytes: int = 0
     oldest: int | None = None
     newest: int | None = None
+    segments: SegmentMarks = field(default_factory=SegmentMarks, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

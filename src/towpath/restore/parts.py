@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from towpath.restore.bounds import Offsets
-from towpath.restore.model import RestorePart
+from towpath.restore.model import RestorePart, SegmentMarks
 from towpath.segments.log import Archive, ArchiveState, stretches
 from towpath.segments.model import PartitionId
 
@@ -16,7 +17,12 @@ _SUMS = {"records": "sum", "raw_bytes": "sum", "min_time": "min", "max_time": "m
 _JOINED: Mapping[str, Callable[[Iterable[int]], int]] = {"sum": sum, "min": min, "max": max}
 
 
-def part_of(id_: PartitionId, wanted: Offsets, sums: Mapping[str, int | None]) -> RestorePart:
+def part_of(
+    id_: PartitionId,
+    wanted: Offsets,
+    sums: Mapping[str, int | None],
+    segments: SegmentMarks | None = None,
+) -> RestorePart:
     """Return a partition of a restore, with the sums of its segments."""
     return RestorePart(
         id=id_,
@@ -26,6 +32,7 @@ def part_of(id_: PartitionId, wanted: Offsets, sums: Mapping[str, int | None]) -
         bytes=sums.get("raw_bytes_sum") or 0,
         oldest=sums.get("min_time_min"),
         newest=sums.get("max_time_max"),
+        segments=segments or SegmentMarks(),
     )
 
 
@@ -38,17 +45,44 @@ def sums_of(
         archive: The archive.
         wanted: The offsets of partitions; those of earlier histories count with them.
     """
-    state = archive.then
-    parts = {
-        each.partition: (id_, max(first, each.first), min(end, each.end))
-        for id_, (first, end) in wanted.items()
-        for each in stretches(archive.single, id_)
-    }
-    found = _sums_of(state, {each: (first, end) for each, (_, first, end) in parts.items()})
+    parts = _stretched(archive, wanted)
+    ranges = {each: (first, end) for each, (_, first, end) in parts.items()}
+    found = _sums_of(archive.then, ranges)
     added: dict[PartitionId, dict[str, int | None]] = {each: {} for each in wanted}
     for each, sums in found.items():
         added[parts[each][0]] = _added(added[parts[each][0]], sums)
     return added
+
+
+def marks_of(
+    archive: Archive, wanted: Mapping[PartitionId, Offsets]
+) -> dict[PartitionId, SegmentMarks]:
+    """Return the segments that have wanted offsets; see `sums_of`."""
+    found: dict[PartitionId, SegmentMarks] = {}
+    table = archive.then.table()
+    places = {each.id: place for place, each in enumerate(table.partitions)}
+    of, starts, ends, written = (
+        table.rows[name].to_numpy() for name in ("partition", "start", "end", "created")
+    )
+    for each, (id_, first, end) in _stretched(archive, wanted).items():
+        if first < end and each in places:
+            low, high = np.searchsorted(of, [places[each], places[each] + 1])
+            low += np.searchsorted(ends[low:high], first, "right")
+            high = low + np.searchsorted(starts[low:high], end)
+            marks = SegmentMarks(ends[low:high].tolist(), written[low:high].tolist())
+            found[id_] = found[id_].and_then(marks) if id_ in found else marks
+    return found
+
+
+def _stretched(
+    archive: Archive, wanted: Mapping[PartitionId, Offsets]
+) -> dict[PartitionId, tuple[PartitionId, int, int]]:
+    """Return the wanted offsets of each history, and the partition that they belong to."""
+    return {
+        each.partition: (id_, max(first, each.first), min(end, each.end))
+        for id_, (first, end) in wanted.items()
+        for each in stretches(archive.single, id_)
+    }
 
 
 def _added(one: Mapping[str, int | None], other: Mapping[str, int | None]) -> dict[str, int | None]:

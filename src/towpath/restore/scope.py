@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Protocol
 
@@ -15,8 +15,9 @@ from towpath.model.findings import Cause, Note, Problem
 from towpath.model.nouns import SourceOffset, TopicId, TopicName
 from towpath.restore.bounds import BoundError, Offsets, narrowed
 from towpath.restore.model import RestorePart, RestoreScope, RestoreTopic
-from towpath.restore.parts import part_of, sums_of
+from towpath.restore.parts import marks_of, part_of, sums_of
 from towpath.segments.captures import GroupCapture, TopicCapture, captured_groups, captured_topics
+from towpath.segments.foreign.endings import ENDING
 from towpath.segments.ingress.layout import KeyedLayout
 from towpath.segments.log import (
     Archive,
@@ -105,6 +106,7 @@ class _Scope:
             for name in sorted(names)
         }
         self._problems += _shared(topics)
+        self._tell_of_endings(names)
         if not (chosen or self._problems):
             text = "the archive has no topic that matches; look at `restore.topics.include`"
             self._problems.append(Problem("restore.topics", text, Cause.FILE))
@@ -125,7 +127,7 @@ class _Scope:
                      if self._rules.matches(known.topic))  # fmt: skip
         wanted = narrowed(self._archive, there, self._asked.range)
         fine = {id_: each for id_, each in wanted.items() if not isinstance(each, BoundError)}
-        sums = sums_of(self._archive, fine)
+        sums, marks = sums_of(self._archive, fine), marks_of(self._archive, fine)
         found: defaultdict[TopicId, list[RestorePart]] = defaultdict(list)
         for id_, known in there.items():
             begin, about = self._begin(id_), f"{known.topic}-{id_.partition}"
@@ -134,11 +136,20 @@ class _Scope:
                 self._notes.append(Note(about, text))
             if id_ in fine:
                 self._tell_of_histories(about, id_)
-                found[id_.source.topic_id].append(part_of(id_, fine[id_], sums[id_]))
+                part = part_of(id_, fine[id_], sums[id_], marks.get(id_))
+                found[id_.source.topic_id].append(part)
             else:
                 self._problems.append(Problem(known.topic, f"{about}: {wanted[id_]}", Cause.TOPIC))
         self._tell_of_range(there, fine)
         return found
+
+    def _tell_of_endings(self, names: Collection[TopicName]) -> None:
+        """Tell which logs of a broker end before their files do."""
+        for about, told in self._archive.captures(ENDING).items():
+            if told["topic"] in names and told["lost"]:
+                self._problems.append(Problem(about, told["text"], Cause.TOPIC))
+            elif told["topic"] in names:
+                self._notes.append(Note(about, told["text"]))
 
     def _goes_on(self, newest: PartitionId, place: ArchivedTo) -> tuple[PartitionId, ArchivedTo]:
         """Return the history of a partition that is restored, and what is archived of it."""

@@ -7,11 +7,13 @@ from contextlib import contextmanager
 
 from towpath import __version__
 from towpath.config import StoreLayout
-from towpath.metrics.restore import RestoreCounts, RestoreMeter, RestoreStand
+from towpath.metrics.restore import QueueCounts, RestoreCounts, RestoreMeter, RestoreStand
+from towpath.model.clock import now_ms
 from towpath.model.errors import TowpathError
 from towpath.restore.heard import HeardState
 from towpath.restore.progress import PartState, RestoreProgress, RestoreRow
 from towpath.restore.task import RestoreTask
+from towpath.restore.waking import Notified
 from towpath.segments.events import ArchiveEvents, ArchiveWhat
 from towpath.store import Store
 
@@ -72,11 +74,24 @@ def reading(progress: RestoreProgress, region: str) -> RestoreCounts:
         seconds_left=progress.seconds_left,
         left_out=len(progress.left_out),
         trouble=bool(progress.trouble) or not is_heard,
-        messages=(queue.messages, queue.poison) if queue is not None else None,
+        queue=_counts(queue) if queue is not None else None,
+    )
+
+
+def _counts(queue: Notified) -> QueueCounts:
+    return QueueCounts(
+        received=queue.messages,
+        invalid=queue.poison,
+        failed=queue.failed,
+        errors=queue.errors,
     )
 
 
 def _stand(row: RestoreRow, region: str) -> RestoreStand:
+    segments, lag = row.part.segments, 0.0
+    waiting = 0 if row.done else segments.waiting(row.at)
+    if waiting and (written := segments.oldest(row.at)) is not None:
+        lag = max(0.0, (now_ms() - written) / 1000)
     return RestoreStand(
         region=row.source or region,
         topic=row.tp.topic,
@@ -88,6 +103,9 @@ def _stand(row: RestoreRow, region: str) -> RestoreStand:
         lost=sum(gap.end - gap.first for gap in row.gaps),
         gaps=len(row.gaps),
         records=row.records,
+        segments=len(segments.ends) - waiting,
+        waiting=waiting if segments.ends else None,
+        lag=lag,
     )
 
 

@@ -31,6 +31,8 @@ class Notified:
         messages: Messages that were handled.
         objects: Objects of followed archives that they told of.
         poison: Messages that could not be read, and were deleted after several attempts.
+        failed: Times that a message could not be read, and was left for another attempt.
+        errors: Requests to the queue that failed.
         trouble: Why the queue cannot be read; empty if it can.
     """
 
@@ -38,6 +40,8 @@ class Notified:
     messages: int = 0
     objects: int = 0
     poison: int = 0
+    failed: int = 0
+    errors: int = 0
     trouble: str = ""
 
     def as_data(self) -> dict[str, Any]:
@@ -129,7 +133,7 @@ class Waker(threading.Thread):
                 self._take(queue, queue.receive())
             except StoreError as error:
                 failures += 1
-                self._tell(replace(self.told, trouble=str(error)))
+                self._tell(replace(self.told, errors=self.told.errors + 1, trouble=str(error)))
                 self._over.wait(_AGAIN.after(failures))
             else:
                 failures = 0
@@ -148,6 +152,8 @@ class Waker(threading.Thread):
             if each.times >= self._config.retries:
                 told = replace(told, messages=told.messages + 1, poison=told.poison + 1)
                 handled.append(each)
+            else:
+                told = replace(told, failed=told.failed + 1)
         if told != self.told:
             self._tell(told)
         queue.delete(handled)

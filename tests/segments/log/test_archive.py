@@ -17,7 +17,7 @@ from tests.support.archives import (
     whole,
 )
 from towpath.model.clock import now_ms
-from towpath.model.errors import NoArchiveError, ObjectMissingError, StoreAwayError
+from towpath.model.errors import NoVersionError, ObjectMissingError, StoreAwayError
 from towpath.model.nouns import TopicId, TopicName
 from towpath.segments.keys import readers_prefix
 from towpath.segments.log import Archive, ArchiveReading, CommitLog, living_readers, readers, sweep
@@ -57,7 +57,7 @@ def test_the_past_is_asked_for_by_time(log: CommitLog) -> None:
         time = log.entry(version).time
         found = Archive.at(log.store, "eu", time)
         assert found.then.version == log.version_at(time) >= version
-    with pytest.raises(NoArchiveError):
+    with pytest.raises(NoVersionError, match=r"nothing was archived at .*; the first version is"):
         Archive.at(log.store, "eu", log.entry(1).time - 1)
 
 

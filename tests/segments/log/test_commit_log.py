@@ -6,6 +6,7 @@ import pickle
 from collections.abc import Callable
 from dataclasses import replace
 from threading import Event
+from typing import NoReturn
 
 import pytest
 
@@ -23,6 +24,7 @@ from towpath.model.errors import (
     CommitRefusedError,
     NewerArchiveError,
     NoArchiveError,
+    NoVersionError,
     StoreAwayError,
     TowpathError,
     WriterReplacedError,
@@ -71,6 +73,24 @@ def test_what_one_appends_others_read(store: Store) -> None:
     assert reader.state.partitions[partition_id()].archived_to == 15
     assert reader.state.time >= reader.entry(2).time >= reader.entry(1).time
     assert [each.key for each in store.list()] == [entry_key(EU, each) for each in (1, 2, 3)]
+
+
+def test_neither_commits_nor_readers_list_the_store(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Lists are slow and paid for; keys follow from versions."""
+    log = begin(store)
+    fill(log, 1)
+    reader = CommitLog.open(store, EU)
+
+    def listed(*_: object, **__: object) -> NoReturn:
+        raise AssertionError("the store was listed")
+
+    monkeypatch.setattr(Store, "list", listed)
+    for number in range(3):
+        log.append(archiving(segment(10 + number, 11 + number)))
+    assert len(reader.follow()) == 3
+    assert reader.follow() == ()
 
 
 def test_who_loses_a_race_drops_what_is_redundant(store: Store) -> None:
@@ -215,7 +235,7 @@ def test_the_past_can_be_asked_for(store: Store) -> None:
     assert reader.version_at(states[0].time - 1) == 0
     assert reader.version_at(states[-1].time + 99) == 11
     for version in (0, 12):
-        with pytest.raises(BrokenLogError) as caught:
+        with pytest.raises(NoVersionError) as caught:
             reader.as_of(version)
         assert f"there is no version {version}; the newest one is 11" in str(caught.value)
 

@@ -104,6 +104,14 @@ def _history_begun(facts: _Facts) -> str:
     )
 
 
+def _forgotten(facts: _Facts) -> str:
+    records = counted(facts["records"], "record") if "records" in facts else "records"
+    verb = "was" if facts.get("records") == 1 else "were"
+    reason = f": {facts['reason']}" if facts.get("reason") else ""
+    segments = counted(facts["removed"], "segment")
+    return f"{records} {verb} erased from {segments} of {_of(facts)}{reason}"
+
+
 _SENTENCES: Mapping[str, Callable[[_Facts], str]] = MappingProxyType(
     {
         ArchiveWhat.RESTORE_STARTED: _restore_started,
@@ -116,9 +124,7 @@ _SENTENCES: Mapping[str, Callable[[_Facts], str]] = MappingProxyType(
         ArchiveWhat.PRUNED: lambda facts: (
             f"{counted(facts['removed'], 'segment')} pruned of {_of(facts)}"
         ),
-        ArchiveWhat.FORGOTTEN: lambda facts: (
-            f"records were erased from {counted(facts['removed'], 'segment')} of {_of(facts)}"
-        ),
+        ArchiveWhat.FORGOTTEN: _forgotten,
         ArchiveWhat.LOST: lambda facts: (
             f"records of {counted(facts['removed'], 'segment')} of {_of(facts)} were given up as"
             " lost"

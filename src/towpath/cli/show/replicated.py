@@ -95,7 +95,8 @@ def _notes(done: ReplicatorImport, rules: EmptyRules) -> Iterator[str]:
     yield "all records say CreateTime and have no leader epoch, as its files do not tell them"
     if done.passed_count:
         named = ", ".join(done.passed)
-        yield f"{counted(done.passed_count, 'object')} that are no segments passed over: {named}"
+        verb = "is no segment" if done.passed_count == 1 else "are no segments"
+        yield f"{counted(done.passed_count, 'object')} {verb}: {named}"
 
 
 def import_data(done: ReplicatorImport, rules: EmptyRules) -> dict[str, Any]:

@@ -21,6 +21,7 @@
     │   └── LinkHeldError              another process changes the target for the link
     ├── CommitLogError              4  the commit log of an archive cannot be used
     │   ├── NoArchiveError             there is no archive
+    │   ├── NoVersionError         2  it has no such version
     │   ├── BrokenLogError             an entry is missing, or contradicts others
     │   ├── NewerArchiveError          it was written by a newer Towpath
     │   └── WriterReplacedError        another process does this work now
@@ -89,6 +90,7 @@ from towpath.model.errors.commit_log import (
     CommitRefusedError,
     NewerArchiveError,
     NoArchiveError,
+    NoVersionError,
     WriterReplacedError,
 )
 from towpath.model.errors.driver import (
@@ -180,6 +182,7 @@ __all__ = [
     "NewerLinkError",
     "NewerSegmentError",
     "NoArchiveError",
+    "NoVersionError",
     "NodeEndedError",
     "NotIdenticalError",
     "NotSetAsideError",

@@ -40,6 +40,13 @@ class NoArchiveError(CommitLogError):
         return type(self), (self.where,)
 
 
+class NoVersionError(CommitLogError):
+    """The archive has no such version, or had none yet at that time."""
+
+    code = "ARCHIVE_VERSION"
+    exit_code = 2
+
+
 class BrokenLogError(CommitLogError):
     """An entry of the log is missing, was changed, or contradicts those before it."""
 

@@ -9,9 +9,18 @@ from towpath.model.clock import now_ms
 from towpath.model.digest import Digest
 from towpath.model.errors import ConfigError, ConfigProblem
 from towpath.model.nouns import SegmentFormat, SourceOffset
+from towpath.segments.foreign.endings import ENDING, LogEnding
 from towpath.segments.foreign.logs import ForeignLog, find_logs
 from towpath.segments.format.broker_log import LogSurvey
-from towpath.segments.log import Archive, ArchivedTo, ArchiveState, AsOf, CommitLog, open_archive
+from towpath.segments.log import (
+    Archive,
+    ArchivedTo,
+    ArchiveState,
+    AsOf,
+    Captured,
+    CommitLog,
+    open_archive,
+)
 from towpath.segments.log.columns import TableChange
 from towpath.segments.model import GapCounts, PartitionId, Segment, SegmentPlace
 from towpath.store import Store
@@ -52,6 +61,7 @@ def state_of(surveys: Mapping[ForeignLog, LogSurvey]) -> ArchiveState:
     """Return the state of an archive that has some logs."""
     places: dict[PartitionId, ArchivedTo] = {}
     segments: dict[PartitionId, TableChange] = {}
+    endings: dict[tuple[str, str], Captured] = {}
     now = now_ms()
     for log, survey in surveys.items():
         start = SourceOffset(max(log.log_start, survey.start or 0))
@@ -64,9 +74,13 @@ def state_of(surveys: Mapping[ForeignLog, LogSurvey]) -> ArchiveState:
             stable_end=end,
             seen=now,
         )
+        if (ending := LogEnding.of(log, survey)) is not None:
+            endings[ENDING, str(log.partition)] = Captured(ending.as_value(), _VERSION)
         if end > start:
             segments[log.id] = TableChange(added=(_segment(log, survey, start, end, now),))
-    return ArchiveState(version=_VERSION, time=now, partitions=places, changes=segments)
+    return ArchiveState(
+        version=_VERSION, time=now, partitions=places, changes=segments, captures=endings
+    )
 
 
 def _segment(

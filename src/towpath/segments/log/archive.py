@@ -11,7 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from towpath.model.errors import NoArchiveError
+from towpath.model.clock import readable
+from towpath.model.errors import NoVersionError
 from towpath.model.nouns import SourceOffset, TopicId, TopicName
 from towpath.segments.log.commit_log import CommitLog
 from towpath.segments.log.histories import as_of_history, newest_histories, stretches
@@ -115,14 +116,16 @@ class Archive:
         """Return an archive as of a time, in ms.
 
         Raises:
-            NoArchiveError: There was none yet.
-            CommitLogError: Its log cannot be used.
+            NoVersionError: There was none yet.
+            CommitLogError: There is no archive, or its log cannot be used.
             StoreError: The store cannot be read.
         """
         log = CommitLog.open(store, region)
         version = log.version_at(time)
         if not version:
-            raise NoArchiveError(log.where)
+            first = readable(log.entry(1).time)
+            why = f"nothing was archived at {readable(time)}; the first version is of {first}"
+            raise NoVersionError(log.where, why)
         return cls(log, log.as_of(version))
 
     @property

@@ -19,6 +19,7 @@ from towpath.model.errors import (
     ConfigError,
     ConfigProblem,
     NoArchiveError,
+    NoVersionError,
     ObjectExistsError,
     ObjectMissingError,
     StoreError,
@@ -210,12 +211,13 @@ class CommitLog:
         """Return the state as of an older version.
 
         Raises:
-            BrokenLogError: There is no such version, or an entry is missing.
+            BrokenLogError: An entry is missing.
+            NoVersionError: There is no such version.
             StoreError: The store could not be read.
         """
         if not 0 < version <= self._state.version:
             why = f"there is no version {version}; the newest one is {self._state.version}"
-            raise BrokenLogError(self.where, why)
+            raise NoVersionError(self.where, why)
         past = CommitLog(
             self.store, self.region, LogCheckpoints(self.store, self.region).newest(version)
         )

@@ -1,0 +1,80 @@
+"""Looks at the sources of a restore one by one: one that cannot be read stops no other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from towpath.model.errors import CommitLogError, StoreError
+from towpath.restore.task import RestoreTask
+
+Look = TypeVar("Look")
+
+
+@dataclass(frozen=True, slots=True)
+class FailedSource:
+    """A source that could not be looked at.
+
+    Attributes:
+        task: Its restore.
+        error: The error of its store or of its commit log.
+    """
+
+    task: RestoreTask
+    error: StoreError | CommitLogError
+
+    def __str__(self) -> str:
+        """Return it as a line for people."""
+        return f"restore {self.task.name}: {self.error}; see `towpath explain {self.error.code}`"
+
+    def as_data(self) -> dict[str, Any]:
+        """Return it as data for JSON."""
+        return {
+            "restore": self.task.name,
+            "source": self.task.source,
+            "region": self.task.region,
+            "error": str(self.error),
+            "code": self.error.code,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class LookedSources(Generic[Look]):
+    """What was seen of the sources of a restore.
+
+    Attributes:
+        found: What was seen of each source that could be looked at.
+        failed: The others.
+    """
+
+    found: tuple[Look, ...]
+    failed: tuple[FailedSource, ...] = ()
+
+    def data(self, as_data: Callable[[Look], dict[str, Any]]) -> dict[str, Any]:
+        """Return it as data for JSON; that of a single source stands alone."""
+        data = [*map(as_data, self.found), *(each.as_data() for each in self.failed)]
+        return data[0] if len(data) == 1 else {"sources": data}
+
+
+def look_at_each(
+    tasks: Sequence[RestoreTask], look: Callable[[RestoreTask], Look]
+) -> LookedSources[Look]:
+    """Look at each source.
+
+    Args:
+        tasks: The restores of the sources.
+        look: Looks at one of them.
+
+    Raises:
+        TowpathError: No source could be looked at, or not for lack of its archive.
+    """
+    found, failed = list[Look](), list[FailedSource]()
+    for each in tasks:
+        try:
+            found.append(look(each))
+        except (StoreError, CommitLogError) as error:
+            failed.append(FailedSource(each, error))
+    if not found:
+        raise failed[0].error
+    return LookedSources(tuple(found), tuple(failed))
