@@ -45,7 +45,7 @@ WANTED_RATE, WANTED_SHARE, WANTED_MEMORY = 150, 0.6, 500
 _STALL = 300.0
 """Seconds without progress; Spark tells of none before a whole batch is written."""
 _QUICK = 0.1
-_TIMES = 2
+_TIMES = 4
 """How many times the records of `bench/mirror` each set has: some seconds cannot tell how a run
 goes on for hours, as processes that have just begun must get their memory first."""
 LIMITED = "towpath"

@@ -259,6 +259,14 @@ def test_our_own_ledger_is_as_it_must_be(
     assert configs["segment.ms"].value == "600000"
 
 
+def test_a_ledger_that_another_process_creates_meanwhile_is_no_reason_to_refuse(
+    stack: ExitStack, lone: LocalCluster, admin: Admin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened(stack, lone, admin).create()
+    monkeypatch.setattr("towpath.ledger.topic.find", lambda _: None)  # as it was a moment ago
+    assert preflight(admin, 1) == ([], [])
+
+
 def test_configs_that_may_not_be_seen_are_no_reason_to_refuse(
     secured_target: LocalCluster, vault: Vault, tmp_path: Path
 ) -> None:

@@ -7,12 +7,13 @@ from dataclasses import dataclass, replace
 
 from towpath.cluster.admin import Admin
 from towpath.cluster.admin.rights import Right, lacks
+from towpath.cluster.codes import TOPIC_ALREADY_EXISTS
 from towpath.cluster.connect.control import may_pass
 from towpath.config import ClusterConfig
 from towpath.ledger import topic as ledger_topic
 from towpath.ledger.books import LinkBooks
 from towpath.ledger.link import OpenLink
-from towpath.model.errors import ClusterError, LedgerError
+from towpath.model.errors import ClusterError, LedgerError, RefusedError
 from towpath.model.findings import Cause, Note, Problem
 from towpath.model.nouns import Side, TopicName
 from towpath.plan.differences import Differences, differences
@@ -173,7 +174,7 @@ def ledger(target: Admin, brokers: int) -> tuple[list[Note], list[Problem]]:
     """Return why the ledger topic can neither be used nor created, and what is unknown of it."""
     found = ledger_topic.find(target)
     if found is None or found.unseen:
-        return [], list(_refused_ledger(target, brokers))
+        return [], list(_refused_ledger(target, brokers, is_new=found is None))
     about = ledger_topic.TOPIC
     lacking = target.topics.lacking({about: _ON_LEDGER}).values()
     texts = (*(lacks(Side.TARGET, about, missing) for missing in lacking), *found.faults)
@@ -187,8 +188,12 @@ def ledger(target: Admin, brokers: int) -> tuple[list[Note], list[Problem]]:
     return notes, [Problem(about, text, Cause.CLUSTER) for text in texts]
 
 
-def _refused_ledger(target: Admin, brokers: int) -> Iterator[Problem]:
+def _refused_ledger(target: Admin, brokers: int, *, is_new: bool) -> Iterator[Problem]:
     try:
         ledger_topic.create(target, brokers, validate_only=True)
+    except RefusedError as error:
+        # Another process may have created it just now; whoever opens the ledger looks at it again.
+        if not is_new or error.error != TOPIC_ALREADY_EXISTS:
+            yield whole(error, Side.TARGET)
     except ClusterError as error:
         yield whole(error, Side.TARGET)
