@@ -168,6 +168,9 @@ def test_everything_that_an_archive_tells_is_served() -> None:
         assert got.of("towpath_archive_errors_total") == errors
         assert got.get("towpath_archive_rpo_seconds", **FIRST) == 12.5
         assert got.get("towpath_archive_gap_offsets", kind="retention", **FIRST) == 3
+        # A first gap is only seen as one by an alert that compares, if there was 0 before.
+        assert got.get("towpath_archive_gap_offsets", kind="lost", **FIRST) == 0
+        assert got.get("towpath_archive_gap_offsets", kind="erased", **FIRST) is None
         assert got.get("towpath_archive_partitions", state="waiting") == 1
         assert got.get("towpath_archive_trouble") == 1
 
