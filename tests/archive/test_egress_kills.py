@@ -52,7 +52,7 @@ def victims(archive: Archive, rng: random.Random, kills: int, several: int) -> i
         )
         for _ in range(several)
     ]  # fmt: skip
-    said = [each.communicate(timeout=1800)[0] for each in running]
+    said = [each.communicate(timeout=7200)[0] for each in running]
     assert [each.returncode for each in running] == [0] * several
     return sum(map(int, said))
 
@@ -67,7 +67,7 @@ def assert_equal(archive: Archive, topic: str) -> None:
 @pytest.mark.parametrize("several", [1, 2])
 @pytest.mark.parametrize("store", KINDS)
 @pytest.mark.soak
-@pytest.mark.timeout(2400)
+@pytest.mark.timeout(9600)
 def test_egress_that_is_killed_at_any_step(
     store: str,
     several: int,
@@ -77,7 +77,7 @@ def test_egress_that_is_killed_at_any_step(
     rng: random.Random,
     request: pytest.FixtureRequest,
 ) -> None:
-    kills = soak_rounds() or 50
+    kills = soak_rounds() or 200
     name = new_name("killed")
     topic = f"{name}.topic"
     fill(source.bootstrap, topic, rng, 10 * kills)

@@ -97,6 +97,8 @@ def test_sql_sees_each_record_once_in_both_formats_and_as_of_each_version(
     assert json.loads(lines.out) == {"key": "key 100"}
     for sql, words in (
         ("select * from ordersx", "Such as: orders"),
+        ("select * from text.`/etc/hosts`", "Such as: orders"),
+        ("describe text.`/etc/hosts`", "Such as: orders"),
         ("selec 1", "PARSE_SYNTAX_ERROR"),
         ("drop view orders", "PARSE_SYNTAX_ERROR"),
         ("insert overwrite directory '/tmp/x' using csv select 1", "PARSE_SYNTAX_ERROR"),
@@ -108,11 +110,16 @@ def test_sql_sees_each_record_once_in_both_formats_and_as_of_each_version(
         assert words in ended.err, ended.err
         assert "Traceback" not in ended.said
         assert len(ended.err) < 900
-    stored.path(compacted := compact_of(stored)).unlink()
+    damaged = stored.path(compacted := compact_of(stored))
+    damaged.write_bytes(damaged.read_bytes()[:-200] + bytes(200))
+    ended = here.on_spark("archive", "query", file, "select key from `pay.eu`")
+    assert (ended.code, "explain CORRUPT_SEGMENT" in ended.err) == (3, True), ended.said
+    damaged.unlink()
     lost = here.on_spark("archive", "query", file, "select count(*) from `pay.eu`")
     assert lost.code == 4, lost.said
     assert compacted.place is not None
     assert compacted.place.key in lost.err
+    assert "explain STORE_MISSING" in lost.err
 
 
 @pytest.mark.spark

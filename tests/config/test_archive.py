@@ -12,6 +12,7 @@ from towpath.config import RestoredSchemas, check, load, load_archive
 from towpath.config.segments import SegmentLimits
 from towpath.model.changes import IdChange, SubjectStrategy
 from towpath.model.errors import ConfigError
+from towpath.restore.task import RestoreTask
 
 Write = Callable[[str], Path]
 
@@ -119,6 +120,12 @@ def test_a_rule_of_compaction_has_the_defaults_of_the_specified_system(write: Wr
          "restore.offsets: cannot be `identical` where `filter` leaves records out; use `auto`"),
         ("restore: {partitions: [{topics: [a], place: key}]}\n", "restore.partitions[0].count: is"
          " required"),
+        ("restore: {follow: {silence: 1m}}\n", "restore.follow.silence: 1m is not longer than"
+         " run.heartbeat, 1m, so region eu would count as silent between two signs of life; make it"
+         " several times as long"),
+        ("restore: {notify: {kind: sqs, queue: q}, sources: [{region: us, store: {url:"
+         " 'gs://b/p'}}]}\n", "restore.notify: is for buckets that send events to SQS (s3://), and"
+         " nothing is restored from one (gs://); leave it out"),
     ],
 )  # fmt: skip
 def test_problems(write: Write, more: str, problem: str) -> None:
@@ -126,6 +133,21 @@ def test_problems(write: Write, more: str, problem: str) -> None:
     kept = [line for line in MINIMAL.splitlines() if line.partition(":")[0] != key]
     path = write("\n".join([*kept, more]))
     assert [each.sentence for each in check(path)] == [problem]
+
+
+def test_a_region_that_is_followed_gives_its_signs_of_life_before_it_counts_as_silent(
+    write: Write,
+) -> None:
+    """Only where the region is followed: others have files, and heartbeats, of their own."""
+    slow = MINIMAL + "run: {heartbeat: 1d}\ntarget: {bootstrap: 'b:9092'}\n"
+    own = load_archive(write(slow))
+    assert RestoreTask.each(own)
+    with pytest.raises(ConfigError, match="5m is not longer than"):
+        RestoreTask.each(own, follow=True)
+    other = slow + "restore: {sources: [{region: us}], follow: {look: 1s}}\n"
+    assert RestoreTask.each(load_archive(write(other)), follow=True)
+    both = slow + "restore: {sources: [{region: us}, {region: eu}], follow: {silence: 5d}}\n"
+    assert RestoreTask.each(load_archive(write(both)), follow=True)
 
 
 def test_all_problems_are_told_at_once(write: Write) -> None:

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import pickle
+
+import pytest
+
+from towpath.cluster.connect.login import SecurityError
 from towpath.engine.failure import of_spark
 from towpath.model.errors import ClusterError, WorkersError
 
@@ -13,6 +18,24 @@ towpath.cluster.connect.login.SecurityError: source: localhost:9 did not take th
     error = of_spark(RuntimeError(text))
     assert isinstance(error, ClusterError)
     assert str(error) == "source: localhost:9 did not take the login"
+    assert error.code == SecurityError.code
+
+
+@pytest.mark.parametrize(
+    ("kind", "code", "exit_code"),
+    [
+        ("towpath.model.errors.segment.CorruptSegmentError", "CORRUPT_SEGMENT", 3),
+        ("towpath.model.errors.store.StoreAwayError", "STORE_AWAY", 4),
+        ("towpath.model.errors.base.TowpathError", "TOWPATH", 1),
+        ("towpath.of.another.version.NewError", "CLUSTER", 4),
+    ],
+)
+def test_an_error_of_a_task_keeps_its_code(kind: str, code: str, exit_code: int) -> None:
+    error = of_spark(RuntimeError(f"Job aborted: Traceback\n{kind}: the sentence\n  at org.apache"))
+    again = pickle.loads(pickle.dumps(error))  # noqa: S301
+    assert (error.code, error.exit_code, str(error)) == (code, exit_code, "the sentence")
+    assert (again.code, again.exit_code, str(again)) == (code, exit_code, "the sentence")
+    assert str(error.reason) == "the sentence"
 
 
 def test_workers_that_cannot_run_slices_are_an_error_of_their_own() -> None:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
+from tests.support.here import shared_spark
 from towpath.engine.session import cause
 
 LOST = """WARNING: Using incubator modules: jdk.incubator.vector
@@ -36,3 +39,11 @@ Exception in thread "main" org.apache.spark.SparkException: HADOOP_CONF_DIR must
 )
 def test_errors_are_told_without_their_stacks(log: str, told: str) -> None:
     assert cause(log, RuntimeError("first\nsecond\nthird")) == told
+
+
+@pytest.mark.spark
+def test_a_jvm_that_ends_first_prints_no_stack(capfd: pytest.CaptureFixture[str]) -> None:
+    """PySpark's server of accumulators then reads the end of its connection."""
+    server: Any = shared_spark().sparkContext._accumulatorServer
+    server.handle_error(None, ("127.0.0.1", 1))
+    assert capfd.readouterr().err == ""

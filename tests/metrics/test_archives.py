@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from http.client import HTTPConnection
@@ -79,18 +79,18 @@ ARCHIVE = [
     ("towpath_archive_orphans", "gauge", ()),
 ]
 RESTORE = [
-    ("ingress_messages_produced_total", "counter", ("region", "topic", "partition")),
-    ("ingress_messages_lost", "gauge", ("region", "topic", "partition")),
-    ("ingress_segments_lost", "gauge", ("region", "topic", "partition")),
-    ("ingress_segments_late", "gauge", ("region", "topic", "partition")),
-    ("ingress_segments_read_total", "counter", ("region", "topic", "partition")),
-    ("ingress_segments_waiting", "gauge", ("region", "topic", "partition")),
-    ("ingress_lag_seconds", "gauge", ("region", "topic", "partition")),
-    ("ingress_checkpoint", "gauge", ("region", "topic", "partition")),
+    ("ingress_messages_produced_total", "counter", ("region", "source", "topic", "partition")),
+    ("ingress_messages_lost", "gauge", ("region", "source", "topic", "partition")),
+    ("ingress_segments_lost", "gauge", ("region", "source", "topic", "partition")),
+    ("ingress_segments_late", "gauge", ("region", "source", "topic", "partition")),
+    ("ingress_segments_read_total", "counter", ("region", "source", "topic", "partition")),
+    ("ingress_segments_waiting", "gauge", ("region", "source", "topic", "partition")),
+    ("ingress_lag_seconds", "gauge", ("region", "source", "topic", "partition")),
+    ("ingress_checkpoint", "gauge", ("region", "source", "topic", "partition")),
     ("towpath_restore_info", "gauge", ("version", "restore")),
-    ("towpath_restored_to", "gauge", ("region", "topic", "partition")),
-    ("towpath_restore_lag_offsets", "gauge", ("region", "topic", "partition")),
-    ("towpath_restore_lost_offsets", "gauge", ("region", "topic", "partition")),
+    ("towpath_restored_to", "gauge", ("region", "source", "topic", "partition")),
+    ("towpath_restore_lag_offsets", "gauge", ("region", "source", "topic", "partition")),
+    ("towpath_restore_lost_offsets", "gauge", ("region", "source", "topic", "partition")),
     ("towpath_restore_partitions", "gauge", ("state",)),
     ("towpath_restore_bytes", "gauge", ()),
     ("towpath_restored_bytes", "gauge", ()),
@@ -168,6 +168,9 @@ def test_everything_that_an_archive_tells_is_served() -> None:
         assert got.of("towpath_archive_errors_total") == errors
         assert got.get("towpath_archive_rpo_seconds", **FIRST) == 12.5
         assert got.get("towpath_archive_gap_offsets", kind="retention", **FIRST) == 3
+        # A first gap is only seen as one by an alert that compares, if there was 0 before.
+        assert got.get("towpath_archive_gap_offsets", kind="lost", **FIRST) == 0
+        assert got.get("towpath_archive_gap_offsets", kind="erased", **FIRST) is None
         assert got.get("towpath_archive_partitions", state="waiting") == 1
         assert got.get("towpath_archive_trouble") == 1
 
@@ -181,7 +184,9 @@ def test_large_archives_have_no_more_series() -> None:
 
 
 @contextmanager
-def told(detail: Detail = Detail.AUTO) -> Iterator[tuple[Show, str, list[RestoreProgress]]]:
+def told(
+    detail: Detail = Detail.AUTO, sources: Mapping[str, str] | None = None
+) -> Iterator[tuple[Show, str, list[RestoreProgress]]]:
     (port,) = ports.reserve(1)
     address = f"127.0.0.1:{port}"
     shown: list[RestoreProgress] = []
@@ -189,12 +194,39 @@ def told(detail: Detail = Detail.AUTO) -> Iterator[tuple[Show, str, list[Restore
     for name, value in {
         "name": LinkName("restore.shop"),
         "region": "eu",
+        "source": "",
         "store": StoreConfig.model_validate({"url": "file:///tmp/none"}),
         "metrics": MetricsConfig(listen=address, detail=detail),
     }.items():
         object.__setattr__(task, name, value)
-    with telling_restore("restore.shop", [task], shown.append) as show:
+    tasks = [task] if not sources else [_source(task, *each) for each in sources.items()]
+    with telling_restore("restore.shop", tasks, shown.append) as show:
         yield show, address, shown
+
+
+def _source(task: RestoreTask, name: str, region: str) -> RestoreTask:
+    made = RestoreTask.__new__(RestoreTask)
+    told = {"region": region, "source": name, "name": task.name, "metrics": task.metrics}
+    for key, value in told.items():
+        object.__setattr__(made, key, value)
+    return made
+
+
+def test_sources_are_told_by_region_and_name() -> None:
+    """A region may be two sources, of two stores for example."""
+    progress = RestoreProgress()
+    with told(sources={"old": "us", "new": "us"}) as (show, address, _):
+        progress.take([replace(ROW, source="old", at=SourceOffset(10), records=10),
+                       replace(ROW, source="new", at=SourceOffset(20), records=20)])  # fmt: skip
+        show(progress)
+        progress.take([replace(ROW, source="old", at=SourceOffset(10), records=10),
+                       replace(ROW, source="new", at=SourceOffset(25), records=25)])  # fmt: skip
+        show(progress)
+        got = Scrape(address)
+    for name, to, records in ("old", 10, 0), ("new", 25, 5):
+        theirs = {"region": "us", "source": name, **FIRST}
+        assert got.get("towpath_restored_to", **theirs) == to
+        assert got.get("ingress_messages_produced_total", **theirs) == records
 
 
 def test_everything_that_a_restore_tells_is_served() -> None:
@@ -218,7 +250,7 @@ def test_everything_that_a_restore_tells_is_served() -> None:
         assert len(shown) == 3
     named = {m.name: {*m.labels} for m in restore_names.ALL}
     assert got.labels == {name: named[name] for name in got.labels}
-    theirs = {"region": "eu", **FIRST}
+    theirs = {"region": "eu", "source": "", **FIRST}
     assert got.get("ingress_messages_produced_total", **theirs) == 31, "10 were there before"
     assert got.get("ingress_messages_lost", **theirs) == 9
     assert got.get("ingress_segments_lost", **theirs) == 1
@@ -284,6 +316,7 @@ def test_an_address_that_is_taken_is_said() -> None:
         object.__setattr__(task, "metrics", MetricsConfig(listen=address))
         object.__setattr__(task, "name", LinkName("other"))
         object.__setattr__(task, "region", "eu")
+        object.__setattr__(task, "source", "")
         with (
             pytest.raises(ConfigError, match="the port is taken"),
             telling_restore("other", [task], lambda _: None),

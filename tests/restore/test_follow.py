@@ -10,12 +10,15 @@ import pytest
 from confluent_kafka.admin import AdminClient
 
 from tests.support import queues
-from tests.support.copied import Copied
+from tests.support.buckets import Buckets
+from tests.support.copied import Copied, CopiedToBucket
 from tests.support.here import Here
 from tests.support.kafka import PATIENCE, consume, topic_config, wait_until
 from tests.support.program import Program
 from tests.support.queues import LocalQueues, notification
 from tests.support.stored import StoredArchive, old_records
+from tests.support.stores import section
+from towpath.config import StoreConfig
 from towpath.dev.broker import LocalCluster
 
 pytestmark = pytest.mark.broker
@@ -43,6 +46,12 @@ class Follow:
         for each in self._runs:
             if each.running:
                 each.stop()
+
+    def copy_to(self, bucket: StoreConfig, folder: Path) -> None:
+        """Copy to a bucket, which keeps its objects in a folder."""
+        there = self.folder / "far" / f"{self.near.name}-store"
+        self.copied = CopiedToBucket(there, folder, bucket)
+        self.near.more = {"store": section(bucket, self.folder)}
 
     def file(self, **restore: Any) -> str:
         """Write the file of the restore."""
@@ -270,7 +279,7 @@ def test_the_first_segment_may_have_to_wait(follow: Follow, new_name: NewName) -
 
 @pytest.mark.soak
 def test_a_notification_wakes_a_restore_that_looks_seldom(
-    follow: Follow, new_name: NewName
+    follow: Follow, new_name: NewName, buckets: Buckets
 ) -> None:
     jars = queues.fetch()
     if jars is None:
@@ -279,9 +288,10 @@ def test_a_notification_wakes_a_restore_that_looks_seldom(
     try:
         orders, name = new_name("orders"), follow.near.name
         server.new(name)
+        bucket = buckets.new("data")
+        follow.copy_to(bucket, buckets.folder_of(bucket))
         follow.eu.put(orders, old_records(3))
         follow.copied.copy()
-        # The store is a folder, so the queue speaks of a bucket "" with the folder as prefix.
         file = follow.file(
             sources=[{"region": "eu"}],
             follow={"look": "10m", "silence": "1h"},
@@ -293,10 +303,10 @@ def test_a_notification_wakes_a_restore_that_looks_seldom(
         [entry] = follow.copied.entries()
         late = follow.copied.objects()
         follow.copied.copy(entry)
-        server.send(name, notification("", f"{follow.store}/{entry}"))
+        server.send(name, notification(bucket.bucket, f"data/{entry}"))
         wait_until(lambda: "waits for a part" in run.said, "the part is late", 60)
         follow.copied.copy()
-        server.send(name, notification("", f"{follow.store}/{late[0]}"))
+        server.send(name, notification(bucket.bucket, f"data/{late[0]}"))
         follow.wait(run, orders, 6)
         wait_until(lambda: server.left(name) == 0, "the messages were deleted", 20)
         run.stop()

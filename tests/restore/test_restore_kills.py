@@ -24,7 +24,7 @@ from tests.support.kafka import PATIENCE, Record, consume, topic_config
 from tests.support.old_topics import PARTITIONS, fill
 from tests.support.program import environment
 
-pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.soak, pytest.mark.timeout(6000)]
+pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.soak, pytest.mark.timeout(24000)]
 NewName = Callable[[str], str]
 Wanted = dict[tuple[str, int], list[Record]]
 STOOD = (17, "note")
@@ -110,7 +110,7 @@ def test_restores_that_are_killed_at_any_step(
     here: Here,
     rng: random.Random,
 ) -> None:
-    rounds = soak_rounds() or 50
+    rounds = soak_rounds() or 200
     name = new_name("stepped")
     segments = {"max_messages": 60, "max_age": "1s"}
     archive = Archive(tmp_path, source, name, segments=segments)

@@ -68,6 +68,10 @@ def test_topics_come_back_and_get_their_configs(
     assert status.code == 0, status.said
     assert status.json["complete"]
     assert not status.json["held_back"]
+    assert status.json["archive"] is None, "a restore that has an end follows no archive"
+    shown = here("restore", "status", file).out
+    assert "followed" not in shown
+    assert "silent" not in shown
 
 
 def test_a_topic_that_holds_records_is_left_alone(

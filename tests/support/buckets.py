@@ -94,6 +94,10 @@ class Buckets:
         given = {"endpoint": self.url, "keys": keys(*KEYS), "region": "us-east-1"} | more
         return StoreConfig.model_validate({"url": f"s3://{bucket}/{prefix}", **given})
 
+    def folder_of(self, config: StoreConfig) -> Path:
+        """Return where the objects of a store are files."""
+        return self._folder / "buckets" / config.bucket / config.prefix
+
     def objects(self, bucket: str) -> list[str]:
         """Return the keys of all objects of a bucket, read past the store."""
         root = self._folder / "buckets" / bucket

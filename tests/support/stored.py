@@ -101,6 +101,7 @@ class StoredArchive:
             "store": {"url": self.url},
             "region": self.region,
             "topics": {"include": [".*"]},
+            "run": {"heartbeat": "1s"},
             "target": {"bootstrap": self.target},
             "restore": restore,
             **self.more,

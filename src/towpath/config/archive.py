@@ -20,7 +20,7 @@ from towpath.config.restore import RestoreConfig
 from towpath.config.retention import RetentionConfig
 from towpath.config.segments import SegmentsConfig
 from towpath.config.shape import Section
-from towpath.config.store import StoreConfig, StoreLayout
+from towpath.config.store import StoreConfig, StoreKind, StoreLayout
 from towpath.config.topics import TopicSelection
 from towpath.config.units import Duration, Size, between
 from towpath.model.nouns import ArchiveName, SegmentFormat
@@ -169,6 +169,31 @@ class ArchiveConfig(Section):
                 text = f"is not used with store.layout: {self.store.layout}, which has no schemas"
                 raise placed_error(text, "restore", "schemas")
         return self
+
+    @model_validator(mode="after")
+    def _hears_of_restored_regions(self) -> Self:
+        rules = self.restore
+        stores = [each.store or self.store for each in rules.sources] or [self.store]
+        if rules.notify is not None and all(each.kind is not StoreKind.S3 for each in stores):
+            kinds = ", ".join(sorted({f"{each.kind}://" for each in stores}))
+            text = "is for buckets that send events to SQS (s3://), and nothing is restored from"
+            raise placed_error(f"{text} one ({kinds}); leave it out", "restore", "notify")
+        if "follow" in rules.model_fields_set and (text := self.early_silence):
+            raise placed_error(text, "restore", "follow", "silence")
+        return self
+
+    @property
+    def early_silence(self) -> str:
+        """What is wrong with `restore.follow.silence` where this region is followed, or ""."""
+        rules, heartbeat = self.restore, self.run.heartbeat
+        regions = {each.region for each in rules.sources} or {rules.region or self.region}
+        silence = rules.follow.silence
+        if self.region not in regions or silence > heartbeat:
+            return ""
+        return (
+            f"{silence} is not longer than run.heartbeat, {heartbeat}, so region {self.region}"
+            " would count as silent between two signs of life; make it several times as long"
+        )
 
     @property
     def holds_credentials(self) -> bool:

@@ -44,7 +44,10 @@ class TopicLimits(Section):
 class SegmentsConfig(Section):
     """When a segment is complete, and which ones share an object."""
 
-    max_messages: Messages = Field(Count(1_000_000), description="The most records of a segment.")
+    max_messages: Messages = Field(
+        Count(1_000_000),
+        description="How many records complete a segment; it ends with the batch that reaches it.",
+    )
     max_bytes: Bytes = Field(
         Size.parse("100MiB"),
         description="How many bytes complete a segment, before compression: keys, values, headers,"

@@ -3,24 +3,37 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
-from towpath.model.errors import ClusterError, TowpathError, WorkersError
+from towpath.model.errors import ClusterError, TaskFailedError, TowpathError, WorkersError
 
 OURS = re.compile(r"towpath\.[\w.]+\.(\w+Error): (.+)")
 """One of our errors in Spark's text, by its class and its sentence."""
-_OF_WORKERS = WorkersError.__name__
-"""What the program that starts a worker's Python prints (`engine/packages.py`)."""
 
 
 def of_spark(error: RuntimeError) -> TowpathError:
     """Return the error behind a failed job.
 
-    A `WorkersError` if workers cannot run slices, a `ClusterError` if another of our errors was
-    raised.
+    A `WorkersError` if workers cannot run slices, a `TaskFailedError` if another of our errors was
+    raised, with the code of that error.
     """
     text = str(error).strip()
     found = OURS.findall(text)
     if found:
         name, said = found[-1]
-        return WorkersError(said) if name == _OF_WORKERS else ClusterError(said)
+        kind = _kinds().get(name, ClusterError)
+        if kind is WorkersError:  # what the program prints that starts a worker's Python
+            return WorkersError(said)
+        return TaskFailedError(said, kind.code, kind.exit_code)
     return TowpathError(f"Spark failed: {text.splitlines()[0] if text else type(error).__name__}")
+
+
+def _kinds() -> dict[str, type[TowpathError]]:
+    """Return the classes of our errors by their names, of which each is one class only."""
+    return {kind.__name__: kind for kind in _below(TowpathError)}
+
+
+def _below(kind: type[TowpathError]) -> Iterator[type[TowpathError]]:
+    yield kind
+    for each in kind.__subclasses__():
+        yield from _below(each)

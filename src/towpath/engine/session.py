@@ -103,12 +103,22 @@ def session(
             require_answer(master)
             if here and "-" not in chosen:
                 _make_room(conf, chosen, rounds)
-            return SparkSession.builder.config(conf=conf).getOrCreate()
+            return _silenced(SparkSession.builder.config(conf=conf).getOrCreate())
         except TowpathError:
             raise
         except Exception as error:  # noqa: BLE001  # for any reason, Spark did not start
             java.find()  # Java may be the reason
             raise SparkStartError(cause(log.read_text(errors="replace"), error)) from None
+
+
+def _silenced(spark: SparkSession) -> SparkSession:
+    """Return a session whose server of accumulators, which no slice has, ends without a word.
+
+    Where the JVM ends first, as at a signal to all processes, it prints a stack on the terminal.
+    """
+    server: Any = spark.sparkContext._accumulatorServer  # noqa: SLF001  # PySpark has no setting
+    server.handle_error = lambda _request, _address: None
+    return spark
 
 
 def _ship(conf: SparkConf, packages: str, theirs: Mapping[str, str]) -> None:

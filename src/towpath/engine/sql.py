@@ -31,6 +31,7 @@ from towpath.model.errors import QueryError, SparkLostError
 from towpath.model.foreign import leaving, printed
 
 _SETTINGS = {
+    "spark.sql.runSQLOnFiles": "false",  # a query may read its tables, and no file of a machine
     "spark.sql.python.filterPushdown.enabled": "true",
     "spark.sql.session.timeZone": "UTC",
 }

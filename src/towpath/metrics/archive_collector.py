@@ -19,6 +19,8 @@ from towpath.model.nouns import Detail
 
 _OF_SOURCE, _OF_STORE = "CLUSTER", "STORE"
 """What the codes of errors of the source and of the store begin with."""
+_MISSING = "retention", "lost"
+"""Kinds of gaps that mean missing records: told with 0, too, as alerts compare with before."""
 Key = tuple[str, str]
 """Topic and partition as labels; empty where a series tells of all of them."""
 
@@ -148,6 +150,6 @@ def _most(detail: Detail, stands: tuple[ArchiveStand, ...]) -> dict[Key, float]:
 def _gaps(detail: Detail, stands: tuple[ArchiveStand, ...]) -> dict[tuple[str, str, str], int]:
     added = Counter[tuple[str, str, str]]()
     for each in stands:
-        for kind, offsets in each.gaps.items():
+        for kind, offsets in (dict.fromkeys(_MISSING, 0) | dict(each.gaps)).items():
             added[(*_key(detail, each), kind)] += offsets
     return dict(added)

@@ -93,7 +93,7 @@ ARCHIVE_GAPS = gauge(
     "towpath_archive_gap_offsets",
     "offsets",
     "Offsets of the archive without a record, by kind. Only `retention` and `lost` mean that"
-    " records are missing.",
+    " records are missing. Other kinds have no series with 0.",
     labels=(*_PLACE, "kind"),
 )
 ARCHIVE_CUTS = gauge(

@@ -87,6 +87,9 @@ _RESTORE = """
 200 once it has looked at the archive and the target. The ledger of the target is what they tell, so
 all but the rate go on where they stood after a restart.
 
+With `restore.sources`, the label `region` is the region of a source, and `source` its name, as
+`--source` takes it: the region again where the file gives no name. Without, there is no `source`.
+
 """
 _KRAFT = """
 ## Metrics of a migration to KRaft

@@ -13,6 +13,7 @@ class RestoreStand:
 
     Attributes:
         region: The region whose archive it is.
+        source: The name of the source in the file's `restore.sources`; "" if it has none.
         topic: The archived topic.
         partition: Its number.
         state: How it stands.
@@ -27,6 +28,7 @@ class RestoreStand:
     """
 
     region: str
+    source: str
     topic: str
     partition: int
     state: str
@@ -39,6 +41,11 @@ class RestoreStand:
     segments: int = 0
     waiting: int | None = None
     lag: float = 0.0
+
+    @property
+    def place(self) -> tuple[str, str, int]:
+        """What tells it from others: a region may be two sources."""
+        return self.source or self.region, self.topic, self.partition
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,7 +106,7 @@ class RestoreMeter(ToldMeter[RestoreCounts]):
     def tell(self, reading: RestoreCounts) -> None:
         """Take in how things stand."""
         for each in reading.stands:
-            place = each.region, each.topic, each.partition
+            place = each.place
             self._before.setdefault(place, each.records)
             known, read = self._segments.get(place, (each.segments, 0))
             # A compaction makes fewer of those that were read.
@@ -113,10 +120,10 @@ class RestoreMeter(ToldMeter[RestoreCounts]):
 
     def produced(self, stand: RestoreStand) -> int:
         """Return how many records of a partition this run has restored."""
-        known = self._before.get((stand.region, stand.topic, stand.partition), stand.records)
+        known = self._before.get(stand.place, stand.records)
         return max(0, stand.records - known)
 
     def read_segments(self, stand: RestoreStand) -> int:
         """Return how many segments of a partition this run has restored."""
-        _, read = self._segments.get((stand.region, stand.topic, stand.partition), (0, 0))
+        _, read = self._segments.get(stand.place, (0, 0))
         return read

@@ -17,6 +17,7 @@ from towpath.metrics.stand import LIMIT
 from towpath.model.nouns import Detail
 
 _Value = Callable[[RestoreStand], float]
+_Labels = tuple[str, str, str, str]
 _SUMS: Mapping[Metric, _Value] = {
     names.RESTORE_LAG: lambda each: max(0, each.end - each.restored_to),
     names.RESTORE_LOST: lambda each: each.lost,
@@ -77,7 +78,7 @@ def _waiting(detail: Detail, stands: tuple[RestoreStand, ...]) -> Iterator[Famil
     known = tuple(each for each in stands if each.waiting is not None)
     waiting = _summed(detail, known, lambda each: each.waiting or 0)
     yield family(names.SEGMENTS_WAITING, waiting.items())
-    most: dict[tuple[str, str, str], float] = {}
+    most: dict[_Labels, float] = {}
     for each in known:
         place = _place(detail, each)
         most[place] = max(most.get(place, 0.0), each.lag)
@@ -86,7 +87,7 @@ def _waiting(detail: Detail, stands: tuple[RestoreStand, ...]) -> Iterator[Famil
 
 def _offsets(stands: Iterable[RestoreStand]) -> Iterator[Family]:
     """Yield metrics of offsets, which have no sum."""
-    places = [((each.region, each.topic, str(each.partition)), each.restored_to) for each in stands]
+    places = [(_place(Detail.PARTITION, each), each.restored_to) for each in stands]
     yield family(names.RESTORED_TO, places)
     yield family(names.CHECKPOINT, ((place, to - 1) for place, to in places if to > 0))
 
@@ -128,16 +129,16 @@ def _chosen(detail: Detail, stands: tuple[RestoreStand, ...]) -> Detail:
 
 def _summed(
     detail: Detail, stands: tuple[RestoreStand, ...], value: _Value
-) -> dict[tuple[str, str, str], float]:
-    added: dict[tuple[str, str, str], float] = {}
+) -> dict[_Labels, float]:
+    added: dict[_Labels, float] = {}
     for each in stands:
         key = _place(detail, each)
         added[key] = added.get(key, 0.0) + value(each)
     return added
 
 
-def _place(detail: Detail, stand: RestoreStand) -> tuple[str, str, str]:
+def _place(detail: Detail, stand: RestoreStand) -> _Labels:
     """Return the labels of a partition."""
     topic = "" if detail is Detail.LINK else stand.topic
     partition = str(stand.partition) if detail is Detail.PARTITION else ""
-    return stand.region, topic, partition
+    return stand.region, stand.source, topic, partition

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from towpath.metrics.names import Metric, counter, gauge
 
-_THEIRS = ("region", "topic", "partition")
+_THEIRS = ("region", "source", "topic", "partition")
 
 MESSAGES_PRODUCED = counter(
     "ingress_messages_produced_total",

@@ -31,7 +31,7 @@ class RestoreStatus:
         scope: What it brings back.
         rows: How far each partition is.
         held: Configs that are held back, by topic on the target.
-        heard: What is heard of the archive.
+        heard: What is heard of the archive; `None` where the restore does not follow it.
         running: Sentences about the process that restores, or did so last.
         ids: What schema ids in records became, `None` where they stay as they are.
     """
@@ -40,7 +40,7 @@ class RestoreStatus:
     scope: RestoreScope
     rows: tuple[RestoreRow, ...]
     held: dict[TopicName, tuple[str, ...]]
-    heard: Heard
+    heard: Heard | None
     running: tuple[str, ...] = ()
     ids: IdsStanding | None = None
 
@@ -55,7 +55,7 @@ class RestoreStatus:
 
         Of a restore that follows its archive: whether nothing is lost, and nothing holds it up.
         """
-        if self.task.follow:
+        if self.heard is not None:
             is_well = self.heard.state is HeardState.FOLLOWED
             return is_well and not any(row.error or row.gaps for row in self.rows)
         return all(row.done and not row.gaps for row in self.rows) and not self.held
@@ -66,7 +66,7 @@ class RestoreStatus:
             "restore": self.task.name,
             "source": self.task.source,
             "region": self.scope.region,
-            "archive": self.heard.as_data(),
+            "archive": self.heard.as_data() if self.heard is not None else None,
             "version": self.scope.version,
             "complete": self.complete,
             "held_back": {name: list(keys) for name, keys in self.held.items()},
@@ -86,7 +86,8 @@ def look(task: RestoreTask) -> RestoreStatus:
     """
     with Store(task.store) as store, open_target(task.name, task.target) as to:
         archive = open_any(store, task.region, task.as_of, arriving=task.follow)
-        heard = heard_of(task.region, archive.log.state, float(task.rules.follow.silence))
+        silence = float(task.rules.follow.silence)
+        heard = heard_of(task.region, archive.log.state, silence) if task.follow else None
         running: tuple[str, ...] = ()
         if to.ledger.usable():
             to.read()

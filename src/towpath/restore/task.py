@@ -105,8 +105,10 @@ class RestoreTask:
             follow: Whether they go on with what is archived meanwhile.
 
         Raises:
-            ConfigError: The file names no target.
+            ConfigError: The file names no target, or would take a region that is alive for silent.
         """
+        if follow and (text := config.early_silence):
+            raise ConfigError((ConfigProblem("restore.follow.silence", text),))
         whole = replace(cls.of(config, as_of, part), follow=follow)
         sources = config.restore.sources
         return tuple(whole.of_source(each) for each in sources) if sources else (whole,)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from towpath import __version__
@@ -32,7 +32,7 @@ def telling_restore(name: str, tasks: Sequence[RestoreTask], show: Show) -> Iter
     Raises:
         ConfigError: The address of `metrics.listen` cannot be listened on.
     """
-    config, region = tasks[0].metrics, tasks[0].region
+    config, regions = tasks[0].metrics, {each.source: each.region for each in tasks}
     if config.address is None:
         yield show
         return
@@ -48,7 +48,7 @@ def telling_restore(name: str, tasks: Sequence[RestoreTask], show: Show) -> Iter
 
     def shown(progress: RestoreProgress) -> None:
         if progress.rows:
-            meter.tell(reading(progress, region))
+            meter.tell(reading(progress, regions))
         else:
             meter.turned()  # it may wait for an archive that is not there yet
         show(progress)
@@ -57,17 +57,17 @@ def telling_restore(name: str, tasks: Sequence[RestoreTask], show: Show) -> Iter
         yield shown
 
 
-def reading(progress: RestoreProgress, region: str) -> RestoreCounts:
+def reading(progress: RestoreProgress, regions: Mapping[str, str]) -> RestoreCounts:
     """Return all counts of a restore as they are now.
 
     Args:
         progress: What the restore shows.
-        region: The region of rows that name none, as there is only one.
+        regions: The region of each source, by its name.
     """
     is_heard = all(each.state is HeardState.FOLLOWED for each in progress.heard)
     queue = progress.notified
     return RestoreCounts(
-        stands=tuple(_stand(each, region) for each in progress.rows),
+        stands=tuple(_stand(each, regions[each.source]) for each in progress.rows),
         bytes=progress.all_bytes,
         done_bytes=progress.done_bytes,
         rate=progress.rate,
@@ -93,7 +93,8 @@ def _stand(row: RestoreRow, region: str) -> RestoreStand:
     if waiting and (written := segments.oldest(row.at)) is not None:
         lag = max(0.0, (now_ms() - written) / 1000)
     return RestoreStand(
-        region=row.source or region,
+        region=region,
+        source=row.source,
         topic=row.tp.topic,
         partition=row.tp.partition,
         state=row.state,

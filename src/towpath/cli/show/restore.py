@@ -92,11 +92,11 @@ def _markdown(plan: RestorePlan) -> Iterator[str]:
 
 def status_picture(seen: RestoreStatus) -> RenderableType:
     """Return how far a restore is, for people."""
-    parts = [line(each) for each in seen.running]
+    parts = [line(str(seen.heard))] if seen.heard is not None else []
+    parts += [line(each) for each in seen.running]
     held = [f"{name}: held back: {', '.join(keys)}" for name, keys in seen.held.items()]
     return Group(
         line(f"restore {seen.task.name}: region {seen.scope.region}, version {seen.scope.version}"),
-        line(str(seen.heard)),
         *parts,
         rows_picture(seen.rows),
         *map(line, [*held, *seen.schemas]),

@@ -6,7 +6,8 @@
     │   ├── UnreachableError           nobody answered
     │   ├── RefusedError               a broker answered with an error code
     │   ├── RegistryRefusedError       a schema registry answered with an error
-    │   └── NotSetAsideError           the quarantine topic did not take a record
+    │   ├── NotSetAsideError           the quarantine topic did not take a record
+    │   └── TaskFailedError            a task ended with an error of ours, whose code it has
     ├── JavaError                   2  no Java, or one that is too old
     ├── SparkStartError             4  Spark did not start
     ├── SparkUnencryptedError       4  Spark would send credentials unencrypted
@@ -134,6 +135,7 @@ from towpath.model.errors.spark import (
     SparkLostError,
     SparkStartError,
     SparkUnencryptedError,
+    TaskFailedError,
     WorkersError,
 )
 from towpath.model.errors.step import StepHeldBackError, StepOutdatedError
@@ -215,6 +217,7 @@ __all__ = [
     "StoreRefusedError",
     "TargetLostError",
     "TargetReplacedError",
+    "TaskFailedError",
     "TowpathError",
     "UnexpectedStageError",
     "UnknownIdsError",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from towpath.model.reasons import Reason, ReasonCode
 
@@ -11,8 +10,8 @@ from towpath.model.reasons import Reason, ReasonCode
 class TowpathError(Exception):
     """Base class; `str()` of an instance is a sentence for the person who must act."""
 
-    code: ClassVar[str] = "TOWPATH"
-    exit_code: ClassVar[int] = 1
+    code: str = "TOWPATH"
+    exit_code: int = 1
 
     @property
     def reason(self) -> Reason:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from towpath.model.errors.base import TowpathError
+from towpath.model.errors.cluster import ClusterError
 
 
 class JavaError(TowpathError):
@@ -88,6 +89,23 @@ class WorkersError(TowpathError):
 
     def __str__(self) -> str:
         return self.why
+
+
+class TaskFailedError(ClusterError):
+    """An error of ours that ended a Spark task: what of it is left after it went through Spark.
+
+    Args:
+        said: Its sentence.
+        code: The code of its class.
+        exit_code: The exit code of its class.
+    """
+
+    def __init__(self, said: str, code: str, exit_code: int) -> None:
+        super().__init__(said, code, exit_code)
+        self.said, self.code, self.exit_code = said, code, exit_code
+
+    def __str__(self) -> str:
+        return self.said
 
 
 class PackError(TowpathError):
