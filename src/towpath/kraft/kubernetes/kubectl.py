@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from towpath.config.kraft_kubernetes import KubernetesDriver
 from towpath.kraft.drivers.scripts import ABSENT
 from towpath.kraft.kubernetes.objects import KubernetesObject
+from towpath.kraft.kubernetes.observed import uid_of
 from towpath.kraft.kubernetes.places import MANAGER, NodePlace, ObjectKind
 from towpath.model.deadline import Deadline
 from towpath.model.errors import DriverError
@@ -32,6 +33,7 @@ class Kubectl:
 
     def __init__(self, driver: KubernetesDriver, place: NodePlace) -> None:
         self._command = (*driver.kubectl, f"--namespace={driver.namespace}")
+        self._pods = f"/api/v1/namespaces/{driver.namespace}/pods"
         self._place = place
 
     def get(self, kind: ObjectKind, name: str) -> KubernetesObject | None:
@@ -61,18 +63,30 @@ class Kubectl:
         what = f"writing {made['kind']} {made['metadata']['name']}"
         self._call(what, "apply", *how, data=json.dumps(made).encode())
 
-    def delete_pod(self, grace: int | None = None) -> None:
-        """Tell the node's pod to end; return at once.
+    def delete_pod(self, uid: str, grace: int | None = None) -> None:
+        """Tell a pod of the node to end; return at once. Another pod of its name is left alone.
 
         Args:
+            uid: The pod's uid. The API deletes no pod that has another one.
             grace: Seconds after which it is killed; None for those that the pod itself names.
 
         Raises:
             DriverError: The API cannot be reached, or refuses.
         """
-        how = ["--ignore-not-found", "--wait=false"]
-        how += [] if grace is None else [f"--grace-period={grace}"]
-        self._call(f"ending pod {self._place.pod}", "delete", "pod", self._place.pod, *how)
+        pod, what = self._place.pod, f"ending pod {self._place.pod}"
+        wanted: dict[str, object] = {"preconditions": {"uid": uid}}
+        how = [] if grace is None else [f"--grace-period={grace}"]
+        if grace is not None:
+            wanted["gracePeriodSeconds"] = grace
+        made = {"apiVersion": "v1", "kind": "DeleteOptions", **wanted}
+        # No option of kubectl names a precondition.
+        raw = ("delete", f"--raw={self._pods}/{pod}", "--filename=-")
+        if self._run(what, raw, json.dumps(made).encode()).returncode == 0:
+            return
+        there = self.get(ObjectKind.POD, pod)
+        if there is not None and uid_of(there) == uid:
+            # `--raw` does not reach an API that lies below a path of its server.
+            self._call(what, "delete", "pod", pod, "--ignore-not-found", "--wait=false", *how)
 
     def inside(
         self,

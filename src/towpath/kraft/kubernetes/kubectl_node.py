@@ -244,10 +244,10 @@ class KubectlNode:
     def _end(self, pod: KubernetesObject, deadline: Deadline | None) -> None:
         """End a pod and wait until it is gone: its StatefulSet makes another one only then."""
         grace = None if deadline is None else max(1, math.ceil(deadline.left()))
-        self._kubectl.delete_pod(grace)
+        uid = uid_of(pod)
+        self._kubectl.delete_pod(uid, grace)
         own = int(pod["spec"].get("terminationGracePeriodSeconds") or 0)
         patience = Deadline.after((own if grace is None else grace) + _SLACK)
-        uid = uid_of(pod)
         self._await("ending it", lambda now: now is None or uid_of(now) != uid, patience)
 
     def _await(
