@@ -19,6 +19,7 @@ from towpath.kraft.kubernetes.objects import (
     HOLD,
     KubernetesObject,
     gate_object,
+    gate_of,
     held_in,
     hold_object,
     properties_in,
@@ -66,7 +67,7 @@ class KubectlNode:
 
     def __init__(self, config: KraftConfig, driver: KubernetesDriver, place: NodePlace) -> None:
         self._config, self._driver, self._place = config, driver, place
-        self._kubectl = Kubectl(driver, place)
+        self._kubectl, self._hold = Kubectl(driver, place), hold_name(config.kraft)
 
     @property
     def place(self) -> NodePlace:
@@ -171,7 +172,8 @@ class KubectlNode:
         return self._kubectl.log(self._place.container, lines)
 
     def _stateful_set_of(self, place: NodePlace) -> KubernetesObject | None:
-        return stateful_set_in(place, self.get, f"namespace {self._driver.namespace}")
+        where = f"namespace {self._driver.namespace}"
+        return stateful_set_in(place, self.get, self._hold, where)
 
     def _pod(self) -> KubernetesObject | None:
         return self.get(ObjectKind.POD, self._place.pod)
@@ -227,18 +229,16 @@ class KubectlNode:
         found = self.stateful_set()
         if found is None:
             return
-        first = found["spec"]["template"]["spec"].get("initContainers") or ()
-        if not any(each["name"] == HOLD for each in first):
-            hold = hold_name(self._config.kraft)
-            self._kubectl.apply(gate_object(found, self._place.container, hold))
+        if gate_of(found) is None:
+            self._kubectl.apply(gate_object(found, self._place.container, self._hold))
 
     def _set_held(self, *, held: bool) -> bool:
         """Hold the pod back, or no longer; return whether that was changed."""
-        name, own = hold_name(self._config.kraft), {self._place.pod}
-        before = held_in(self.get(ObjectKind.CONFIG_MAP, name))
+        own = {self._place.pod}
+        before = held_in(self.get(ObjectKind.CONFIG_MAP, self._hold))
         wanted = before | own if held else before - own
         if wanted != before:
-            self._kubectl.apply(hold_object(name, wanted))
+            self._kubectl.apply(hold_object(self._hold, wanted))
         return wanted != before
 
     def _end(self, pod: KubernetesObject, deadline: Deadline | None) -> None:
