@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.kraft_pods import NAMESPACE, pod_config
-from towpath.config import KubernetesDriver
+from tests.support.kraft_pods import NAMESPACE, pod, pod_config
+from towpath.config import KraftConfig, KubernetesDriver
 from towpath.kraft.drivers import drivers_of
 from towpath.kraft.kubernetes.kubectl import Kubectl
 from towpath.kraft.kubernetes.places import place_of
@@ -55,8 +55,16 @@ echo "$@" >> {folder}/calls
 case "$*" in
   *"delete --raw"*) cat >> {folder}/options; exit {code} ;;
   *"get pod"*) cat {folder}/pod.json ;;
+  *--previous*) echo "why it ended" ;;
+  *logs*) echo "begins again" ;;
 esac
 """
+
+
+def fake(folder: Path, code: int = 0) -> KraftConfig:
+    """Return the file of a migration whose kubectl writes down what it is asked."""
+    (folder / "kubectl").write_text(FAKE.format(folder=folder, code=code))
+    return pod_config(exported=None, kubectl=["sh", str(folder / "kubectl")])
 
 
 @pytest.mark.parametrize(
@@ -72,9 +80,8 @@ esac
 def test_no_pod_is_ended_that_came_in_the_place_of_another(
     tmp_path: Path, code: int, there: str | None, *, plainly: bool
 ) -> None:
-    (tmp_path / "kubectl").write_text(FAKE.format(folder=tmp_path, code=code))
+    config = fake(tmp_path, code)
     (tmp_path / "pod.json").write_text(json.dumps({"metadata": {"uid": there}}) if there else "")
-    config = pod_config(exported=None, kubectl=["sh", str(tmp_path / "kubectl")])
     assert isinstance(config.driver, KubernetesDriver)
     place = place_of(config.driver, Role.BROKER, config.brokers[0])
     Kubectl(config.driver, place).delete_pod("u-1", 7)
@@ -84,3 +91,24 @@ def test_no_pod_is_ended_that_came_in_the_place_of_another(
     named = f"--namespace={NAMESPACE} delete --raw=/api/v1/namespaces/{NAMESPACE}/pods/kafka-0"
     assert calls[0].startswith(named)
     assert ("delete pod kafka-0" in calls[-1]) is plainly
+
+
+def test_a_container_that_is_started_again_in_its_pod_is_another_incarnation(
+    tmp_path: Path,
+) -> None:
+    node = drivers_of(fake(tmp_path))[NodeId(0)]
+
+    def has_started(times: int, *, running: bool = True) -> None:
+        made = pod("kafka-0", running=running)
+        made["status"]["containerStatuses"][0]["restartCount"] = times
+        (tmp_path / "pod.json").write_text(json.dumps(made))
+
+    has_started(0)
+    first = node.incarnation()
+    assert first == node.incarnation() is not None
+    assert node.log(5) == "begins again"
+    has_started(1)
+    assert node.incarnation() not in {first, None}
+    assert node.log(5) == "why it ended"
+    has_started(1, running=False)
+    assert node.incarnation() is None

@@ -112,6 +112,12 @@ class LocalNode:
         with self._trouble("looking for its process"):
             return self._process.started
 
+    def incarnation(self) -> str | None:
+        """Return what differs for each start of its process; None where none runs."""
+        with self._trouble("looking for its process"):
+            pid = self._process.pid
+            return None if pid is None else str(pid)
+
     def log(self, lines: int) -> str:
         """Return the last lines that it logged."""
         with self._trouble("reading its log"):

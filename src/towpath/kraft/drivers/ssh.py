@@ -110,6 +110,11 @@ class SshNode:
         running = float(shown["Uptime"]) - int(shown["ExecMainStartTimestampMonotonic"]) / 1e6
         return round((float(shown["Now"]) - running) * 1000)
 
+    def incarnation(self) -> str | None:
+        """Return what differs for each start of its process; None where none runs."""
+        pid = int(self._shown().get("MainPID") or 0)
+        return str(pid) if pid else None
+
     def log(self, lines: int) -> str:
         """Return the last lines that it logged."""
         command = ["journalctl", "--no-pager", "-o", "cat", "-n", str(lines), "-u", self._unit]

@@ -91,6 +91,11 @@ class ExportedNode:
             return None
         return created(pod)
 
+    def incarnation(self) -> str | None:
+        """Return what differs for each start of its process; None where none runs."""
+        started = self.started()
+        return None if started is None else str(started)
+
     def log(self, lines: int) -> str:
         """Return how to read the log."""
         return f"kubectl logs {self.place.pod} -c {self.place.container} --tail={lines}"

@@ -113,17 +113,26 @@ class Kubectl:
         done = self._run(what, at, data, deadline)
         return None if done.returncode == ABSENT else self._checked(done, what)
 
-    def log(self, container: str, lines: int) -> str:
+    def log(self, container: str, lines: int, *, ended: bool = False) -> str:
         """Return the last lines of a container; of the one before it, where it has none yet.
+
+        Args:
+            container: A container of the node's pod.
+            lines: How many lines.
+            ended: Whether the log of the container before it is asked for first: that one ended,
+                and its host started this one in its place.
 
         Raises:
             DriverError: The API cannot be reached, or refuses.
         """
         at = ("logs", self._place.pod, f"--container={container}", f"--tail={lines}")
         what = f"reading the log of {container}"
-        told = self._call(what, *at)
-        if told.strip():
-            return _text(told.encode())
+        if ended and (told := self._log_before(what, at)):
+            return told
+        told = _text(self._call(what, *at).encode())
+        return told or self._log_before(what, at)
+
+    def _log_before(self, what: str, at: Sequence[str]) -> str:
         before = self._run(what, (*at, "--previous"))
         return _text(before.stdout) if before.returncode == 0 else ""
 

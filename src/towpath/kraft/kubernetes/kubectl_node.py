@@ -29,6 +29,7 @@ from towpath.kraft.kubernetes.observed import (
     created,
     is_ending,
     modified,
+    restarts,
     runs,
     stateful_set_in,
     uid_of,
@@ -162,6 +163,13 @@ class KubectlNode:
         pod = self._pod()
         return created(pod) if pod is not None and runs(pod, self._place.container) else None
 
+    def incarnation(self) -> str | None:
+        """Return what differs for each start of its process; None where none runs."""
+        pod = self._pod()
+        if pod is None or not runs(pod, self._place.container):
+            return None
+        return f"{uid_of(pod)} {restarts(pod, self._place.container)}"
+
     def log(self, lines: int) -> str:
         """Return the last lines that it logged; what keeps it from running where it has no log."""
         pod = self._pod()
@@ -169,7 +177,8 @@ class KubectlNode:
             return f"there is no pod {self._place.pod}"
         if not was_started(pod, self._place.container):
             return waits_for(pod)
-        return self._kubectl.log(self._place.container, lines)
+        again = runs(pod, self._place.container) and restarts(pod, self._place.container) > 0
+        return self._kubectl.log(self._place.container, lines, ended=again)
 
     def _stateful_set_of(self, place: NodePlace) -> KubernetesObject | None:
         where = f"namespace {self._driver.namespace}"

@@ -142,11 +142,20 @@ def runs(pod: KubernetesObject, container: str) -> bool:
 
 def was_started(pod: KubernetesObject, container: str) -> bool:
     """Whether a container of a pod runs, or ran and has ended."""
-    statuses = (pod.get("status") or {}).get("containerStatuses") or ()
-    found = next((each for each in statuses if each["name"] == container), None)
+    found = _status_of(pod, container)
     return found is not None and (
         "waiting" not in found["state"] or found.get("restartCount", 0) > 0
     )
+
+
+def restarts(pod: KubernetesObject, container: str) -> int:
+    """Return how often the host of a pod has started a container again that had ended."""
+    return int((_status_of(pod, container) or {}).get("restartCount") or 0)
+
+
+def _status_of(pod: KubernetesObject, container: str) -> Mapping[str, Any] | None:
+    statuses = (pod.get("status") or {}).get("containerStatuses") or ()
+    return next((each for each in statuses if each["name"] == container), None)
 
 
 def waits_for(pod: KubernetesObject) -> str:
