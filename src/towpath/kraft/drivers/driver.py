@@ -47,5 +47,11 @@ class Driver(Protocol):
         A supervisor may start a process again that has ended: systemd, or the host of a pod.
         """
 
+    def process(self) -> str | None:
+        """Return its process's command line and the jars that it has open, one word a line.
+
+        None where no process runs, or its host does not tell.
+        """
+
     def log(self, lines: int) -> str:
         """Return the last lines that it logged."""

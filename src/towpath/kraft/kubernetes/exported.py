@@ -96,6 +96,10 @@ class ExportedNode:
         started = self.started()
         return None if started is None else str(started)
 
+    def process(self) -> str | None:
+        """Return None: an export does not tell it."""
+        return None
+
     def log(self, lines: int) -> str:
         """Return how to read the log."""
         return f"kubectl logs {self.place.pod} -c {self.place.container} --tail={lines}"

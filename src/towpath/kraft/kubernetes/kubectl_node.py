@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 
 from towpath.config.kraft import KraftConfig
 from towpath.config.kraft_kubernetes import KubernetesDriver
-from towpath.kraft.drivers.scripts import ABSENT, READ, REMOVE, WRITE
+from towpath.kraft.drivers.scripts import ABSENT, PROCESS_WITH, READ, REMOVE, WRITE
 from towpath.kraft.kubernetes.kubectl import Kubectl
 from towpath.kraft.kubernetes.made import controller_objects
 from towpath.kraft.kubernetes.objects import (
@@ -169,6 +169,13 @@ class KubectlNode:
         if pod is None or not runs(pod, self._place.container):
             return None
         return f"{uid_of(pod)} {restarts(pod, self._place.container)}"
+
+    def process(self) -> str | None:
+        """Return its process's command line and the jars that it has open, one word a line."""
+        what, path = "looking at its process", self._place.properties
+        command = _sh(PROCESS_WITH, path)
+        told = self._kubectl.inside(self._place.container, command, what)
+        return None if told is None else told.decode(errors="replace")
 
     def log(self, lines: int) -> str:
         """Return the last lines that it logged; what keeps it from running where it has no log."""
