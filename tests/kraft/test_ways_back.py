@@ -56,8 +56,7 @@ def test_a_finalize_that_was_cut_off_before_an_election_is_taken_back(tmp_path: 
             assert run_until(lab, "finalize", one_has_no_flag)
             before = len(steps(lab))
             whole(lab, "rollback")
-            assert steps(lab)[before] == "RestartController"
-            assert "ReleaseZooKeeper" in steps(lab)[before:]
+            assert {"RestartController", "ReleaseZooKeeper"} <= set(steps(lab)[before:])
             traffic.flowing()
     tell(lab, told := traffic.result())
     assert told.whole, told
