@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin._metadata import PartitionMetadata
 
 from tests.support.kafka import wait_until
 from tests.support.kraft_runs import run_until, run_whole, steps, tell
@@ -41,11 +44,21 @@ def one_has_no_flag(entry: dict[str, Any]) -> bool:
     return (entry["event"], entry.get("step")) == ("step_done", "RestartController")
 
 
+def partitions(lab: ZooKeeperCluster) -> Iterator[PartitionMetadata]:
+    """Yield the partitions of all topics."""
+    topics = AdminClient({"bootstrap.servers": lab.back_door}).list_topics(timeout=30).topics
+    for topic in topics.values():
+        yield from topic.partitions.values()
+
+
 def in_sync(lab: ZooKeeperCluster) -> bool:
     """Whether each partition has all of its replicas."""
-    topics = AdminClient({"bootstrap.servers": lab.back_door}).list_topics(timeout=30).topics
-    partitions = [each for topic in topics.values() for each in topic.partitions.values()]
-    return all(len(each.isrs) == len(each.replicas) for each in partitions)
+    return all(len(each.isrs) == len(each.replicas) for each in partitions(lab))
+
+
+def led(lab: ZooKeeperCluster, broker: int) -> bool:
+    """Whether a broker leads all partitions."""
+    return {each.leader for each in partitions(lab)} == {broker}
 
 
 def test_a_finalize_that_was_cut_off_before_an_election_is_taken_back(tmp_path: Path) -> None:
@@ -77,12 +90,14 @@ def test_controllers_that_led_often_leave_brokers_that_can_elect(tmp_path: Path)
             whole(lab, "rollback")
             assert "RaiseControllerEpoch" in steps(lab)
             for broker in lab.brokers:
+                [other] = {*lab.brokers} - {broker}
                 lab.process(broker).stop(Deadline.after(60))
-                traffic.flowing()
+                wait_until(partial(led, lab, other), "the other broker leads", 60)
                 lab.wait_forgotten(broker)
                 lab.process(broker).start(lab.command(broker))
                 lab.wait(broker)
-                wait_until(lambda: in_sync(lab), "all replicas are in sync", 60)
+                wait_until(partial(in_sync, lab), "all replicas are in sync", 60)
+            traffic.flowing()
         for broker in lab.brokers:
             assert "StateChangeFailedException" not in lab.process(broker).log.read_text()
     tell(lab, told := traffic.result())
