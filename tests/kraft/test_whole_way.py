@@ -113,7 +113,7 @@ def test_nodes_that_are_killed_during_steps_are_mended(tmp_path: Path, rng: Rand
     with ZooKeeperCluster(3, 3, home=tmp_path) as lab:
         seed(lab)
         drivers = drivers_of(load_kraft(lab.config))
-        with Traffic(lab) as traffic:
+        with Traffic(lab, kills=True) as traffic:
             for command in "run", "rollback", "run", "finalize":
                 for _ in range(20):
                     victim = rng.choice((*lab.brokers, *lab.controllers, 0))
