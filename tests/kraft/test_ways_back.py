@@ -130,3 +130,19 @@ def test_a_broker_that_was_formatted_anew_meanwhile_goes_back_too(tmp_path: Path
             traffic.flowing()
     tell(lab, told := traffic.result())
     assert (told.lost, told.doubled) == (0, 0), told
+
+
+def test_a_broker_that_was_killed_is_in_sync_again_before_controllers_stop(tmp_path: Path) -> None:
+    """A leader that keeps the log's versions of its partitions lets nobody into its ISR later."""
+    with ZooKeeperCluster(2, 1, home=tmp_path) as lab:
+        seed(lab)
+        with Traffic(lab, kills=True) as traffic:
+            run_until(lab, "run", lambda entry: entry.get("stage") == "hybrid")
+            lab.process(2).kill()
+            wait_until(partial(led, lab, 1), "the other broker leads", 60)
+            assert not in_sync(lab)
+            whole(lab, "rollback")
+            assert in_sync(lab)
+            traffic.flowing()
+    tell(lab, told := traffic.result())
+    assert (told.lost, told.doubled) == (0, 0), told
