@@ -224,6 +224,17 @@ def test_no_broker_goes_back_to_a_zookeeper_that_is_not_written(stage: Stage) ->
     assert isinstance(_next(down, Goal.ZOOKEEPER), RollBroker), "one that is down is started"
 
 
+def test_controllers_are_stopped_only_once_all_replicas_are_in_sync() -> None:
+    """ZooKeeper's controller refuses a leader that still goes by the versions of the log."""
+    seen = at_stage(_CONFIG, Stage.HYBRID)
+    node = min(seen.brokers)
+    away = with_broker(seen, node, running=False, mode=None)
+    assert _next(away, Goal.ZOOKEEPER) == RollBroker(node, BrokerMode.MIGRATION)
+    behind = replace(seen, health=Health(under_replicated=("t-0",)))
+    assert _next(behind, Goal.ZOOKEEPER) == AwaitHealthy()
+    assert isinstance(_next(seen, Goal.ZOOKEEPER), StopControllers)
+
+
 def test_a_lost_anchor_leads_back_only_where_both_are_equal() -> None:
     seen = with_zookeeper(at_stage(_CONFIG, Stage.HYBRID), migration=None)
     assert _reasons(seen, Goal.DUAL_WRITE) == {FindingCode.LOST_ANCHOR}

@@ -109,15 +109,17 @@ def _in_files() -> Iterator[tuple[Observation, FindingCode]]:
     provisioned = at_stage(_CONFIG, Stage.PROVISIONED)
     registering = at_stage(_CONFIG, Stage.REGISTERING)
     yield with_broker(_START, 1, software=None), code.SOFTWARE_UNKNOWN
-    yield with_broker(_START, 1, software="3.8.1"), code.SOFTWARE_OTHER
-    for other in ("3.8", "before 3.9", "4.0"):  # no node tells more of its version
+    for other in ("3.8", "before 3.9", "4.0"):
         yield with_broker(_START, 1, software=other), code.SOFTWARE_OTHER
-    yield with_broker(_START, 1, software="3.9.1"), code.SOFTWARE_MIXED
+    yield with_broker(_START, 1, build="3.9.1"), code.SOFTWARE_MIXED
+    yield with_controller(provisioned, 3001, build="3.9.1"), code.SOFTWARE_MIXED
+    yield with_broker(_START, 1, build="3.9.1"), code.SOFTWARE_EARLY
+    yield with_broker(_START, 1, build=None), code.BUILDS_UNKNOWN
+    yield with_broker(_START, 1, heap=1 << 30), code.HEAPS
+    yield _with(zookeeper_session_timeout_ms="300000"), code.SESSIONS_LONG
     null = MigrationZnode(is_null=True)
-    yield (
-        with_broker(with_zookeeper(_START, migration=null), 1, software="3.9.1"),
-        code.ANCHOR_NULL,
-    )
+    # Controllers read it, and those that do not run yet tell no patch level.
+    yield with_zookeeper(_START, migration=null), code.ANCHOR_NULL
     yield with_zookeeper(_START, migration=null), code.ANCHOR_EMPTY
     yield _with(inter_broker_protocol_version=None), code.PROTOCOL_UNSET
     yield _with(inter_broker_protocol_version="3.8"), code.PROTOCOL_MIXED
@@ -244,7 +246,7 @@ def test_places_are_judged_by_the_file() -> None:
 
 
 def test_stops_come_first_and_keep_a_migration_from_beginning() -> None:
-    seen = with_broker(_START, 1, software="3.8.1")
+    seen = with_broker(_START, 1, software="3.8")
     found = preflight(_CONFIG, seen)
     assert found[0].severity is Severity.STOP
     assert found[-1].severity is Severity.NOTE
@@ -254,8 +256,18 @@ def test_stops_come_first_and_keep_a_migration_from_beginning() -> None:
         each.code for each in found if each.severity is Severity.STOP
     }
     # Behind the copy the gates decide, not what a beginning needs.
-    hybrid = with_broker(at_stage(_CONFIG, Stage.HYBRID), 1, software="3.8.1")
+    hybrid = with_broker(at_stage(_CONFIG, Stage.HYBRID), 1, software="3.8")
     assert not isinstance(next_step(_CONFIG, hybrid, Goal.DUAL_WRITE), Refused)
+
+
+def test_controllers_of_a_mended_patch_level_read_an_anchor_without_content() -> None:
+    seen = with_zookeeper(
+        at_stage(_CONFIG, Stage.PROVISIONED), migration=MigrationZnode(is_null=True)
+    )
+    for node in seen.controllers:
+        assert FindingCode.ANCHOR_NULL in _codes(seen)
+        seen = with_controller(seen, node, build="3.9.2")
+    assert FindingCode.ANCHOR_NULL not in _codes(seen)
 
 
 def test_a_finalized_cluster_may_go_on_to_newer_releases() -> None:

@@ -324,6 +324,9 @@ def test_no_broker_is_restarted_to_which_nobody_could_log_in(tmp_path: Path, her
 def test_without_a_fault_there_is_a_way(ward: Ward, here: Here) -> None:
     checked = here("kraft", "check", str(ward.lab.config), "--output", "json")
     assert checked.code == 0, checked.said
+    told = codes(checked.json)
+    assert "HEAPS" in told, checked.said
+    assert not told & {"BUILDS_UNKNOWN", "SOFTWARE_EARLY"}, checked.said
     planned = here("kraft", "plan", str(ward.lab.config), "--output", "json")
     assert planned.code == 0, planned.said
     assert not planned.json["refusals"]

@@ -21,11 +21,22 @@ ONE = NodeId(1)
 class Stopped:
     """A driver of a node that does not run."""
 
-    def started(self) -> None:
+    def incarnation(self) -> str | None:
         return None
 
     def log(self, lines: int) -> str:
         return f"the last {lines} lines"
+
+
+class Supervised(Stopped):
+    """A driver of a node whose process ends, and is started again each time."""
+
+    def __init__(self) -> None:
+        self._starts = 0
+
+    def incarnation(self) -> str:
+        self._starts += 1
+        return str(self._starts)
 
 
 def seen(**partition: Any) -> Observation:
@@ -78,8 +89,9 @@ def test_a_wait_says_what_it_waits_for_and_what_it_saw_at_its_end() -> None:
     )
 
 
-def test_a_node_that_ends_meanwhile_is_told_with_its_log() -> None:
+@pytest.mark.parametrize("driver", [Stopped(), Supervised()])
+def test_a_node_that_ends_meanwhile_is_told_with_its_log(driver: Stopped) -> None:
     config, told = kraft_config(), list[str]()
-    waiting = waits(config, told, seen(), drivers={ONE: Stopped()})
+    waiting = waits(config, told, seen(), drivers={ONE: driver})
     with pytest.raises(NodeEndedError, match=r"node 1 ended by itself (.|\n)*the last 25 lines"):
         waiting.until("broker 1 serves", "start", lambda _: "no", [ONE])

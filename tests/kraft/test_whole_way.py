@@ -113,8 +113,8 @@ def test_nodes_that_are_killed_during_steps_are_mended(tmp_path: Path, rng: Rand
     with ZooKeeperCluster(3, 3, home=tmp_path) as lab:
         seed(lab)
         drivers = drivers_of(load_kraft(lab.config))
-        with Traffic(lab) as traffic:
-            for command in "run", "rollback", "run":
+        with Traffic(lab, kills=True) as traffic:
+            for command in "run", "rollback", "run", "finalize":
                 for _ in range(20):
                     victim = rng.choice((*lab.brokers, *lab.controllers, 0))
                     if not run_until(lab, command, _began(rng.randrange(4))):
@@ -127,8 +127,6 @@ def test_nodes_that_are_killed_during_steps_are_mended(tmp_path: Path, rng: Rand
                 assert done.wait() == 0, done.said
                 assert all(drivers[NodeId(node)].started() for node in lab.brokers)
                 traffic.flowing()
-            done = run_whole(lab, "finalize", "finalize")
-            assert done.wait() == 0, done.said
     told = traffic.result()
     tell(lab, told)
     assert (told.lost, told.doubled) == (0, 0), told

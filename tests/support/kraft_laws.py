@@ -104,6 +104,8 @@ def _stop(seen: Observation) -> Iterator[str]:
     migrated = seen.log is not None and seen.log.state is LogState.MIGRATION
     if migrated and not (seen.comparison and seen.comparison.equal):
         yield "the controllers are stopped before both stores are equal"
+    if migrated and not all(each.running for each in seen.brokers.values()):
+        yield "the controllers are stopped while a broker is down"
 
 
 def _release(seen: Observation, step: ReleaseZooKeeper) -> Iterator[str]:

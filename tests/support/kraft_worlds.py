@@ -99,7 +99,8 @@ def broker_seen(node: int) -> NodeSeen:
         flag=False,
         properties=broker_properties(node),
         meta=(meta,),
-        software="3.9.2",
+        software="3.9",
+        build="3.9.2",
     )
 
 

@@ -161,9 +161,14 @@ class Traffic:
     """A producer (acks=all, idempotent, 100 records a second) and a consumer, both logged in.
 
     Use it as a context manager, then ask for `result`.
+
+    Attributes:
+        kills: Whether brokers are killed meanwhile. A broker that starts while no controller leads
+            tells clients that no topic exists, and librdkafka asks again after five minutes only.
     """
 
     cluster: ZooKeeperCluster
+    kills: bool = False
     sent: int = 0
     _failures: list[str] = field(default_factory=list)
     _delivered: set[int] = field(default_factory=set)
@@ -233,7 +238,7 @@ class Traffic:
     def _produce(self) -> None:
         producer = Producer(
             {
-                **_login(self.cluster),
+                **self._login,
                 "acks": "all",
                 "enable.idempotence": True,
                 "linger.ms": 0,
@@ -259,7 +264,7 @@ class Traffic:
     def _consume(self) -> None:
         consumer = Consumer(
             {
-                **_login(self.cluster),
+                **self._login,
                 "group.id": GROUP,
                 "auto.offset.reset": "earliest",
                 "error_cb": lambda error: self._said.append(f"consumer: {error}"),
@@ -290,6 +295,11 @@ class Traffic:
         if (partition, offset) not in self._seen:
             self._reads.tick()
         self._seen[partition, offset] = int(message.value() or b"-1")
+
+    @property
+    def _login(self) -> dict[str, Any]:
+        soon = {"topic.metadata.refresh.interval.ms": 5_000} if self.kills else {}
+        return {**_login(self.cluster), **soon}
 
     def _complete(self) -> bool:
         return self._delivered <= set(self._seen.values())

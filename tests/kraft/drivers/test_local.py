@@ -49,12 +49,18 @@ def test_a_later_driver_finds_and_stops_what_an_earlier_one_started(
     assert abs(began - time.time_ns() // 1_000_000) < 60_000
     later = _node(tmp_path)
     later.start()
+    incarnation = node.incarnation()
+    assert incarnation is not None
+    assert later.incarnation() == incarnation
     assert later.started() == began, "it runs already"
     wait_until(lambda: "node" in node.log(1), "it printed")
     assert node.log(5) == "node 7 broker /etc/7.properties"
     assert later.stop(Deadline.after(30))
     assert node.started() is None
     assert node.stop(Deadline.after(0)), "nothing runs"
+    assert node.incarnation() is None
+    node.start()
+    assert node.incarnation() not in {incarnation, None}
 
 
 def test_a_write_replaces_the_file_and_keeps_what_it_was(node: LocalNode, tmp_path: Path) -> None:

@@ -84,12 +84,18 @@ def test_a_unit_is_started_found_and_stopped(node: SshNode, sshd: LocalSshd) -> 
     node.start()
     wait_until(lambda: node.started() is not None, "the unit runs")
     wait_until(lambda: "begun" in node.log(5), "it has said something")
-    began = node.started()
+    began, incarnation = node.started(), node.incarnation()
     assert began is not None
+    assert incarnation is not None
     node.start()
+    assert node.incarnation() == incarnation
     assert abs((node.started() or 0) - began) < 50
     assert node.stop(Deadline.after(20))
     assert node.started() is None
+    assert node.incarnation() is None
+    node.start()
+    wait_until(lambda: node.incarnation() not in {incarnation, None}, "the unit runs again")
+    assert node.stop(Deadline.after(20))
 
 
 def test_a_file_written_later_is_younger_than_the_process(

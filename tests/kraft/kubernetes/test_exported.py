@@ -12,7 +12,8 @@ from tests.support.kraft_pods import export, pod, pod_config, stateful_set
 from towpath.config import KubernetesDriver
 from towpath.kraft.drivers import drivers_of
 from towpath.kraft.kubernetes.exported import ExportedNode
-from towpath.kraft.kubernetes.places import place_of
+from towpath.kraft.kubernetes.objects import HELD, HOLD
+from towpath.kraft.kubernetes.places import hold_name, place_of
 from towpath.kraft.model import NodeId, Role
 from towpath.kraft.observing.node_files import read_files
 from towpath.model.deadline import Deadline
@@ -89,9 +90,32 @@ def without_owner() -> dict[str, Any]:
     return made
 
 
+def gated(*env: dict[str, Any]) -> dict[str, Any]:
+    made = stateful_set()
+    gate = {"name": HOLD, "image": "kafka:3.9.2", "env": list(env)}
+    made["spec"]["template"]["spec"]["initContainers"] = [gate]
+    return made
+
+
+def held_by(name: str) -> dict[str, Any]:
+    return {"name": "TOWPATH_HELD", "valueFrom": {"configMapKeyRef": {"name": name, "key": HELD}}}
+
+
+def test_pods_that_are_held_back_by_this_migration_are_ours(tmp_path: Path) -> None:
+    export(tmp_path, gated(held_by(hold_name(pod_config().kraft))))
+    assert node(tmp_path).started() is not None
+
+
 @pytest.mark.parametrize(
     ("changed", "why"),
     [
+        (gated(held_by("towpath-earlier")), "container towpath-hold of StatefulSet kafka reads"
+         " ConfigMap towpath-earlier instead of towpath-trial: give this migration the name"
+         " (`kraft`) of the one that made the container, or remove it: kubectl patch statefulset"
+         """ kafka -p '{"spec":{"template":{"spec":{"initContainers":[{"name":"towpath-hold","""
+         """"$patch":"delete"}]}}}}'"""),
+        (gated({"name": "X", "value": "y"}), "container towpath-hold of StatefulSet kafka"
+         " reads no ConfigMap instead of towpath-trial"),
         (pod("kafka-1", STRIMZI), "pod kafka-1 is kept by StrimziPodSet my-kafka of"
          " core.strimzi.io: Strimzi migrates clusters itself: annotate its Kafka resource with"
          " `strimzi.io/kraft: migration`"),
@@ -146,4 +170,4 @@ def test_a_place_of_a_pod_may_be_told(tmp_path: Path) -> None:
     config = pod_config(export(tmp_path))
     assert isinstance(config.driver, KubernetesDriver)
     place = place_of(config.driver, Role.BROKER, config.brokers[0])
-    assert ExportedNode(tmp_path, replace(place, pod="kafka-9")).started() is None
+    assert ExportedNode(tmp_path, replace(place, pod="kafka-9"), "h").started() is None

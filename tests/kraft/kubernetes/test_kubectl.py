@@ -1,14 +1,19 @@
-"""What is said where the real kubectl cannot do what is asked of it."""
+"""What is asked of kubectl, and what is said where it cannot do that."""
 
 from __future__ import annotations
 
+import json
 import shutil
+from pathlib import Path
 
 import pytest
 
-from tests.support.kraft_pods import pod_config
+from tests.support.kraft_pods import NAMESPACE, pod, pod_config
+from towpath.config import KraftConfig, KubernetesDriver
 from towpath.kraft.drivers import drivers_of
-from towpath.kraft.model import NodeId
+from towpath.kraft.kubernetes.kubectl import Kubectl
+from towpath.kraft.kubernetes.places import place_of
+from towpath.kraft.model import NodeId, Role
 from towpath.model.errors import DriverError
 
 
@@ -43,3 +48,67 @@ def test_nothing_is_taken_for_done_where_there_is_no_pod() -> None:
         node.write("/data/b0/meta.properties", b"x")
     with pytest.raises(DriverError, match="there is no pod kafka-0 to do it in"):
         node.remove("/x")
+
+
+FAKE = """\
+echo "$@" >> {folder}/calls
+case "$*" in
+  *"delete --raw"*) cat >> {folder}/options; exit {code} ;;
+  *"get pod"*) cat {folder}/pod.json ;;
+  *--previous*) echo "why it ended" ;;
+  *logs*) echo "begins again" ;;
+esac
+"""
+
+
+def fake(folder: Path, code: int = 0) -> KraftConfig:
+    """Return the file of a migration whose kubectl writes down what it is asked."""
+    (folder / "kubectl").write_text(FAKE.format(folder=folder, code=code))
+    return pod_config(exported=None, kubectl=["sh", str(folder / "kubectl")])
+
+
+@pytest.mark.parametrize(
+    ("code", "there", "plainly"),
+    [
+        (0, "u-1", False),
+        (1, "u-2", False),
+        (1, None, False),
+        (1, "u-1", True),
+    ],
+    ids=["ended", "another one is there", "gone", "below a path of its server"],
+)
+def test_no_pod_is_ended_that_came_in_the_place_of_another(
+    tmp_path: Path, code: int, there: str | None, *, plainly: bool
+) -> None:
+    config = fake(tmp_path, code)
+    (tmp_path / "pod.json").write_text(json.dumps({"metadata": {"uid": there}}) if there else "")
+    assert isinstance(config.driver, KubernetesDriver)
+    place = place_of(config.driver, Role.BROKER, config.brokers[0])
+    Kubectl(config.driver, place).delete_pod("u-1", 7)
+    options = json.loads((tmp_path / "options").read_text())
+    assert (options["preconditions"], options["gracePeriodSeconds"]) == ({"uid": "u-1"}, 7)
+    calls = (tmp_path / "calls").read_text().splitlines()
+    named = f"--namespace={NAMESPACE} delete --raw=/api/v1/namespaces/{NAMESPACE}/pods/kafka-0"
+    assert calls[0].startswith(named)
+    assert ("delete pod kafka-0" in calls[-1]) is plainly
+
+
+def test_a_container_that_is_started_again_in_its_pod_is_another_incarnation(
+    tmp_path: Path,
+) -> None:
+    node = drivers_of(fake(tmp_path))[NodeId(0)]
+
+    def has_started(times: int, *, running: bool = True) -> None:
+        made = pod("kafka-0", running=running)
+        made["status"]["containerStatuses"][0]["restartCount"] = times
+        (tmp_path / "pod.json").write_text(json.dumps(made))
+
+    has_started(0)
+    first = node.incarnation()
+    assert first == node.incarnation() is not None
+    assert node.log(5) == "begins again"
+    has_started(1)
+    assert node.incarnation() not in {first, None}
+    assert node.log(5) == "why it ended"
+    has_started(1, running=False)
+    assert node.incarnation() is None

@@ -15,6 +15,7 @@ from tests.support.kraft_worlds import start_of
 from tests.support.kube_api import KubernetesApi, fetch
 from towpath.config import KubernetesDriver
 from towpath.kraft.drivers import drivers_of
+from towpath.kraft.kubernetes.kubectl import Kubectl
 from towpath.kraft.kubernetes.manifests import manifests
 from towpath.kraft.kubernetes.objects import HOLD, properties_object
 from towpath.kraft.kubernetes.places import manager_of, place_of
@@ -102,3 +103,19 @@ def test_a_node_leaves_the_files_of_others_in_one_object(
     assert there
     assert there["data"] == {f"{each.id}.properties": f"broker.id={each.id}\n"
                              for each in config.brokers}  # fmt: skip
+
+
+def test_a_pod_that_came_in_the_place_of_another_is_left(api: KubernetesApi) -> None:
+    config = pod_config(exported=None, kubectl=list(api.kubectl), brokers={"pod": "single-{id}"})
+    assert isinstance(config.driver, KubernetesDriver)
+    kubectl = Kubectl(config.driver, place_of(config.driver, Role.BROKER, config.brokers[0]))
+    containers = [{"name": "kafka", "image": "kafka:3.9.2"}]
+    api.create(
+        f"{CORE}/pods", {"metadata": {"name": "single-0"}, "spec": {"containers": containers}}
+    )
+    kubectl.delete_pod("00000000-0000-0000-0000-000000000000", 1)
+    there = pod(api, "single-0")
+    assert there
+    assert "deletionTimestamp" not in there["metadata"]
+    kubectl.delete_pod(there["metadata"]["uid"], 1)
+    wait_until(lambda: pod(api, "single-0") is None, "the pod is gone")

@@ -203,6 +203,8 @@ def _node(node: NodeSeen) -> Mapping[str, Any]:
         "mode": node.mode,
         "flag": node.flag,
         "software": node.software,
+        "build": node.build,
+        "heap": node.heap,
         "meta": [f"{each.directory}: version {each.version}" for each in node.meta],
     }
 

@@ -9,6 +9,7 @@ from pathlib import PurePosixPath
 from towpath.config.kraft import KraftConfig, KraftController
 from towpath.kraft.acting.files import StepFacts, Tools, properties_of, since
 from towpath.kraft.drivers.commands import RELEASE, filled
+from towpath.kraft.drivers.driver import Driver
 from towpath.kraft.files.configs import IBP
 from towpath.kraft.model import NodeId, Role
 from towpath.kraft.observing.seen import Observation, has_flag
@@ -26,13 +27,15 @@ _NEWEST = "3.9"
 """The inter-broker protocol to which the last Kafka with ZooKeeper formats by itself."""
 _METADATA_LOG = "__cluster_metadata-0"
 _META = "meta.properties"
+_FILE_KEYS = ("keystore.location", "truststore.location")
 
 
 def format_controller(tools: Tools, step: FormatController) -> StepFacts:
     """Write a controller's properties and format its folder, unless that was done.
 
     Raises:
-        StepRefusedError: The folder belongs to another cluster or node, or holds a metadata log.
+        StepRefusedError: The folder belongs to another cluster or node, or holds a metadata log; or
+            files that the properties name, such as keys, are not on its host.
         DriverError: The command failed.
     """
     node, seen, began = step.node, tools.waits.now(), time.monotonic()
@@ -45,6 +48,7 @@ def format_controller(tools: Tools, step: FormatController) -> StepFacts:
         raise StepRefusedError("FormatController", "the cluster's id in ZooKeeper was not seen")
     _require_own(seen, step)
     tools.write(node, wanted, whole=True)
+    _require_files(driver, node, wanted)
     if driver.modified(_inside(at.data, _META)) is not None:
         return {"seconds": since(began)}
     if driver.modified(_inside(at.data, _METADATA_LOG)) is not None:
@@ -54,6 +58,20 @@ def format_controller(tools: Tools, step: FormatController) -> StepFacts:
         format_command(tools.config, at, cluster, seen), Deadline.after(tools.config.limits.start)
     )
     return {"seconds": since(began)}
+
+
+def _require_files(driver: Driver, node: NodeId, wanted: StepFacts) -> None:
+    """Raise where keys that the properties name are missing: most come from brokers' files."""
+    named = {key: str(path) for key, path in wanted.items() if key.endswith(_FILE_KEYS)}
+    missing = [
+        f"{path} ({key})"
+        for key, path in sorted(named.items())
+        if path.startswith("/") and driver.modified(path) is None
+    ]
+    if missing:
+        why = f"the host of controller {node} lacks files: {', '.join(missing)}; copy them there"
+        advice = "or name others in `controllers.properties`"
+        raise StepRefusedError("FormatController", f"{why}, {advice}")
 
 
 def start_controllers(tools: Tools, step: StartControllers) -> StepFacts:

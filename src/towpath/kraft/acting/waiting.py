@@ -66,8 +66,9 @@ class StepWaits:
         seconds = float(getattr(self.limits, "copy_" if limit == "copy" else limit))
         deadline = Deadline.after(seconds)
         told = None
+        kept = {node: self.drivers[node].incarnation() for node in nodes}
         while True:
-            self.require_running(nodes, what)
+            self._require_running(kept, what)
             seen = self.now()
             found = missing(seen)
             if found is None:
@@ -79,15 +80,18 @@ class StepWaits:
                 told = found
             time.sleep(min(_PAUSE, deadline.left()))
 
-    def require_running(self, nodes: Iterable[NodeId], what: str) -> None:
+    def _require_running(self, kept: Mapping[NodeId, str | None], what: str) -> None:
         """Raise where a node has ended, with the end of its log.
 
-        Raises:
-            NodeEndedError: It has.
+        Args:
+            kept: The incarnation of each node as the wait began. Another one tells that its process
+                ended and was started again.
+            what: What is waited for.
         """
-        for node in nodes:
+        for node, began in kept.items():
             driver = self.drivers[node]
-            if driver.started() is None:
+            now = driver.incarnation()
+            if now is None or now != began:
                 raise NodeEndedError(node, what, driver.log(_LOG_LINES))
 
 

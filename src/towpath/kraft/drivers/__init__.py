@@ -14,7 +14,7 @@ from towpath.kraft.drivers.local import LocalNode
 from towpath.kraft.drivers.ssh import SshNode
 from towpath.kraft.kubernetes.exported import ExportedNode
 from towpath.kraft.kubernetes.kubectl_node import KubectlNode
-from towpath.kraft.kubernetes.places import place_of
+from towpath.kraft.kubernetes.places import hold_name, place_of
 from towpath.kraft.model import NodeId, Role
 
 
@@ -38,4 +38,4 @@ def _driver(config: KraftConfig, role: Role, node: KraftNode) -> Driver:
             place = place_of(kubernetes, role, node)
             if kubernetes.exported is None:
                 return KubectlNode(config, kubernetes, place)
-            return ExportedNode(Path(kubernetes.exported), place)
+            return ExportedNode(Path(kubernetes.exported), place, hold_name(config.kraft))

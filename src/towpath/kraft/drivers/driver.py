@@ -41,5 +41,17 @@ class Driver(Protocol):
     def started(self) -> int | None:
         """Return when its process was started, in ms since 1970; None where none runs."""
 
+    def incarnation(self) -> str | None:
+        """Return what differs for each start of its process; None where none runs.
+
+        A supervisor may start a process again that has ended: systemd, or the host of a pod.
+        """
+
+    def process(self) -> str | None:
+        """Return its process's command line and the jars that it has open, one word a line.
+
+        None where no process runs, or its host does not tell.
+        """
+
     def log(self, lines: int) -> str:
         """Return the last lines that it logged."""

@@ -62,6 +62,14 @@ class FencedDriver:
         """Return when its process was started, in ms since 1970; None where none runs."""
         return self.driver.started()
 
+    def incarnation(self) -> str | None:
+        """Return what differs for each start of its process; None where none runs."""
+        return self.driver.incarnation()
+
+    def process(self) -> str | None:
+        """Return its process's command line and the jars that it has open, one word a line."""
+        return self.driver.process()
+
     def log(self, lines: int) -> str:
         """Return the last lines that it logged."""
         return self.driver.log(lines)

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from towpath.config.kraft_drivers import LocalDriver
 from towpath.kraft.drivers.commands import filled
+from towpath.kraft.drivers.scripts import PROCESS
 from towpath.kraft.model import NodeId, Role
 from towpath.model.deadline import Deadline
 from towpath.model.errors import DriverError
@@ -22,6 +23,8 @@ from towpath.model.kept_process import KeptProcess
 OLD = ".old"
 """Ends the name of what a file was before it was written last."""
 _LINES = 20
+_PATIENCE = 60.0
+"""Seconds for a command whose deadline nobody gives."""
 
 
 class LocalNode:
@@ -111,6 +114,19 @@ class LocalNode:
         """Return when its process was started, in ms since 1970; None where none runs."""
         with self._trouble("looking for its process"):
             return self._process.started
+
+    def incarnation(self) -> str | None:
+        """Return what differs for each start of its process; None where none runs."""
+        with self._trouble("looking for its process"):
+            pid = self._process.pid
+            return None if pid is None else str(pid)
+
+    def process(self) -> str | None:
+        """Return its process's command line and the jars that it has open, one word a line."""
+        pid = self._process.pid
+        if pid is None:
+            return None
+        return self.run(("sh", "-c", PROCESS, "sh", str(pid)), Deadline.after(_PATIENCE))
 
     def log(self, lines: int) -> str:
         """Return the last lines that it logged."""

@@ -13,4 +13,14 @@ WRITE = (
     ' else : > "$1.new"; [ -z "$2" ] || chown -- "$2" "$1.new"; fi;'
     ' cat > "$1.new"; sync -- "$1.new"; mv -f -- "$1.new" "$1"; sync -- "$d"'
 )
+_TELL = 'tr "\\0" "\\n" < "/proc/$p/cmdline"; ls -l "/proc/$p/fd" | grep -o "/[^ ]*[.]jar$"; exit 0'
+PROCESS = f'p=$1; [ -d "/proc/$p" ] || exit {ABSENT}; {_TELL}'
+"""What a process tells; `$1` is its pid."""
+# The names in brackets are not found in the command line of this script.
+PROCESS_WITH = (
+    "for d in /proc/[0-9]*; do p=${d#/proc/};"
+    ' if grep -qa "kafka[.]Kafka\\|Supported[K]afka" "$d/cmdline"'
+    f' && grep -qaF "$1" "$d/cmdline"; then {_TELL}; fi; done; exit {ABSENT}'
+)
+"""The same of Kafka's process in a container; `$1` is its properties file."""
 REMOVE = 'rm -rf -- "$1"'

@@ -12,7 +12,7 @@ import time
 from collections.abc import Mapping, Sequence
 
 from towpath.config.kraft_drivers import SshDriver
-from towpath.kraft.drivers.scripts import ABSENT, READ, REMOVE, WRITE
+from towpath.kraft.drivers.scripts import ABSENT, PROCESS, READ, REMOVE, WRITE
 from towpath.kraft.model import NodeId, Role
 from towpath.model.deadline import Deadline
 from towpath.model.errors import DriverError
@@ -109,6 +109,17 @@ class SshNode:
             return None
         running = float(shown["Uptime"]) - int(shown["ExecMainStartTimestampMonotonic"]) / 1e6
         return round((float(shown["Now"]) - running) * 1000)
+
+    def incarnation(self) -> str | None:
+        """Return what differs for each start of its process; None where none runs."""
+        pid = int(self._shown().get("MainPID") or 0)
+        return str(pid) if pid else None
+
+    def process(self) -> str | None:
+        """Return its process's command line and the jars that it has open, one word a line."""
+        pid = self._shown().get("MainPID", "0")
+        told = self._script(PROCESS, pid, "looking at its process") if pid != "0" else None
+        return None if told is None else told.decode(errors="replace")
 
     def log(self, lines: int) -> str:
         """Return the last lines that it logged."""

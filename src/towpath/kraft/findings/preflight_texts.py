@@ -32,9 +32,21 @@ PREFLIGHT_TEXTS: Mapping[FindingCode, FindingText] = {
         "nodes run different versions: {versions}",
         "finish the upgrade first, to the same patch level on all nodes",
     ),
+    FindingCode.SOFTWARE_EARLY: _warn(
+        "nodes {nodes} run a patch level of Kafka 3.9 before 3.9.2",
+        "upgrade them to 3.9.2 first; it mends faults of the migration, such as KAFKA-19480",
+    ),
+    FindingCode.BUILDS_UNKNOWN: _note(
+        "hosts do not tell the patch level of nodes {nodes}",
+        "make sure that it is the same on all nodes; 3.9.2 is best",
+    ),
+    FindingCode.HEAPS: _note(
+        "the largest heaps are those of nodes {nodes}",
+        "give controllers what brokers have; each controller keeps all metadata in memory",
+    ),
     FindingCode.ANCHOR_NULL: _stop(
         "ZooKeeper's `/migration` has no content, which Kafka 3.9.1 cannot read",
-        "upgrade to 3.9.2, or roll back, which deletes it",
+        "upgrade controllers to 3.9.2, or roll back, which deletes it",
     ),
     FindingCode.ANCHOR_EMPTY: _warn(
         "ZooKeeper's `/migration` has no content; a tool for ACLs of znodes leaves it so",
@@ -114,6 +126,12 @@ PREFLIGHT_TEXTS: Mapping[FindingCode, FindingText] = {
         "brokers {brokers} name other controllers than the file",
         "mend `controller.quorum.voters` there and restart these brokers; they would "
         "never register",
+    ),
+    FindingCode.SESSIONS_LONG: _warn(
+        "ZooKeeper keeps the sessions of killed brokers as long as `limits.start` ({limit} s) or"
+        " longer: {brokers}",
+        "raise `limits.start` above `zookeeper.session.timeout.ms`; a broker that was killed can"
+        " start only once its session has ended",
     ),
     FindingCode.CONTROL_PLANE: _warn(
         "brokers {brokers} have a `control.plane.listener.name`, which KRaft does not have",
@@ -224,9 +242,8 @@ PREFLIGHT_TEXTS: Mapping[FindingCode, FindingText] = {
         "move them to the brokers' files; a broker cannot start in KRaft mode with them",
     ),
     FindingCode.NOT_CHECKED: _note(
-        "nothing here can see: patch levels (3.9.2 is best, the same on all nodes), other"
-        " programs that read or write ZooKeeper, ACLs of znodes, heap sizes, and whether all"
-        " hosts reach each other's listeners",
+        "nothing here can see: other programs that read or write ZooKeeper, ACLs of znodes besides"
+        " those of topics, and whether all hosts reach each other's listeners",
         "check these yourself",
     ),
 }

@@ -27,10 +27,11 @@ class ExportedNode:
     Args:
         folder: The folder.
         place: Where the node lives.
+        hold: Name of the ConfigMap that names the migration's held pods.
     """
 
-    def __init__(self, folder: Path, place: NodePlace) -> None:
-        self._folder, self._place = folder, place
+    def __init__(self, folder: Path, place: NodePlace, hold: str) -> None:
+        self._folder, self._place, self._hold = folder, place, hold
 
     @property
     def place(self) -> NodePlace:
@@ -54,7 +55,8 @@ class ExportedNode:
         Raises:
             DriverError: The pod is not ours to touch.
         """
-        return stateful_set_in(self.place, self.get, f"{self._folder / OBJECTS}: export it")
+        where = f"{self._folder / OBJECTS}: export it"
+        return stateful_set_in(self.place, self.get, self._hold, where)
 
     def read(self, path: str) -> bytes | None:
         """Return a file's content, None where there is none."""
@@ -88,6 +90,15 @@ class ExportedNode:
         if pod is None or not runs(pod, self.place.container):
             return None
         return created(pod)
+
+    def incarnation(self) -> str | None:
+        """Return what differs for each start of its process; None where none runs."""
+        started = self.started()
+        return None if started is None else str(started)
+
+    def process(self) -> str | None:
+        """Return None: an export does not tell it."""
+        return None
 
     def log(self, lines: int) -> str:
         """Return how to read the log."""

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from towpath.config.kraft_kubernetes import KubernetesDriver
 from towpath.kraft.drivers.scripts import ABSENT
 from towpath.kraft.kubernetes.objects import KubernetesObject
+from towpath.kraft.kubernetes.observed import uid_of
 from towpath.kraft.kubernetes.places import MANAGER, NodePlace, ObjectKind
 from towpath.model.deadline import Deadline
 from towpath.model.errors import DriverError
@@ -32,6 +33,7 @@ class Kubectl:
 
     def __init__(self, driver: KubernetesDriver, place: NodePlace) -> None:
         self._command = (*driver.kubectl, f"--namespace={driver.namespace}")
+        self._pods = f"/api/v1/namespaces/{driver.namespace}/pods"
         self._place = place
 
     def get(self, kind: ObjectKind, name: str) -> KubernetesObject | None:
@@ -61,18 +63,30 @@ class Kubectl:
         what = f"writing {made['kind']} {made['metadata']['name']}"
         self._call(what, "apply", *how, data=json.dumps(made).encode())
 
-    def delete_pod(self, grace: int | None = None) -> None:
-        """Tell the node's pod to end; return at once.
+    def delete_pod(self, uid: str, grace: int | None = None) -> None:
+        """Tell a pod of the node to end; return at once. Another pod of its name is left alone.
 
         Args:
+            uid: The pod's uid. The API deletes no pod that has another one.
             grace: Seconds after which it is killed; None for those that the pod itself names.
 
         Raises:
             DriverError: The API cannot be reached, or refuses.
         """
-        how = ["--ignore-not-found", "--wait=false"]
-        how += [] if grace is None else [f"--grace-period={grace}"]
-        self._call(f"ending pod {self._place.pod}", "delete", "pod", self._place.pod, *how)
+        pod, what = self._place.pod, f"ending pod {self._place.pod}"
+        wanted: dict[str, object] = {"preconditions": {"uid": uid}}
+        how = [] if grace is None else [f"--grace-period={grace}"]
+        if grace is not None:
+            wanted["gracePeriodSeconds"] = grace
+        made = {"apiVersion": "v1", "kind": "DeleteOptions", **wanted}
+        # No option of kubectl names a precondition.
+        raw = ("delete", f"--raw={self._pods}/{pod}", "--filename=-")
+        if self._run(what, raw, json.dumps(made).encode()).returncode == 0:
+            return
+        there = self.get(ObjectKind.POD, pod)
+        if there is not None and uid_of(there) == uid:
+            # `--raw` does not reach an API that lies below a path of its server.
+            self._call(what, "delete", "pod", pod, "--ignore-not-found", "--wait=false", *how)
 
     def inside(
         self,
@@ -99,17 +113,26 @@ class Kubectl:
         done = self._run(what, at, data, deadline)
         return None if done.returncode == ABSENT else self._checked(done, what)
 
-    def log(self, container: str, lines: int) -> str:
+    def log(self, container: str, lines: int, *, ended: bool = False) -> str:
         """Return the last lines of a container; of the one before it, where it has none yet.
+
+        Args:
+            container: A container of the node's pod.
+            lines: How many lines.
+            ended: Whether the log of the container before it is asked for first: that one ended,
+                and its host started this one in its place.
 
         Raises:
             DriverError: The API cannot be reached, or refuses.
         """
         at = ("logs", self._place.pod, f"--container={container}", f"--tail={lines}")
         what = f"reading the log of {container}"
-        told = self._call(what, *at)
-        if told.strip():
-            return _text(told.encode())
+        if ended and (told := self._log_before(what, at)):
+            return told
+        told = _text(self._call(what, *at).encode())
+        return told or self._log_before(what, at)
+
+    def _log_before(self, what: str, at: Sequence[str]) -> str:
         before = self._run(what, (*at, "--previous"))
         return _text(before.stdout) if before.returncode == 0 else ""
 

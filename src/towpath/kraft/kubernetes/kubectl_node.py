@@ -12,13 +12,14 @@ from collections.abc import Callable, Sequence
 
 from towpath.config.kraft import KraftConfig
 from towpath.config.kraft_kubernetes import KubernetesDriver
-from towpath.kraft.drivers.scripts import ABSENT, READ, REMOVE, WRITE
+from towpath.kraft.drivers.scripts import ABSENT, PROCESS_WITH, READ, REMOVE, WRITE
 from towpath.kraft.kubernetes.kubectl import Kubectl
 from towpath.kraft.kubernetes.made import controller_objects
 from towpath.kraft.kubernetes.objects import (
     HOLD,
     KubernetesObject,
     gate_object,
+    gate_of,
     held_in,
     hold_object,
     properties_in,
@@ -28,6 +29,7 @@ from towpath.kraft.kubernetes.observed import (
     created,
     is_ending,
     modified,
+    restarts,
     runs,
     stateful_set_in,
     uid_of,
@@ -66,7 +68,7 @@ class KubectlNode:
 
     def __init__(self, config: KraftConfig, driver: KubernetesDriver, place: NodePlace) -> None:
         self._config, self._driver, self._place = config, driver, place
-        self._kubectl = Kubectl(driver, place)
+        self._kubectl, self._hold = Kubectl(driver, place), hold_name(config.kraft)
 
     @property
     def place(self) -> NodePlace:
@@ -161,6 +163,20 @@ class KubectlNode:
         pod = self._pod()
         return created(pod) if pod is not None and runs(pod, self._place.container) else None
 
+    def incarnation(self) -> str | None:
+        """Return what differs for each start of its process; None where none runs."""
+        pod = self._pod()
+        if pod is None or not runs(pod, self._place.container):
+            return None
+        return f"{uid_of(pod)} {restarts(pod, self._place.container)}"
+
+    def process(self) -> str | None:
+        """Return its process's command line and the jars that it has open, one word a line."""
+        what, path = "looking at its process", self._place.properties
+        command = _sh(PROCESS_WITH, path)
+        told = self._kubectl.inside(self._place.container, command, what)
+        return None if told is None else told.decode(errors="replace")
+
     def log(self, lines: int) -> str:
         """Return the last lines that it logged; what keeps it from running where it has no log."""
         pod = self._pod()
@@ -168,10 +184,12 @@ class KubectlNode:
             return f"there is no pod {self._place.pod}"
         if not was_started(pod, self._place.container):
             return waits_for(pod)
-        return self._kubectl.log(self._place.container, lines)
+        again = runs(pod, self._place.container) and restarts(pod, self._place.container) > 0
+        return self._kubectl.log(self._place.container, lines, ended=again)
 
     def _stateful_set_of(self, place: NodePlace) -> KubernetesObject | None:
-        return stateful_set_in(place, self.get, f"namespace {self._driver.namespace}")
+        where = f"namespace {self._driver.namespace}"
+        return stateful_set_in(place, self.get, self._hold, where)
 
     def _pod(self) -> KubernetesObject | None:
         return self.get(ObjectKind.POD, self._place.pod)
@@ -227,27 +245,25 @@ class KubectlNode:
         found = self.stateful_set()
         if found is None:
             return
-        first = found["spec"]["template"]["spec"].get("initContainers") or ()
-        if not any(each["name"] == HOLD for each in first):
-            hold = hold_name(self._config.kraft)
-            self._kubectl.apply(gate_object(found, self._place.container, hold))
+        if gate_of(found) is None:
+            self._kubectl.apply(gate_object(found, self._place.container, self._hold))
 
     def _set_held(self, *, held: bool) -> bool:
         """Hold the pod back, or no longer; return whether that was changed."""
-        name, own = hold_name(self._config.kraft), {self._place.pod}
-        before = held_in(self.get(ObjectKind.CONFIG_MAP, name))
+        own = {self._place.pod}
+        before = held_in(self.get(ObjectKind.CONFIG_MAP, self._hold))
         wanted = before | own if held else before - own
         if wanted != before:
-            self._kubectl.apply(hold_object(name, wanted))
+            self._kubectl.apply(hold_object(self._hold, wanted))
         return wanted != before
 
     def _end(self, pod: KubernetesObject, deadline: Deadline | None) -> None:
         """End a pod and wait until it is gone: its StatefulSet makes another one only then."""
         grace = None if deadline is None else max(1, math.ceil(deadline.left()))
-        self._kubectl.delete_pod(grace)
+        uid = uid_of(pod)
+        self._kubectl.delete_pod(uid, grace)
         own = int(pod["spec"].get("terminationGracePeriodSeconds") or 0)
         patience = Deadline.after((own if grace is None else grace) + _SLACK)
-        uid = uid_of(pod)
         self._await("ending it", lambda now: now is None or uid_of(now) != uid, patience)
 
     def _await(

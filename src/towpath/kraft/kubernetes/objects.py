@@ -114,6 +114,20 @@ def holding(kafka: KubernetesObject, hold: str) -> KubernetesObject:
     }
 
 
+def gate_of(stateful_set: KubernetesObject) -> str | None:
+    """Return the ConfigMap by which a StatefulSet holds its pods back; None where it holds none.
+
+    It is "" for a container of that name that is not ours.
+    """
+    first = stateful_set["spec"]["template"]["spec"].get("initContainers") or ()
+    gate = next((each for each in first if each["name"] == HOLD), None)
+    if gate is None:
+        return None
+    sources = (each.get("valueFrom") or {} for each in gate.get("env") or ())
+    named = (each["configMapKeyRef"]["name"] for each in sources if "configMapKeyRef" in each)
+    return next(named, "")
+
+
 def gate_object(stateful_set: KubernetesObject, container: str, hold: str) -> KubernetesObject:
     """Return what is applied to the StatefulSet of brokers: the container that holds pods back.
 

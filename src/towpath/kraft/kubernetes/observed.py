@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any
 
-from towpath.kraft.kubernetes.objects import HOLD, KubernetesObject, container_of
+from towpath.kraft.kubernetes.objects import HOLD, KubernetesObject, container_of, gate_of
 from towpath.kraft.kubernetes.places import NodePlace, ObjectKind
+from towpath.kraft.model import Role
 from towpath.model.errors import DriverError
 
 Get = Callable[[ObjectKind, str], KubernetesObject | None]
@@ -21,12 +23,13 @@ _OPERATORS = {
 _OTHERS = "use the migration of that operator, as it would undo what is changed here"
 
 
-def stateful_set_in(place: NodePlace, get: Get, where: str) -> KubernetesObject | None:
+def stateful_set_in(place: NodePlace, get: Get, hold: str, where: str) -> KubernetesObject | None:
     """Return the StatefulSet of a node's pod, None where it has no pod.
 
     Args:
         place: The node.
         get: Returns an object, None where there is none.
+        hold: Name of the ConfigMap that names the migration's held pods.
         where: Where objects are looked for, for people.
 
     Raises:
@@ -40,6 +43,7 @@ def stateful_set_in(place: NodePlace, get: Get, where: str) -> KubernetesObject 
     if found is None:
         raise _error(place, f"StatefulSet {name} is not in {where}")
     require_ours(place, pod, found)
+    _require_gate(place, found, hold)
     return found
 
 
@@ -68,6 +72,23 @@ def require_ours(place: NodePlace, pod: KubernetesObject, stateful_set: Kubernet
         named = ", ".join(each["name"] for each in pod["spec"]["containers"])
         why = f"pod {place.pod} has no container {place.container}; it has {named}"
         raise _error(place, f"{why}: name the one that runs Kafka as `driver.brokers.container`")
+
+
+def _require_gate(place: NodePlace, stateful_set: KubernetesObject, hold: str) -> None:
+    """Raise where pods are held back by another ConfigMap: naming them in ours stops no node."""
+    gate, name = gate_of(stateful_set), stateful_set["metadata"]["name"]
+    if gate is None or gate == hold:
+        return
+    what = f"ConfigMap {gate}" if gate else "no ConfigMap"
+    why = f"container {HOLD} of StatefulSet {name} reads {what} instead of {hold}"
+    named = "give this migration the name (`kraft`) of the one that made the container"
+    if place.role is Role.CONTROLLER:
+        last = f"or, once that one was rolled back, run: kubectl delete statefulset {name}"
+    else:
+        patch = {"initContainers": [{"name": HOLD, "$patch": "delete"}]}
+        text = json.dumps({"spec": {"template": {"spec": patch}}}, separators=(",", ":"))
+        last = f"or remove it: kubectl patch statefulset {name} -p '{text}'"
+    raise _error(place, f"{why}: {named}, {last}")
 
 
 def stateful_set_of(place: NodePlace, pod: KubernetesObject) -> str:
@@ -121,11 +142,20 @@ def runs(pod: KubernetesObject, container: str) -> bool:
 
 def was_started(pod: KubernetesObject, container: str) -> bool:
     """Whether a container of a pod runs, or ran and has ended."""
-    statuses = (pod.get("status") or {}).get("containerStatuses") or ()
-    found = next((each for each in statuses if each["name"] == container), None)
+    found = _status_of(pod, container)
     return found is not None and (
         "waiting" not in found["state"] or found.get("restartCount", 0) > 0
     )
+
+
+def restarts(pod: KubernetesObject, container: str) -> int:
+    """Return how often the host of a pod has started a container again that had ended."""
+    return int((_status_of(pod, container) or {}).get("restartCount") or 0)
+
+
+def _status_of(pod: KubernetesObject, container: str) -> Mapping[str, Any] | None:
+    statuses = (pod.get("status") or {}).get("containerStatuses") or ()
+    return next((each for each in statuses if each["name"] == container), None)
 
 
 def waits_for(pod: KubernetesObject) -> str:

@@ -19,6 +19,7 @@ from towpath.kraft.model import LogState, NodeId, Role
 from towpath.kraft.observing.health import health_of
 from towpath.kraft.observing.lost_disks import LostDisks
 from towpath.kraft.observing.node_files import client_ports, read_files
+from towpath.kraft.observing.processes import Processes
 from towpath.kraft.observing.seen import (
     DisksSeen,
     MetadataLogSeen,
@@ -69,6 +70,7 @@ class Observer:
         self._journal = journal
         self._log, self._disks = LogReader(config), LostDisks(config.cluster)
         self._client_ports: dict[NodeId, range] = {}
+        self._processes = Processes()
 
     def close(self) -> None:
         """Close the connections to controllers."""
@@ -132,6 +134,9 @@ class Observer:
         data = node.data if isinstance(node, KraftController) else ""
         files = read_files(self._drivers[NodeId(node.id)], NodeId(node.id), node.properties, data)
         answer = self._answer(role, node.address) if files.running else None
+        process = self._processes.look(
+            NodeId(node.id), self._drivers[NodeId(node.id)], running=files.running
+        )
         return NodeSeen(
             id=NodeId(node.id),
             role=role,
@@ -143,6 +148,8 @@ class Observer:
             meta=files.meta,
             features=answer.features if answer else {},
             software=answer.software if answer else None,
+            build=process.build,
+            heap=process.heap,
             free_bytes=files.free_bytes,
             client_ports=self._ports_of(NodeId(node.id)) if files.running else None,
         )

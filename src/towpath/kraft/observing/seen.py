@@ -205,7 +205,9 @@ class NodeSeen:
         stale: Whether its file was written after its process was started, so it runs with another.
         meta: Of all its log directories that have one.
         features: Finalized levels that it tells, by name.
-        software: Its version, as far as it can be told.
+        software: Its release, such as "3.9", as far as its answers tell it.
+        build: Its version with the patch level, such as "3.9.2", as far as its host tells it.
+        heap: The largest heap of its process in bytes, as far as its host tells it.
         free_bytes: Space left where it keeps its metadata.
         client_ports: What its kernel gives to connections of clients; None where it does not tell.
         written: The mode in which its file would start a broker; None where it has no file.
@@ -221,6 +223,8 @@ class NodeSeen:
     meta: tuple[MetaProperties, ...] = ()
     features: Mapping[str, int] = field(default_factory=dict)
     software: str | None = None
+    build: str | None = None
+    heap: int | None = None
     free_bytes: int | None = None
     client_ports: range | None = None
     written: BrokerMode | None = field(init=False, compare=False, repr=False)

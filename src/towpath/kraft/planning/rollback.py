@@ -15,6 +15,7 @@ from towpath.kraft.model import Alarm, BrokerMode, NodeId
 from towpath.kraft.observing.nodes import in_mode
 from towpath.kraft.observing.seen import NodeSeen
 from towpath.kraft.planning.alarms import anchor, flagless, running_flagless
+from towpath.kraft.planning.gates import takeover
 from towpath.kraft.planning.moves import Decision, Facts, Move, Reached, Refused
 from towpath.kraft.planning.repairs import (
     await_healthy,
@@ -129,8 +130,20 @@ def _stop_equal(facts: Facts, state: Hybrid) -> Decision:
     if in_mode(facts.seen, BrokerMode.KRAFT):
         return _cut_off(facts, state)
     flags = mend_controllers(facts) if running_flagless(facts.seen) else None
-    repair = flags or prove_equal(facts, probe=False)
+    synced = None if lost or takeover(facts) is not None else _all_in_sync(facts)
+    repair = flags or synced or prove_equal(facts, probe=False)
     return move(repair, state.revert(), Move(_stop(facts), state.stop()))
+
+
+def _all_in_sync(facts: Facts) -> Step | Refused | None:
+    """Return the step towards all replicas being in sync, before the controllers are stopped.
+
+    Versions of partition states differ in both stores. A leader goes by those of the metadata log
+    until its leader epoch changes, so ZooKeeper's controller refuses each change of an ISR, and a
+    replica that is not in sync by then never gets in.
+    """
+    node = _down(facts)
+    return await_healthy(facts) if node is None else RollBroker(node, BrokerMode.MIGRATION)
 
 
 def _cut_off(facts: Facts, state: Hybrid) -> Decision:

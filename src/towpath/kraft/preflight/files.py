@@ -19,8 +19,10 @@ from towpath.kraft.findings.codes import FindingCode
 from towpath.kraft.findings.findings import Finding
 from towpath.kraft.model import BrokerMode, NodeId
 from towpath.kraft.observing.nodes import file_mode
+from towpath.kraft.observing.seen import NodeSeen
 from towpath.kraft.planning.moves import Facts, Refused
 
+_SESSION, _USUAL_SESSION = "zookeeper.session.timeout.ms", 18_000
 _SAME = (
     AUTHORIZER,
     "super.users",
@@ -135,6 +137,20 @@ def voters(facts: Facts) -> Iterator[Finding]:
         yield Finding.of(FindingCode.KRAFT_KEYS_EARLY, keys=early)
     if other:
         yield Finding.of(FindingCode.VOTERS_OF_BROKERS, brokers=other)
+
+
+def sessions(facts: Facts) -> Iterator[Finding]:
+    """Yield the finding about brokers that could not start again in time after a kill."""
+    limit = float(facts.config.limits.start)
+    long = [f"{each.id} ({ms / 1000:g} s)" for each in facts.brokers
+            if (ms := _session_of(facts, each)) >= limit * 1000]  # fmt: skip
+    if long:
+        yield Finding.of(FindingCode.SESSIONS_LONG, brokers=long, limit=f"{limit:g}")
+
+
+def _session_of(facts: Facts, node: NodeSeen) -> int:
+    told = in_zookeeper(facts.config, node.properties, facts.seen).get(_SESSION, "").strip()
+    return int(told) if told.isdecimal() else _USUAL_SESSION
 
 
 def control_plane(facts: Facts) -> Iterator[Finding]:

@@ -66,6 +66,17 @@ def disks(facts: Facts) -> Iterator[Finding]:
     yield from _lost(facts)
 
 
+def processes(facts: Facts) -> Iterator[Finding]:
+    """Yield notes about what hosts tell of processes, and which hosts do not."""
+    nodes = [each for each in (*facts.brokers, *facts.controllers) if each.running]
+    unknown = [each.id for each in nodes if each.build is None]
+    if unknown:
+        yield Finding.of(FindingCode.BUILDS_UNKNOWN, nodes=unknown)
+    heaps = [f"{each.id} ({size(each.heap)})" for each in nodes if each.heap is not None]
+    if heaps:
+        yield Finding.of(FindingCode.HEAPS, nodes=heaps)
+
+
 def _lost(facts: Facts) -> Iterator[Finding]:
     told = facts.seen.disks
     if told is None:

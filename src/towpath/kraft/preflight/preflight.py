@@ -47,6 +47,7 @@ def static(facts: Facts) -> tuple[Finding, ...]:
         files.alike,
         files.voters,
         files.control_plane,
+        files.sessions,
         znodes,
         places.numbers,
         places.ensemble,
@@ -101,6 +102,7 @@ def _noted(facts: Facts) -> Iterator[Finding]:
     """Yield what nobody here can see, so that nobody takes it for checked."""
     if facts.standing.stage in _BEFORE_COPY:
         yield Finding.of(FindingCode.NOT_CHECKED)
+        yield from places.processes(facts)
     znode = anchor(facts.seen)
     if znode is not None and znode.is_null:
         yield Finding.of(FindingCode.ANCHOR_EMPTY)

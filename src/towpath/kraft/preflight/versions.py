@@ -15,12 +15,12 @@ from towpath.kraft.planning.moves import Facts
 
 _PATCH = re.compile(r"(\d+\.\d+)\.(\d+)")
 _RELEASE = "3.9"
-_NULL_ANCHOR = 2
+_MENDED = 2
 """The patch level from which Kafka 3.9 reads a `/migration` without content (KAFKA-19480)."""
 
 
 def software(facts: Facts) -> Iterator[Finding]:
-    """Yield findings about the versions of brokers and controllers, as far as nodes tell them."""
+    """Yield findings about releases, as nodes tell them, and patch levels, as hosts do."""
     if facts.standing.stage is Stage.FINAL:  # from there the way leads to newer releases
         return
     nodes = (*facts.brokers, *facts.controllers)
@@ -31,11 +31,18 @@ def software(facts: Facts) -> Iterator[Finding]:
     old = [f"{node} ({told})" for node, told in known.items() if _release(told) != _RELEASE]
     if old:
         yield Finding.of(FindingCode.SOFTWARE_OTHER, nodes=old)
-    versions = sorted(set(known.values()))
-    if len(versions) > 1:
+    builds = sorted({each.build for each in nodes if each.build is not None})
+    versions = next((each for each in (sorted(set(known.values())), builds) if len(each) > 1), None)
+    if versions is not None:
         yield Finding.of(FindingCode.SOFTWARE_MIXED, versions=versions)
-    patches = [int(match[2]) for told in known.values() if (match := _PATCH.fullmatch(told))]
-    yield from _null_anchor(facts, min(patches, default=0))
+    early = [
+        f"{each.id} ({each.build})"
+        for each in nodes
+        if (patch := _patch(each)) is not None and patch < _MENDED
+    ]
+    if early:
+        yield Finding.of(FindingCode.SOFTWARE_EARLY, nodes=early)
+    yield from _null_anchor(facts)
 
 
 def _release(software: str) -> str:
@@ -43,9 +50,17 @@ def _release(software: str) -> str:
     return match[1] if match else software
 
 
-def _null_anchor(facts: Facts, patch: int) -> Iterator[Finding]:
+def _patch(node: NodeSeen) -> int | None:
+    """Return the patch level of a node's Kafka 3.9; None where its host does not tell."""
+    match = _PATCH.fullmatch(node.build or "")
+    return int(match[2]) if match and match[1] == _RELEASE else None
+
+
+def _null_anchor(facts: Facts) -> Iterator[Finding]:
+    """Yield the finding about a `/migration` that controllers may not be able to read."""
     znode = facts.seen.zookeeper.migration if facts.seen.zookeeper else None
-    if znode is not None and znode.is_null and patch < _NULL_ANCHOR:
+    mended = all((_patch(each) or 0) >= _MENDED for each in facts.controllers)
+    if znode is not None and znode.is_null and not mended:
         yield Finding.of(FindingCode.ANCHOR_NULL)
 
 

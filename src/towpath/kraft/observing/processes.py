@@ -1,0 +1,71 @@
+"""What a node's process tells of itself that no answer of it does: its exact version, its heap."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+
+from towpath.kraft.drivers.driver import Driver
+from towpath.kraft.model import NodeId
+from towpath.model.errors import DriverError
+
+_VERSION = r"-(\d+\.\d+\.\d+[^/:\s]*?)(?:-test)?\.jar\b"
+_JARS = (re.compile(rf"/kafka_\d+\.\d+{_VERSION}"), re.compile(rf"/kafka-clients{_VERSION}"))
+"""Jars with Kafka's version, such as `kafka_2.13-3.9.2.jar`; plugins may have other clients."""
+_HEAP = re.compile(r"^-Xmx(\d+)([kmgt]?)$", re.I | re.M)
+_UNITS = {"": 0, "k": 10, "m": 20, "g": 30, "t": 40}
+_AGAIN = 30.0
+"""Seconds for which what a host told of a process is taken as true."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessSeen:
+    """A process of Kafka.
+
+    Attributes:
+        build: Its version with the patch level, such as "3.9.2"; None where it cannot be told.
+        heap: Its largest heap, in bytes (`-Xmx`); None where it names none.
+    """
+
+    build: str | None = None
+    heap: int | None = None
+
+
+def process_of(told: str) -> ProcessSeen:
+    """Return what the command line of a process, and the files that it has open, tell."""
+    builds = next(filter(None, (set(jar.findall(told)) for jar in _JARS)), set[str]())
+    sizes = _HEAP.findall(told)
+    heap = int(sizes[-1][0]) << _UNITS[sizes[-1][1].lower()] if sizes else None
+    return ProcessSeen(builds.pop() if len(builds) == 1 else None, heap)
+
+
+class Processes:
+    """Asks hosts for their processes now and then, as each look asking them would be slow.
+
+    Args:
+        clock: Tells seconds.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._asked: dict[NodeId, tuple[float, ProcessSeen]] = {}
+
+    def look(self, node: NodeId, driver: Driver, *, running: bool) -> ProcessSeen:
+        """Return what a node's host tells; nothing of a process that does not run."""
+        if not running:
+            self._asked.pop(node, None)
+            return ProcessSeen()
+        known = self._asked.get(node)
+        if known is None or self._clock() - known[0] > _AGAIN:
+            known = self._clock(), _ask(driver)
+            self._asked[node] = known
+        return known[1]
+
+
+def _ask(driver: Driver) -> ProcessSeen:
+    with suppress(DriverError):
+        return process_of(driver.process() or "")
+    return ProcessSeen()

@@ -1,0 +1,68 @@
+"""What keeps a controller from being formatted, before anything of it runs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.support.kraft_worlds import kraft_config, start_of, with_broker
+from towpath.config.kraft import KraftConfig
+from towpath.kraft.acting.controllers import format_controller
+from towpath.kraft.acting.files import Tools
+from towpath.kraft.acting.waiting import StepWaits
+from towpath.kraft.drivers import drivers_of
+from towpath.kraft.files.properties import read_properties
+from towpath.kraft.journal import KraftJournal
+from towpath.kraft.model import NodeId
+from towpath.kraft.observing.seen import Observation
+from towpath.kraft.steps import FormatController
+from towpath.model.errors import StepRefusedError
+
+ONE = NodeId(3000)
+
+
+def tools(folder: Path, told: KraftConfig, seen: Observation) -> Tools:
+    drivers = drivers_of(told)
+    waits = StepWaits(told.limits, drivers, lambda _: seen, lambda _: None)
+    return Tools(told, drivers, waits, KraftJournal(folder / "journal"))
+
+
+def config(folder: Path) -> KraftConfig:
+    node = {"id": 3000, "address": "127.0.0.1:16300", "properties": str(folder / "c.properties"),
+            "data": str(folder / "data")}  # fmt: skip
+    data = kraft_config(nodes=[node]).model_dump(mode="python", by_alias=True)
+    driver = {
+        "via": "local",
+        "folder": str(folder),
+        "start": "true",
+        "format": "touch {properties}",
+    }
+    return KraftConfig.model_validate({**data, "driver": driver})
+
+
+def test_keys_that_the_host_of_a_controller_lacks_are_named(tmp_path: Path) -> None:
+    told, seen = config(tmp_path), start_of(kraft_config())
+    keys = {"zookeeper.ssl.keystore.location": str(tmp_path / "keys.p12"),
+            "zookeeper.ssl.truststore.location": str(tmp_path / "trust.p12")}  # fmt: skip
+    for broker in seen.brokers.values():
+        seen = with_broker(seen, broker.id, properties={**broker.properties, **keys})
+    (tmp_path / "trust.p12").touch()
+    with pytest.raises(StepRefusedError, match=r"lacks files: \S*/keys\.p12 \(zookeeper\.ssl\.k"):
+        format_controller(tools(tmp_path, told, seen), FormatController(ONE))
+    (tmp_path / "keys.p12").touch()
+    format_controller(tools(tmp_path, told, seen), FormatController(ONE))
+    written = read_properties((tmp_path / "c.properties").read_bytes())
+    assert written.items() >= keys.items()
+
+
+def test_a_metadata_log_of_unknown_origin_is_left(tmp_path: Path) -> None:
+    (tmp_path / "data" / "__cluster_metadata-0").mkdir(parents=True)
+    told, seen = config(tmp_path), start_of(kraft_config())
+    with pytest.raises(StepRefusedError, match=r"without meta\.properties"):
+        format_controller(tools(tmp_path, told, seen), FormatController(ONE))
+    assert seen.zookeeper is not None
+    unseen = replace(seen, zookeeper=None)
+    with pytest.raises(StepRefusedError, match="the cluster's id in ZooKeeper was not seen"):
+        format_controller(tools(tmp_path, told, unseen), FormatController(ONE))

@@ -1,0 +1,148 @@
+"""Ways back from where few migrations ever are: nothing is lost on them, on real brokers."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin._metadata import PartitionMetadata
+
+from tests.support.kafka import wait_until
+from tests.support.kraft_runs import run_until, run_whole, steps, tell
+from tests.support.patients import Traffic, seed
+from towpath.config import load_kraft
+from towpath.dev.zookeeper import ZooKeeperCluster
+from towpath.kraft.drivers import drivers_of
+from towpath.kraft.drivers.commands import filled
+from towpath.kraft.files.properties import read_properties
+from towpath.kraft.metadata.log import read_quorum
+from towpath.kraft.model import NodeId, Role
+from towpath.model.deadline import Deadline
+
+pytestmark = [pytest.mark.soak, pytest.mark.broker, pytest.mark.timeout(1800)]
+_ELECTIONS = 5
+"""Leaders of a quorum before the copy: ZooKeeper's controllers have had fewer by then."""
+
+
+def whole(lab: ZooKeeperCluster, command: str, name: str = "") -> None:
+    """Run a command to its end, which must be its goal."""
+    done = run_whole(lab, command, name or command)
+    assert done.wait() == 0, done.said
+
+
+def meta(lab: ZooKeeperCluster, node: int) -> dict[str, str]:
+    """Return what the first log directory of a node belongs to."""
+    return dict(read_properties((lab.files.data(node)[0] / "meta.properties").read_bytes()))
+
+
+def one_has_no_flag(entry: dict[str, Any]) -> bool:
+    return (entry["event"], entry.get("step")) == ("step_done", "RestartController")
+
+
+def partitions(lab: ZooKeeperCluster) -> Iterator[PartitionMetadata]:
+    """Yield the partitions of all topics."""
+    topics = AdminClient({"bootstrap.servers": lab.back_door}).list_topics(timeout=30).topics
+    for topic in topics.values():
+        yield from topic.partitions.values()
+
+
+def in_sync(lab: ZooKeeperCluster) -> bool:
+    """Whether each partition has all of its replicas."""
+    return all(len(each.isrs) == len(each.replicas) for each in partitions(lab))
+
+
+def led(lab: ZooKeeperCluster, broker: int) -> bool:
+    """Whether a broker leads all partitions."""
+    return {each.leader for each in partitions(lab)} == {broker}
+
+
+def test_a_finalize_that_was_cut_off_before_an_election_is_taken_back(tmp_path: Path) -> None:
+    with ZooKeeperCluster(2, 3, home=tmp_path) as lab:
+        seed(lab)
+        with Traffic(lab) as traffic:
+            whole(lab, "run")
+            assert run_until(lab, "finalize", one_has_no_flag)
+            before = len(steps(lab))
+            whole(lab, "rollback")
+            assert {"RestartController", "ReleaseZooKeeper"} <= set(steps(lab)[before:])
+            traffic.flowing()
+    tell(lab, told := traffic.result())
+    assert told.whole, told
+
+
+def test_controllers_that_led_often_leave_brokers_that_can_elect(tmp_path: Path) -> None:
+    """Brokers refuse elections of a lower epoch than that of a quorum (KAFKA-20488)."""
+    with ZooKeeperCluster(2, 1, home=tmp_path) as lab:
+        seed(lab)
+        with Traffic(lab) as traffic:
+            run_until(lab, "run", lambda entry: entry.get("stage") == "provisioned")
+            config, [controller] = load_kraft(lab.config), lab.controllers
+            for number in range(1, _ELECTIONS + 1):
+                lab.process(controller).kill()
+                lab.process(controller).start(lab.command(controller))
+                assert read_quorum(config, Deadline.after(60)).epoch > number
+            whole(lab, "run", "on")
+            whole(lab, "rollback")
+            assert "RaiseControllerEpoch" in steps(lab)
+            for broker in lab.brokers:
+                [other] = {*lab.brokers} - {broker}
+                lab.process(broker).stop(Deadline.after(60))
+                wait_until(partial(led, lab, other), "the other broker leads", 60)
+                lab.wait_forgotten(broker)
+                lab.process(broker).start(lab.command(broker))
+                lab.wait(broker)
+                wait_until(partial(in_sync, lab), "all replicas are in sync", 60)
+            traffic.flowing()
+        for broker in lab.brokers:
+            assert "StateChangeFailedException" not in lab.process(broker).log.read_text()
+    tell(lab, told := traffic.result())
+    assert (told.lost, told.doubled) == (0, 0), told
+
+
+def test_a_broker_that_was_formatted_anew_meanwhile_goes_back_too(tmp_path: Path) -> None:
+    """What the storage tool writes is nothing that ZooKeeper mode can read (KAFKA-20762)."""
+    with ZooKeeperCluster(2, 1, home=tmp_path) as lab:
+        seed(lab)
+        with Traffic(lab) as traffic:
+            whole(lab, "run")
+            config, node = load_kraft(lab.config), NodeId(2)
+            cluster = meta(lab, 2)["cluster.id"]
+            lab.process(2).stop(Deadline.after(60))
+            for folder in lab.files.data(2):
+                shutil.rmtree(folder)
+            file = str(lab.files.properties(2))
+            command = filled(
+                config.driver.format, node, Role.BROKER, file, cluster_id=cluster, release="3.9"
+            )
+            drivers_of(config)[node].run(command, Deadline.after(60))
+            assert meta(lab, 2)["version"] == "1"
+            lab.process(2).start(lab.command(2))
+            lab.wait(2)
+            whole(lab, "rollback")
+            assert "MendMetaProperties" in steps(lab)
+            assert (meta(lab, 2)["version"], meta(lab, 2)["broker.id"]) == ("0", "2")
+            whole(lab, "run", "again")
+            traffic.flowing()
+    tell(lab, told := traffic.result())
+    assert (told.lost, told.doubled) == (0, 0), told
+
+
+def test_a_broker_that_was_killed_is_in_sync_again_before_controllers_stop(tmp_path: Path) -> None:
+    """A leader that keeps the log's versions of its partitions lets nobody into its ISR later."""
+    with ZooKeeperCluster(2, 1, home=tmp_path) as lab:
+        seed(lab)
+        with Traffic(lab, kills=True) as traffic:
+            run_until(lab, "run", lambda entry: entry.get("stage") == "hybrid")
+            lab.process(2).kill()
+            wait_until(partial(led, lab, 1), "the other broker leads", 60)
+            assert not in_sync(lab)
+            whole(lab, "rollback")
+            assert in_sync(lab)
+            traffic.flowing()
+    tell(lab, told := traffic.result())
+    assert (told.lost, told.doubled) == (0, 0), told
