@@ -98,11 +98,13 @@ RESTORE = [
     ("towpath_restore_eta_seconds", "gauge", ()),
     ("towpath_restore_left_out", "gauge", ()),
     ("towpath_restore_trouble", "gauge", ()),
+    ("kafka_producer_errors_total", "counter", ()),
     ("sqs_messages_received_total", "counter", ()),
     ("sqs_messages_success_total", "counter", ()),
     ("sqs_messages_invalid_total", "counter", ()),
     ("sqs_messages_failed_total", "counter", ()),
     ("sqs_client_errors_total", "counter", ()),
+    ("sqs_messages_lag_seconds", "gauge", ()),
 ]
 """Change an entry only together with a line in the changelog about what breaks."""
 STAND = ArchiveStand(
@@ -270,10 +272,22 @@ def test_everything_that_a_restore_tells_is_served() -> None:
     assert got.of("sqs_messages_received_total") == {}
 
 
+def test_errors_of_the_target_count_each_time_that_they_begin() -> None:
+    refused = replace(ROW, error="refused", codes=("CLUSTER_REFUSED",))
+    late = replace(ROW, error="late", codes=(str(ReasonCode.ARCHIVE_LATE),))
+    progress, found = RestoreProgress(), list[float | None]()
+    with told() as (show, address, _):
+        for row in ROW, refused, refused, late, refused, ROW:
+            progress.take([row])
+            show(progress)
+            found.append(Scrape(address).get("kafka_producer_errors_total"))
+    assert found == [0, 1, 1, 1, 2, 2]
+
+
 def test_an_archive_that_is_not_heard_is_trouble_and_messages_are_counted() -> None:
     progress = RestoreProgress(following=True)
     progress.take([ROW])
-    progress.notified = Notified(queue="events", messages=5, poison=2, failed=4, errors=1)
+    progress.notified = Notified(queue="events", messages=5, poison=2, failed=4, errors=1, lag=1.5)
     found: list[Scrape] = []
     with told() as (show, address, _):
         for state in HeardState:
@@ -284,6 +298,7 @@ def test_an_archive_that_is_not_heard_is_trouble_and_messages_are_counted() -> N
     kinds = ("received", "success", "invalid", "failed")
     assert [found[-1].get(f"sqs_messages_{kind}_total") for kind in kinds] == [5, 3, 2, 4]
     assert found[-1].get("sqs_client_errors_total") == 1
+    assert found[-1].get("sqs_messages_lag_seconds") == 1.5
 
 
 def test_a_restore_without_rows_so_far_is_alive_and_not_ready(

@@ -120,10 +120,10 @@ Where its metric is not there, the reason is that nothing here does what it coun
 | `s3.client.errors` | `s3_client_errors_total`, for any store |
 | `s3.parquet.errors` | `s3_parquet_errors_total`; of a restore, `ingress_segments_late` |
 | `sqs.messages.received`, `success`, `failed`, `invalid` | `sqs_messages_received_total`, ... |
-| `sqs.messages.lag` | none: messages only say when to look |
+| `sqs.messages.lag` | `sqs_messages_lag_seconds` |
 | `sqs.client.errors` | `sqs_client_errors_total` |
 | `kafka.consumer.errors` | `kafka_consumer_errors_total` |
-| `kafka.producer.errors` | the codes of partitions in `towpath restore status` |
+| `kafka.producer.errors` | `kafka_producer_errors_total` |
 """
 
 

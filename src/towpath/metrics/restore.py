@@ -20,6 +20,7 @@ class RestoreStand:
         restored_to: The archived offset up to which it is restored, exclusive.
         end: Where the archive of it ends, exclusive.
         late: Whether it waits for a part of the archive that is missing.
+        refused: Whether an error of the target keeps it from moving.
         lost: Archived offsets that were lost, in so many `gaps`.
         records: Records that are on the target, also those of earlier runs.
         segments: Archived segments that are on the target, also those of earlier runs.
@@ -35,6 +36,7 @@ class RestoreStand:
     restored_to: int
     end: int
     late: bool = False
+    refused: bool = False
     lost: int = 0
     gaps: int = 0
     records: int = 0
@@ -57,12 +59,15 @@ class QueueCounts:
         invalid: Those of them that could not be read.
         failed: Times that a message could not be read, and was left for another attempt.
         errors: Requests that failed.
+        lag: Seconds from the creation of the last object that a message told of to its reading;
+            `None` before the first one.
     """
 
     received: int = 0
     invalid: int = 0
     failed: int = 0
     errors: int = 0
+    lag: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,12 +101,17 @@ class RestoreMeter(ToldMeter[RestoreCounts]):
     """Keeps what a restore tells.
 
     Records count from the first look on, so that counters begin at 0 with each run.
+
+    Attributes:
+        refusals: How often an error of the target kept a partition from moving.
     """
 
     def __init__(self) -> None:
         super().__init__()
         self._before: dict[_Place, int] = {}
         self._segments: dict[_Place, tuple[int, int]] = {}
+        self._refused: set[_Place] = set()
+        self.refusals = 0
 
     def tell(self, reading: RestoreCounts) -> None:
         """Take in how things stand."""
@@ -111,6 +121,9 @@ class RestoreMeter(ToldMeter[RestoreCounts]):
             known, read = self._segments.get(place, (each.segments, 0))
             # A compaction makes fewer of those that were read.
             self._segments[place] = each.segments, read + max(0, each.segments - known)
+        refused = {each.place for each in reading.stands if each.refused}
+        self.refusals += len(refused - self._refused)
+        self._refused = refused
         super().tell(reading)
         self.turned()
 

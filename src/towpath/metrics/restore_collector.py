@@ -70,6 +70,7 @@ class RestoreCollector(Collector):
         yield family(
             names.RESTORE_PARTITIONS, (((state,), numbers[state]) for state in about.states)
         )
+        yield family(names.TARGET_ERRORS, [((), self._meter.refusals)])
         yield from _whole(now)
 
 
@@ -116,6 +117,7 @@ def _messages(counts: QueueCounts | None) -> Iterator[Family]:
     )
     for metric, value in told:
         yield family(metric, [] if counts is None else [((), value)])
+    yield family(names.SQS_LAG, [] if known.lag is None else [((), known.lag)])
 
 
 def _chosen(detail: Detail, stands: tuple[RestoreStand, ...]) -> Detail:

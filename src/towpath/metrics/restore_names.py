@@ -109,6 +109,11 @@ RESTORE_TROUBLE = gauge(
     "1 while the restore as a whole is in trouble, such as with a target or a store that is away,"
     " or with a followed archive that is silent; else 0.",
 )
+TARGET_ERRORS = counter(
+    "kafka_producer_errors_total",
+    "errors",
+    "Errors of the target that this run has met, each time that one kept a partition from moving.",
+)
 SQS_RECEIVED = counter(
     "sqs_messages_received_total",
     "messages",
@@ -130,6 +135,11 @@ SQS_FAILED = counter(
     "Times that a message was none, and was left for another attempt.",
 )
 SQS_ERRORS = counter("sqs_client_errors_total", "errors", "Requests to the queue that failed.")
+SQS_LAG = gauge(
+    "sqs_messages_lag_seconds",
+    "seconds",
+    "From the creation of the last object that a message told of to its reading.",
+)
 
 ALL: tuple[Metric, ...] = (
     MESSAGES_PRODUCED,
@@ -151,9 +161,11 @@ ALL: tuple[Metric, ...] = (
     RESTORE_ETA,
     RESTORE_LEFT_OUT,
     RESTORE_TROUBLE,
+    TARGET_ERRORS,
     SQS_RECEIVED,
     SQS_SUCCESS,
     SQS_INVALID,
     SQS_FAILED,
     SQS_ERRORS,
+    SQS_LAG,
 )

@@ -84,7 +84,12 @@ def _counts(queue: Notified) -> QueueCounts:
         invalid=queue.poison,
         failed=queue.failed,
         errors=queue.errors,
+        lag=queue.lag,
     )
+
+
+_OF_TARGET = ("CLUSTER", "TARGET")
+"""What the codes of errors of the target begin with."""
 
 
 def _stand(row: RestoreRow, region: str) -> RestoreStand:
@@ -101,6 +106,7 @@ def _stand(row: RestoreRow, region: str) -> RestoreStand:
         restored_to=row.at,
         end=row.part.end,
         late=row.state is PartState.LATE,
+        refused=bool(row.error) and any(each.startswith(_OF_TARGET) for each in row.codes),
         lost=sum(gap.end - gap.first for gap in row.gaps),
         gaps=len(row.gaps),
         records=row.records,

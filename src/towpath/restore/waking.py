@@ -14,6 +14,7 @@ from typing import Any
 from towpath.config import StoreConfig
 from towpath.config.notify import NotifyConfig
 from towpath.model.backoff import BackOff
+from towpath.model.clock import now_ms
 from towpath.model.errors import StoreError
 from towpath.segments.keys import quoted
 from towpath.store.events import CreatedObject, UnreadableEventError, created_objects
@@ -33,6 +34,8 @@ class Notified:
         poison: Messages that could not be read, and were deleted after several attempts.
         failed: Times that a message could not be read, and was left for another attempt.
         errors: Requests to the queue that failed.
+        lag: Seconds from the creation of the last object that a message told of to its reading;
+            `None` before the first one.
         trouble: Why the queue cannot be read; empty if it can.
     """
 
@@ -42,6 +45,7 @@ class Notified:
     poison: int = 0
     failed: int = 0
     errors: int = 0
+    lag: float | None = None
     trouble: str = ""
 
     def as_data(self) -> dict[str, Any]:
@@ -145,8 +149,10 @@ class Waker(threading.Thread):
         handled, told = list[QueueMessage](), replace(self.told, trouble="")
         for each in messages:
             with suppress(UnreadableEventError):
-                heard = sum(self._hear(made) for made in created_objects(each.body))
-                told = replace(told, messages=told.messages + 1, objects=told.objects + heard)
+                created = created_objects(each.body)
+                heard = told.objects + sum(map(self._hear, created))
+                lag = _lag(created, told.lag)
+                told = replace(told, messages=told.messages + 1, objects=heard, lag=lag)
                 handled.append(each)
                 continue
             if each.times >= self._config.retries:
@@ -164,3 +170,9 @@ class Waker(threading.Thread):
     def _tell(self, told: Notified) -> None:
         self.told = told
         self._show(told)
+
+
+def _lag(created: Iterable[CreatedObject], before: float | None) -> float | None:
+    """Return how many seconds ago the last of these objects was created, if that is known."""
+    last = max((each.at for each in created if each.at is not None), default=None)
+    return before if last is None else max(0.0, (now_ms() - last) / 1000)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 from urllib.parse import unquote_plus
 
@@ -24,10 +25,12 @@ class CreatedObject:
     Attributes:
         bucket: The bucket.
         key: The whole key.
+        at: When, in ms since 1970; `None` if the message does not say it.
     """
 
     bucket: str
     key: str
+    at: int | None = None
 
 
 class UnreadableEventError(ValueError):
@@ -57,4 +60,9 @@ def _created(records: Any) -> Iterator[CreatedObject]:
     for each in records:
         if each["eventName"].removeprefix("s3:").startswith(_CREATED):
             told = each["s3"]
-            yield CreatedObject(told["bucket"]["name"], unquote_plus(told["object"]["key"]))
+            key = unquote_plus(told["object"]["key"])
+            yield CreatedObject(told["bucket"]["name"], key, _millis(each.get("eventTime")))
+
+
+def _millis(time: str | None) -> int | None:
+    return None if time is None else round(datetime.fromisoformat(time).timestamp() * 1000)
