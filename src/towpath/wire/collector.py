@@ -11,7 +11,7 @@ from towpath.model.digest import Digest
 from towpath.model.errors import CorruptBatchError
 from towpath.wire import collecting
 from towpath.wire.batch import NO_END, Buffer, Table
-from towpath.wire.columns import BLOCK, ColumnArrays
+from towpath.wire.columns import BLOCK, MANY, ColumnArrays
 from towpath.wire.opened import OpenedBatches
 from towpath.wire.opening import give_back
 from towpath.wire.rows import HEADERS, parse
@@ -181,10 +181,17 @@ class Collector:
         state = self._state
         if state[collecting.ROWS] and state[collecting.ROWS] + rows > BLOCK:
             self._end_block()
-            self._columns = _SPARE_COLUMNS.take() or self._columns
-        held = self._columns
-        held.reserve(int(state[collecting.ROWS]) + rows, int(state[collecting.HEADERS]) + headers)
-        return held
+        wanted = int(state[collecting.ROWS]) + rows
+        if MANY < wanted <= BLOCK and self._columns.lacks(wanted):
+            self._exchange(_SPARE_COLUMNS.take())
+        self._columns.reserve(wanted, int(state[collecting.HEADERS]) + headers)
+        return self._columns
+
+    def _exchange(self, spare: ColumnArrays | None) -> None:
+        """Use the arrays of a block that is over, if there are any, in the place of small ones."""
+        if spare is not None:
+            spare.take_in(self._columns)
+            self._columns = spare
 
     def _end_block(self) -> None:
         """Make the rows of the present block a record batch."""

@@ -35,6 +35,8 @@ _ROW_BYTES, _HEADER_BYTES = 65, 33
 _FIRST = 64
 BLOCK = 1 << 15
 """Rows of a block, unless more are opened at once."""
+MANY = BLOCK // 4
+"""Rows above which arrays have room for a whole block: more of them are likely to come."""
 
 
 class ColumnArrays:
@@ -66,14 +68,23 @@ class ColumnArrays:
     def reserve(self, rows: int, headers: int) -> None:
         """Make room for so many rows and headers, keeping those that are there."""
         if rows > self._rows:
-            old = (*self.fixed, *self.views, *self.valid[:2])
-            # Twice as many, but no more than a block if that is enough.
-            self._make_rows(max(rows, min(2 * self._rows, BLOCK)))
-            _keep(old, (*self.fixed, *self.views, *self.valid[:2]))
+            old = self._of_rows
+            self._make_rows(max(rows, BLOCK if rows > MANY else 2 * self._rows))
+            _keep(old, self._of_rows)
         if headers > self._headers:
-            before = (*self.header_views, self.valid[2])
+            before = self._of_headers
             self._make_headers(max(headers, 2 * self._headers))
-            _keep(before, (*self.header_views, self.valid[2]))
+            _keep(before, self._of_headers)
+
+    def lacks(self, rows: int) -> bool:
+        """Whether there is no room for so many rows."""
+        return rows > self._rows
+
+    def take_in(self, other: ColumnArrays) -> None:
+        """Hold what smaller arrays hold."""
+        self.reserve(other._rows, other._headers)  # its own kind
+        _keep(other._of_rows, self._of_rows)
+        _keep(other._of_headers, self._of_headers)
 
     def clear(self) -> None:
         """Make the arrays as they were at first, but for their size."""
@@ -109,6 +120,14 @@ class ColumnArrays:
             _optional(ids[:rows]),
         ]
         return pa.RecordBatch.from_arrays(columns, schema=COLLECTED)
+
+    @property
+    def _of_rows(self) -> tuple[Any, ...]:
+        return *self.fixed, *self.views, *self.valid[:2]
+
+    @property
+    def _of_headers(self) -> tuple[Any, ...]:
+        return *self.header_views, self.valid[2]
 
     def _make_rows(self, count: int) -> None:
         self._rows = count

@@ -73,6 +73,8 @@ def test_segments_that_are_written_side_by_side_share_memory_and_nothing_else(
     with pytest.MonkeyPatch.context() as patch:
         for module in (columns, collector):
             patch.setattr(module, "BLOCK", 4)
+            patch.setattr(module, "MANY", 2)
+        patch.setattr(columns, "_FIRST", 1)
         patch.setattr(opening, "_CHUNK", data.draw(st.sampled_from([64, 200])))
         patch.setattr(opening, "_SPARE_CHUNKS", Spares(3))
         patch.setattr(collector, "_SPARE_COLUMNS", Spares(3))
@@ -94,6 +96,24 @@ def test_segments_that_are_written_side_by_side_share_memory_and_nothing_else(
             rows = ParquetObjectReader(pa.BufferReader(out.getvalue()), "a").rows(footer)
             again = ParquetObjectReader(pa.BufferReader(alone), "a").rows(other)
             assert seen(rows) == seen(again)
+
+
+def test_arrays_of_rows_do_not_pile_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    spares = Spares[columns.ColumnArrays](24)
+    monkeypatch.setattr(collector, "_SPARE_COLUMNS", spares)
+    few = (SMALL[0],) * 1024
+    rows = 6 * columns.BLOCK
+    target = ParquetObject(io.BytesIO, ParquetOptions(row_group_rows=2 * columns.BLOCK))
+    writer = target.segment(head(0))
+    for base in range(0, rows, len(few)):
+        raw = batch(numbered(few, base))
+        writer.take(buffer(raw), 0, len(raw))
+    writer.close(SourceOffset(rows))
+    target.close()
+    held = 0
+    while spares.take() is not None:
+        held += 1
+    assert held in {2, 3}, "as many as a row group has"
 
 
 @given(logs(), st.data())
