@@ -95,11 +95,13 @@ _Place = tuple[str, str, int]
 class RestoreMeter(ToldMeter[RestoreCounts]):
     """Keeps what a restore tells.
 
-    Records count from the first look on, so that counters begin at 0 with each run.
+    Records count from the first look on, so that counters begin at 0 with each run. Trouble is told
+    before that look, too, as with an archive that is not there.
     """
 
     def __init__(self) -> None:
         super().__init__()
+        self._ready = False
         self._before: dict[_Place, int] = {}
         self._segments: dict[_Place, tuple[int, int]] = {}
 
@@ -111,8 +113,14 @@ class RestoreMeter(ToldMeter[RestoreCounts]):
             known, read = self._segments.get(place, (each.segments, 0))
             # A compaction makes fewer of those that were read.
             self._segments[place] = each.segments, read + max(0, each.segments - known)
+        self._ready = self._ready or bool(reading.stands)
         super().tell(reading)
         self.turned()
+
+    @property
+    def ready(self) -> bool:
+        """Whether the archive and the target were looked at."""
+        return self._ready
 
     def read(self) -> RestoreCounts:
         """Return what was told last."""
