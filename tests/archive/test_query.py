@@ -83,6 +83,7 @@ def test_sql_sees_each_record_once_in_both_formats_and_as_of_each_version(
         [120, "key 120", None, [{"key": "n", "value": "120"}, headers[1]], 2, 0, told[1][-1]],
     ]  # fmt: skip
     assert tombstone.value is None
+    assert {name for _, name, _ in asked("show tables")} == {"orders", "pay.eu", "records"}
     at = records[30].timestamp
     sql = "select offset from `pay.eu` where timestamp >= timestamp_millis({}) order by 1 limit 2"
     assert asked(sql.format(at)) == [[35], [36]]
@@ -99,6 +100,11 @@ def test_sql_sees_each_record_once_in_both_formats_and_as_of_each_version(
         ("select * from ordersx", "Such as: orders"),
         ("select * from text.`/etc/hosts`", "Such as: orders"),
         ("describe text.`/etc/hosts`", "Such as: orders"),
+        ("select reflect('java.lang.System', 'getenv', 'HOME')", "reflect"),
+        (
+            "select (select max(x) from (select transform(key) using 'id' as (x) from orders))",
+            "hands rows to a program",
+        ),
         ("selec 1", "PARSE_SYNTAX_ERROR"),
         ("drop view orders", "PARSE_SYNTAX_ERROR"),
         ("insert overwrite directory '/tmp/x' using csv select 1", "PARSE_SYNTAX_ERROR"),

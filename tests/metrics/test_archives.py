@@ -309,8 +309,9 @@ def test_a_restore_without_rows_so_far_is_alive_and_not_ready(
         monkeypatch.setattr("towpath.metrics.server.STALLED", 0.5)
         time.sleep(0.6)
         assert status(address, "/live") == 503
-        show(RestoreProgress())
+        show(RestoreProgress(trouble="there is no archive here"))
         assert (status(address, "/live"), status(address, "/ready")) == (200, 503)
+        assert Scrape(address).get("towpath_restore_trouble") == 1
         progress = RestoreProgress()
         progress.take([ROW])
         show(progress)

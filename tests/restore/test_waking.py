@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
 from tests.support import queues
 from tests.support.kafka import wait_until
 from tests.support.queues import LocalQueues, by_sns, notification
-from towpath.config import StoreConfig
+from towpath.config import StoreConfig, load_archive
+from towpath.restore.progress import RestoreProgress
+from towpath.restore.regions import Whole, waking
+from towpath.restore.task import RestoreTask
 from towpath.restore.waking import Bell, Waker
 from towpath.store.events import CreatedObject
 
@@ -28,6 +32,36 @@ def test_a_bell_hears_what_belongs_to_its_archive() -> None:
         assert not bell.hear(CreatedObject("bucket", key)), key
     assert not bell.hear(CreatedObject("other", ours[0]))
     assert not bell.asked()
+
+
+def test_a_queue_is_told_before_its_first_message(write: Callable[[str], Path]) -> None:
+    """Else a counter of it would begin at 1, and no rate would see that."""
+    file = write(
+        "{kind: archive, archive: a, source: {bootstrap: 'h:1'}, region: eu,"
+        " topics: {include: [a]}, store: {url: 's3://bucket/data'}, target: {bootstrap: 'h:2'},"
+        " restore: {notify:"
+        " {kind: sqs, queue: q, endpoint: 'http://127.0.0.1:1'}}}"
+    )
+    (task,) = RestoreTask.each(load_archive(file), follow=True)
+    told: list[int] = []
+    whole = Whole(lambda progress: told.append(counted(progress)), 1)
+    with waking(task, [], whole):
+        assert told[0] == 0
+
+
+def counted(progress: RestoreProgress) -> int:
+    assert progress.notified is not None
+    return progress.notified.messages
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Callable[[str], Path]:
+    def to_file(text: str) -> Path:
+        path = tmp_path / "archive.yaml"
+        path.write_text(text)
+        return path
+
+    return to_file
 
 
 @pytest.fixture(scope="module")

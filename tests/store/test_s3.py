@@ -43,6 +43,17 @@ def test_objects_are_written_as_the_file_says(buckets: Buckets, front: StoreFron
     assert all("x-amz-checksum-crc32" in seen for seen in checked)
 
 
+def test_an_object_whose_bytes_changed_in_the_store_is_told(buckets: Buckets) -> None:
+    """Those who read parts of it have checksums of their own, by which they know what it is."""
+    config = buckets.new()
+    with Store(config) as store:
+        store.put_new("small", b"as written")
+        (buckets.folder_of(config) / "small").write_bytes(b"changed...")
+        assert store.reader("small").read() == b"changed..."
+        with pytest.raises(StoreRefusedError, match="do not match the checksum"):
+            store.get("small")
+
+
 def test_a_lost_answer_is_not_taken_for_another_writer(buckets: Buckets, front: StoreFront) -> None:
     config = front.before(buckets.new(part_size=PARTS))
     lost = {"PUT": 1, "complete": 1}

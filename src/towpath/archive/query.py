@@ -39,6 +39,8 @@ _IMPLIED = re.compile(
     r"\*|\|>|\b(natural|pivot|unpivot|table|identifier)\b|^\W*(from|desc|show)", re.I
 )
 """What may mean columns that a query does not name."""
+_LISTS = re.compile(r"\s*show\b", re.IGNORECASE)
+"""Statements that may name views, such as `show tables`."""
 _SELECTS, _FROMS = (re.compile(rf"\b{word}\b", re.IGNORECASE) for word in ("select", "from"))
 
 
@@ -118,7 +120,7 @@ def query(
         tables = [
             _table(archive, each, columns, config)
             for each in views
-            if each.name.lower() in wish.sql.lower()
+            if each.name.lower() in wish.sql.lower() or _LISTS.match(wish.sql)
         ]
         names = [each.name for each in views]
         try:

@@ -18,7 +18,7 @@ from typing import Any
 import pyarrow as pa
 from pyspark.errors import PySparkException
 from pyspark.logger import PySparkLogger
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import datasource as api
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
@@ -37,6 +37,10 @@ _SETTINGS = {
 }
 _LOOKS = re.compile(r"\s*(show|describe|desc|explain)\b", re.IGNORECASE)
 """Statements that only look, but are no queries for Spark's parser."""
+_CALLS = ("reflect", "try_reflect", "java_method")
+"""Spark's functions that call any method of Java."""
+_SCRIPT = "ScriptTransformation"
+"""A node of Spark's plans: it hands rows to a program (`SELECT TRANSFORM(...) USING`)."""
 _LOGGER = "SQLQueryContextLogger"
 _TOLD = 300
 _RELATIONS: dict[type[api.Filter], Relation] = {
@@ -101,18 +105,48 @@ def query(
         own.conf.set("spark.sql.caseSensitive", str(exact_case).lower())
         if not _LOOKS.match(sql):
             _parse(own, sql)
+        _drop_calls(own)
         for table in tables:
             name = f"towpath_{uuid.uuid4().hex}"
             own.dataSource.register(_source(name, table))
             own.read.format(name).load().createOrReplaceTempView(f"`{table.name}`")
         with JobsWatch(own, on_done, threading.Event()):
-            return own.sql(sql).limit(most).toArrow()
+            rows = own.sql(sql)
+            if _SCRIPT in _nodes(rows):
+                raise QueryError("it hands rows to a program (TRANSFORM ... USING)")
+            return rows.limit(most).toArrow()
 
 
 def _parse(spark: SparkSession, sql: str) -> None:
     """Let Spark's parser check that a text is a query, as any other statement would be executed."""
     jvm: Any = spark._jsparkSession  # noqa: SLF001  # PySpark shows its parser nowhere else
     jvm.sessionState().sqlParser().parseQuery(sql)
+
+
+def _drop_calls(spark: SparkSession) -> None:
+    """Let a session know no functions that call methods of Java: a query only reads its tables."""
+    jvm: Any = spark.sparkContext._jvm  # noqa: SLF001  # PySpark shows no function's registry
+    session: Any = spark._jsparkSession  # noqa: SLF001
+    functions = session.sessionState().functionRegistry()
+    place = jvm.scala.Some("builtin"), jvm.scala.Some("system")
+    for name in _CALLS:
+        functions.dropFunction(jvm.org.apache.spark.sql.catalyst.FunctionIdentifier(name, *place))
+
+
+def _nodes(rows: DataFrame) -> set[str]:
+    """Return the kinds of nodes in the plan of a query, with those of its subqueries."""
+    whole: Any = rows._jdf.queryExecution().analyzed()  # noqa: SLF001  # PySpark shows no plan
+    left, found = [whole, *_each(whole.subqueriesAll())], set[str]()
+    while left:
+        node = left.pop()
+        found.add(node.getClass().getSimpleName())
+        left += _each(node.children())
+    return found
+
+
+def _each(items: Any) -> Iterator[Any]:
+    """Yield what a sequence of Scala has."""
+    return (items.apply(place) for place in range(items.size()))
 
 
 @contextmanager

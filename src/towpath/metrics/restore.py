@@ -100,7 +100,8 @@ _Place = tuple[str, str, int]
 class RestoreMeter(ToldMeter[RestoreCounts]):
     """Keeps what a restore tells.
 
-    Records count from the first look on, so that counters begin at 0 with each run.
+    Records count from the first look on, so that counters begin at 0 with each run. Trouble is told
+    before that look, too, as with an archive that is not there.
 
     Attributes:
         refusals: How often an error of the target kept a partition from moving.
@@ -108,6 +109,7 @@ class RestoreMeter(ToldMeter[RestoreCounts]):
 
     def __init__(self) -> None:
         super().__init__()
+        self._ready = False
         self._before: dict[_Place, int] = {}
         self._segments: dict[_Place, tuple[int, int]] = {}
         self._refused: set[_Place] = set()
@@ -124,8 +126,14 @@ class RestoreMeter(ToldMeter[RestoreCounts]):
         refused = {each.place for each in reading.stands if each.refused}
         self.refusals += len(refused - self._refused)
         self._refused = refused
+        self._ready = self._ready or bool(reading.stands)
         super().tell(reading)
         self.turned()
+
+    @property
+    def ready(self) -> bool:
+        """Whether the archive and the target were looked at."""
+        return self._ready
 
     def read(self) -> RestoreCounts:
         """Return what was told last."""

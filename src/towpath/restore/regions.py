@@ -59,10 +59,10 @@ def run_all(
     """
     if len(tasks) == 1 and not tasks[0].follow:
         return run(tasks[0], spark, stop, show, parallelism)
-    whole = _Whole(show, len(tasks))
+    whole = Whole(show, len(tasks))
     beside = Beside(len(tasks))
     regions = [_Region(each, spark, stop, whole, parallelism, beside) for each in tasks]
-    with _waking(tasks[0], regions, whole):
+    with waking(tasks[0], regions, whole):
         for each in regions:
             each.start()
         while any(each.is_alive() for each in regions):
@@ -76,13 +76,14 @@ def run_all(
 
 
 @contextmanager
-def _waking(task: RestoreTask, regions: Sequence[_Region], whole: _Whole) -> Iterator[None]:
+def waking(task: RestoreTask, regions: Sequence[_Region], whole: Whole) -> Iterator[None]:
     """Wake the restores when objects arrive, if the file names a queue that tells."""
     notify = task.rules.notify
     if notify is None or not task.follow:
         yield
         return
     waker = Waker(notify.beside(task.store), [each.bell for each in regions], whole.hear)
+    whole.hear(waker.told)  # counters begin at 0, before the first message
     waker.start()
     try:
         yield
@@ -90,7 +91,7 @@ def _waking(task: RestoreTask, regions: Sequence[_Region], whole: _Whole) -> Ite
         waker.close()
 
 
-class _Whole:
+class Whole:
     """The progress of several restores as one."""
 
     def __init__(self, show: Show, asked: int) -> None:
@@ -167,7 +168,7 @@ class _Region(threading.Thread):
         task: RestoreTask,
         spark: Starting,
         stop: threading.Event,
-        whole: _Whole,
+        whole: Whole,
         parallelism: int | None,
         beside: Beside,
     ) -> None:
@@ -175,6 +176,7 @@ class _Region(threading.Thread):
         self._task, self._spark, self._stop_asked, self._whole = task, spark, stop, whole
         self._parallelism, self._beside = parallelism, beside
         self._progress = RestoreProgress(following=task.follow)
+        self._failed: RestoreProgress | None = None
         self._begun = False
         self.bell = Bell(task.store, task.region)
         self.fault: BaseException | None = None
@@ -224,10 +226,14 @@ class _Region(threading.Thread):
         return not self._task.follow
 
     def _fail(self, error: TowpathError) -> None:
-        self._progress.trouble = str(error)
-        self._whole.take(self._task.source, self._progress)
+        if self._failed is None or self._progress.rows:
+            self._failed = self._progress
+        self._failed.trouble = str(error)
+        self._whole.take(self._task.source, self._failed)
 
     def _show(self, progress: RestoreProgress) -> None:
+        """Show the progress; that of the attempt that failed until another one restores."""
         self._progress = progress
-        self._begun = self._begun or progress.phase is RestorePhase.RESTORING
-        self._whole.take(self._task.source, progress)
+        if progress.phase is RestorePhase.RESTORING:
+            self._begun, self._failed = True, None
+        self._whole.take(self._task.source, self._failed or progress)

@@ -47,10 +47,7 @@ def telling_restore(name: str, tasks: Sequence[RestoreTask], show: Show) -> Iter
     about = AboutRestore(__version__, name, config.detail, tuple(PartState))
 
     def shown(progress: RestoreProgress) -> None:
-        if progress.rows:
-            meter.tell(reading(progress, regions))
-        else:
-            meter.turned()  # it may wait for an archive that is not there yet
+        meter.tell(reading(progress, regions))
         show(progress)
 
     with MetricsServer(config.address, meter, RestoreCollector(meter, about)):

@@ -85,6 +85,8 @@ class S3Backend:
             asked["Range"] = f"bytes={first}"
         if tag:
             asked["IfMatch"] = tag
+        if "Range" not in asked:
+            asked["ChecksumMode"] = "ENABLED"
         try:
             with self._told("read", key):
                 answer = self._client.get_object(**self._at(key), **asked)

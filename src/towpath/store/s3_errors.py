@@ -5,6 +5,7 @@ from __future__ import annotations
 from botocore.exceptions import (
     BotoCoreError,
     ClientError,
+    FlexibleChecksumError,
     HTTPClientError,
     IncompleteReadError,
     NoCredentialsError,
@@ -84,6 +85,9 @@ def told(
     if isinstance(error, NoCredentialsError):
         advice = "give `store.keys`, or keys in the environment (AWS_ACCESS_KEY_ID, ...)"
         return StoreRefusedError(where, what, "no AWS credentials were found", advice)
+    if isinstance(error, FlexibleChecksumError):
+        why = "its bytes do not match the checksum that the store keeps"
+        return StoreRefusedError(where, what, why, "bring back another copy of the object")
     # Its text may repeat what a program of the user printed, as a login that failed.
     advice = "look at the AWS configuration of this machine"
     return StoreRefusedError(where, what, f"botocore: {type(error).__name__}", advice)
