@@ -78,6 +78,16 @@ def make_versions_differ(lab: ZooKeeperCluster) -> None:
         whole(lab, "run", f"on-{number}")
 
 
+def go_back_to_hybrid(lab: ZooKeeperCluster) -> None:
+    """Roll back until all brokers are in migration mode; the controller leads behind it."""
+    [controller] = lab.controllers
+    run_until(lab, "rollback", lambda entry: entry.get("stage") == "hybrid")
+    # The rollback may have begun to stop it.
+    lab.process(controller).stop(Deadline.after(60))
+    lab.process(controller).start(lab.command(controller))
+    read_quorum(load_kraft(lab.config), Deadline.after(60))
+
+
 def kill_follower(lab: ZooKeeperCluster) -> None:
     """Kill broker 2, and wait until broker 1 leads all partitions alone."""
     lab.process(2).kill()
@@ -177,7 +187,7 @@ def test_a_broker_that_was_killed_is_in_sync_again_before_controllers_stop(tmp_p
         seed(lab)
         with Traffic(lab, kills=True) as traffic:
             make_versions_differ(lab)
-            run_until(lab, "rollback", lambda entry: entry.get("stage") == "hybrid")
+            go_back_to_hybrid(lab)
             kill_follower(lab)
             whole(lab, "rollback")
             assert in_sync(lab)
@@ -193,7 +203,7 @@ def test_leaders_that_keep_the_versions_of_the_log_get_a_new_leader_epoch(tmp_pa
         seed(lab)
         with Traffic(lab, kills=True) as traffic:
             make_versions_differ(lab)
-            run_until(lab, "rollback", lambda entry: entry.get("stage") == "hybrid")
+            go_back_to_hybrid(lab)
             kill_follower(lab)
             stop_as_a_rollback_does(lab)
             whole(lab, "rollback")
