@@ -2,9 +2,9 @@
 
 Each store counts versions of partition states by itself. While the controllers lead, a leader goes
 by the partition epoch of the metadata log; a broker that is controller goes by the version of the
-znode. It takes no change of an ISR from a leader with another version (`INVALID_UPDATE_VERSION`,
-which the leader does not try again), and a leader takes a version from it only together with a new
-leader epoch (Kafka 3.9: `KafkaController.tryProcessAlterPartition`,
+znode. It takes no change of an ISR from a leader with a lower one (`INVALID_UPDATE_VERSION`, which
+the leader does not try again), and a leader takes a version from it only together with a new leader
+epoch (Kafka 3.9: `KafkaController.tryProcessAlterPartition`,
 `Partition.handleAlterPartitionError`, `ReplicaManager.becomeLeaderOrFollower`).
 
 ZooKeeper's controller raises the leader epoch of a partition that is assigned to the replicas that
