@@ -139,7 +139,7 @@ def _all_in_sync(facts: Facts) -> Step | Refused | None:
     """Return the step towards all replicas being in sync, before the controllers are stopped.
 
     Each store has its own version of a partition's state, and a leader keeps that of the metadata
-    log until its leader epoch is raised. Where both differ, ZooKeeper's controller refuses each
+    log until its leader epoch is raised. Where ZooKeeper's is higher, its controller refuses each
     change of the ISR until then, so a replica that is not in sync by now may not get in by itself
     (`towpath.kraft.acting.stale_leaders`).
     """
