@@ -2,10 +2,14 @@
 
 Each store counts versions of partition states by itself. While the controllers lead, a leader goes
 by the partition epoch of the metadata log; a broker that is controller goes by the version of the
-znode. It takes no change of an ISR from a leader with a lower one (`INVALID_UPDATE_VERSION`, which
-the leader does not try again), and a leader takes a version from it only together with a new leader
-epoch (Kafka 3.9: `KafkaController.tryProcessAlterPartition`,
-`Partition.handleAlterPartitionError`, `ReplicaManager.becomeLeaderOrFollower`).
+znode, and tells it only together with a new leader epoch (`ReplicaManager.becomeLeaderOrFollower`
+of Kafka 3.9). Both ways to differ were seen on real brokers:
+
+- The znode's version is higher, as controllers that took over have written states again. The
+  controller refuses the leader's changes of the ISR (`KafkaController.tryProcessAlterPartition`),
+  and the leader does not try them again (`Partition.handleAlterPartitionError`).
+- The znode's version is lower. It rises by one with each new leader epoch, and the leader skips
+  those of a lower version than its own (`Partition.makeLeader`).
 
 ZooKeeper's controller raises the leader epoch of a partition that is assigned to the replicas that
 it has already (`KafkaController.onPartitionReassignment`). No leader, replica or ISR changes by
@@ -30,8 +34,10 @@ from towpath.model.nouns import TopicName, TopicPartition
 
 _SIDE = "cluster"
 _PATIENCE = 20.0
-"""Seconds for which replicas may be out of sync before their leaders get a new epoch; doubled each
-time, as replicas that still copy records need no new one."""
+"""Seconds for which replicas may be out of sync before their leaders get a new leader epoch."""
+_AGAIN = 5.0
+"""Seconds until they get the next one. Doubled each time, as replicas that still copy records need
+none."""
 
 _Lagging = Mapping[TopicPartition, PartitionImage]
 
@@ -48,7 +54,7 @@ class IsrWatch:
     def __init__(self, config: ClusterConfig, tell: Tell, node: NodeId | None = None) -> None:
         self._config, self._tell, self._node = config, tell, node
         self._since: float | None = None
-        self._patience = _PATIENCE
+        self._patience, self._again = _PATIENCE, _AGAIN
         self._said = ""
         self.renewed = 0
 
@@ -69,7 +75,7 @@ class IsrWatch:
         elif now - self._since >= self._patience:
             self._renew(partitions)
             self._since = time.monotonic()
-            self._patience *= 2
+            self._patience, self._again = self._again, 2 * self._again
 
     def _renew(self, partitions: _Lagging) -> None:
         count = f"{len(partitions)} partitions"
