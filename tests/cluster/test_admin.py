@@ -76,6 +76,17 @@ def test_topics_tell_ids_and_leaders(admin: Admin, topic: TopicName) -> None:
     assert admin.topics.describe([]) == {}
 
 
+def test_partitions_are_assigned_to_the_replicas_that_they_have(
+    admin: Admin, topic: TopicName
+) -> None:
+    missing = TopicPartition(TopicName("missing"), 0)
+    there, before = parts(topic, 2), admin.topics.describe([topic])[topic]
+    told = admin.replicas.assign(dict.fromkeys((*there, missing), (1,)))
+    assert (set(told), set(told.failed)) == (set(there), {missing})
+    assert admin.topics.describe([topic])[topic].partitions[0].replicas == (1,)
+    assert admin.topics.describe([topic])[topic].id == before.id
+
+
 def test_configs_tell_their_source(admin: Admin, topic: TopicName) -> None:
     entries = admin.configs.describe([topic])[topic]
     assert entries["flush.ms"].source is ConfigSource.TOPIC

@@ -13,15 +13,17 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.admin._metadata import PartitionMetadata
 
 from tests.support.kafka import wait_until
-from tests.support.kraft_runs import run_until, run_whole, steps, tell
+from tests.support.kraft_runs import entries, run_until, run_whole, steps, tell
 from tests.support.patients import Traffic, seed
 from towpath.config import load_kraft
 from towpath.dev.zookeeper import ZooKeeperCluster
 from towpath.kraft.drivers import drivers_of
 from towpath.kraft.drivers.commands import filled
 from towpath.kraft.files.properties import read_properties
+from towpath.kraft.journal import KraftEvent, KraftJournal
 from towpath.kraft.metadata.log import read_quorum
 from towpath.kraft.model import NodeId, Role
+from towpath.kraft.zookeeper.client import ZooKeeper
 from towpath.model.deadline import Deadline
 
 pytestmark = [pytest.mark.soak, pytest.mark.broker, pytest.mark.timeout(1800)]
@@ -59,6 +61,53 @@ def in_sync(lab: ZooKeeperCluster) -> bool:
 def led(lab: ZooKeeperCluster, broker: int) -> bool:
     """Whether a broker leads all partitions."""
     return {each.leader for each in partitions(lab)} == {broker}
+
+
+def make_versions_differ(lab: ZooKeeperCluster) -> None:
+    """Migrate, and let the only controller take over twice.
+
+    Brokers in KRaft mode name the log directories of replicas, which ZooKeeper has no place for. So
+    a controller that takes over finds each partition state changed and writes it to ZooKeeper,
+    which raises the version of the znode and not the partition epoch in the metadata log.
+    """
+    [controller] = lab.controllers
+    whole(lab, "run")
+    for number in range(2):
+        lab.process(controller).kill()
+        lab.process(controller).start(lab.command(controller))
+        whole(lab, "run", f"on-{number}")
+
+
+def go_back_to_hybrid(lab: ZooKeeperCluster) -> None:
+    """Roll back until all brokers are in migration mode; the controller leads behind it."""
+    [controller] = lab.controllers
+    run_until(lab, "rollback", lambda entry: entry.get("stage") == "hybrid")
+    # The rollback may have begun to stop it.
+    lab.process(controller).stop(Deadline.after(60))
+    lab.process(controller).start(lab.command(controller))
+    read_quorum(load_kraft(lab.config), Deadline.after(60))
+
+
+def kill_follower(lab: ZooKeeperCluster) -> None:
+    """Kill broker 2, and wait until broker 1 leads all partitions alone."""
+    lab.process(2).kill()
+    wait_until(lambda: not in_sync(lab), "its replicas are out of sync", 60)
+    wait_until(partial(led, lab, 1), "the other broker leads", 60)
+
+
+def stop_as_a_rollback_does(lab: ZooKeeperCluster) -> None:
+    """Stop the only controller and write down that both stores were equal, whatever brokers do."""
+    with ZooKeeper(load_kraft(lab.config).zookeeper) as zookeeper:
+        holder = zookeeper.read(Deadline.after(30)).controller
+    assert holder is not None
+    lab.process(lab.controllers[0]).stop(Deadline.after(60))
+    KraftJournal(lab.home / "journal").add(KraftEvent.STOPPED, epoch=holder.kraft_epoch)
+
+
+def new_leader_epochs(lab: ZooKeeperCluster) -> int:
+    """Return how many leaders got a new leader epoch in all steps that were done."""
+    done = (each["facts"] for each in entries(lab) if each["event"] == "step_done")
+    return sum(facts.get("new_leader_epochs", 0) for facts in done)
 
 
 def test_a_finalize_that_was_cut_off_before_an_election_is_taken_back(tmp_path: Path) -> None:
@@ -133,16 +182,33 @@ def test_a_broker_that_was_formatted_anew_meanwhile_goes_back_too(tmp_path: Path
 
 
 def test_a_broker_that_was_killed_is_in_sync_again_before_controllers_stop(tmp_path: Path) -> None:
-    """A leader that keeps the log's versions of its partitions lets nobody into its ISR later."""
+    """A leader that keeps the log's version of a partition lets nobody into its ISR later."""
     with ZooKeeperCluster(2, 1, home=tmp_path) as lab:
         seed(lab)
         with Traffic(lab, kills=True) as traffic:
-            run_until(lab, "run", lambda entry: entry.get("stage") == "hybrid")
-            lab.process(2).kill()
-            wait_until(partial(led, lab, 1), "the other broker leads", 60)
-            assert not in_sync(lab)
+            make_versions_differ(lab)
+            go_back_to_hybrid(lab)
+            kill_follower(lab)
             whole(lab, "rollback")
             assert in_sync(lab)
+            assert not new_leader_epochs(lab)
+            traffic.flowing()
+    tell(lab, told := traffic.result())
+    assert (told.lost, told.doubled) == (0, 0), told
+
+
+def test_leaders_that_keep_the_versions_of_the_log_get_a_new_leader_epoch(tmp_path: Path) -> None:
+    """A broker dies between the last look at replicas and the end of the controllers."""
+    with ZooKeeperCluster(2, 1, home=tmp_path) as lab:
+        seed(lab)
+        with Traffic(lab, kills=True) as traffic:
+            make_versions_differ(lab)
+            go_back_to_hybrid(lab)
+            kill_follower(lab)
+            stop_as_a_rollback_does(lab)
+            whole(lab, "rollback")
+            assert in_sync(lab)
+            assert new_leader_epochs(lab)
             traffic.flowing()
     tell(lab, told := traffic.result())
     assert (told.lost, told.doubled) == (0, 0), told

@@ -12,6 +12,7 @@ from towpath.cluster.admin.groups import GroupAdmin
 from towpath.cluster.admin.offsets import OffsetAdmin
 from towpath.cluster.admin.producers import ProducerAdmin
 from towpath.cluster.admin.quotas import QuotaAdmin
+from towpath.cluster.admin.replicas import ReplicaAdmin
 from towpath.cluster.admin.topics import TopicAdmin
 from towpath.cluster.admin.users import UserAdmin
 from towpath.cluster.connect.control import Control
@@ -39,6 +40,7 @@ class Admin:
         configs: The configs of topics.
         offsets: Offsets of partitions, and the deletion of records before one.
         producers: Producers, transactions and markers of partitions.
+        replicas: Which brokers hold partitions.
         groups: Consumer groups.
         disks: Sizes of replicas, and free space.
         acls: ACLs.
@@ -54,6 +56,7 @@ class Admin:
         self.configs = ConfigAdmin(control)
         self.offsets = OffsetAdmin(control)
         self.producers = ProducerAdmin(control)
+        self.replicas = ReplicaAdmin(control)
         self.groups = GroupAdmin(control)
         self.disks = DiskAdmin(control)
         self.acls = AclAdmin(control)

@@ -6,7 +6,8 @@ import time
 from pathlib import PurePosixPath
 
 from towpath.kraft.acting.files import StepFacts, Tools, properties_of, since
-from towpath.kraft.acting.waiting import not_gone, not_in_sync, not_serving
+from towpath.kraft.acting.stale_leaders import IsrWatch
+from towpath.kraft.acting.waiting import not_gone, not_serving
 from towpath.kraft.files.properties import change_properties, read_properties
 from towpath.kraft.model import BrokerMode, NodeId
 from towpath.kraft.observing.nodes import is_settled, serves
@@ -66,8 +67,9 @@ def await_healthy(tools: Tools) -> StepFacts:
     seen = tools.waits.now()
     running = [each.id for each in seen.brokers.values() if each.running]
     tools.waits.until("all brokers that run serve", "start", _not_all_serving, running)
-    tools.waits.until("all replicas are in sync", "in_sync", not_in_sync, running)
-    return {"seconds": since(began)}
+    watch = IsrWatch(tools.config.cluster, tools.waits.tell)
+    tools.waits.until("all replicas are in sync", "in_sync", watch.missing, running)
+    return {"seconds": since(began), "new_leader_epochs": watch.renewed}
 
 
 def _not_all_serving(seen: Observation) -> str | None:
@@ -122,5 +124,10 @@ def _joined(tools: Tools, node: NodeId, mode: BrokerMode, epoch: int | None) -> 
     tools.waits.until(what, "start", lambda seen: not_serving(seen, node, mode, epoch), [node])
     started, again = since(began), time.monotonic()
     what = f"broker {node} is in sync"
-    tools.waits.until(what, "in_sync", lambda seen: not_in_sync(seen, node), [node])
-    return {"start_seconds": started, "in_sync_seconds": since(again)}
+    watch = IsrWatch(tools.config.cluster, tools.waits.tell, node)
+    tools.waits.until(what, "in_sync", watch.missing, [node])
+    return {
+        "start_seconds": started,
+        "in_sync_seconds": since(again),
+        "new_leader_epochs": watch.renewed,
+    }

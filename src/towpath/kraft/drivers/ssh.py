@@ -31,9 +31,13 @@ _FREE = (
     'p=$1; while [ ! -e "$p" ]; do p=$(dirname -- "$p"); done; df -B1 --output=avail -- "$p" | tail'
     " -n 1"
 )
+_SHOWN = (
+    "ActiveState,SubState,InvocationID,MainPID,ExecMainStartTimestampMonotonic,"
+    "InactiveExitTimestampMonotonic"
+)
 # When the main process was started, by the clock that `stat` tells: now, less the time since then.
 _STARTED = (
-    'systemctl show -p ActiveState,MainPID,ExecMainStartTimestampMonotonic -- "$1";'
+    f'systemctl show -p {_SHOWN} -- "$1";'
     " echo Now=$(date +%s.%3N); echo Uptime=$(cut -d' ' -f1 /proc/uptime)"
 )
 
@@ -105,15 +109,16 @@ class SshNode:
     def started(self) -> int | None:
         """Return when its process was started, in ms since 1970; None where none runs."""
         shown = self._shown()
-        if int(shown.get("MainPID") or 0) == 0:
+        if not is_running(shown):
             return None
-        running = float(shown["Uptime"]) - int(shown["ExecMainStartTimestampMonotonic"]) / 1e6
+        which = "ExecMainStart" if _pid(shown) else "InactiveExit"
+        running = float(shown["Uptime"]) - int(shown[f"{which}TimestampMonotonic"]) / 1e6
         return round((float(shown["Now"]) - running) * 1000)
 
     def incarnation(self) -> str | None:
         """Return what differs for each start of its process; None where none runs."""
-        pid = int(self._shown().get("MainPID") or 0)
-        return str(pid) if pid else None
+        shown = self._shown()
+        return (shown.get("InvocationID") or str(_pid(shown))) if is_running(shown) else None
 
     def process(self) -> str | None:
         """Return its process's command line and the jars that it has open, one word a line."""
@@ -128,7 +133,7 @@ class SshNode:
 
     def _await_end(self) -> None:
         patience = Deadline.after(_PATIENCE)
-        while int(self._shown().get("MainPID") or 0):
+        while _pid(self._shown()):
             if patience.over:
                 raise DriverError(self._node, f"killing {self._unit}", "it is still there")
             time.sleep(_PAUSE)
@@ -184,6 +189,19 @@ class SshNode:
         tail = "; ".join(_text(done.stdout + done.stderr).splitlines()[-_LINES:])
         where = f"ssh to {self._host} failed" if done.returncode == _SSH else f"on {self._host}"
         raise DriverError(self._node, what, f"{where}: code {done.returncode}: {tail}")
+
+
+def is_running(shown: Mapping[str, str]) -> bool:
+    """Whether a unit's main process runs, or the commands before it (`ExecStartPre`) do.
+
+    A unit that waits for its next start (`auto-restart`) is activating, too, and does not run.
+    """
+    starts = shown.get("ActiveState") == "activating" and bool(shown.get("InvocationID"))
+    return bool(_pid(shown)) or (starts and not shown.get("SubState", "").startswith("auto-"))
+
+
+def _pid(shown: Mapping[str, str]) -> int:
+    return int(shown.get("MainPID") or 0)
 
 
 def ssh_command(config: SshDriver, host: str) -> Sequence[str]:

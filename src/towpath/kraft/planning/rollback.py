@@ -138,9 +138,10 @@ def _stop_equal(facts: Facts, state: Hybrid) -> Decision:
 def _all_in_sync(facts: Facts) -> Step | Refused | None:
     """Return the step towards all replicas being in sync, before the controllers are stopped.
 
-    Versions of partition states differ in both stores. A leader goes by those of the metadata log
-    until its leader epoch changes, so ZooKeeper's controller refuses each change of an ISR, and a
-    replica that is not in sync by then never gets in.
+    Each store has its own version of a partition's state, and a leader keeps that of the metadata
+    log until its leader epoch is raised. Where ZooKeeper's is higher, its controller refuses each
+    change of the ISR until then, so a replica that is not in sync by now may not get in by itself
+    (`towpath.kraft.acting.stale_leaders`).
     """
     node = _down(facts)
     return await_healthy(facts) if node is None else RollBroker(node, BrokerMode.MIGRATION)
