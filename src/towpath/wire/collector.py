@@ -14,7 +14,7 @@ from towpath.wire.batch import NO_END, Buffer, Table
 from towpath.wire.columns import BLOCK, MANY, ColumnArrays
 from towpath.wire.opened import OpenedBatches
 from towpath.wire.opening import give_back
-from towpath.wire.rows import HEADERS, parse, room
+from towpath.wire.rows import HEADERS, parse
 from towpath.wire.spare import Spares
 
 _SPARE_COLUMNS: Spares[ColumnArrays] = Spares(24)
@@ -39,7 +39,6 @@ class Collector:
     def __init__(self, start: int, end: int = NO_END) -> None:
         self.waiting = 0
         self._columns = ColumnArrays()
-        self._parts = room(0)
         self._buffers: list[pa.Buffer] = []
         self._blocks: list[_Block] = []
         self._rows = self._headers = 0
@@ -126,7 +125,7 @@ class Collector:
             CorruptBatchError: The bytes are not records in the order of their offsets. Nothing was
                 collected of the bad batch, nor of any after it.
         """
-        table, state = self._parsed(source), self._state
+        table, state = parse(source), self._state
         columns = self._with_room(len(table), int(table[:, HEADERS].sum()))
         gaps = np.empty((len(table) + 2 * len(told), 3), np.int64)
         before, state[collecting.GAPS] = int(state[collecting.ROWS]), 0
@@ -142,13 +141,6 @@ class Collector:
             self.waiting += len(source.data)
         if reason:
             raise CorruptBatchError(f"batch {bad} of {len(told)}: {collecting.REASONS[reason]}")
-
-    def _parsed(self, source: OpenedBatches) -> Table:
-        """Locate the parts of records, in memory that the next call uses again."""
-        count = source.count()
-        if count > len(self._parts):
-            self._parts = room(count)
-        return parse(source, self._parts)
 
     def pass_over(self, end: int, kind: int) -> None:
         """Note that the offsets from `expected` to `end` hold no record, and why (`sifting`)."""

@@ -24,23 +24,13 @@ _REASONS = (
 )
 
 
-def room(rows: int) -> Table:
-    """Return a table that `parse` may fill."""
-    return np.empty((rows, _COLUMNS), np.int64)
-
-
-def parse(source: OpenedBatches, out: Table | None = None) -> Table:
+def parse(source: OpenedBatches) -> Table:
     """Locate the parts of records, one row per record.
-
-    Args:
-        source: The batches.
-        out: A table with as much `room` or more, whose first rows are filled and returned.
 
     Raises:
         CorruptBatchError: The bytes are not records.
     """
-    count = source.count()
-    rows = room(count) if out is None else out[:count]
+    rows = np.empty((source.count(), _COLUMNS), np.int64)
     bad, reason = _parse(source.data, source.batches, rows)
     if reason:
         raise CorruptBatchError(f"batch {bad} of {len(source.batches)}: {_REASONS[reason]}")

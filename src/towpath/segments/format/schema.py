@@ -7,15 +7,13 @@ tables have no milliseconds; times outside of the years 1 to 9999 are in a colum
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from towpath.wire.batch import Mask, Table
-from towpath.wire.columns import BLOCK, COLLECTED
+from towpath.wire.columns import COLLECTED
 
 KEY, VALUE, HEADERS, OFFSET, TIMESTAMP = "key", "value", "headers", "offset", "timestamp"
 TIMESTAMP_TYPE, PARTITION, LEADER_EPOCH = "timestamp_type", "partition", "leader_epoch"
@@ -70,20 +68,14 @@ def archived(collected: pa.RecordBatch, partition: int) -> pa.RecordBatch:
     """Return collected records (`COLLECTED`) of one partition with the schema `WRITTEN`."""
     times = np.asarray(collected.column(COLLECTED.get_field_index(TIMESTAMP)))
     micros, raw = to_micros(times)
-    repeated = _repeated(partition, max(BLOCK, len(collected)))
+    partitions = pa.array(np.full(len(collected), partition, np.int32))
     columns = {
         **{name: collected.column(name) for name in COLLECTED.names},
         TIMESTAMP: micros,
-        PARTITION: repeated.slice(0, len(collected)),
+        PARTITION: partitions,
         TIMESTAMP_RAW: raw,
     }
     return pa.RecordBatch.from_arrays([columns[each] for each in WRITTEN.names], schema=WRITTEN)
-
-
-@lru_cache(maxsize=4)
-def _repeated(partition: int, rows: int) -> pa.Array:
-    """Return the number of a partition for each row. Fresh memory for it costs more than it."""
-    return pa.array(np.full(rows, partition, np.int32))
 
 
 def to_micros(times: Table) -> tuple[pa.Array, pa.Array]:
