@@ -109,7 +109,6 @@ class RestoreMeter(ToldMeter[RestoreCounts]):
 
     def __init__(self) -> None:
         super().__init__()
-        self._ready = False
         self._before: dict[_Place, int] = {}
         self._segments: dict[_Place, tuple[int, int]] = {}
         self._refused: set[_Place] = set()
@@ -126,14 +125,13 @@ class RestoreMeter(ToldMeter[RestoreCounts]):
         refused = {each.place for each in reading.stands if each.refused}
         self.refusals += len(refused - self._refused)
         self._refused = refused
-        self._ready = self._ready or bool(reading.stands)
         super().tell(reading)
         self.turned()
 
     @property
     def ready(self) -> bool:
         """Whether the archive and the target were looked at."""
-        return self._ready
+        return bool(self._before)
 
     def read(self) -> RestoreCounts:
         """Return what was told last."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import PurePosixPath
 
 from towpath.config.kraft import KraftConfig, KraftController
@@ -60,9 +60,9 @@ def format_controller(tools: Tools, step: FormatController) -> StepFacts:
     return {"seconds": since(began)}
 
 
-def _require_files(driver: Driver, node: NodeId, wanted: StepFacts) -> None:
+def _require_files(driver: Driver, node: NodeId, wanted: Mapping[str, str]) -> None:
     """Raise where keys that the properties name are missing: most come from brokers' files."""
-    named = {key: str(path) for key, path in wanted.items() if key.endswith(_FILE_KEYS)}
+    named = {key: path for key, path in wanted.items() if key.endswith(_FILE_KEYS)}
     missing = [
         f"{path} ({key})"
         for key, path in sorted(named.items())

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable
 
 from towpath.cluster.admin import Admin
 from towpath.config.clusters import ClusterConfig
 from towpath.kraft.metadata.controllers import SIDE
 from towpath.kraft.model import NodeId
+from towpath.kraft.observing.remembered import Remembered
 from towpath.kraft.observing.seen import DisksSeen, NodeSeen
 from towpath.model.deadline import Deadline
 from towpath.model.errors import ClusterError
@@ -27,16 +27,14 @@ class LostDisks:
 
     def __init__(self, cluster: ClusterConfig) -> None:
         self._cluster = cluster
-        self._asked: tuple[float, DisksSeen] | None = None
+        self._told = Remembered[DisksSeen](_AGAIN)
 
     def look(self, brokers: Iterable[NodeSeen | None]) -> DisksSeen | None:
         """Return what brokers tell; None while one of them does not answer anyway."""
         if any(each is None or each.mode is None for each in brokers):
-            self._asked = None
+            self._told.forget()
             return None
-        if self._asked is None or time.monotonic() - self._asked[0] > _AGAIN:
-            self._asked = time.monotonic(), self._ask()
-        return self._asked[1]
+        return self._told.get(self._ask)
 
     def _ask(self) -> DisksSeen:
         try:

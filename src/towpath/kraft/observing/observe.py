@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar
@@ -20,6 +19,7 @@ from towpath.kraft.observing.health import health_of
 from towpath.kraft.observing.lost_disks import LostDisks
 from towpath.kraft.observing.node_files import client_ports, read_files
 from towpath.kraft.observing.processes import Processes
+from towpath.kraft.observing.remembered import Remembered
 from towpath.kraft.observing.seen import (
     DisksSeen,
     MetadataLogSeen,
@@ -65,7 +65,7 @@ class Observer:
         ensemble: Callable[[Deadline], EnsembleSeen],
     ) -> None:
         self._ensemble = ensemble
-        self._asked: tuple[float, EnsembleSeen] | None = None
+        self._told = Remembered[EnsembleSeen](_ENSEMBLE)
         self._config, self._drivers, self._zookeeper = config, drivers, zookeeper
         self._journal = journal
         self._log, self._disks = LogReader(config), LostDisks(config.cluster)
@@ -109,12 +109,10 @@ class Observer:
         return self._disks.look(seen)
 
     def _servers(self, zookeeper: Future[ZooKeeperSeen], deadline: Deadline) -> EnsembleSeen | None:
-        """Ask the servers now and then: each look asking them would be slow while one is silent."""
+        """Ask the servers now and then: while one of them is silent it takes long."""
         if zookeeper.exception() is not None:
             return None
-        if self._asked is None or time.monotonic() - self._asked[0] > _ENSEMBLE:
-            self._asked = time.monotonic(), self._ensemble(deadline)
-        return self._asked[1]
+        return self._told.get(lambda: self._ensemble(deadline))
 
     def _read_log(
         self, controllers: Iterable[Future[NodeSeen]], deadline: Deadline

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from towpath.kraft.drivers.driver import Driver
 from towpath.kraft.model import NodeId
+from towpath.kraft.observing.remembered import Remembered
 from towpath.model.errors import DriverError
 
 _VERSION = r"-(\d+\.\d+\.\d+[^/:\s]*?)(?:-test)?\.jar\b"
@@ -51,18 +52,15 @@ class Processes:
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._asked: dict[NodeId, tuple[float, ProcessSeen]] = {}
+        self._told: dict[NodeId, Remembered[ProcessSeen]] = {}
 
     def look(self, node: NodeId, driver: Driver, *, running: bool) -> ProcessSeen:
         """Return what a node's host tells; nothing of a process that does not run."""
         if not running:
-            self._asked.pop(node, None)
+            self._told.pop(node, None)
             return ProcessSeen()
-        known = self._asked.get(node)
-        if known is None or self._clock() - known[0] > _AGAIN:
-            known = self._clock(), _ask(driver)
-            self._asked[node] = known
-        return known[1]
+        told = self._told.setdefault(node, Remembered(_AGAIN, self._clock))
+        return told.get(lambda: _ask(driver))
 
 
 def _ask(driver: Driver) -> ProcessSeen:
