@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import random
 import socket
+import struct
 import time
+from collections.abc import Callable
+
+import pytest
 
 from towpath.cluster.connect.connection import Connected
+from towpath.cluster.data import channel as channels
 from towpath.cluster.data.buffers import BufferPool
 from towpath.cluster.data.channel import Channel
 from towpath.cluster.data.reactor import Reactor
@@ -54,3 +60,45 @@ def test_a_muted_channel_sends_nothing_and_misses_no_answer_meanwhile() -> None:
     channel.close()
     theirs.close()
     reactor.close()
+
+
+def test_bytes_that_wait_for_more_of_them_are_no_silence(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The channel is woken for much at a time; on a slow line some wait in the socket for long."""
+    monkeypatch.setattr(channels, "_QUIET", 0.0)
+    reactor = Reactor()
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        ours = socket.create_connection(listening.getsockname())
+        theirs, _ = listening.accept()
+    channel = Channel(reactor, Connected(ours, None, {}), BufferPool(0), lambda _: None)
+    body = random.randbytes(1 << 20)
+    answers: list[bytes] = []
+    channel.send(3, 1, [b"request"], lambda frame: answers.append(bytes(frame.view[4:])))
+    theirs.sendall(struct.pack(">ii", 4 + len(body), 1) + body[:1000])
+    turn_until(reactor, lambda: channel.silence < 0.05)
+    for at in range(1000, 5000, 1000):  # far from what wakes it
+        time.sleep(0.1)
+        reactor.turn(0)
+        assert channel.silence > 0.05
+        theirs.sendall(body[at : at + 1000])
+        turn_until(reactor, lambda: channel.silence < 0.05)
+    assert not answers
+    for at in range(5000, len(body), 70_000):
+        theirs.sendall(body[at : at + 70_000])
+        reactor.turn(0)
+    turn_until(reactor, lambda: bool(answers))
+    assert answers == [body]
+    channel.send(3, 1, [b"another"], lambda frame: answers.append(bytes(frame.view[4:])))
+    theirs.sendall(struct.pack(">ii", 5, 2) + b"!")
+    turn_until(reactor, lambda: len(answers) == 2)
+    assert answers[1] == b"!"
+    channel.close()
+    theirs.close()
+    reactor.close()
+
+
+def turn_until(reactor: Reactor, is_so: Callable[[], bool]) -> None:
+    began = time.monotonic()
+    reactor.turn(0.01)
+    while not is_so():
+        assert time.monotonic() < began + 10
+        reactor.turn(0.01)

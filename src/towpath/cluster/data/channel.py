@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import socket
 import ssl
 import struct
+import termios
 import time
 from collections import deque
 from collections.abc import Callable
@@ -21,6 +23,10 @@ _MOST_PARTS = min(1024, os.sysconf("SC_IOV_MAX"))
 _LARGEST_FRAME = 1 << 30
 _NO_LINGER = struct.pack("ii", 1, 0)
 _ENCRYPTED_PIECE = 1 << 18
+_AT_LEAST = 1 << 19
+"""Bytes of a large response that are worth waking up for; the last ones are, however few."""
+_QUIET = 1.0
+"""Seconds without a byte after which it is looked whether some wait in the socket."""
 
 
 @dataclass(slots=True)
@@ -63,6 +69,7 @@ class Channel:
         self._size = bytearray(4)
         self._frame: Frame | None = None
         self._have = 0
+        self._wakes_at, self._unread = 1, 0
         self._wants_write = False
         self._heard = 0.0
         self._muted_until = 0.0
@@ -84,6 +91,8 @@ class Channel:
         if not self._waiting:
             return 0.0
         since = max(self._waiting[0].sent, self._heard, self._muted_until)
+        if self._wakes_at > 1 and time.monotonic() > since + _QUIET:
+            since = max(since, self._heard_unread())
         return max(0.0, time.monotonic() - since)
 
     @property
@@ -181,6 +190,23 @@ class Channel:
             count -= len(first)
             self._out.popleft()
 
+    def _heard_unread(self) -> float:
+        """Return when a byte last came, of those that wait in the socket until there are more."""
+        try:
+            (unread,) = struct.unpack("i", fcntl.ioctl(self._socket, termios.FIONREAD, bytes(4)))
+        except OSError:
+            return self._heard
+        if unread != self._unread:
+            self._unread, self._heard = unread, time.monotonic()
+        return self._heard
+
+    def _wake_at(self, count: int) -> None:
+        """Be woken once so many bytes can be read: each time costs more than some bytes do."""
+        if self._encrypted or count == self._wakes_at:
+            return
+        self._wakes_at, self._unread = count, 0
+        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, count)
+
     def _receive(self) -> None:
         try:
             while not self.closed and self._receive_some():
@@ -200,7 +226,9 @@ class Channel:
         self._have += got
         self._heard = time.monotonic()
         if self._have < len(target):
+            self._wake_at(min(_AT_LEAST, len(target) - self._have))
             return self._encrypted
+        self._wake_at(1)
         self._have = 0
         if self._frame is None:
             size = int.from_bytes(self._size, "big", signed=True)
