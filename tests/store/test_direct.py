@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from towpath.store.direct import write_at
+from towpath.store.direct import aligned, write_at
 
 MIB = 1 << 20
 
@@ -90,6 +90,27 @@ def test_a_direct_write_that_is_refused_is_done_through_the_cache(
         write_at(path, 0, part)
     assert path.read_bytes() == part
     assert sizes == [2 * MIB, 2 * MIB, 3 * MIB + 5]
+
+
+@pytest.mark.parametrize("size", [MIB, 8 * MIB, 8 * MIB + 4096, 3 * MIB + 5])
+def test_aligned_memory_goes_to_the_disk_without_a_copy(
+    path: Path, monkeypatch: pytest.MonkeyPatch, size: int
+) -> None:
+    part = aligned(size)
+    part[:] = some(size)
+    written_at, found = os.pwrite, list[tuple[object, int]]()
+
+    def noting(handle: int, data: memoryview, at: int) -> int:
+        found.append((data.obj, len(data)))
+        return written_at(handle, data, at)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "pwrite", noting)
+        write_at(path, 0, part)
+    assert path.read_bytes() == part
+    whole = size // 4096 * 4096
+    assert [each for _, each in found] == [whole, *([size - whole] if size > whole else [])]
+    assert all(each is part for each, _ in found)
 
 
 def test_any_other_error_is_told(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,9 +7,12 @@ the bytes that go into them: a seventh of an archive's CPU time.
 
 from __future__ import annotations
 
+import ctypes
 import errno
 import mmap
 import os
+from collections.abc import Generator
+from contextlib import closing
 from pathlib import Path
 
 from towpath.store.objects import Data
@@ -25,6 +28,21 @@ _UNABLE = frozenset({errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP})
 
 _SPARE: Spares[mmap.mmap] = Spares(4)
 """Aligned memory; as much as there are parts of an object under way."""
+
+
+def aligned(size: int) -> bytearray:
+    """Return memory that `write_at` hands to the disk as it is; of any other it makes copies.
+
+    CPython leaves the bytes of an array where they are when some before and behind them are
+    deleted (Objects/bytearrayobject.c). If that ever changes, they are copied again.
+
+    Args:
+        size: Its size in bytes.
+    """
+    memory = bytearray(size + _BLOCK)
+    del memory[: -_address(memory) % _BLOCK]
+    del memory[size:]
+    return memory
 
 
 def write_at(path: Path, at: int, data: Data) -> None:
@@ -55,19 +73,38 @@ def _past_the_cache(path: Path, at: int, view: memoryview) -> int:
         handle = os.open(path, os.O_WRONLY | os.O_CLOEXEC | _DIRECT)
     except OSError as error:
         return _none_if_unable(error)
-    memory, done = _SPARE.take() or mmap.mmap(-1, _PIECE), 0
+    done = 0
     try:
-        while size := min(_PIECE, len(view) - done) // _BLOCK * _BLOCK:
-            memory[:size] = view[done : done + size]
-            with memoryview(memory) as aligned, aligned[:size] as piece:
+        with closing(_blocks(view)) as pieces:
+            for piece in pieces:
                 _write_all(handle, at + done, piece)
-            done += size
+                done += len(piece)
     except OSError as error:
         return done + _none_if_unable(error)
     finally:
         os.close(handle)
-        _SPARE.give(memory)
     return done
+
+
+def _blocks(view: memoryview) -> Generator[memoryview, None, None]:
+    """Yield all whole blocks, in aligned memory."""
+    whole = len(view) // _BLOCK * _BLOCK
+    if not view.readonly and _address(view) % _BLOCK == 0:
+        yield view[:whole]
+        return
+    memory = _SPARE.take() or mmap.mmap(-1, _PIECE)
+    try:
+        for at in range(0, whole, _PIECE):
+            size = min(_PIECE, whole - at)
+            memory[:size] = view[at : at + size]
+            with memoryview(memory) as copy, copy[:size] as piece:
+                yield piece
+    finally:
+        _SPARE.give(memory)
+
+
+def _address(memory: bytearray | memoryview) -> int:
+    return ctypes.addressof(ctypes.c_char.from_buffer(memory))
 
 
 def _write_all(handle: int, at: int, view: memoryview) -> None:

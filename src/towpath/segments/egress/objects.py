@@ -17,6 +17,7 @@ from typing import IO
 
 from towpath.model.errors import ObjectExistsError, TowpathError
 from towpath.store import Store, StoredObject
+from towpath.store.direct import aligned
 from towpath.wire.spare import Spares
 
 _PIECE = 8 << 20
@@ -81,7 +82,7 @@ class Spool:
             for piece in self._pieces:
                 self._file.write(piece)
             self._give_back()
-        self._pieces.append(_SPARE.take() or bytearray(_PIECE))
+        self._pieces.append(_SPARE.take() or aligned(_PIECE))
         self._room = _PIECE
 
     def _give_back(self) -> None:
