@@ -48,6 +48,8 @@ _QUICK = 0.1
 _TIMES = 4
 """How many times the records of `bench/mirror` each set has: some seconds cannot tell how a run
 goes on for hours, as processes that have just begun must get their memory first."""
+_WARMING = 0.25
+"""The part of them that comes first. With less, not all workers have been at work."""
 LIMITED = "towpath"
 """The archiver beside which the limit is measured."""
 _LIMIT_LASTS = 6.0
@@ -84,7 +86,7 @@ class Measurement:
         """Measure one set with everybody."""
         data = data.scaled(self._factor)
         _tell(f"{data.name}: making {data.records:,} records")
-        prepared, warm = prepare(data), prepare(data.scaled(0.15))
+        prepared, warm = prepare(data), prepare(data.scaled(_WARMING))
         of_set: Figures = {
             "about": data.about, "partitions": data.partitions, "records": data.records,
             "record_bytes": prepared.record_bytes, "wire_bytes": prepared.wire_bytes,
