@@ -85,8 +85,9 @@ While the source cannot be asked, `status` shows what the ledger knows, and ends
 
 SIGINT (Ctrl-C), SIGTERM and SIGHUP end every command in good order.
 
-- `run`, `archive run`, `restore run`, `verify`, `repair`, `cutover` and the steps of `apply` end at
-  a safe point, within seconds, with the exit code of what was done until then (0 or 3). A second
+- `run`, `archive run`, `archive register --every`, `restore run`, `verify`, `repair`, `cutover` and
+  the steps of `apply` end at a safe point, within seconds (a minute, if a cluster or a store does
+  not answer), with the exit code of what was done until then (0 or 3). A second
   SIGINT or SIGTERM ends them at once. Nothing is lost then either: the next command goes on.
 - A signal may go to the command alone or to its whole process group, as from `timeout`. `timeout`
   sends SIGTERM to both, so a second SIGTERM within a second of the first counts as the same.
