@@ -37,6 +37,9 @@ def test_a_level_takes_the_rules_that_have_it_and_no_other_level() -> None:
     assert [found.min_level, found.max_level, found.min_age] == [9, 9, 3600]
 
 
+EVERY_SECOND = {"schedule": "* * * * * *", "min_age": "0s", "min_count": 2}
+
+
 class Slots:
     number = 4
 
@@ -48,8 +51,7 @@ def test_a_schedule_compacts_and_waits_while_another_process_does(
     records = old_records(20)
     for at in range(0, 20, 5):
         archive.own(records, at, at + 5)
-    every = {"schedule": "* * * * * *", "min_age": "0s", "min_count": 2}
-    config = archive.config(compaction=[every, {"schedule": "@yearly"}])
+    config = archive.config(compaction=[EVERY_SECOND, {"schedule": "@yearly"}])
     monkeypatch.setattr(compacting, "run_on", lambda *_: here)
     said: list[str] = []
     log = CommitLog.open(archive.store, REGION)
@@ -66,3 +68,27 @@ def test_a_schedule_compacts_and_waits_while_another_process_does(
     assert (counts.read, counts.written, counts.errors, counts.running) == (4, 1, 0, False)
     assert {"compaction.elsewhere", "compaction.success"} <= set(said)
     assert made.trouble == ""
+
+
+def test_that_the_last_compaction_failed_is_told_until_one_succeeds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    archive = MixedArchive(tmp_path)
+    records = old_records(20)
+    first, *_ = [archive.own(records, at, at + 5) for at in range(0, 20, 5)]
+    assert first.place is not None
+    path = archive.folder / "store" / first.place.key
+    whole = path.read_bytes()
+    path.chmod(0o644)
+    path.write_bytes(whole[:40] + bytes([whole[40] ^ 1]) + whole[41:])
+    monkeypatch.setattr(compacting, "run_on", lambda *_: here)
+    log = CommitLog.open(archive.store, REGION)
+    made = ScheduledCompaction(archive.config(compaction=[EVERY_SECOND]), log, lambda *_: None)
+    slots: Any = Slots()
+    made.begin(None, slots)
+    wait_until(lambda: made.counts.errors > 1 and made.counts.failed, "it fails", 30)
+    path.write_bytes(whole)
+    wait_until(lambda: not made.counts.failed, "it succeeds", 30)
+    made.close()
+    assert made.counts.success > 0
+    assert len(log.state.segments(partition())) == 1

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from tests.support.archives import WRITER, archiving, compacting, segment, whole
-from tests.support.stored import REGION, StoredArchive
+from tests.support.compacting import compacted
+from tests.support.stored import REGION, StoredArchive, old_records
 from towpath.archive.events import history, told_run
 from towpath.archive.lease import ArchiveLease, HeldArchive
 from towpath.cli.main import main
@@ -62,6 +63,14 @@ def test_a_run_tells_of_its_start_its_end_and_whom_it_replaced(archive: StoredAr
     assert (len(found.events), found.earlier) == (2, 3)
     assert found.events[-1].is_trouble
     assert found.events[-1].origin.user
+
+
+def test_a_topic_of_several_histories_is_named_once(archive: StoredArchive) -> None:
+    archive.put("orders", old_records(20), cuts=[10])
+    number = archive.fork("orders", 10)
+    archive.put("orders", old_records(10, 10), cuts=[15], number=number)
+    assert not compacted(archive.config()).failed
+    assert "4 segments became 2 by compaction of orders (version 4)" in texts(archive)
 
 
 def test_what_changed_segments_is_told_by_the_log(archive: StoredArchive) -> None:

@@ -10,7 +10,7 @@ import pytest
 from tests.support.compacting import compacted, held_records, objects
 from tests.support.here import Here
 from tests.support.mixed import REGION, MixedArchive, partition
-from tests.support.stored import old_records
+from tests.support.stored import StoredArchive, old_records
 from towpath.archive.pruning import PruneWishes, plan_partitions, prune, wishes_of
 from towpath.config.retention import RetentionConfig
 from towpath.model.clock import now_ms
@@ -118,3 +118,18 @@ def test_the_command_shows_it_first(archive: MixedArchive, here: Here) -> None:
     assert zero.code == 2, zero.said
     assert "--older-than: 0.000s is not between 1s and 36500d" in zero.err
     assert "--keep-size: 0B is not between" in zero.err
+
+
+def test_histories_are_told_apart(tmp_path: Path, here: Here) -> None:
+    archive = StoredArchive(tmp_path, "shop", "127.0.0.1:1")
+    archive.put("orders", old_records(20))
+    number = archive.fork("orders", 10)
+    archive.put("orders", old_records(15, 10), number=number)
+    words = ("archive", "prune", str(archive.file()), "--older-than", "1d")
+    rows = [line.split()[:2] for line in here(*words).out.splitlines()]
+    assert ["orders", "0"] in rows
+    assert ["orders", "0~1"] in rows
+    told = here(*words, "--output", "json").json["partitions"]
+    assert {(each["topic_id"], each["history"]) for each in told} == {
+        ("id-orders", 0), ("id-orders", 1)
+    }  # fmt: skip

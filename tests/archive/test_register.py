@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,8 +18,10 @@ from tests.support.archives import COMPACTOR, WRITER
 from tests.support.buckets import Buckets
 from tests.support.here import Here
 from tests.support.kafka import wait_until
+from tests.support.program import Program
 from tests.support.segments import TINY, buffer
 from tests.support.stored import REGION, StoredArchive, batches_of, old_records
+from tests.support.stores import section
 from towpath.archive.iceberg.register import Registration, keep_registered, register
 from towpath.archive.iceberg.tables import IcebergTables
 from towpath.cli.show.registered import round_facts
@@ -276,6 +279,28 @@ def test_tables_follow_an_archive_that_grows_until_stopped(stored: StoredArchive
     facts, is_trouble = round_facts(ended[0])
     assert (facts["version"], facts["tables"]) == (stored.log.state.version, 2)
     assert (facts["failed"], facts["why"], is_trouble) == (0, "", False)
+
+
+@pytest.mark.soak
+def test_a_store_that_is_away_holds_up_no_end(
+    stored: StoredArchive, own_buckets: Buckets, tmp_path: Path
+) -> None:
+    stored.more = {**stored.more, "store": section(own_buckets.new(), tmp_path)}
+    for topic in ("orders", "users"):
+        stored.put(topic, old_records(4))
+    program = Program(tmp_path, "archive", "register", str(stored.file()), "--every", "1s")
+    try:
+        wait_until(lambda: "register.round" in program.said or not program.running, "it does", 90)
+        assert program.running, program.said
+        own_buckets.stop()
+        wait_until(lambda: "STORE_AWAY" in program.said, "it tells that the store is away", 90)
+        begun = time.monotonic()
+        assert program.stop() == 0, program.said
+        assert time.monotonic() - begun < 60
+    finally:
+        program.close()
+    assert "Traceback" not in program.said
+    assert "2 of 2 tables" in program.said
 
 
 def test_a_round_that_fails_is_told_with_the_code_of_the_store() -> None:

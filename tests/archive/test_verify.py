@@ -122,6 +122,21 @@ def test_a_whole_archive_has_no_problem(anywhere: Kept) -> None:
     assert (data["whole"], data["partitions"][0]["segments"]) == (True, 3)
 
 
+def test_histories_are_told_apart(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    archive = Kept(tmp_path, "shop", "127.0.0.1:1")
+    archive.put("orders", old_records(20))
+    number = archive.fork("orders", 10)
+    archive.put("orders", old_records(15, 10), number=number)
+    found = archive.verify(DEEP)
+    data = check_data("shop", found, 1.5)
+    told = [(each["topic_id"], each["history"], each["records"]) for each in data["partitions"]]
+    assert told == [("id-orders", 0, 20), ("id-orders", 1, 15)]
+    console().print(check_picture(found, data))
+    rows = [line.split()[:3] for line in capsys.readouterr().out.splitlines()]
+    assert ["orders", "0", "1"] in rows
+    assert ["orders", "0~1", "1"] in rows
+
+
 def test_whole_batches_are_verified_as_well(tmp_path: Path) -> None:
     archive = filled(Kept(tmp_path, "shop", "127.0.0.1:1", kind=SegmentFormat.BATCHES))
     assert archive.problems(DEEP) == []

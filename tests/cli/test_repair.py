@@ -110,3 +110,38 @@ def test_what_a_disk_and_a_power_cut_took_is_copied_again(
     verdicts = {row["topic"]: (row["verdict"], row["equal"]) for row in proven.json["partitions"]}
     assert (verdicts[cut], verdicts[wiped]) == (("equal", 210), ("equal", 200))
     assert verdicts[mapped][0] == "different"
+
+
+@pytest.mark.spark
+@pytest.mark.soak
+@pytest.mark.alone("target")
+@pytest.mark.timeout(400)
+def test_changes_are_counted_once(
+    tmp_path: Path,
+    source: LocalCluster,
+    target: LocalCluster,
+    new_name: Callable[[str], str],
+    here: Here,
+) -> None:
+    """Records that were changed, lost, and changed as they were copied again."""
+    changes = "changes: [{topics: ['.*'], headers: [{name: env, value: prod}]}]\n"
+    mirror = Mirror(tmp_path, source, target, new_name("changed"), sections=changes)
+    mirror.create()
+    file = str(tmp_path / f"{mirror.topic}.yaml")
+
+    def tally() -> dict[str, int]:
+        [row] = here("status", file, "-o", "json").json["partitions"]
+        return dict(row["tally"])
+
+    for first in range(0, 200, 50):
+        produce(source.bootstrap, mirror.topic, numbered(first, first + 50))
+        mirror.catch_up()
+    assert tally() == {"headers": 200}
+    lose(target, {f"{mirror.topic}-0": 0.5})
+    wait_until(lambda: 0 < end_offsets(target.bootstrap, mirror.topic)[1] < 200, "half is lost")
+    produce(source.bootstrap, mirror.topic, numbered(200, 210))
+    done = here("repair", file, "--topics", mirror.topic, "--yes", *MASTER)
+    assert done.code == 0, done.said
+    mirror.catch_up()
+    assert len(consume(target.bootstrap, mirror.topic)) == 210
+    assert tally() == {"headers": 210}

@@ -87,11 +87,41 @@ def test_the_second_signal_ends_at_once() -> None:
     program = (
         "import os, signal, time; from towpath.cli.signals import stopping\n"
         "with stopping() as stop:\n"
-        "    for _ in range(2): os.kill(os.getpid(), signal.SIGTERM)\n"
+        "    for _ in range(2): os.kill(os.getpid(), signal.SIGINT)\n"
         "    time.sleep(60)"
     )
     done = subprocess.run([sys.executable, "-c", program], env=environment(), check=False)
-    assert done.returncode == 143
+    assert done.returncode == 130
+
+
+def test_the_same_sigterm_may_come_twice() -> None:
+    """`timeout` signals the command and then its group; a later one is the second signal."""
+    program = (
+        "import os, signal, time; from towpath.cli import signals\n"
+        "with signals.stopping() as stop:\n"
+        "    for _ in range(2): os.kill(os.getpid(), signal.SIGTERM); time.sleep(0)\n"
+        "    assert stop.wait(30)\n"
+        "    time.sleep(signals._ECHO)\n"
+        "    print('drained', flush=True)\n"
+        "    os.kill(os.getpid(), signal.SIGTERM); time.sleep(60)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], env=environment(), capture_output=True, check=False
+    )
+    assert (done.stdout, done.returncode) == (b"drained\n", 143), done.stderr
+
+
+def test_an_interrupted_command_is_interrupted_once() -> None:
+    program = (
+        "import os, signal; from towpath.cli.signals import interrupting\n"
+        "with interrupting():\n"
+        "    try: os.kill(os.getpid(), signal.SIGTERM)\n"
+        "    finally: os.kill(os.getpid(), signal.SIGTERM); print('closed', flush=True)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], env=environment(), capture_output=True, check=False
+    )
+    assert done.stdout == b"closed\n", done.stderr
 
 
 def test_what_nohup_ignores_stays_ignored() -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import pytest
+from pyspark import SparkContext
 
 from tests.support.here import shared_spark
 from towpath.engine.session import cause
@@ -47,3 +49,10 @@ def test_a_jvm_that_ends_first_prints_no_stack(capfd: pytest.CaptureFixture[str]
     server: Any = shared_spark().sparkContext._accumulatorServer
     server.handle_error(None, ("127.0.0.1", 1))
     assert capfd.readouterr().err == ""
+
+
+@pytest.mark.spark
+def test_what_is_sent_to_the_group_of_the_driver_does_not_reach_the_jvm() -> None:
+    shared_spark()
+    gateway: Any = SparkContext._gateway
+    assert os.getpgid(gateway.proc.pid) == gateway.proc.pid

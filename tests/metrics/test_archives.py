@@ -70,6 +70,7 @@ ARCHIVE = [
     ("compaction_skipped_total", "counter", ()),
     ("compaction_stopped_total", "counter", ()),
     ("compaction_errors_total", "counter", ()),
+    ("towpath_compaction_failed", "gauge", ()),
     ("compaction_duration_seconds_total", "counter", ()),
     ("compaction_segments_read_total", "counter", ()),
     ("compaction_segments_written_total", "counter", ()),

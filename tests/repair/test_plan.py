@@ -199,6 +199,27 @@ def test_a_second_repair_and_a_topic_made_again() -> None:
     assert known.own == {99}
 
 
+def test_what_is_copied_again_is_not_counted_again_under_the_same_change() -> None:
+    """Also what an earlier repair has not copied again yet."""
+    made = LinkBooks(LINK)
+    made.take(replace(OPENED, change="a"))
+    here = (SourceOffset(70), TargetOffset(70), "b")
+    made.take(replace(RECEIPT, change="b", changed=(here,), tally=(("ids", 80),)))
+    known = made.of(TP)
+    for end, wanted in (
+        (60, ((60, 70, "a"), (70, 100, "b"))),
+        (50, ((50, 60, "a"), (60, 70, "a"), (70, 100, "b"))),
+    ):
+        lost = loss(known, TargetOffset(end))
+        assert lost is not None
+        repair = Repair(TP, TP, lost, begin_at(known, lost))
+        for entry in new_incarnation(repair, known, CLUSTER, f"run {end}"):
+            made.take(entry)
+        assert known.receipt is not None
+        assert known.receipt.tally == (("ids", 80),)
+        assert known.receipt.counted == wanted
+
+
 def test_verification_goes_over_the_whole_log() -> None:
     made = repaired(LOST)
     known = made.of(TP)

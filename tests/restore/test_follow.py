@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -137,7 +138,7 @@ def test_regions_are_followed_while_they_grow(
     bootstrap = follow.target.bootstrap
     wait_until(lambda: partitions_of(bootstrap, orders) == 4, "it has 4 partitions", 60)
     wait_until(lambda: topic_config(bootstrap, orders, "segment.ms") != "7200000", "its config", 60)
-    code = run.stop()
+    code = run.end_group(signal.SIGTERM)  # as `timeout` and some supervisors do
     assert follow.keys(orders) == offsets(0, 20)
     assert follow.keys(users) == offsets(0, 5)
     assert code in {0, 3}, run.said  # 3: the regions may have been silent for too long

@@ -85,7 +85,11 @@ class Program:
 
     def interrupt(self) -> int:
         """Do what Ctrl-C in a terminal does: interrupt every process of the group."""
-        os.killpg(self._process.pid, signal.SIGINT)
+        return self.end_group(signal.SIGINT)
+
+    def end_group(self, number: int) -> int:
+        """Send a signal to every process of the group; return the exit code."""
+        os.killpg(self._process.pid, number)
         return self.wait(60)
 
     def kill9(self) -> None:

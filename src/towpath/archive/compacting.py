@@ -154,7 +154,7 @@ class ScheduledCompaction:
         self._thread: threading.Thread | None = None
         self._counts = Counter[str]()
         self._now = CompactionProgress()
-        self._runs = False
+        self._runs = self._failed = False
         self.trouble = ""
 
     @property
@@ -163,6 +163,7 @@ class ScheduledCompaction:
         done, now = self._counts, self._now
         return CompactionCounts(
             running=self._runs,
+            failed=self._failed,
             success=done["success"],
             skipped=done["skipped"],
             stopped=done["stopped"],
@@ -210,6 +211,8 @@ class ScheduledCompaction:
             how = self._tried(rules, spark, slots)
         finally:
             self._runs = False
+        if how in {"success", "errors"}:
+            self._failed = how == "errors"
         now, self._now = self._now, CompactionProgress(unsettled=self._now.unsettled)
         took = datetime.now().astimezone() - began
         self._counts.update(

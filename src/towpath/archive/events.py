@@ -122,7 +122,7 @@ def _event(entry: LogEntry, archive: str, names: Mapping[TopicId, TopicName]) ->
             "added": len(entry.add),
             "removed": len(entry.remove),
             "objects": len(entry.swept),
-            "topics": sorted(names.get(each, TopicName(each)) for each in ids),
+            "topics": sorted({names.get(each, TopicName(each)) for each in ids}),
             **_audit(entry),
         },
         origin=_origin(entry),

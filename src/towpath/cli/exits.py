@@ -85,9 +85,12 @@ While the source cannot be asked, `status` shows what the ledger knows, and ends
 
 SIGINT (Ctrl-C), SIGTERM and SIGHUP end every command in good order.
 
-- `run`, `restore run`, `verify`, `repair`, `cutover` and the steps of `apply` end at a safe point,
-  within seconds, with the exit code of what was done until then (0 or 3). A second SIGINT or
-  SIGTERM ends them at once. Nothing is lost then either: the next command goes on from the ledger.
+- `run`, `archive run`, `archive register --every`, `restore run`, `verify`, `repair`, `cutover` and
+  the steps of `apply` end at a safe point, within seconds (a minute, if a cluster or a store does
+  not answer), with the exit code of what was done until then (0 or 3). A second
+  SIGINT or SIGTERM ends them at once. Nothing is lost then either: the next command goes on.
+- A signal may go to the command alone or to its whole process group, as from `timeout`. `timeout`
+  sends SIGTERM to both, so a second SIGTERM within a second of the first counts as the same.
 - Any other command ends at once. So does `apply` while it still makes its plan.
 - SIGHUP is never the second signal. After it, nothing more is written to a terminal.
 - `nohup towpath run link.yaml` ignores SIGHUP.

@@ -11,6 +11,7 @@ import signal
 import stat
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from queue import SimpleQueue
@@ -22,6 +23,8 @@ KILLED = 128
 INTERRUPTED = KILLED + signal.SIGINT
 _Handler = Callable[[int, FrameType | None], None]
 _SHOW_CURSOR = "\x1b[?25h"
+_ECHO = 1.0
+"""Seconds in which SIGTERM counts once: `timeout` signals a command, and then its whole group."""
 
 
 class SignalledError(BaseException):
@@ -40,10 +43,12 @@ class SignalledError(BaseException):
 @contextmanager
 def interrupting() -> Iterator[None]:
     """Let SIGTERM and SIGHUP interrupt the command, as Ctrl-C does."""
+    is_echo = _echoes()
 
     def on_signal(number: int, _frame: FrameType | None) -> None:
         _leave_the_terminal(number)
-        raise SignalledError(number)
+        if not is_echo(number):
+            raise SignalledError(number)
 
     with _handling({signal.SIGTERM: on_signal, signal.SIGHUP: on_signal}):
         yield
@@ -53,16 +58,19 @@ def interrupting() -> Iterator[None]:
 def stopping() -> Iterator[threading.Event]:
     """Set the event on the first signal; exit at once on the second.
 
-    SIGHUP is never the second one: service managers and shells send it behind another signal, and
-    more than once.
+    A SIGTERM that comes twice in a moment counts once. SIGHUP is never the second one: service
+    managers and shells send it behind another signal, and more than once.
     """
     stop = threading.Event()
     wishes: SimpleQueue[bool] = SimpleQueue()
     asked = False
+    is_echo = _echoes()
 
     def on_signal(number: int, _frame: FrameType | None) -> None:
         nonlocal asked
         _leave_the_terminal(number)
+        if is_echo(number):
+            return
         if asked and number != signal.SIGHUP:
             # The display hides the cursor. Nothing else must be undone: slices may be cut off.
             sys.stderr.write(_SHOW_CURSOR if sys.stderr.isatty() else "")
@@ -72,6 +80,21 @@ def stopping() -> Iterator[threading.Event]:
 
     with _handling(dict.fromkeys(NUMBERS, on_signal)), _set_from_a_thread(stop, wishes):
         yield stop
+
+
+def _echoes() -> Callable[[int], bool]:
+    """Return a function that tells of each signal whether it is an echo of the one before."""
+    last: tuple[int, float] = 0, 0.0
+
+    def is_echo(number: int) -> bool:
+        nonlocal last
+        now = time.monotonic()
+        if number == last[0] == signal.SIGTERM and now - last[1] < _ECHO:
+            return True
+        last = number, now
+        return False
+
+    return is_echo
 
 
 @contextmanager

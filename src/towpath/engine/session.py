@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from pyspark import SparkConf, SparkContext
-from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
 from towpath.engine import classes, java, pythons
 from towpath.engine.daemon import WORKS
 from towpath.engine.encryption import BY_US, lacking
+from towpath.engine.gateway import launch
 from towpath.engine.master import require_answer
 from towpath.engine.packages import locate
 from towpath.engine.packages import settings as archive_settings
@@ -103,6 +103,7 @@ def session(
             require_answer(master)
             if here and "-" not in chosen:
                 _make_room(conf, chosen, rounds)
+            launch(conf)
             return _silenced(SparkSession.builder.config(conf=conf).getOrCreate())
         except TowpathError:
             raise
@@ -126,16 +127,14 @@ def _ship(conf: SparkConf, packages: str, theirs: Mapping[str, str]) -> None:
     template = pythons.running()
     python = template.theirs.get(pythons.PYTHONS[0]) if template else None
     conf.setAll([*archive_settings(packages, python, theirs).items()])
-    if template is None or SparkContext._gateway is not None:  # noqa: SLF001
-        return
-    locate()
-    gateway = launch_gateway(conf, {"cwd": template.folder})  # type: ignore[no-untyped-call]
-    SparkContext._ensure_initialized(gateway=gateway, conf=conf)  # noqa: SLF001  # no other way
+    if template is not None:
+        locate()
+        launch(conf, template.folder)
 
 
 def _require_encryption(ours: SparkConf, master: str) -> None:
     """Start the JVM, which alone knows all of the user's settings, and check them."""
-    SparkContext._ensure_initialized(conf=ours)  # noqa: SLF001  # no other way without connecting
+    launch(ours)
     settings = dict(SparkConf().getAll()) | dict(ours.getAll())
     wanted = lacking(settings)
     if wanted:
@@ -181,7 +180,7 @@ def _make_room(conf: SparkConf, master: str, rounds: int) -> None:
 
 def _processors(conf: SparkConf) -> int:
     """Return how many processors the JVM may use, which knows the limits of a container."""
-    SparkContext._ensure_initialized(conf=conf)  # noqa: SLF001  # no other way without connecting
+    launch(conf)
     jvm: Any = SparkContext._jvm  # noqa: SLF001
     return int(jvm.java.lang.Runtime.getRuntime().availableProcessors())
 

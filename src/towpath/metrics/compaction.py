@@ -17,6 +17,7 @@ class CompactionCounts:
 
     Attributes:
         running: Whether a compaction goes on.
+        failed: Whether the last one failed, or left partitions behind.
         success: Compactions that have ended well; `skipped`, those that another process did;
             `stopped`, those that the end of the run cancelled; `errors`, those that failed.
         seconds: How long all of them took.
@@ -27,6 +28,7 @@ class CompactionCounts:
     """
 
     running: bool = False
+    failed: bool = False
     success: int = 0
     skipped: int = 0
     stopped: int = 0
@@ -59,6 +61,11 @@ READ: Mapping[Metric, Callable[[CompactionCounts], float]] = {
         "compactions",
         "Compactions that failed, or left partitions behind.",
     ): lambda c: c.errors,
+    gauge(
+        "towpath_compaction_failed",
+        "1",
+        "1 if the last compaction failed, or left partitions behind; else 0.",
+    ): lambda c: c.failed,
     counter(
         "compaction_duration_seconds_total", "seconds", "How long all compactions took."
     ): lambda c: c.seconds,

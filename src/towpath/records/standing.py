@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 
 from towpath.cluster.data.leaders import Leader
 from towpath.ledger.books import PartitionBooks
-from towpath.ledger.entries import ChangedAt, Gap, Receipt, Run, Tally
+from towpath.ledger.entries import ChangedAt, Counted, Gap, Receipt, Run, Tally
 from towpath.ledger.keys import is_abandoned
 from towpath.ledger.packed import runs_of
 from towpath.model.changes import NO_CHANGE, RecordChange
@@ -84,6 +84,8 @@ class Standing:
     """Changes under which other copiers may have written records behind the position."""
     tally: Tally = ()
     """What changes did to records."""
+    counted: tuple[Counted, ...] = ()
+    """Records that `tally` counts though the target lost them."""
     refused: frozenset[SourceOffset] = frozenset()
     """Offsets of records that are left out, because the target refuses them."""
     passed_over: tuple[Gap, ...] = ()
@@ -175,6 +177,7 @@ def known_standing(books: PartitionBooks, at: int, change: RecordChange = NO_CHA
         change=change,
         changed=books.changed,
         tally=receipt.tally,
+        counted=receipt.counted,
         refused=_left_out(books, source),
         passed_over=_passed_over(books, source),
         abandoned=tuple(each for each in books.standing if is_abandoned(each.at, at)),
@@ -238,4 +241,5 @@ def receipt_of(
         change=standing.change.digest,
         changed=standing.changed,
         tally=standing.tally,
+        counted=standing.counted,
     )

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from towpath.ledger.books import PartitionBooks
-from towpath.ledger.entries import Entry, Opened, Receipt, Repaired
+from towpath.ledger.entries import Counted, Entry, Opened, Receipt, Repaired
 from towpath.ledger.producers import producer_id
 from towpath.model.clock import now_ms
 from towpath.model.nouns import (
@@ -293,4 +293,15 @@ def _standing(repair: Repair, books: PartitionBooks, receipt: Receipt, opened: O
         # What is copied again is changed as the file says now: the lane goes over to that at once.
         change=changed[-1][-1] if changed else opened.change,
         changed=changed,
+        counted=_counted(repair, books, receipt),
     )
+
+
+def _counted(repair: Repair, books: PartitionBooks, receipt: Receipt) -> tuple[Counted, ...]:
+    """Return which of the records that are copied again the receipt's tally counts."""
+    first = books.opened.change if books.opened is not None else ""
+    begins = [(books.start, first), *((source, digest) for source, _, digest in books.changed)]
+    ends = [*(source for source, _ in begins[1:]), receipt.source_end]
+    parts = [(start, end, digest) for (start, digest), end in zip(begins, ends, strict=True)]
+    again = [(max(start, repair.offset), end, digest) for start, end, digest in parts]
+    return tuple(each for each in (*again, *receipt.counted) if each[0] < each[1])

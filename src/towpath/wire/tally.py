@@ -55,6 +55,10 @@ class OffsetTally:
         found[:, END] = np.minimum(found[:, END], end)
         return OffsetTally(found, self.rules)
 
+    def without(self, first: int, end: int) -> OffsetTally:
+        """Return what was done to the records outside a range of source offsets."""
+        return self.between(0, first).then(self.between(end, NO_END))
+
     def cut(self, ends: Sequence[int]) -> list[OffsetTally]:
         """Return a part for each of some ascending offsets at which it ends, the last for all."""
         if not self:

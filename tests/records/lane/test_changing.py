@@ -391,6 +391,34 @@ def test_what_is_fetched_again_is_counted_once(name: str) -> None:
     assert receipt_tally(sending) == counted(change, there, sending)
 
 
+@pytest.mark.parametrize(
+    ("by", "already"), [(CHANGES["ids"], range(20, 40)), (NO_CHANGE, range(0))]
+)
+def test_what_the_target_lost_is_counted_once(by: RecordChange, already: range) -> None:
+    """A repair copies it again. Under another change it was not counted yet."""
+    change = CHANGES["ids"]
+    there = numbered(varied(random.Random(3), 60))
+    lost = (SourceOffset(20), SourceOffset(40), by.digest)
+    sending = changed(change, replace(standing(), change=change, counted=(lost,)))
+    new = [each for each in there if each.offset not in already]
+    at = 0
+    for first in range(0, 60, 15):
+        took(sending, batch(there[first : first + 15]))
+        at = sent(sending, at=at)
+        told = sending.progress.receipt(LinkName("link"), "copier")
+        assert told.counted == ((lost,) if told.source_end < 40 else ())
+    assert at == 60
+    assert receipt_tally(sending) == counted(change, new, sending)
+
+
+def test_what_was_cut_at_the_source_is_counted_anew() -> None:
+    lost = (SourceOffset(0), SourceOffset(9), IDS.digest)
+    sending = changed(IDS, replace(standing(), change=IDS, counted=(lost,)))
+    sending.progress.move(SourceOffset(5), -1)
+    sending.progress.move(SourceOffset(3), -1)
+    assert sending.progress.receipt(LinkName("link"), "copier").counted == ()
+
+
 @pytest.mark.parametrize("name", ["all", "ids"])
 @pytest.mark.parametrize("most", [1, 2, 3])
 def test_a_batch_that_is_sent_in_part_counts_that_part(name: str, most: int) -> None:

@@ -17,14 +17,14 @@ from dataclasses import dataclass
 from towpath.archive.iceberg.files import TableFiles, TopicObjects, objects_of
 from towpath.archive.iceberg.tables import IcebergTables, TableChanges, TableContent
 from towpath.archive.lease import HeldArchive
-from towpath.config import ArchiveConfig
+from towpath.config import ArchiveConfig, StoreConfig
 from towpath.model.clock import now_ms
 from towpath.model.errors import ConfigError, ConfigProblem, StoreError, TowpathError
 from towpath.model.nouns import TopicId, TopicName
 from towpath.segments.keys import quoted, registered_prefix
 from towpath.segments.log import Archive, CommitLog
 from towpath.segments.model import PartitionId
-from towpath.store import Store
+from towpath.store import Store, hasty
 
 WORK = "register"
 OnDone = Callable[[int, int], None]
@@ -99,7 +99,7 @@ def register(config: ArchiveConfig, on_done: OnDone = lambda _done, _all: None) 
         ArchiveHeldError: Another process registers it now.
         StoreError: The store cannot be used.
     """
-    with _opened(config, threading.Event()) as work:
+    with _opened(config, config.store, threading.Event()) as work:
         return work.once(on_done)
 
 
@@ -120,7 +120,7 @@ def keep_registered(
         TowpathError: As `register` raises them: in the first round, or if another process has
             taken the right to register.
     """
-    with _opened(config, stop) as work:
+    with _opened(config, hasty(config.store), stop) as work:
         done = work.once()
         show(done)
         while not stop.wait(every):
@@ -134,12 +134,14 @@ def keep_registered(
 
 
 @contextmanager
-def _opened(config: ArchiveConfig, stop: threading.Event) -> Iterator[_Registering]:
+def _opened(
+    config: ArchiveConfig, store_config: StoreConfig, stop: threading.Event
+) -> Iterator[_Registering]:
     """Open the archive and its catalog, and hold the right to register."""
     if config.iceberg is None:
         text = "is missing: name the catalog whose tables the files become"
         raise ConfigError((ConfigProblem("iceberg", text),))
-    with Store(config.store) as store:
+    with Store(store_config) as store:
         log = CommitLog.open(store, config.region)
         location = f"{_base(store)}/{quoted(config.region)}/_iceberg/_tables"
         tables = IcebergTables(config.iceberg, config.store, location)

@@ -10,10 +10,12 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from towpath.archive.verify.found import CheckedArchive, CheckedPartition
+from towpath.cli.show.archive import numbered
 from towpath.cli.show.grid import Grid
 from towpath.cli.show.output import line
 from towpath.model.amounts import count, counted, size, span
 from towpath.runbook import pointers
+from towpath.segments.model import PartitionId
 
 _COLUMNS = ("topic", "partition", "segments", "records", "at the source", "gone there", "note")
 _RIGHT = ("partition", "segments", "records", "at the source", "gone there")
@@ -43,8 +45,9 @@ def check_data(archive: str, found: CheckedArchive, seconds: float) -> dict[str,
         "partitions": [
             {
                 "topic": each.topic,
-                "topic_id": partition.topic_id,
+                "topic_id": partition.source.topic_id,
                 "partition": partition.partition,
+                "history": partition.history,
                 "segments": each.segments,
                 "records": each.records,
                 "compared": each.compared,
@@ -60,9 +63,7 @@ def check_picture(found: CheckedArchive, data: Mapping[str, Any]) -> RenderableT
     """Return what was found, for people: one line for each problem."""
     parts: list[RenderableType] = []
     if found.partitions:
-        rows = [
-            _row(partition.partition, each) for partition, each in sorted(found.partitions.items())
-        ]
+        rows = [_row(id_, each) for id_, each in sorted(found.partitions.items())]
         spare = () if found.scope.source else ("at the source", "gone there", "note")
         parts += [Grid(_COLUMNS, rows, right=_RIGHT, spare=spare, below=("note",)), ""]
     parts += [line(f"✗ {each}") for each in found.problems]
@@ -79,10 +80,10 @@ def check_picture(found: CheckedArchive, data: Mapping[str, Any]) -> RenderableT
     return Group(*parts, line(_sentence(found, data)))
 
 
-def _row(partition: int, each: CheckedPartition) -> tuple[Text | str, ...]:
+def _row(partition: PartitionId, each: CheckedPartition) -> tuple[Text | str, ...]:
     return (
         each.topic,
-        str(partition),
+        numbered(partition),
         count(each.segments),
         count(each.records),
         count(each.compared),

@@ -9,6 +9,7 @@ from rich.console import Group, RenderableType
 
 from towpath.archive.forgetting import Forgetting
 from towpath.archive.pruning import Pruning
+from towpath.cli.show.archive import numbered
 from towpath.cli.show.compaction import tidied_data, tidied_lines
 from towpath.cli.show.grid import Grid
 from towpath.cli.show.output import line
@@ -31,8 +32,9 @@ def prune_data(archive: str, made: Pruning) -> dict[str, Any]:
         "partitions": [
             {
                 "topic": each.topic,
-                "topic_id": each.id.topic_id,
+                "topic_id": each.id.source.topic_id,
                 "partition": each.id.partition,
+                "history": each.id.history,
                 "begin": each.begin,
                 "end": each.end,
                 "archived_to": each.archived_to,
@@ -57,7 +59,7 @@ def prune_picture(made: Pruning, data: Mapping[str, Any]) -> RenderableType:
         (
             (
                 each.topic,
-                str(each.id.partition),
+                numbered(each.id),
                 count(each.begin),
                 count(each.end),
                 count(len(each.segments)),

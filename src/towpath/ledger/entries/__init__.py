@@ -29,6 +29,7 @@ from towpath.ledger.entries.pace import Paced, Share, Used
 from towpath.ledger.entries.partition import (
     FROM_ARCHIVE,
     ChangedAt,
+    Counted,
     Cut,
     Gap,
     Opened,
@@ -61,6 +62,7 @@ __all__ = [
     "Attempt",
     "AwaitedIds",
     "ChangedAt",
+    "Counted",
     "Cut",
     "Dealt",
     "DecidedIds",

@@ -30,6 +30,8 @@ passed as they were, with the code of what is bad, `unchanged_ids:` that a decis
 the code of its reason, `headers` that were written, values of headers that were `redacted`, records
 that were `dropped:` by a rule or `quarantined:` for a code, and those that the target `refused`.
 Beside what changes did: records that came from an archive (`FROM_ARCHIVE`)."""
+Counted = tuple[SourceOffset, SourceOffset, str]
+"""Source offsets [first, end) whose records a tally counts, under the change with a digest."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,7 +108,8 @@ class Receipt(_OfPartition):
 
     `change` is the digest of the change under which records are copied from here on. `changed`
     tells where the partition was opened again under another change than before, and `tally` what
-    changes did (docs/decisions/0034).
+    changes did (docs/decisions/0034). `counted` are records that the target lost and gets again:
+    `tally` counts them, and so not once more under the same change.
     """
 
     kind: ClassVar[str] = "receipt"
@@ -136,6 +139,7 @@ class Receipt(_OfPartition):
     change: str = ""
     changed: tuple[ChangedAt, ...] = ()
     tally: Tally = ()
+    counted: tuple[Counted, ...] = ()
 
     def about(self) -> tuple[str | int, ...]:
         """Return the part of the key after kind and link."""

@@ -117,7 +117,7 @@ class LaneProgress:
         self.runs.closed.extend(standing.closed)
         self.holes, self.transacted = standing.holes, standing.transacted
         self.change, self._changed = standing.change, standing.changed
-        self._tally = Counter(dict(standing.tally))
+        self._tally, self._counted = Counter(dict(standing.tally)), standing.counted
         self._bridged = TargetOffset(-1)
         self.abandoned = standing.abandoned
         self.changed |= (
@@ -157,7 +157,10 @@ class LaneProgress:
         self.move(batch.end, batch.epoch)
 
     def count(self, tally: OffsetTally) -> None:
-        """Count what the change did to records."""
+        """Count what the change did to records, but to those that are counted already."""
+        for first, end, digest in self._counted if tally else ():
+            if digest == self.change.digest:
+                tally = tally.without(first, end)
         if tally:
             self._tally.update(dict(tally.by_kind()))
 
@@ -230,7 +233,9 @@ class LaneProgress:
 
     def move(self, source: SourceOffset, epoch: int) -> None:
         """Move to source offset `source`: everything before it is done."""
-        self._cuts += source < self.position.source
+        if source < self.position.source:
+            self._cuts += 1
+            self._counted = ()  # the source has other records there now
         self.position = replace(self.position, source=source, epoch=epoch)
         self.changed = True
 
@@ -298,4 +303,5 @@ class LaneProgress:
             change=self.change,
             changed=self._changed,
             tally=tuple(sorted(self._tally.items())),
+            counted=tuple(each for each in self._counted if each[1] > self.position.source),
         )

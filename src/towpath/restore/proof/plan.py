@@ -155,8 +155,7 @@ class ProofPlan:
         """Yield neighbouring segments of a span that are compared as one range, and their bytes."""
         held: list[tuple[SourceOffset, SourceOffset, Archived]] = []
         size = 0
-        for segment in self._archive.segments(part.id, *span):
-            first, end = max(span[0], segment.start), min(span[1], segment.end)
+        for segment, first, end in self._archive.pieces(part.id, *span):
             if held and size + segment.raw_bytes > _BYTES:
                 yield held, size
                 held, size = [], 0
