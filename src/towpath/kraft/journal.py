@@ -42,6 +42,7 @@ class KraftEvent(StrEnum):
     STARTED = "started"
     KEPT = "kept"
     DELETED = "deleted"
+    TAKEN = "taken"
 
 
 _LAST = 253_402_300_800_000
@@ -60,6 +61,7 @@ _FACTS: Mapping[KraftEvent, Mapping[str, tuple[type, ...]]] = MappingProxyType(
         KraftEvent.STOPPED: {"epoch": (int,)},
         KraftEvent.KEPT: {"node": (int,), "name": (str,), "file": (str,), "sha256": (str,)},
         KraftEvent.DELETED: {"znodes": (dict,)},
+        KraftEvent.TAKEN: {"node": (int,), "what": (str,)},
     }
 )  # fmt: skip
 """What entries must have, and of which types: others are no proof, and not ours."""

@@ -77,7 +77,7 @@ def section(text: str, words: str) -> list[str]:
     return [line.removeprefix(f"kubectl -n {NAMESPACE} ") for line in block[1].splitlines()]
 
 
-APPLY = "apply --server-side --force-conflicts --field-manager=towpath -f"
+APPLY = "apply --server-side --field-manager=towpath -f"
 
 
 def apply(node: int) -> str:
@@ -108,6 +108,25 @@ def test_the_way_there_step_by_step(tmp_path: Path) -> None:
     [secret] = objects(told["controller-3000-with-flag.yaml"])
     text = base64.b64decode(secret["data"]["controller.properties"])
     assert read_properties(text)["zookeeper.metadata.migration.enable"] == "true"
+
+
+@pytest.mark.parametrize("named", [(), ("helm",), ("helm", "argocd-controller")])
+def test_what_others_keep_is_taken_by_hand_only_where_the_file_names_them(
+    tmp_path: Path, named: tuple[str, ...]
+) -> None:
+    there = config_map(1)
+    fields: dict[str, Any] = {"f:data": {"f:server.properties": {}}}
+    there["metadata"]["managedFields"] = [
+        {"manager": each, "operation": "Update", "fieldsV1": fields}
+        for each in ("helm", "argocd-controller")
+    ]
+    config = pod_config(export(tmp_path, there), take_from=named)
+    seen = start_of(config)
+    planned = outline(config, seen, Goal.DUAL_WRITE)
+    told = manifests(config, seen, drivers_of(config).values(), planned, Goal.DUAL_WRITE)
+    forced = [line for line in told[STEPS].splitlines() if "--force-conflicts" in line]
+    assert len(forced) == (2 if len(named) == 2 else 0), "of broker 1, in two modes"
+    assert all(" broker-1-" in line for line in forced)
 
 
 def test_the_way_back_holds_what_is_stopped(tmp_path: Path) -> None:

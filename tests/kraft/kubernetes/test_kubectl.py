@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests.support.kraft_pods import NAMESPACE, pod, pod_config
+from tests.support.kraft_pods import NAMESPACE, config_map, pod, pod_config
 from towpath.config import KraftConfig, KubernetesDriver
 from towpath.kraft.drivers import drivers_of
 from towpath.kraft.kubernetes.kubectl import Kubectl
@@ -112,3 +114,63 @@ def test_a_container_that_is_started_again_in_its_pod_is_another_incarnation(
     assert node.log(5) == "why it ended"
     has_started(1, running=False)
     assert node.incarnation() is None
+
+
+KEEPS = """\
+echo "$@" >> {folder}/calls
+case "$*" in
+  *--force-conflicts*) cat > {folder}/taken ;;
+  *apply*) exit {code} ;;
+  *get*) cat {folder}/there.json ;;
+esac
+"""
+
+
+def kept_by(
+    folder: Path, *managers: str, code: int = 1, take_from: Sequence[str] = ()
+) -> KraftConfig:
+    """Return the file of a migration whose properties other managers keep."""
+    fields: dict[str, Any] = {"f:data": {"f:server.properties": {}}}
+    there = config_map(0)
+    there["metadata"] |= {"resourceVersion": "41", "managedFields": [
+        {"manager": each, "operation": "Update", "fieldsV1": fields} for each in managers
+    ]}  # fmt: skip
+    (folder / "there.json").write_text(json.dumps(there))
+    (folder / "kubectl").write_text(KEEPS.format(folder=folder, code=code))
+    return pod_config(exported=None, kubectl=["sh", str(folder / "kubectl")], take_from=take_from)
+
+
+def write(config: KraftConfig) -> list[str]:
+    """Write the properties of broker 0; return what was noticed."""
+    noticed: list[str] = []
+    node = drivers_of(config, lambda _node, text: noticed.append(text))[NodeId(0)]
+    node.write("/etc/kafka/0/server.properties", b"new")
+    return noticed
+
+
+def test_what_another_manager_keeps_is_not_taken_but_named(tmp_path: Path) -> None:
+    config = kept_by(tmp_path, "helm", "argocd-controller", take_from=["helm"])
+    with pytest.raises(DriverError) as caught:
+        write(config)
+    assert (
+        "writing ConfigMap kafka-0: another field manager keeps what would be written"
+        " (argocd-controller: .data.server.properties): let nothing apply it again until the"
+        " migration is over, then name argocd-controller in `driver.take_from`"
+    ) in str(caught.value)
+    assert not (tmp_path / "taken").exists()
+
+
+def test_what_the_file_allows_is_taken_as_it_was_seen_and_told(tmp_path: Path) -> None:
+    told = write(kept_by(tmp_path, "helm", take_from=["helm"]))
+    assert told == ["writing ConfigMap kafka-0: taken from field manager helm:"
+                    " .data.server.properties"]  # fmt: skip
+    made = json.loads((tmp_path / "taken").read_text())
+    assert (made["metadata"]["resourceVersion"], made["data"]) == (
+        "41",
+        {"server.properties": "new"},
+    )
+
+
+def test_a_refusal_that_is_no_conflict_is_told_as_it_is(tmp_path: Path) -> None:
+    with pytest.raises(DriverError, match="kubectl ended with code 3"):
+        write(kept_by(tmp_path, code=3, take_from=["helm"]))

@@ -7,10 +7,9 @@ the way there and every way back.
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
-from typing import Protocol, runtime_checkable
 
 from towpath.config.kraft import KraftConfig, KraftController
 from towpath.config.kraft_kubernetes import KubernetesDriver
@@ -25,6 +24,7 @@ from towpath.kraft.kubernetes.objects import (
     hold_object,
     properties_object,
 )
+from towpath.kraft.kubernetes.owners import kept_by_others
 from towpath.kraft.kubernetes.places import (
     MANAGER,
     NodePlace,
@@ -32,6 +32,7 @@ from towpath.kraft.kubernetes.places import (
     hold_name,
     manager_of,
 )
+from towpath.kraft.kubernetes.pod_node import PodNode
 from towpath.kraft.model import BrokerMode, NodeId, Role
 from towpath.kraft.observing.node_files import metadata_dir
 from towpath.kraft.observing.seen import Observation
@@ -53,24 +54,6 @@ _META = "meta.properties"
 _MEND = "sed -i -e 's/^version=.*/version=0/' -e 's/^node\\.id=/broker.id=/'"
 Held = frozenset[str]
 """The pods that are held back."""
-
-
-@runtime_checkable
-class PodNode(Protocol):
-    """A driver of a node that is a pod."""
-
-    @property
-    def place(self) -> NodePlace:
-        """Where the node lives."""
-
-    def get(self, kind: ObjectKind, name: str) -> KubernetesObject | None:
-        """Return an object, None where there is none."""
-
-    def stateful_set(self) -> KubernetesObject | None:
-        """Return the StatefulSet of the node's pod, None where it has no pod."""
-
-    def read(self, path: str) -> bytes | None:
-        """Return a file's content, None where there is none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +85,7 @@ class HandBook:
     """Says how steps are done by hand.
 
     Attributes:
+        there: Returns the object that something applied would change; None where there is none.
         files: The files that commands apply, by name, each with its objects.
     """
 
@@ -109,6 +93,7 @@ class HandBook:
     driver: KubernetesDriver
     seen: Observation
     nodes: Mapping[NodeId, NodeObjects]
+    there: Callable[[KubernetesObject], KubernetesObject | None] = lambda _: None
     files: dict[str, tuple[KubernetesObject, ...]] = field(default_factory=dict)
 
     @property
@@ -253,8 +238,21 @@ class HandBook:
         return name
 
     def _apply(self, name: str, manager: str = MANAGER) -> str:
-        how = f"--server-side --force-conflicts --field-manager={manager}"
+        force = " --force-conflicts" if self._may_take(name, manager) else ""
+        how = f"--server-side{force} --field-manager={manager}"
         return f"{self._kubectl} apply {how} -f {shlex.quote(name)}"
+
+    def _may_take(self, name: str, manager: str) -> bool:
+        """Whether a file takes fields of others, and the migration may take them."""
+        may = set(self.driver.take_from)
+        if not may:
+            return False
+        kept = {
+            each.manager
+            for made in self.files[name]
+            for each in kept_by_others(made, self.there(made), manager)
+        }
+        return bool(kept) and kept <= may
 
     def _delete(self, pod: str) -> str:
         return f"{self._kubectl} delete {ObjectKind.POD.lower()} {pod}"

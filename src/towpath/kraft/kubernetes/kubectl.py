@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from towpath.config.kraft_kubernetes import KubernetesDriver
 from towpath.kraft.drivers.scripts import ABSENT
 from towpath.kraft.kubernetes.objects import KubernetesObject
 from towpath.kraft.kubernetes.observed import uid_of
+from towpath.kraft.kubernetes.owners import KeptField, kept_by_others, told_of
 from towpath.kraft.kubernetes.places import MANAGER, NodePlace, ObjectKind
 from towpath.model.deadline import Deadline
 from towpath.model.errors import DriverError
@@ -29,9 +30,16 @@ class Kubectl:
     Args:
         driver: Says how kubectl is called, and in which namespace.
         place: The node.
+        notice: Is told what was taken from other field managers, as the file allows it.
     """
 
-    def __init__(self, driver: KubernetesDriver, place: NodePlace) -> None:
+    def __init__(
+        self,
+        driver: KubernetesDriver,
+        place: NodePlace,
+        notice: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        self._take_from, self._notice = driver.take_from, notice
         self._command = (*driver.kubectl, f"--namespace={driver.namespace}")
         self._pods = f"/api/v1/namespaces/{driver.namespace}/pods"
         self._place = place
@@ -52,16 +60,37 @@ class Kubectl:
     def apply(self, made: KubernetesObject, manager: str = MANAGER) -> None:
         """Make an object as is wished; what others wrote to it and we do not name stays.
 
+        A field that another manager keeps with another value is taken only from those managers
+        that the file names, and only as it was when it was looked at.
+
         Args:
             made: The object.
             manager: Owner of its fields. What it applied before and no longer names is removed.
 
         Raises:
-            DriverError: The API cannot be reached, or refuses.
+            DriverError: Another manager keeps a field, the API cannot be reached, or it refuses.
         """
-        how = ("--server-side", "--force-conflicts", f"--field-manager={manager}", "--filename=-")
         what = f"writing {made['kind']} {made['metadata']['name']}"
-        self._call(what, "apply", *how, data=json.dumps(made).encode())
+        done = self._applied(what, made, manager)
+        if done.returncode == 0:
+            return
+        there = self.get(ObjectKind(made["kind"]), made["metadata"]["name"])
+        kept = kept_by_others(made, there, manager)
+        if there is None or not kept:
+            raise self._failure(done, what)
+        others = [each for each in kept if each.manager not in self._take_from]
+        if others:
+            raise self._error(what, kept_advice(others))
+        version = there["metadata"]["resourceVersion"]
+        as_seen = {**made, "metadata": {**made["metadata"], "resourceVersion": version}}
+        self._checked(self._applied(what, as_seen, manager, "--force-conflicts"), what)
+        self._notice(f"{what}: taken from field manager {told_of(kept)}")
+
+    def _applied(
+        self, what: str, made: KubernetesObject, manager: str, *more: str
+    ) -> subprocess.CompletedProcess[bytes]:
+        how = ("--server-side", f"--field-manager={manager}", "--filename=-", *more)
+        return self._run(what, ("apply", *how), json.dumps(made).encode())
 
     def delete_pod(self, uid: str, grace: int | None = None) -> None:
         """Tell a pod of the node to end; return at once. Another pod of its name is left alone.
@@ -161,11 +190,25 @@ class Kubectl:
     def _checked(self, done: subprocess.CompletedProcess[bytes], what: str) -> bytes:
         if done.returncode == 0:
             return done.stdout
+        raise self._failure(done, what)
+
+    def _failure(self, done: subprocess.CompletedProcess[bytes], what: str) -> DriverError:
         tail = "; ".join(_text(done.stdout + done.stderr).splitlines()[-_LINES:])
-        raise self._error(what, f"kubectl ended with code {done.returncode}: {tail}{_advice(tail)}")
+        return self._error(
+            what, f"kubectl ended with code {done.returncode}: {tail}{_advice(tail)}"
+        )
 
     def _error(self, what: str, why: str) -> DriverError:
         return DriverError(self._place.node, what, why)
+
+
+def kept_advice(kept: Sequence[KeptField]) -> str:
+    """Return who keeps fields that a step would write, and what to do about it."""
+    named = ", ".join(sorted({each.manager for each in kept}))
+    return (
+        f"another field manager keeps what would be written ({told_of(kept)}): let nothing apply"
+        f" it again until the migration is over, then name {named} in `driver.take_from`"
+    )
 
 
 def _advice(told: str) -> str:

@@ -64,11 +64,18 @@ class KubectlNode:
         config: The file.
         driver: Its section.
         place: Where the node lives.
+        notice: Is told what was taken from other field managers.
     """
 
-    def __init__(self, config: KraftConfig, driver: KubernetesDriver, place: NodePlace) -> None:
+    def __init__(
+        self,
+        config: KraftConfig,
+        driver: KubernetesDriver,
+        place: NodePlace,
+        notice: Callable[[str], None] = lambda _: None,
+    ) -> None:
         self._config, self._driver, self._place = config, driver, place
-        self._kubectl, self._hold = Kubectl(driver, place), hold_name(config.kraft)
+        self._kubectl, self._hold = Kubectl(driver, place, notice), hold_name(config.kraft)
 
     @property
     def place(self) -> NodePlace:
