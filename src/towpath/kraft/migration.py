@@ -13,20 +13,22 @@ from typing import Self
 
 from towpath.config import KraftConfig, KubernetesDriver
 from towpath.kraft.acting.hands import Hands
+from towpath.kraft.around import look_around
 from towpath.kraft.drivers import drivers_of
 from towpath.kraft.drivers.fenced import FencedDriver
 from towpath.kraft.findings.findings import Finding
 from towpath.kraft.journal import KraftEvent, KraftJournal
 from towpath.kraft.kubernetes.manifests import manifests
-from towpath.kraft.model import Goal, Stage
+from towpath.kraft.model import Goal, NodeId, Stage
 from towpath.kraft.observing.observe import Observer
 from towpath.kraft.observing.seen import ZooKeeperSeen
+from towpath.kraft.observing.surroundings import ClientsSeen
 from towpath.kraft.planning.moves import Facts, Reached, Refused
 from towpath.kraft.planning.outline import Outline, outline
 from towpath.kraft.planning.planner import decide
 from towpath.kraft.preflight.preflight import preflight
 from towpath.kraft.run import KraftRun, RunEnd
-from towpath.kraft.telling import Tell, telling
+from towpath.kraft.telling import Tell, Teller, telling
 from towpath.kraft.zookeeper.client import ZooKeeper
 from towpath.kraft.zookeeper.lock import ClusterLock, Waiting
 from towpath.model.deadline import Deadline
@@ -50,12 +52,13 @@ class Migration:
         self.journal = KraftJournal(Path(config.journal))
         self._stack = ExitStack()
         self._lock: ClusterLock | None = None
+        self._teller: Teller | None = None
 
     def __enter__(self) -> Self:
         self._zookeeper = ZooKeeper(self.config.zookeeper)
         self._is_open = False
         self._stack.callback(self._zookeeper.close)
-        self._drivers = drivers = drivers_of(self.config)
+        self._drivers = drivers = drivers_of(self.config, self._notice)
         self._eyes = Observer(
             self.config, drivers, self._read_zookeeper, self.journal, self._zookeeper.ensemble
         )
@@ -79,6 +82,12 @@ class Migration:
             self._is_open = True
         return self._zookeeper.read(deadline)
 
+    def _notice(self, node: NodeId, text: str) -> None:
+        """Write down and tell what a driver took from others."""
+        self.journal.add(KraftEvent.TAKEN, node=node, what=text)
+        if self._teller is not None:
+            self._teller.add(f"node {node}: {text}")
+
     def _require(self) -> None:
         """Raise where the lock was lost, also in the middle of a step.
 
@@ -97,7 +106,14 @@ class Migration:
 
     def check(self) -> tuple[Finding, ...]:
         """Return everything that would stop the migration, or lose something in it."""
-        return preflight(self.config, self.look().seen)
+        facts = self.look()
+        if facts.standing.stage is Stage.FINAL:  # ZooKeeper and its ways may be gone
+            return preflight(self.config, facts.seen)
+        around = look_around(self.config, facts.seen, self._drivers, self._ask_clients)
+        return preflight(self.config, facts.seen, around)
+
+    def _ask_clients(self) -> ClientsSeen:
+        return self._zookeeper.clients(Deadline.after(_SESSION))
 
     def outline(self, goal: Goal) -> tuple[Facts, Outline]:
         """Return what is seen, and all steps to a goal that are foreseen from there."""
@@ -181,5 +197,6 @@ class Migration:
             lock.require(Deadline.after(_LOOK))
 
         with telling(self.config, tell) as told:
-            run = KraftRun(self.config, self._eyes, self._hands, self.journal, told, before)
+            self._teller = teller = Teller(told)
+            run = KraftRun(self.config, self._eyes, self._hands, self.journal, teller, before)
             return run.bring_to(goal, stop)

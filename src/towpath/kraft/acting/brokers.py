@@ -11,7 +11,9 @@ from towpath.kraft.acting.waiting import not_gone, not_serving
 from towpath.kraft.files.properties import change_properties, read_properties
 from towpath.kraft.model import BrokerMode, NodeId
 from towpath.kraft.observing.nodes import is_settled, serves
+from towpath.kraft.observing.reach import ask_host
 from towpath.kraft.observing.seen import Observation
+from towpath.kraft.observing.surroundings import Reach
 from towpath.kraft.steps import MendMetaProperties, RollBroker
 from towpath.model.errors import StepRefusedError
 
@@ -26,7 +28,7 @@ def roll_broker(tools: Tools, step: RollBroker) -> StepFacts:
     Raises:
         StepLateError: It did not serve, or was not in sync, in time.
         NodeEndedError: It ended as it started.
-        StepRefusedError: Its properties cannot be made.
+        StepRefusedError: Its properties cannot be made, or its host does not reach the controllers.
         DriverError: Its host refused.
     """
     node, mode, seen = step.node, step.mode, tools.waits.now()
@@ -37,6 +39,8 @@ def roll_broker(tools: Tools, step: RollBroker) -> StepFacts:
     there = seen.brokers[node]
     if dict(current) != dict(wanted) or there.mode is not mode or not is_settled(there):
         epoch = _epoch(seen, node)
+        if there.mode is BrokerMode.ZOOKEEPER and mode is BrokerMode.MIGRATION:
+            _require_ways(tools, seen, node)
         facts = tools.stop(node)
         _forgotten(tools, node, mode)
         tools.write(node, wanted)
@@ -44,6 +48,30 @@ def roll_broker(tools: Tools, step: RollBroker) -> StepFacts:
             _remove_metadata_log(tools, node, wanted)
         tools.drivers[node].start()
     return {**facts, **_joined(tools, node, mode, epoch)}
+
+
+def _require_ways(tools: Tools, seen: Observation, node: NodeId) -> None:
+    """Look whether a broker's host reaches the controllers that run, before it is restarted.
+
+    Raises:
+        StepRefusedError: It does not, so the broker could not register. A host that does not tell
+            what it reaches is taken as one that does.
+    """
+    running = [
+        each.address
+        for each in tools.config.controllers.nodes
+        if (there := seen.controllers.get(NodeId(each.id))) is not None and there.running
+    ]
+    told = ask_host(tools.drivers[node], running)
+    bad = {
+        at: found
+        for at in running
+        if told and (found := told.reach.get(at)) not in {None, Reach.OPEN}
+    }
+    if bad:
+        named = ", ".join(f"{at} ({found})" for at, found in bad.items())
+        why = f"the host of broker {node} does not reach the controllers {named}"
+        raise StepRefusedError("RollBroker", why)
 
 
 def mend_meta_properties(tools: Tools, step: MendMetaProperties) -> StepFacts:

@@ -24,3 +24,22 @@ PROCESS_WITH = (
 )
 """The same of Kafka's process in a container; `$1` is its properties file."""
 REMOVE = 'rm -rf -- "$1"'
+_CONNECT = (
+    "s=$(date +%s);"
+    ' if command -v bash >/dev/null; then timeout 3 bash -c \': <>"/dev/tcp/$0/$1"\' "$h" "$p"'
+    ' >/dev/null 2>&1; elif command -v nc >/dev/null; then timeout 3 nc -z "$h" "$p" >/dev/null'
+    " 2>&1; else return; fi; c=$?; if [ $c = 0 ]; then w=open;"
+    " elif [ $(($(date +%s) - s)) -ge 2 ]; then w=silent; else w=closed; fi"
+)
+REACH = (
+    "look() { t=$1 p=${1##*:} h=${1%:*} w=untold a=-; h=${h#[}; h=${h%]};"
+    " if command -v getent >/dev/null; then"
+    ' a=$(getent ahosts "$h" | cut -d" " -f1 | sort -u | tr "\n" ,);'
+    ' if [ -z "$a" ]; then echo "$t unresolved -"; return; fi; fi;'
+    f' connect; echo "$t $w $a"; }}; connect() {{ {_CONNECT}; }};'
+    ' for each; do look "$each" & done; wait'
+)
+"""What connections to the addresses `$@` came to, and the numbers of their names; a line for each.
+
+Exit codes do not tell a refusal from silence, so the time that it took does.
+"""
