@@ -1,7 +1,8 @@
 """An OpenSSH server on the loopback, unpacked from the system's package, and units for it.
 
 Nothing is installed. The server wants a user `sshd`, which the NSS wrapper of Samba's tests gives
-it. No systemd runs where tests do: a program in its place keeps each unit as a process.
+it. A program in the place of `systemctl` keeps each unit as a process, unless a real systemd is
+given (`systemd.py`).
 """
 
 from __future__ import annotations
@@ -88,10 +89,11 @@ class LocalSshd:
     Args:
         program: What `fetch` returned.
         folder: Where everything lies.
+        systemctl: What stands in the place of `systemctl`.
     """
 
-    def __init__(self, program: Path, folder: Path) -> None:
-        self._program, self.folder = program, folder
+    def __init__(self, program: Path, folder: Path, systemctl: str = SYSTEMCTL) -> None:
+        self._program, self.folder, self._systemctl = program, folder, systemctl
         self.port = ports.reserve(1)[0]
         self._made_run = False
         # The path of a socket has 108 bytes at most, and folders of tests are deep.
@@ -160,7 +162,11 @@ class LocalSshd:
     def _write_programs(self) -> None:
         (self.folder / "bin").mkdir()
         facts = {"python": sys.executable, "folder": self.folder, "source": ROOT / "src"}
-        for name, text in (("systemctl", SYSTEMCTL), ("journalctl", JOURNALCTL), ("sudo", SUDO)):
+        for name, text in (
+            ("systemctl", self._systemctl),
+            ("journalctl", JOURNALCTL),
+            ("sudo", SUDO),
+        ):
             program = self.folder / "bin" / name
             program.write_text(text.format_map(facts))
             program.chmod(0o755)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from threading import Event
@@ -40,6 +40,10 @@ _LOOK = 60.0
 _LOCK = 60.0
 """Seconds to wait for another one's lock: that of a killed process ends with its session."""
 _RELEASE = 5.0
+_NO_LOCK = (
+    "ZooKeeper is gone, so its lock cannot keep a Towpath on another machine away; start no other"
+    " one on this cluster"
+)
 _SESSION = 10.0
 """Seconds to wait for a session with ZooKeeper."""
 
@@ -53,6 +57,7 @@ class Migration:
         self._stack = ExitStack()
         self._lock: ClusterLock | None = None
         self._teller: Teller | None = None
+        self._left_zookeeper = False
 
     def __enter__(self) -> Self:
         self._zookeeper = ZooKeeper(self.config.zookeeper)
@@ -139,6 +144,7 @@ class Migration:
         facts = self.look()
         if facts.standing.stage is not Stage.FINAL:
             return None
+        self._left_zookeeper = facts.seen.zookeeper is None
         match decide(facts, goal):
             case Reached():
                 return RunEnd(facts.standing, 0)
@@ -148,16 +154,30 @@ class Migration:
                 return None
 
     @contextmanager
-    def alone(self, waiting: Waiting) -> Iterator[ClusterLock]:
+    def alone(self, told: Callable[[object], object]) -> Iterator[ClusterLock | None]:
         """Hold the lock of the cluster, so that no other Towpath works on it.
 
+        Behind a finalize ZooKeeper may be gone, and brokers may be stranded without it: its lock is
+        not needed then, but that of the journal, which keeps others away on this machine alone.
+
         Args:
-            waiting: Is told who holds it, if it must be waited for.
+            told: Is told who holds the lock, if it must be waited for, or that there is none.
 
         Raises:
             ZooKeeperHeldError: Another process holds it.
             ZooKeeperError: ZooKeeper cannot be used.
+            JournalHeldError: Another process on this machine holds the journal.
         """
+        if self._left_zookeeper:
+            with self.journal.held():
+                told(_NO_LOCK)
+                yield None
+            return
+        with self._locked(told) as lock:
+            yield lock
+
+    @contextmanager
+    def _locked(self, waiting: Waiting) -> Iterator[ClusterLock]:
         me = f"{this_user()} on {socket.gethostname()}, pid {os.getpid()}"
         if not self._is_open:
             self._zookeeper.open(Deadline.after(_SESSION))
@@ -190,11 +210,12 @@ class Migration:
                 if stop.wait(every):
                     return facts
 
-    def bring_to(self, goal: Goal, stop: Event, tell: Tell, lock: ClusterLock) -> RunEnd:
+    def bring_to(self, goal: Goal, stop: Event, tell: Tell, lock: ClusterLock | None) -> RunEnd:
         """Do steps until the goal is reached, no step is safe, or `stop` is set; see `KraftRun`."""
 
         def before() -> None:
-            lock.require(Deadline.after(_LOOK))
+            if lock is not None:
+                lock.require(Deadline.after(_LOOK))
 
         with telling(self.config, tell) as told:
             self._teller = teller = Teller(told)

@@ -32,9 +32,10 @@ _FREE = (
     " -n 1"
 )
 _SHOWN = (
-    "ActiveState,SubState,InvocationID,MainPID,ExecMainStartTimestampMonotonic,"
-    "InactiveExitTimestampMonotonic"
+    "LoadState,ActiveState,SubState,Result,InvocationID,MainPID,ExecMainStartTimestampMonotonic"
 )
+_KILLED = frozenset({"timeout", "core-dump", "oom-kill", "watchdog"})
+"""What systemd says of a unit that did not end by itself when it was told to (systemd.service)."""
 # When the main process was started, by the clock that `stat` tells: now, less the time since then.
 _STARTED = (
     f'systemctl show -p {_SHOWN} -- "$1";'
@@ -54,8 +55,8 @@ class SshNode:
 
     def __init__(self, config: SshDriver, node: NodeId, role: Role, host: str) -> None:
         self._config, self._node, self._host = config, node, host
-        unit = config.broker_unit if role is Role.BROKER else config.controller_unit
-        self._unit = unit.format(id=node)
+        self._key = "broker_unit" if role is Role.BROKER else "controller_unit"
+        self._unit = str(getattr(config, self._key)).replace("{id}", str(node))
 
     def read(self, path: str) -> bytes | None:
         """Return a file's content, None where there is none."""
@@ -87,12 +88,16 @@ class SshNode:
 
     def start(self) -> None:
         """Start the node's unit unless it runs; return before it is ready."""
+        if self._shown()["ActiveState"] == "failed":
+            # One that failed too often would not be started, and nothing would say so.
+            self._systemctl("reset-failed", self._unit)
         self._systemctl("start", "--no-block", self._unit)
 
     def stop(self, deadline: Deadline) -> bool:
         """Ask the unit to end, kill it at the deadline; return whether it ended by itself.
 
-        A process that somebody else has started meanwhile is left alone.
+        systemd kills it before that where the unit's `TimeoutStopSec` is shorter. A process that
+        somebody else has started meanwhile is left alone.
         """
         pid = self._shown().get("MainPID")
         self._systemctl("stop", "--no-block", self._unit)
@@ -104,15 +109,19 @@ class SshNode:
                 self._await_end()
                 return False
             time.sleep(_PAUSE)
-        return True
+        return shown.get("Result") not in _KILLED
 
     def started(self) -> int | None:
-        """Return when its process was started, in ms since 1970; None where none runs."""
+        """Return when its process was started, in ms since 1970; None where none runs.
+
+        A unit that prepares its start (`ExecStartPre`) starts now: its process reads its files
+        later than this.
+        """
         shown = self._shown()
         if not is_running(shown):
             return None
-        which = "ExecMainStart" if _pid(shown) else "InactiveExit"
-        running = float(shown["Uptime"]) - int(shown[f"{which}TimestampMonotonic"]) / 1e6
+        began = int(shown["ExecMainStartTimestampMonotonic"]) / 1e6 if _pid(shown) else None
+        running = 0.0 if began is None else float(shown["Uptime"]) - began
         return round((float(shown["Now"]) - running) * 1000)
 
     def incarnation(self) -> str | None:
@@ -141,7 +150,13 @@ class SshNode:
     def _shown(self) -> Mapping[str, str]:
         told = self._script(_STARTED, self._unit, f"looking at {self._unit}") or b""
         lines = (line.partition("=") for line in told.decode().splitlines())
-        return {key: value for key, _, value in lines}
+        shown = {key: value for key, _, value in lines}
+        loaded = shown.get("LoadState", "loaded")
+        if loaded != "loaded" and not is_running(shown):
+            why = f"there is no unit {self._unit} ({loaded}) on {self._host}"
+            advice = f"make it, or name another one as `driver.{self._key}`"
+            raise DriverError(self._node, "looking at its unit", f"{why}: {advice}")
+        return shown
 
     def _systemctl(self, *arguments: str) -> None:
         what = f"systemctl {' '.join(arguments)}"
