@@ -97,6 +97,8 @@ class Kubelet:
                 worker.join()
                 for each in self._pods.values():
                     _signal(each, signal.SIGKILL)
+                    if each.process is not None:
+                        each.process.wait()
 
     def command(self, pod: str, container: str, words: list[str]) -> list[str]:
         """Return how a command is run in a container."""

@@ -21,6 +21,7 @@ from towpath.kraft.kubernetes.yaml_text import yaml_text
 from towpath.kraft.model import Goal, Stage
 from towpath.kraft.observing.seen import MetaProperties
 from towpath.kraft.planning.outline import Outline, outline
+from towpath.model.errors import DriverError
 
 JAAS = "org.example.Login required password=hunter2;"
 
@@ -43,7 +44,9 @@ def objects(text: str) -> list[Any]:
 def test_every_command_names_a_file_that_is_written(tmp_path: Path) -> None:
     told, planned = written(tmp_path, Goal.FINAL)
     pages = {name: text for name, text in told.items() if name.endswith(".md")}
-    named = {file for text in pages.values() for file in re.findall(r"-f (\S+)", text)}
+    named = {
+        file for text in pages.values() for file in re.findall(r"(?:-f |--patch-file=)(\S+)", text)
+    }
     assert named == told.keys() - pages.keys()
     assert len(re.findall(r"^## \d+\. ", told[STEPS], re.M)) == len(planned.steps)
     backs = [f"back-from-{n:03}.md" for n, each in enumerate(planned.steps, 1) if each.undo]
@@ -80,6 +83,9 @@ def section(text: str, words: str) -> list[str]:
 APPLY = "apply --server-side --field-manager=towpath -f"
 
 
+PATCH = "patch configmap kafka-1 --field-manager=towpath-1 --patch-file"
+
+
 def apply(node: int) -> str:
     """Return how the properties of a node are applied."""
     return APPLY.replace("towpath", f"towpath-{node}")
@@ -101,7 +107,7 @@ def test_the_way_there_step_by_step(tmp_path: Path) -> None:
         *(f"delete pod kafka-controller-{node}-0" for node in (3000, 3001, 3002)),
     ]
     assert section(told[STEPS], "restart broker 1 in migration mode") == [
-        f"{apply(1)} broker-1-migration-mode.yaml",
+        f"{PATCH}=broker-1-migration-mode.yaml",
         "delete pod kafka-1",
     ]
     assert "`towpath kraft run FILE` does this step" in told[STEPS]
@@ -111,7 +117,7 @@ def test_the_way_there_step_by_step(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("named", [(), ("helm",), ("helm", "argocd-controller")])
-def test_what_others_keep_is_taken_by_hand_only_where_the_file_names_them(
+def test_what_others_keep_is_planned_only_where_the_file_names_them(
     tmp_path: Path, named: tuple[str, ...]
 ) -> None:
     there = config_map(1)
@@ -123,10 +129,12 @@ def test_what_others_keep_is_taken_by_hand_only_where_the_file_names_them(
     config = pod_config(export(tmp_path, there), take_from=named)
     seen = start_of(config)
     planned = outline(config, seen, Goal.DUAL_WRITE)
-    told = manifests(config, seen, drivers_of(config).values(), planned, Goal.DUAL_WRITE)
-    forced = [line for line in told[STEPS].splitlines() if "--force-conflicts" in line]
-    assert len(forced) == (2 if len(named) == 2 else 0), "of broker 1, in two modes"
-    assert all(" broker-1-" in line for line in forced)
+    drivers = drivers_of(config).values()
+    if len(named) == 2:
+        assert manifests(config, seen, drivers, planned, Goal.DUAL_WRITE)
+        return
+    with pytest.raises(DriverError, match=r"then name argocd-controller.* in `driver\.take_from`"):
+        manifests(config, seen, drivers, planned, Goal.DUAL_WRITE)
 
 
 def test_the_way_back_holds_what_is_stopped(tmp_path: Path) -> None:
@@ -140,12 +148,13 @@ def test_the_way_back_holds_what_is_stopped(tmp_path: Path) -> None:
     ]
     gone = "rm -rf -- /data/b1/__cluster_metadata-0"
     rolled = section(back, "restart broker 1 in ZooKeeper mode")
-    assert rolled[0] == f"{APPLY} gate-kafka.yaml"
+    gate = "patch statefulset kafka --field-manager=towpath --patch-file=gate-kafka.yaml"
+    assert rolled[0] == gate
     assert rolled[2:] == [
         "delete pod kafka-1",
         f"until kubectl -n {NAMESPACE} exec kafka-1 -c towpath-hold -- true; do sleep 2; done",
         f"exec kafka-1 -c towpath-hold -- {gone}",
-        f"{apply(1)} broker-1-zookeeper-mode.yaml",
+        f"{PATCH}=broker-1-zookeeper-mode.yaml",
         f"{APPLY} hold-{'-and-'.join(pods)}.yaml",
         "delete pod kafka-1",
     ]

@@ -119,15 +119,15 @@ def test_a_container_that_is_started_again_in_its_pod_is_another_incarnation(
 KEEPS = """\
 echo "$@" >> {folder}/calls
 case "$*" in
-  *--force-conflicts*) cat > {folder}/taken ;;
-  *apply*) exit {code} ;;
+  *" patch "*) cat > {folder}/taken; exit {code} ;;
+  *" create "*) cat > {folder}/made; exit {code} ;;
   *get*) cat {folder}/there.json ;;
 esac
 """
 
 
 def kept_by(
-    folder: Path, *managers: str, code: int = 1, take_from: Sequence[str] = ()
+    folder: Path, *managers: str, code: int = 0, take_from: Sequence[str] = ()
 ) -> KraftConfig:
     """Return the file of a migration whose properties other managers keep."""
     fields: dict[str, Any] = {"f:data": {"f:server.properties": {}}}
@@ -174,3 +174,17 @@ def test_what_the_file_allows_is_taken_as_it_was_seen_and_told(tmp_path: Path) -
 def test_a_refusal_that_is_no_conflict_is_told_as_it_is(tmp_path: Path) -> None:
     with pytest.raises(DriverError, match="kubectl ended with code 3"):
         write(kept_by(tmp_path, code=3, take_from=["helm"]))
+    assert (tmp_path / "calls").read_text().count("patch configmap kafka-0") == 1
+
+
+def test_an_object_that_is_not_there_is_made(tmp_path: Path) -> None:
+    config = kept_by(tmp_path)
+    (tmp_path / "there.json").write_text("")
+    assert write(config) == []
+    assert json.loads((tmp_path / "made").read_text())["kind"] == "ConfigMap"
+
+
+def test_nothing_secret_is_in_a_command(tmp_path: Path) -> None:
+    write(kept_by(tmp_path))
+    assert "new" not in (tmp_path / "calls").read_text()
+    assert json.loads((tmp_path / "taken").read_text())["data"] == {"server.properties": "new"}

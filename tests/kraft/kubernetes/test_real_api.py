@@ -205,24 +205,73 @@ def test_fields_of_another_manager_are_taken_only_where_the_file_names_it(
     assert manager in {each["manager"] for each in there["metadata"]["managedFields"]}
 
 
-def test_an_object_that_changed_since_it_was_seen_is_not_taken(api: KubernetesApi) -> None:
+def test_what_another_manager_takes_in_between_is_seen(api: KubernetesApi) -> None:
     shared_map(api, "moving", "gitops")
     config = pod_config(exported=None, kubectl=list(api.kubectl), take_from=["gitops"],
                         brokers={"properties": {"name": "moving"}})  # fmt: skip
     assert isinstance(config.driver, KubernetesDriver)
     place = place_of(config.driver, Role.BROKER, config.brokers[0])
+    changes = ['{"data":{"more":"x"}}', '{"data":{"server.properties":"by a pipeline"}}']
 
     class Late(Kubectl):
-        def get(self, kind: ObjectKind, name: str) -> Mapping[str, Any] | None:
-            found = super().get(kind, name)
-            kubectl_of(api, "patch", "configmap", "moving", "-p", '{"data":{"more":"x"}}')
-            return found
+        """What it writes comes later than what others write."""
 
-    with pytest.raises(DriverError, match="writing ConfigMap moving"):
-        Late(config.driver, place).apply(properties_object(place, b"node.id=0\n"), "towpath-0")
+        def get(self, kind: ObjectKind, name: str) -> Mapping[str, Any] | None:
+            seen = super().get(kind, name)
+            if changes:
+                how = ("--field-manager=pipeline", "-p", changes.pop(0))
+                assert "patched" in kubectl_of(api, "patch", "configmap", name, *how)
+            return seen
+
+    with pytest.raises(DriverError, match=r"\(pipeline: \.data\.server\.properties\)"):
+        Late(config.driver, place).write(properties_object(place, b"node.id=0\n"), "towpath-0")
     there = Kubectl(config.driver, place).get(ObjectKind.CONFIG_MAP, "moving")
     assert there
-    assert there["data"]["server.properties"] == "broker.id=0\n"
+    assert there["data"]["server.properties"] == "by a pipeline"
+    assert not changes
+
+
+def test_a_status_that_changes_in_between_holds_up_no_write(api: KubernetesApi) -> None:
+    shared_map(api, "busy", "gitops")
+    config = pod_config(exported=None, kubectl=list(api.kubectl), take_from=["gitops"],
+                        brokers={"properties": {"name": "busy"}})  # fmt: skip
+    assert isinstance(config.driver, KubernetesDriver)
+    place = place_of(config.driver, Role.BROKER, config.brokers[0])
+    times = iter(range(3))
+
+    class Busy(Kubectl):
+        """Each look is followed by a change of somebody else."""
+
+        def get(self, kind: ObjectKind, name: str) -> Mapping[str, Any] | None:
+            seen = super().get(kind, name)
+            if (number := next(times, None)) is not None:
+                change = json.dumps({"data": {"more": str(number)}})
+                kubectl_of(api, "patch", "configmap", name, "-p", change)
+            return seen
+
+    Busy(config.driver, place).write(properties_object(place, b"node.id=0\n"), "towpath-0")
+    there = Kubectl(config.driver, place).get(ObjectKind.CONFIG_MAP, "busy")
+    assert there
+    assert there["data"] == {"server.properties": "node.id=0\n", "other": "stays", "more": "2"}
+
+
+def test_files_of_other_nodes_stay_in_an_object_that_kubectl_applied(api: KubernetesApi) -> None:
+    data = {f"{node}.properties": f"broker.id={node}\n" for node in (0, 1)}
+    made = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "both"}, "data": data}
+    assert "created" in kubectl_of(api, "apply", "-f-", data=made)
+    manager = "kubectl-client-side-apply"
+    brokers = {"pod": "none-{id}", "properties": {"name": "both", "key": "{id}.properties"}}
+    config = pod_config(
+        exported=None, kubectl=list(api.kubectl), take_from=[manager], brokers=brokers
+    )
+    drivers = drivers_of(config)
+    for text in (b"first=1\n", b"second=1\n"):
+        for each in config.brokers:
+            drivers[NodeId(each.id)].write(each.properties, text)
+            assert drivers[NodeId(each.id)].read(each.properties) == text
+    there = api.get(f"{PATHS['ConfigMap']}/both")
+    assert there
+    assert there["data"] == dict.fromkeys(data, "second=1\n")
 
 
 def test_conflicts_are_those_that_the_api_names(api: KubernetesApi) -> None:
@@ -287,10 +336,17 @@ def test_pods_that_another_migration_holds_are_refused(api: KubernetesApi) -> No
         assert isinstance(made, KubectlNode)
         return made
 
-    api.create(PATHS["StatefulSet"], alone("gated"))
-    wait_until(lambda: pod(api, "gated-0") is not None, "there is a pod")
+    made = alone("gated")
+    made["spec"]["template"]["spec"]["containers"].append({"name": "exporter", "image": "x"})
+    made["spec"] |= {"replicas": 2, "podManagementPolicy": "Parallel"}
+    assert "created" in kubectl_of(api, "apply", "-f-", data=made)
+    wait_until(lambda: pod(api, "gated-1") is not None, "there are pods")
     node("first")._gate()
-    assert node("first").stateful_set() is not None
+    after = node("first").stateful_set()
+    assert after is not None
+    assert after["spec"]["replicas"] == 2, "what kubectl applied before stays"
+    named = [each["name"] for each in after["spec"]["template"]["spec"]["containers"]]
+    assert sorted(named) == ["exporter", "kafka"]
     with pytest.raises(DriverError, match="reads ConfigMap towpath-first instead of") as caught:
         node("second").stop(Deadline.after(1))
     told = str(caught.value)

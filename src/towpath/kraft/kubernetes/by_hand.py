@@ -22,9 +22,10 @@ from towpath.kraft.kubernetes.objects import (
     KubernetesObject,
     gate_object,
     hold_object,
+    patch_of,
     properties_object,
 )
-from towpath.kraft.kubernetes.owners import kept_by_others
+from towpath.kraft.kubernetes.owners import kept_advice, kept_by_others
 from towpath.kraft.kubernetes.places import (
     MANAGER,
     NodePlace,
@@ -47,7 +48,7 @@ from towpath.kraft.steps import (
     StopControllers,
     WipeController,
 )
-from towpath.model.errors import StepRefusedError
+from towpath.model.errors import DriverError, StepRefusedError
 
 METADATA_LOG = "__cluster_metadata-0"
 _META = "meta.properties"
@@ -106,6 +107,7 @@ class HandBook:
 
         Raises:
             StepRefusedError: Its properties cannot be made, or no broker has a pod to learn from.
+            DriverError: Another field manager keeps what would be changed.
         """
         match step:
             case FormatController() | StartControllers() | RestartController():
@@ -165,7 +167,8 @@ class HandBook:
             folder = PurePosixPath(metadata_dir(self.seen.brokers[step.node].properties))
             gone = shlex.quote(str(folder / METADATA_LOG))
             lines.append(self._inside(step.node, f"rm -rf -- {gone}"))
-        lines.append(self._apply(properties, manager_of(self._at(step.node))))
+        at = self._at(step.node)
+        lines.append(self._patch(properties, at, manager_of(at)))
         again, held = self._release((step.node,), held)
         return [*lines, *again], held
 
@@ -186,8 +189,9 @@ class HandBook:
         """Let pods be made anew and be held back."""
         places = [self._at(each) for each in nodes]
         held = held | {each.pod for each in places}
-        gates = dict.fromkeys(self._gate(each) for each in places)
-        lines = [self._apply(each) for each in (*(x for x in gates if x), self._held_file(held))]
+        gates = {name: each for each in places if (name := self._gate(each)) is not None}
+        lines = [self._patch(name, each) for name, each in gates.items()]
+        lines.append(self._apply(self._held_file(held)))
         for each in places:
             lines += [self._delete(each.pod), self._await_held(each)]
         return lines, held
@@ -238,21 +242,25 @@ class HandBook:
         return name
 
     def _apply(self, name: str, manager: str = MANAGER) -> str:
-        force = " --force-conflicts" if self._may_take(name, manager) else ""
-        how = f"--server-side{force} --field-manager={manager}"
+        """Return the command that makes objects which are ours alone."""
+        how = f"--server-side --field-manager={manager}"
         return f"{self._kubectl} apply {how} -f {shlex.quote(name)}"
 
-    def _may_take(self, name: str, manager: str) -> bool:
-        """Whether a file takes fields of others, and the migration may take them."""
-        may = set(self.driver.take_from)
-        if not may:
-            return False
-        kept = {
-            each.manager
-            for made in self.files[name]
-            for each in kept_by_others(made, self.there(made), manager)
-        }
-        return bool(kept) and kept <= may
+    def _patch(self, name: str, at: NodePlace, manager: str = MANAGER) -> str:
+        """Return the command that changes an object of others; see `Kubectl.write`.
+
+        Raises:
+            DriverError: Another field manager keeps what would be changed.
+        """
+        [made] = self.files[name]
+        there = self.there(made)
+        kept = kept_by_others(made, there, manager)
+        if others := [each for each in kept if each.manager not in self.driver.take_from]:
+            raise DriverError(at.node, f"planning what {name} changes", kept_advice(others))
+        self.files[name] = (patch_of(made, there),)
+        what = f"{made['kind'].lower()} {made['metadata']['name']}"
+        how = f"--field-manager={manager} --patch-file={shlex.quote(name)}"
+        return f"{self._kubectl} patch {what} {how}"
 
     def _delete(self, pod: str) -> str:
         return f"{self._kubectl} delete {ObjectKind.POD.lower()} {pod}"

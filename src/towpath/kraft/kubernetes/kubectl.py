@@ -11,9 +11,9 @@ from collections.abc import Callable, Sequence
 
 from towpath.config.kraft_kubernetes import KubernetesDriver
 from towpath.kraft.drivers.scripts import ABSENT
-from towpath.kraft.kubernetes.objects import KubernetesObject
+from towpath.kraft.kubernetes.objects import KubernetesObject, patch_of
 from towpath.kraft.kubernetes.observed import uid_of
-from towpath.kraft.kubernetes.owners import KeptField, kept_by_others, told_of
+from towpath.kraft.kubernetes.owners import kept_advice, kept_by_others, told_of
 from towpath.kraft.kubernetes.places import MANAGER, NodePlace, ObjectKind
 from towpath.model.deadline import Deadline
 from towpath.model.errors import DriverError
@@ -22,6 +22,8 @@ from towpath.model.foreign import foreign, printed
 _PATIENCE = 60.0
 """Seconds for one command whose deadline nobody gives."""
 _LINES = 20
+_TIMES = 5
+"""How often a write is tried that others come before: controllers tell how an object is."""
 
 
 class Kubectl:
@@ -57,40 +59,65 @@ class Kubectl:
         found: KubernetesObject = json.loads(text)
         return found
 
-    def apply(self, made: KubernetesObject, manager: str = MANAGER) -> None:
-        """Make an object as is wished; what others wrote to it and we do not name stays.
+    def write(self, made: KubernetesObject, manager: str = MANAGER) -> None:
+        """Make an object say what is wished; all that `made` does not name stays as it is.
 
         A field that another manager keeps with another value is taken only from those managers
-        that the file names, and only as it was when it was looked at.
+        that the file names, and only as it was when it was looked at. `kubectl apply` is no way
+        there: it takes all fields of an object that `kubectl apply` has made before, and removes
+        those that are not named.
 
         Args:
             made: The object.
-            manager: Owner of its fields. What it applied before and no longer names is removed.
+            manager: Field manager of what is written.
 
         Raises:
             DriverError: Another manager keeps a field, the API cannot be reached, or it refuses.
         """
-        what = f"writing {made['kind']} {made['metadata']['name']}"
-        done = self._applied(what, made, manager)
-        if done.returncode == 0:
-            return
-        there = self.get(ObjectKind(made["kind"]), made["metadata"]["name"])
-        kept = kept_by_others(made, there, manager)
-        if there is None or not kept:
-            raise self._failure(done, what)
-        others = [each for each in kept if each.manager not in self._take_from]
-        if others:
-            raise self._error(what, kept_advice(others))
-        version = there["metadata"]["resourceVersion"]
-        as_seen = {**made, "metadata": {**made["metadata"], "resourceVersion": version}}
-        self._checked(self._applied(what, as_seen, manager, "--force-conflicts"), what)
-        self._notice(f"{what}: taken from field manager {told_of(kept)}")
+        version, done = self._attempt(made, manager)
+        for _ in range(_TIMES):
+            if done.returncode == 0 or version == _version(self._there(made)):
+                break
+            version, done = self._attempt(made, manager)
+        self._checked(done, _writing(made))
 
-    def _applied(
-        self, what: str, made: KubernetesObject, manager: str, *more: str
+    def create(self, made: KubernetesObject, manager: str = MANAGER) -> None:
+        """Make an object unless there is one, which is left as it is.
+
+        Raises:
+            DriverError: The API cannot be reached, or refuses.
+        """
+        if self._there(made) is None:
+            self.write(made, manager)
+
+    def _there(self, made: KubernetesObject) -> KubernetesObject | None:
+        return self.get(ObjectKind(made["kind"]), made["metadata"]["name"])
+
+    def _attempt(
+        self, made: KubernetesObject, manager: str
+    ) -> tuple[str, subprocess.CompletedProcess[bytes]]:
+        """Write an object as it is seen now; return its version, and what the API said."""
+        what, there = _writing(made), self._there(made)
+        kept = kept_by_others(made, there, manager)
+        if others := [each for each in kept if each.manager not in self._take_from]:
+            raise self._error(what, kept_advice(others))
+        done = self._written(what, made, there, manager)
+        if kept and done.returncode == 0:
+            self._notice(f"{what}: taken from field manager {told_of(kept)}")
+        return _version(there), done
+
+    def _written(
+        self, what: str, made: KubernetesObject, there: KubernetesObject | None, manager: str
     ) -> subprocess.CompletedProcess[bytes]:
-        how = ("--server-side", f"--field-manager={manager}", "--filename=-", *more)
-        return self._run(what, ("apply", *how), json.dumps(made).encode())
+        """Create an object, or change it as it was seen: one that was changed since is refused."""
+        owner = f"--field-manager={manager}"
+        if there is None:
+            return self._run(what, ("create", owner, "--filename=-"), json.dumps(made).encode())
+        at = (str(made["kind"]).lower(), str(made["metadata"]["name"]))
+        version = {"resourceVersion": _version(there)}
+        change = {**patch_of(made, there), "metadata": {**made["metadata"], **version}}
+        how = ("patch", *at, owner, "--patch-file=/dev/stdin")
+        return self._run(what, how, json.dumps(change).encode())
 
     def delete_pod(self, uid: str, grace: int | None = None) -> None:
         """Tell a pod of the node to end; return at once. Another pod of its name is left alone.
@@ -202,13 +229,13 @@ class Kubectl:
         return DriverError(self._place.node, what, why)
 
 
-def kept_advice(kept: Sequence[KeptField]) -> str:
-    """Return who keeps fields that a step would write, and what to do about it."""
-    named = ", ".join(sorted({each.manager for each in kept}))
-    return (
-        f"another field manager keeps what would be written ({told_of(kept)}): let nothing apply"
-        f" it again until the migration is over, then name {named} in `driver.take_from`"
-    )
+def _writing(made: KubernetesObject) -> str:
+    return f"writing {made['kind']} {made['metadata']['name']}"
+
+
+def _version(there: KubernetesObject | None) -> str:
+    """Return what differs for each state of an object; "" where there is none."""
+    return str(there["metadata"]["resourceVersion"]) if there is not None else ""
 
 
 def _advice(told: str) -> str:

@@ -118,7 +118,7 @@ class KubectlNode:
             self._change(WRITE, path, f"writing {path}", data)
             return
         if self.read(path) != data:
-            self._kubectl.apply(properties_object(self._place, data), manager_of(self._place))
+            self._kubectl.write(properties_object(self._place, data), manager_of(self._place))
         if self._place.role is Role.CONTROLLER and self._pod() is None:
             self._make()
 
@@ -235,7 +235,7 @@ class KubectlNode:
         for each in controller_objects(
             self._config, self._driver, node, self._place, self._broker()
         ):
-            self._kubectl.apply(each)
+            self._kubectl.create(each)
         self._await("making it", lambda pod: pod is not None and runs(pod, HOLD))
 
     def _broker(self) -> tuple[KubernetesObject, NodePlace]:
@@ -253,7 +253,7 @@ class KubectlNode:
         if found is None:
             return
         if gate_of(found) is None:
-            self._kubectl.apply(gate_object(found, self._place.container, self._hold))
+            self._kubectl.write(gate_object(found, self._place.container, self._hold))
 
     def _set_held(self, *, held: bool) -> bool:
         """Hold the pod back, or no longer; return whether that was changed."""
@@ -261,7 +261,7 @@ class KubectlNode:
         before = held_in(self.get(ObjectKind.CONFIG_MAP, self._hold))
         wanted = before | own if held else before - own
         if wanted != before:
-            self._kubectl.apply(hold_object(self._hold, wanted))
+            self._kubectl.write(hold_object(self._hold, wanted))
         return wanted != before
 
     def _end(self, pod: KubernetesObject, deadline: Deadline | None) -> None:

@@ -1,4 +1,4 @@
-"""Which fields of an object other field managers keep, where an apply would change them. Pure."""
+"""Which fields of an object other field managers keep, where a write would change them. Pure."""
 
 from __future__ import annotations
 
@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from towpath.kraft.kubernetes.objects import KubernetesObject
-
-_APPLY = "Apply"
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -23,18 +21,18 @@ class KeptField:
 def kept_by_others(
     made: KubernetesObject, there: KubernetesObject | None, manager: str
 ) -> tuple[KeptField, ...]:
-    """Return the fields that an apply would take from other field managers.
+    """Return the fields that a write would take from other field managers.
 
-    That is what the API calls a conflict: another manager has written a field, and its value is
-    another one.
+    That is what the API calls a conflict, where something is applied: another manager has written
+    a field, and its value is another one.
 
     Args:
-        made: What is to be applied.
+        made: What is to be written.
         there: The object as it is, with its `managedFields`; None where there is none.
-        manager: Who applies.
+        manager: Who writes.
     """
     entries = ((there or {}).get("metadata") or {}).get("managedFields") or ()
-    others = (each for each in entries if not _is_of(each, manager))
+    others = (each for each in entries if each.get("manager") != manager)
     found = (
         KeptField(str(each.get("manager")), field)
         for each in others
@@ -51,9 +49,14 @@ def told_of(kept: Iterable[KeptField]) -> str:
     return "; ".join(f"{manager}: {', '.join(named)}" for manager, named in fields.items())
 
 
-def _is_of(entry: Mapping[str, Any], manager: str) -> bool:
-    """Whether an entry is that of a manager's own applies; its updates are those of another one."""
-    return entry.get("manager") == manager and entry.get("operation") == _APPLY
+def kept_advice(kept: Iterable[KeptField]) -> str:
+    """Return who keeps fields that a step would write, and what to do about it."""
+    fields = tuple(kept)
+    named = ", ".join(sorted({each.manager for each in fields}))
+    return (
+        f"another field manager keeps what would be written ({told_of(fields)}): let nothing apply"
+        f" it again until the migration is over, then name {named} in `driver.take_from`"
+    )
 
 
 def _different(made: Any, there: Any, fields: Mapping[str, Any], at: str) -> Iterator[str]:
