@@ -16,6 +16,7 @@ from towpath.kraft.drivers import drivers_of
 from towpath.kraft.kubernetes.kubectl import Kubectl
 from towpath.kraft.kubernetes.places import place_of
 from towpath.kraft.model import NodeId, Role
+from towpath.model.deadline import Deadline
 from towpath.model.errors import DriverError
 
 
@@ -188,3 +189,41 @@ def test_nothing_secret_is_in_a_command(tmp_path: Path) -> None:
     write(kept_by(tmp_path))
     assert "new" not in (tmp_path / "calls").read_text()
     assert json.loads((tmp_path / "taken").read_text())["data"] == {"server.properties": "new"}
+
+
+def told_by(folder: Path, script: str) -> KraftConfig:
+    """Return the file of a migration whose kubectl is a script."""
+    (folder / "kubectl").write_text(script)
+    return pod_config(exported=None, kubectl=["sh", str(folder / "kubectl")])
+
+
+def test_a_wrapper_that_greets_is_told_and_not_taken_for_an_object(tmp_path: Path) -> None:
+    node = drivers_of(told_by(tmp_path, 'echo "Welcome to bastion"; echo "{}"'))[NodeId(0)]
+    with pytest.raises(DriverError, match="reading Pod kafka-0: what sh printed is no JSON"):
+        node.started()
+
+
+def test_a_kubectl_that_hangs_is_ended_with_its_login_plugin(tmp_path: Path) -> None:
+    running = json.dumps(pod("kafka-0"))
+    (tmp_path / "pod.json").write_text(running)
+    hangs = f'case "$*" in *exec*) sleep 600 & wait ;; esac; cat {tmp_path}/pod.json'
+    node = drivers_of(told_by(tmp_path, hangs))[NodeId(0)]
+    with pytest.raises(DriverError, match=r"running format: sh did not end within [\d.]+ s"):
+        node.run(("format",), Deadline.after(1))
+
+
+def test_nothing_of_a_file_is_shown_where_reading_it_fails(tmp_path: Path) -> None:
+    (tmp_path / "pod.json").write_text(json.dumps(pod("kafka-0")))
+    fails = 'case "$*" in *exec*) echo password=hunter2; echo no more >&2; exit 1 ;; esac;'
+    fails += f" cat {tmp_path}/pod.json"
+    node = drivers_of(told_by(tmp_path, fails))[NodeId(0)]
+    with pytest.raises(DriverError, match="code 1: no more") as caught:
+        node.read("/data/b0/meta.properties")
+    assert "hunter2" not in str(caught.value)
+
+
+@pytest.mark.parametrize("told", ["", "overlay 1 2 - 4% /\n", "x"])
+def test_a_disk_of_which_nothing_is_told_is_not_full(tmp_path: Path, told: str) -> None:
+    (tmp_path / "pod.json").write_text(json.dumps(pod("kafka-0")))
+    script = f"case \"$*\" in *exec*) printf '%s' '{told}' ;; *) cat {tmp_path}/pod.json ;; esac"
+    assert drivers_of(told_by(tmp_path, script))[NodeId(0)].free_bytes("/data") is None

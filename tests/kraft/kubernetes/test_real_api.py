@@ -152,6 +152,15 @@ def test_a_right_to_delete_that_is_missing_is_told(api: KubernetesApi) -> None:
     assert "deletionTimestamp" not in (pod(api, "kept-0") or there)["metadata"]
 
 
+def test_a_context_or_namespace_that_is_gone_is_told(api: KubernetesApi) -> None:
+    gone = pod_config(exported=None, kubectl=[*api.kubectl, "--context=gone"])
+    with pytest.raises(DriverError, match='context "gone" does not exist'):
+        drivers_of(gone)[NodeId(0)].started()
+    away = pod_config(exported=None, kubectl=[*api.kubectl, "--server=https://127.0.0.1:9"])
+    with pytest.raises(DriverError, match=r"reading Pod kafka-0: .*127\.0\.0\.1:9"):
+        drivers_of(away)[NodeId(0)].started()
+
+
 def kubectl_of(api: KubernetesApi, *words: str, data: object = None) -> str:
     """Run kubectl as somebody else would; return what it said."""
     command = [*api.kubectl, f"--namespace={NAMESPACE}", *words]

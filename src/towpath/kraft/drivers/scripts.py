@@ -6,12 +6,15 @@ ABSENT = 44
 """Exit code for a file that is not there; ssh itself fails with 255, kubectl with 1."""
 READ = f'[ -e "$1" ] || exit {ABSENT}; cat -- "$1"'
 # The new file takes owner and rights of the old one, and its name in one step. Without an old one
-# it belongs to the user `$2`, if one is given, who must be able to read it.
+# it belongs to the user `$2`, if one is given, who must be able to read it. It has `$3` bytes: the
+# input ends early where a connection is cut.
 WRITE = (
     'set -e; umask 077; d=$(dirname -- "$1"); mkdir -p -- "$d"; rm -f -- "$1.new";'
     ' if [ -e "$1" ]; then cp -p -- "$1" "$1.old"; cp -p -- "$1" "$1.new";'
     ' else : > "$1.new"; [ -z "$2" ] || chown -- "$2" "$1.new"; fi;'
-    ' cat > "$1.new"; sync -- "$1.new"; mv -f -- "$1.new" "$1"; sync -- "$d"'
+    ' cat > "$1.new"; n=$(($(wc -c < "$1.new"))); if [ "$n" != "$3" ]; then'
+    ' echo "$n of $3 bytes arrived" >&2; exit 1; fi;'
+    ' sync -- "$1.new"; mv -f -- "$1.new" "$1"; sync -- "$d"'
 )
 _TELL = 'tr "\\0" "\\n" < "/proc/$p/cmdline"; ls -l "/proc/$p/fd" | grep -o "/[^ ]*[.]jar$"; exit 0'
 PROCESS = f'p=$1; [ -d "/proc/$p" ] || exit {ABSENT}; {_TELL}'

@@ -12,6 +12,7 @@ import time
 from collections.abc import Mapping, Sequence
 
 from towpath.config.kraft_drivers import SshDriver
+from towpath.kraft.drivers.child import ChildLateError, run_child
 from towpath.kraft.drivers.scripts import ABSENT, PROCESS, READ, REMOVE, WRITE
 from towpath.kraft.model import NodeId, Role
 from towpath.model.deadline import Deadline
@@ -25,6 +26,19 @@ _LINES = 20
 _SSH = 255
 _CONTROL = "ControlPath=~/.ssh/towpath-%C"
 """One socket for each user, host and port; `%C` is a hash, as such paths must be short."""
+
+_OPTIONS = (
+    "BatchMode=yes",
+    "ControlMaster=auto",
+    "ControlPersist=60",
+    _CONTROL,
+    # A host that is silent is given up before a look is over, and its connection with it.
+    "ConnectTimeout=10",
+    "ServerAliveInterval=5",
+    "ServerAliveCountMax=3",
+)
+_MARK = "towpath-output-begins"
+"""Comes before what a command prints: files of a login shell may print something before it."""
 
 _MODIFIED = f'[ -e "$1" ] || exit {ABSENT}; stat -c %.3Y -- "$1"'
 _FREE = (
@@ -70,15 +84,19 @@ class SshNode:
     def write(self, path: str, data: bytes) -> None:
         """Replace a file in one step; the content that it had before stays beside it."""
         if self.read(path) != data:
-            self._script(WRITE, path, f"writing {path}", data, self._user)
+            self._script(WRITE, path, f"writing {path}", data, self._user, str(len(data)))
 
     def remove(self, path: str) -> None:
         """Remove a file or a folder with all in it, if it is there."""
         self._script(REMOVE, path, f"removing {path}")
 
-    def free_bytes(self, path: str) -> int:
-        """Return the free space of the disk of a path; of its folder where it is not there yet."""
-        return int(self._script(_FREE, path, f"asking for the free space of {path}") or 0)
+    def free_bytes(self, path: str) -> int | None:
+        """Return the free space of the disk of a path; of its folder where it is not there yet.
+
+        None where its file system does not tell.
+        """
+        told = (self._script(_FREE, path, f"asking for the free space of {path}") or b"").strip()
+        return int(told) if told.isdigit() else None
 
     def run(self, command: Sequence[str], deadline: Deadline) -> str:
         """Run a program as the unit's user to its end, and return what it printed."""
@@ -177,10 +195,14 @@ class SshNode:
     ) -> bytes | None:
         """Run a script of ours; None where it says that a file is not there."""
         done = self._run([*self._sudo, "sh", "-c", script, "sh", argument, *more], what, data)
-        return None if done.returncode == ABSENT else self._checked(done, what)
+        if done.returncode == ABSENT:
+            return None
+        # What it printed may be part of a file, with its passwords.
+        return self._checked(done, what, done.stderr)
 
     def _call(self, command: Sequence[str], what: str, deadline: Deadline | None = None) -> bytes:
-        return self._checked(self._run(command, what, deadline=deadline), what)
+        done = self._run(command, what, deadline=deadline)
+        return self._checked(done, what, done.stdout + done.stderr)
 
     def _run(
         self,
@@ -189,19 +211,27 @@ class SshNode:
         data: bytes = b"",
         deadline: Deadline | None = None,
     ) -> subprocess.CompletedProcess[bytes]:
-        words = [*ssh_command(self._config, self._host), shlex.join(command)]
+        remote = f"echo {_MARK}; {shlex.join(command)}"
+        words = [*ssh_command(self._config, self._host), remote]
         left = _PATIENCE if deadline is None else deadline.left()
         try:
-            return subprocess.run(  # noqa: S603, quoted for the remote shell
-                words, input=data, capture_output=True, timeout=left, check=False
-            )
-        except (OSError, subprocess.SubprocessError) as error:
+            done = run_child(words, data, seconds=left)
+        except ChildLateError as error:
+            raise DriverError(self._node, what, f"host {self._host}: {error}") from error
+        except OSError as error:
             raise DriverError(self._node, what, foreign(error)) from error
+        _, marked, printed_behind = done.stdout.partition(f"{_MARK}\n".encode())
+        if not marked and done.returncode == 0:
+            why = f"its login shell does not run commands: {_text(done.stdout + done.stderr)}"
+            raise DriverError(self._node, what, f"on {self._host}: {why}")
+        if marked:
+            done.stdout = printed_behind
+        return done
 
-    def _checked(self, done: subprocess.CompletedProcess[bytes], what: str) -> bytes:
+    def _checked(self, done: subprocess.CompletedProcess[bytes], what: str, said: bytes) -> bytes:
         if done.returncode == 0:
             return done.stdout
-        tail = "; ".join(_text(done.stdout + done.stderr).splitlines()[-_LINES:])
+        tail = "; ".join(_text(said).splitlines()[-_LINES:])
         where = f"ssh to {self._host} failed" if done.returncode == _SSH else f"on {self._host}"
         raise DriverError(self._node, what, f"{where}: code {done.returncode}: {tail}")
 
@@ -224,8 +254,7 @@ def ssh_command(config: SshDriver, host: str) -> Sequence[str]:
 
     Options of the file come first, as ssh takes the first value that it is given for one.
     """
-    options = ("BatchMode=yes", "ControlMaster=auto", "ControlPersist=60", _CONTROL)
-    named = [word for each in (*config.options, *options) for word in ("-o", each)]
+    named = [word for each in (*config.options, *_OPTIONS) for word in ("-o", each)]
     port = ("-p", str(config.port)) if config.port is not None else ()
     user = ("-l", config.user) if config.user is not None else ()
     return ("ssh", *named, *port, *user, "--", host)

@@ -10,6 +10,7 @@ import subprocess
 from collections.abc import Callable, Sequence
 
 from towpath.config.kraft_kubernetes import KubernetesDriver
+from towpath.kraft.drivers.child import ChildLateError, run_child
 from towpath.kraft.drivers.scripts import ABSENT
 from towpath.kraft.kubernetes.objects import KubernetesObject, patch_of
 from towpath.kraft.kubernetes.observed import uid_of
@@ -56,7 +57,11 @@ class Kubectl:
         text = self._call(f"reading {kind} {name}", "get", kind.lower(), name, *how)
         if not text.strip():
             return None
-        found: KubernetesObject = json.loads(text)
+        try:
+            found: KubernetesObject = json.loads(text)
+        except ValueError as error:
+            why = f"what {self._command[0]} printed is no JSON: {foreign(error)}"
+            raise self._error(f"reading {kind} {name}", why) from error
         return found
 
     def write(self, made: KubernetesObject, manager: str = MANAGER) -> None:
@@ -151,6 +156,8 @@ class Kubectl:
         what: str,
         data: bytes = b"",
         deadline: Deadline | None = None,
+        *,
+        secret: bool = False,
     ) -> bytes | None:
         """Run a program in a container to its end; return what it printed, None where it is absent.
 
@@ -160,6 +167,7 @@ class Kubectl:
             what: What it does, for people.
             data: Its input.
             deadline: When it must be done.
+            secret: Whether what it prints may hold passwords, and is not shown where it fails.
 
         Raises:
             DriverError: It failed, was too late, or the API refuses.
@@ -167,6 +175,8 @@ class Kubectl:
         stdin = ("--stdin",) if data else ()
         at = ("exec", *stdin, self._place.pod, f"--container={container}", "--", *command)
         done = self._run(what, at, data, deadline)
+        if secret and done.returncode:
+            done.stdout = b""
         return None if done.returncode == ABSENT else self._checked(done, what)
 
     def log(self, container: str, lines: int, *, ended: bool = False) -> str:
@@ -205,13 +215,13 @@ class Kubectl:
         left = _PATIENCE if deadline is None else deadline.left()
         command = [*self._command, *words]
         try:
-            return subprocess.run(  # noqa: S603, no shell
-                command, input=data, capture_output=True, timeout=left, check=False
-            )
+            return run_child(command, data, seconds=left)
+        except ChildLateError as error:
+            raise self._error(what, str(error)) from error
         except FileNotFoundError as error:
             why = f"{command[0]} is not there: install it, or name it as `driver.kubectl`"
             raise self._error(what, why) from error
-        except (OSError, subprocess.SubprocessError) as error:
+        except OSError as error:
             raise self._error(what, foreign(error)) from error
 
     def _checked(self, done: subprocess.CompletedProcess[bytes], what: str) -> bytes:

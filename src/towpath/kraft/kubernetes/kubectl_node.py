@@ -127,9 +127,11 @@ class KubectlNode:
         self._change(REMOVE, path, f"removing {path}")
 
     def free_bytes(self, path: str) -> int | None:
-        """Return the free space of the disk of a path; None where no container runs."""
+        """Return the free space of the disk of a path; None where no container runs, or tells."""
         told = self._inside(_FREE, path, f"asking for the free space of {path}")
-        return None if told is None else int(told.split()[_AVAILABLE]) * 1024
+        words = (told or b"").split()
+        known = len(words) > _AVAILABLE and words[_AVAILABLE].isdigit()
+        return int(words[_AVAILABLE]) * 1024 if known else None
 
     def run(self, command: Sequence[str], deadline: Deadline) -> str:
         """Run a program in the pod to its end and return what it printed."""
@@ -221,12 +223,13 @@ class KubectlNode:
     def _inside(self, script: str, path: str, what: str) -> bytes | None:
         """Look at a file; None where it, or the pod, is not there."""
         container = self._container(what)
-        return (
-            None if container is None else self._kubectl.inside(container, _sh(script, path), what)
-        )
+        if container is None:
+            return None
+        return self._kubectl.inside(container, _sh(script, path), what, secret=True)
 
     def _change(self, script: str, path: str, what: str, data: bytes = b"") -> None:
-        self._kubectl.inside(self._required(what), _sh(script, path), what, data)
+        command = _sh(script, path, "", str(len(data)))
+        self._kubectl.inside(self._required(what), command, what, data, secret=True)
 
     def _make(self) -> None:
         """Make a controller's pod, which is held back."""
@@ -290,8 +293,8 @@ class KubectlNode:
         return DriverError(self._place.node, what, why)
 
 
-def _sh(script: str, path: str) -> tuple[str, ...]:
-    return "sh", "-c", script, "sh", path, ""
+def _sh(script: str, path: str, *more: str) -> tuple[str, ...]:
+    return "sh", "-c", script, "sh", path, *more
 
 
 def _left(pod: KubernetesObject) -> str:
