@@ -18,7 +18,7 @@ class ChildLateError(Exception):
     """
 
     def __init__(self, program: str, seconds: float) -> None:
-        super().__init__(f"{program} did not end within {seconds:.2g} s")
+        super().__init__(f"{program} did not end within {round(seconds, 1):g} s")
 
 
 def run_child(
