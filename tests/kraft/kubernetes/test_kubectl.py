@@ -161,6 +161,14 @@ def test_what_another_manager_keeps_is_not_taken_but_named(tmp_path: Path) -> No
     assert not (tmp_path / "taken").exists()
 
 
+def test_what_another_manager_keeps_is_told_before_anything_is_stopped(tmp_path: Path) -> None:
+    path = "/etc/kafka/0/server.properties"
+    said = r"looking who keeps .*\(helm: \.data\.server\.properties\)"
+    with pytest.raises(DriverError, match=said):
+        drivers_of(kept_by(tmp_path, "helm"))[NodeId(0)].require_ours(path)
+    drivers_of(kept_by(tmp_path, "helm", take_from=["helm"]))[NodeId(0)].require_ours(path)
+
+
 def test_what_the_file_allows_is_taken_as_it_was_seen_and_told(tmp_path: Path) -> None:
     told = write(kept_by(tmp_path, "helm", take_from=["helm"]))
     assert told == ["writing ConfigMap kafka-0: taken from field manager helm:"

@@ -32,7 +32,7 @@ def roll_broker(tools: Tools, step: RollBroker) -> StepFacts:
         StepLateError: It did not serve, or was not in sync, in time.
         NodeEndedError: It ended as it started.
         StepRefusedError: Its properties cannot be made, or its host does not reach the controllers.
-        DriverError: Its host refused.
+        DriverError: Its host refused, or somebody else keeps its properties.
     """
     node, mode, seen = step.node, step.mode, tools.waits.now()
     current = _of(seen, node)
@@ -44,6 +44,7 @@ def roll_broker(tools: Tools, step: RollBroker) -> StepFacts:
         epoch = _epoch(seen, node)
         if there.mode is BrokerMode.ZOOKEEPER and mode is BrokerMode.MIGRATION:
             _require_ways(tools, seen, node)
+        tools.drivers[node].require_ours(tools.path(node))
         facts = tools.stop(node)
         _forgotten(tools, node, mode)
         tools.write(node, wanted)

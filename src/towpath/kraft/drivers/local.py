@@ -67,6 +67,9 @@ class LocalNode:
         with self._trouble(f"writing {path}"):
             _replace(Path(path), data)
 
+    def require_ours(self, path: str) -> None:
+        """Do nothing: files of hosts belong to whoever writes them."""
+
     def remove(self, path: str) -> None:
         """Remove a file or a folder with all in it, if it is there."""
         gone = Path(path)

@@ -36,6 +36,7 @@ from towpath.kraft.kubernetes.observed import (
     waits_for,
     was_started,
 )
+from towpath.kraft.kubernetes.owners import kept_advice
 from towpath.kraft.kubernetes.places import (
     NodePlace,
     ObjectKind,
@@ -43,6 +44,7 @@ from towpath.kraft.kubernetes.places import (
     manager_of,
     place_of,
 )
+from towpath.kraft.kubernetes.pod_node import kept_properties
 from towpath.kraft.model import NodeId, Role
 from towpath.model.deadline import Deadline
 from towpath.model.errors import DriverError
@@ -121,6 +123,12 @@ class KubectlNode:
             self._kubectl.write(properties_object(self._place, data), manager_of(self._place))
         if self._place.role is Role.CONTROLLER and self._pod() is None:
             self._make()
+
+    def require_ours(self, path: str) -> None:
+        """Raise where another field manager keeps the properties, and the file does not name it."""
+        others = [x for x in kept_properties(self) if x.manager not in self._driver.take_from]
+        if others and path == self._place.properties:
+            raise self._error(f"looking who keeps {path}", kept_advice(others))
 
     def remove(self, path: str) -> None:
         """Remove a file or a folder with all in it, if it is there."""
