@@ -196,6 +196,16 @@ def test_a_sudo_that_asks_for_a_password_is_told(node: SshNode, sshd: LocalSshd)
                 ask()
 
 
+def test_a_host_whose_systemd_does_not_answer_is_not_taken_for_one_whose_node_is_down(
+    node: SshNode, sshd: LocalSshd
+) -> None:
+    fails = "#!/bin/sh\necho Failed to connect to bus >&2; exit 1\n"
+    with sshd.replaced("bin/systemctl", fails):
+        for ask in (node.started, node.incarnation, node.process, node.start):
+            with pytest.raises(DriverError, match="code 1: Failed to connect to bus"):
+                ask()
+
+
 def test_a_connection_that_falls_silent_is_given_up_for_another_one(sshd: LocalSshd) -> None:
     """A host that lost its power leaves a connection which would be silent for hours."""
     control = f"ControlPath={sshd.sockets}/silent"

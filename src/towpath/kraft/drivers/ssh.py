@@ -52,7 +52,7 @@ _KILLED = frozenset({"timeout", "core-dump", "oom-kill", "watchdog"})
 """What systemd says of a unit that did not end by itself when it was told to (systemd.service)."""
 # When the main process was started, by the clock that `stat` tells: now, less the time since then.
 _STARTED = (
-    f'systemctl show -p {_SHOWN} -- "$1";'
+    f'systemctl show -p {_SHOWN} -- "$1" || exit;'
     " echo Now=$(date +%s.%3N); echo Uptime=$(cut -d' ' -f1 /proc/uptime)"
 )
 
@@ -170,7 +170,7 @@ class SshNode:
 
     def _shown(self) -> Mapping[str, str]:
         told = self._script(_STARTED, self._unit, f"looking at {self._unit}") or b""
-        lines = (line.partition("=") for line in told.decode().splitlines())
+        lines = (line.partition("=") for line in told.decode(errors="replace").splitlines())
         shown = {key: value for key, _, value in lines}
         loaded = shown.get("LoadState", "loaded")
         if loaded != "loaded" and not is_running(shown):
