@@ -17,7 +17,7 @@ from towpath.kraft.drivers.local import LocalNode
 from towpath.kraft.journal import KraftEvent, KraftJournal
 from towpath.kraft.model import NodeId, Role
 from towpath.kraft.observing.seen import Proven
-from towpath.model.errors import KraftJournalError
+from towpath.model.errors import JournalHeldError, KraftJournalError
 
 _COMPARED: Mapping[str, object] = {"compared": {}, "digests": {}, "differences": []}
 
@@ -162,3 +162,15 @@ def test_what_somebody_else_wrote_proves_nothing_and_hinders_nobody(
     assert (tmp_path / "kept" / journal.keep(1, "/a", b"x")).exists()
     journal.add(KraftEvent.PROBED, epoch=4)
     assert journal.proven.probed == 4
+
+
+def test_a_journal_is_held_by_one_process_at_a_time(tmp_path: Path) -> None:
+    journal = KraftJournal(tmp_path / "journal")
+    other = KraftJournal(tmp_path / "journal")
+    said = "another process on this machine"
+    with journal.held(), pytest.raises(JournalHeldError, match=said), other.held():
+        pass
+    with journal.held():
+        pass
+    with pytest.raises(BlockingIOError), journal.held():
+        raise BlockingIOError

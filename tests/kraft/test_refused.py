@@ -330,3 +330,16 @@ def test_without_a_fault_there_is_a_way(ward: Ward, here: Here) -> None:
     planned = here("kraft", "plan", str(ward.lab.config), "--output", "json")
     assert planned.code == 0, planned.said
     assert not planned.json["refusals"]
+
+
+def test_other_programs_on_zookeeper_are_told_apart_from_brokers(ward: Ward, here: Here) -> None:
+    checked = here("kraft", "check", str(ward.lab.config), "--output", "json")
+    [found] = [each for each in checked.json["findings"] if each["code"] == "FOREIGN_CLIENTS"]
+    assert found["what"].endswith("from 127.0.0.1 (1)"), "the client of this test, no broker"
+    assert not codes(checked.json) & {"UNREACHED", "NAMES_DIFFER", "REACH_UNKNOWN"}, checked.said
+    ward.znodes.stop()
+    try:
+        alone = here("kraft", "check", str(ward.lab.config), "--output", "json")
+    finally:
+        ward.znodes.start(20)
+    assert "FOREIGN_CLIENTS" not in codes(alone.json), alone.said

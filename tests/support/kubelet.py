@@ -2,9 +2,9 @@
 
 A real kubelet wants an engine for containers, which test machines lack. This one does what a
 migration needs of it: it runs first containers and then the others, with files of ConfigMaps and
-Secrets where they are mounted, ends them with their grace, tells the API how they are, and serves
-`kubectl exec` and `kubectl logs`. Paths are those of this machine, so each pod has folders of its
-own in its template.
+Secrets where they are mounted, starts them again when they end, ends them with their grace, tells
+the API how they are, and serves `kubectl exec` and `kubectl logs`. Paths are those of this machine,
+so each pod has folders of its own in its template.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from towpath.dev import ports
 
 HOST = "host"
 _PAUSE = 0.2
+_PREVIOUS = ".previous"
 _MERGE = "application/merge-patch+json"
 
 
@@ -48,6 +49,7 @@ class RunningPod:
     killed_at: float | None = None
     began: str = ""
     ended: dict[str, int] = field(default_factory=dict)
+    restarts: dict[str, int] = field(default_factory=dict)
 
     @property
     def containers(self) -> list[dict[str, Any]]:
@@ -95,6 +97,8 @@ class Kubelet:
                 worker.join()
                 for each in self._pods.values():
                     _signal(each, signal.SIGKILL)
+                    if each.process is not None:
+                        each.process.wait()
 
     def command(self, pod: str, container: str, words: list[str]) -> list[str]:
         """Return how a command is run in a container."""
@@ -102,10 +106,14 @@ class Kubelet:
         assert found.containers[found.at]["name"] == container, f"{container} does not run"
         return words
 
-    def log(self, pod: str, container: str) -> bytes:
-        """Return what a container logged."""
-        path = self._folder / f"{pod}-{container}.log"
+    def log(self, pod: str, container: str, *, previous: bool) -> bytes:
+        """Return what a container logged, or the one before it in its pod."""
+        path = self._folder / f"{pod}-{container}.log{_PREVIOUS if previous else ''}"
         return path.read_bytes() if path.exists() else b""
+
+    def kill(self, pod: str) -> None:
+        """Kill the process of a pod's container, as a lack of memory does."""
+        _signal(self._pods[pod], signal.SIGKILL)
 
     def _work(self) -> None:
         while not self._stopping.wait(_PAUSE):
@@ -133,13 +141,22 @@ class Kubelet:
         code = None if known.process is None else known.process.poll()
         if known.process is not None and code is None:
             return
-        if known.process is not None and code is not None:
+        if code is not None and (code or not known.is_first):
+            self._again(known)
+            return
+        if code is not None:
             known.ended[known.containers[known.at]["name"]] = code
-            if not known.is_first or code:
-                self._tell(known)
-                return
         known.at += 1
         self._mount(known.pod)
+        self._start(known)
+        self._tell(known)
+
+    def _again(self, known: RunningPod) -> None:
+        """Start a container again that has ended: the restart policy of pods is `Always`."""
+        name = known.containers[known.at]["name"]
+        known.restarts[name] = known.restarts.get(name, 0) + 1
+        log = self._folder / f"{known.pod['metadata']['name']}-{name}.log"
+        log.replace(log.with_name(log.name + _PREVIOUS))
         self._start(known)
         self._tell(known)
 
@@ -219,7 +236,8 @@ class Kubelet:
             state = {"running": {"startedAt": known.began}}
         else:
             state = {"waiting": {"reason": "PodInitializing"}}
-        common = {"name": name, "image": container["image"], "imageID": "", "restartCount": 0}
+        times = known.restarts.get(name, 0)
+        common = {"name": name, "image": container["image"], "imageID": "", "restartCount": times}
         return {**common, "ready": "running" in state, "state": state}
 
 

@@ -30,8 +30,8 @@ class Pods(Protocol):
     def command(self, pod: str, container: str, words: list[str]) -> list[str]:
         """Return how a command is run in a container."""
 
-    def log(self, pod: str, container: str) -> bytes:
-        """Return what a container logged."""
+    def log(self, pod: str, container: str, *, previous: bool) -> bytes:
+        """Return what a container logged, or the one before it in its pod."""
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -53,7 +53,9 @@ class Handler(BaseHTTPRequestHandler):
                 self.server.pods.command(pod, container, query["command"]), "input" in query
             )
             return
-        lines = self.server.pods.log(pod, container).splitlines(keepends=True)
+        previous = query.get("previous") == ["true"]
+        told = self.server.pods.log(pod, container, previous=previous)
+        lines = told.splitlines(keepends=True)
         data = b"".join(lines[-int(query.get("tailLines", ["1000"])[0]) :])
         self.send_response(200)
         self.send_header("Content-Length", str(len(data)))

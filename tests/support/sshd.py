@@ -1,16 +1,21 @@
 """An OpenSSH server on the loopback, unpacked from the system's package, and units for it.
 
 Nothing is installed. The server wants a user `sshd`, which the NSS wrapper of Samba's tests gives
-it. No systemd runs where tests do: a program in its place keeps each unit as a process.
+it. A program in the place of `systemctl` keeps each unit as a process, unless a real systemd is
+given (`systemd.py`).
 """
 
 from __future__ import annotations
 
+import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -88,14 +93,15 @@ class LocalSshd:
     Args:
         program: What `fetch` returned.
         folder: Where everything lies.
+        systemctl: What stands in the place of `systemctl`.
     """
 
-    def __init__(self, program: Path, folder: Path) -> None:
-        self._program, self.folder = program, folder
+    def __init__(self, program: Path, folder: Path, systemctl: str = SYSTEMCTL) -> None:
+        self._program, self.folder, self._systemctl = program, folder, systemctl
         self.port = ports.reserve(1)[0]
         self._made_run = False
         # The path of a socket has 108 bytes at most, and folders of tests are deep.
-        self._sockets = Path(tempfile.mkdtemp(prefix="sshd-"))
+        self.sockets = Path(tempfile.mkdtemp(prefix="sshd-"))
 
     @property
     def options(self) -> tuple[str, ...]:
@@ -104,9 +110,39 @@ class LocalSshd:
             f"IdentityFile={self.folder}/id",
             "StrictHostKeyChecking=no",
             f"UserKnownHostsFile={self.folder}/known",
-            f"ControlPath={self._sockets}/s-%C",
+            f"ControlPath={self.sockets}/s-%C",
             "LogLevel=ERROR",
         )
+
+    @contextmanager
+    def replaced(self, name: str, text: str) -> Iterator[None]:
+        """Let one of its files say something else; `greeting` is what a login prints first."""
+        file = self.folder / name
+        before = file.read_text() if file.exists() else None
+        file.write_text(text)
+        try:
+            yield
+        finally:
+            file.unlink() if before is None else file.write_text(before)
+
+    @contextmanager
+    def frozen(self) -> Iterator[None]:
+        """Let its connections be silent, as those to a host that has lost its network."""
+        pids = self._below(self._process.pid)
+        assert pids, "nobody is connected"
+        for each in pids:
+            os.kill(each, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            for each in pids:
+                with suppress(ProcessLookupError):
+                    os.kill(each, signal.SIGCONT)
+
+    @staticmethod
+    def _below(pid: int) -> list[int]:
+        found = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+        return [int(each) for each in found]
 
     def unit(self, name: str, *command: str) -> None:
         """Define a unit."""
@@ -145,10 +181,10 @@ class LocalSshd:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        for socket in self._sockets.iterdir():
+        for socket in self.sockets.iterdir():
             end = ["ssh", "-o", f"ControlPath={socket}", "-O", "exit", "127.0.0.1"]
             subprocess.run(end, check=False, capture_output=True)
-        shutil.rmtree(self._sockets)
+        shutil.rmtree(self.sockets)
         for unit in (self.folder / "units").iterdir():
             command = [str(self.folder / "bin/systemctl"), "kill", unit.name]
             subprocess.run(command, check=False, capture_output=True)
@@ -160,7 +196,11 @@ class LocalSshd:
     def _write_programs(self) -> None:
         (self.folder / "bin").mkdir()
         facts = {"python": sys.executable, "folder": self.folder, "source": ROOT / "src"}
-        for name, text in (("systemctl", SYSTEMCTL), ("journalctl", JOURNALCTL), ("sudo", SUDO)):
+        for name, text in (
+            ("systemctl", self._systemctl),
+            ("journalctl", JOURNALCTL),
+            ("sudo", SUDO),
+        ):
             program = self.folder / "bin" / name
             program.write_text(text.format_map(facts))
             program.chmod(0o755)
@@ -193,6 +233,7 @@ class LocalSshd:
             "PidFile none",
             "PasswordAuthentication no",
             "PermitRootLogin yes",
-            f'ForceCommand PATH={self.folder}/bin:$PATH; export PATH; eval "$SSH_ORIGINAL_COMMAND"',
+            f"ForceCommand PATH={self.folder}/bin:$PATH; export PATH;"
+            f' cat {self.folder}/greeting 2>/dev/null; eval "$SSH_ORIGINAL_COMMAND"',
         )
         return "\n".join(lines) + "\n"

@@ -98,6 +98,12 @@ class KubernetesDriver(DriverSection):
         description="Command of `kubectl` with its own options, such as"
         " `kubectl --context=production`. Its settings and logins are used.",
     )
+    take_from: tuple[str, ...] = Field(
+        (),
+        description="Field managers whose fields a migration may take over, such as"
+        " `argocd-controller` or `kubectl-client-side-apply`: those that have written the"
+        " properties of brokers, once nothing applies them again. `kraft check` names them.",
+    )
     exported: str | None = Field(
         None,
         min_length=1,

@@ -6,11 +6,13 @@ time to prove again what only doing can prove.
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import json
 import os
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -19,10 +21,11 @@ from typing import Any
 
 from towpath.kraft.observing.seen import Proven
 from towpath.model.clock import now_ms
-from towpath.model.errors import KraftJournalError
+from towpath.model.errors import JournalHeldError, KraftJournalError
 
 _FILE = "journal.jsonl"
 _KEPT = "kept"
+_LOCK = "lock"
 
 
 class KraftEvent(StrEnum):
@@ -42,6 +45,7 @@ class KraftEvent(StrEnum):
     STARTED = "started"
     KEPT = "kept"
     DELETED = "deleted"
+    TAKEN = "taken"
 
 
 _LAST = 253_402_300_800_000
@@ -60,6 +64,7 @@ _FACTS: Mapping[KraftEvent, Mapping[str, tuple[type, ...]]] = MappingProxyType(
         KraftEvent.STOPPED: {"epoch": (int,)},
         KraftEvent.KEPT: {"node": (int,), "name": (str,), "file": (str,), "sha256": (str,)},
         KraftEvent.DELETED: {"znodes": (dict,)},
+        KraftEvent.TAKEN: {"node": (int,), "what": (str,)},
     }
 )  # fmt: skip
 """What entries must have, and of which types: others are no proof, and not ours."""
@@ -149,6 +154,26 @@ class KraftJournal:
         )
         return next(there, None)
 
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Keep the journal from other processes of this machine that hold it.
+
+        Raises:
+            JournalHeldError: Another process holds it.
+            KraftJournalError: The folder cannot be used.
+        """
+        lock = self.folder / _LOCK
+        try:
+            self._begin()
+            file = os.open(lock, os.O_RDWR | os.O_CREAT, 0o600)
+        except OSError as error:
+            raise KraftJournalError(str(lock), error.strerror or "not opened") from error
+        try:
+            _lock(file, lock)
+            yield
+        finally:
+            os.close(file)
+
     def entries(self) -> tuple[KraftEntry, ...]:
         """Return all entries, in order; lines that a kill cut off, or of no known form, are not."""
         return tuple(self._read())
@@ -192,6 +217,13 @@ class KraftJournal:
         except OSError as error:
             raise KraftJournalError(str(self._file), error.strerror or "not read") from error
         yield from (entry for line in lines if (entry := _entry(line)) is not None)
+
+
+def _lock(file: int, path: Path) -> None:
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise JournalHeldError(str(path)) from None
 
 
 def _entry(line: str) -> KraftEntry | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from threading import Event
@@ -13,20 +13,22 @@ from typing import Self
 
 from towpath.config import KraftConfig, KubernetesDriver
 from towpath.kraft.acting.hands import Hands
+from towpath.kraft.around import look_around
 from towpath.kraft.drivers import drivers_of
 from towpath.kraft.drivers.fenced import FencedDriver
 from towpath.kraft.findings.findings import Finding
 from towpath.kraft.journal import KraftEvent, KraftJournal
 from towpath.kraft.kubernetes.manifests import manifests
-from towpath.kraft.model import Goal, Stage
+from towpath.kraft.model import Goal, NodeId, Stage
 from towpath.kraft.observing.observe import Observer
 from towpath.kraft.observing.seen import ZooKeeperSeen
+from towpath.kraft.observing.surroundings import ClientsSeen
 from towpath.kraft.planning.moves import Facts, Reached, Refused
 from towpath.kraft.planning.outline import Outline, outline
 from towpath.kraft.planning.planner import decide
 from towpath.kraft.preflight.preflight import preflight
 from towpath.kraft.run import KraftRun, RunEnd
-from towpath.kraft.telling import Tell, telling
+from towpath.kraft.telling import Tell, Teller, telling
 from towpath.kraft.zookeeper.client import ZooKeeper
 from towpath.kraft.zookeeper.lock import ClusterLock, Waiting
 from towpath.model.deadline import Deadline
@@ -38,6 +40,10 @@ _LOOK = 60.0
 _LOCK = 60.0
 """Seconds to wait for another one's lock: that of a killed process ends with its session."""
 _RELEASE = 5.0
+_NO_LOCK = (
+    "ZooKeeper is gone, so its lock cannot keep a Towpath on another machine away; start no other"
+    " one on this cluster"
+)
 _SESSION = 10.0
 """Seconds to wait for a session with ZooKeeper."""
 
@@ -50,12 +56,14 @@ class Migration:
         self.journal = KraftJournal(Path(config.journal))
         self._stack = ExitStack()
         self._lock: ClusterLock | None = None
+        self._teller: Teller | None = None
+        self._left_zookeeper = False
 
     def __enter__(self) -> Self:
         self._zookeeper = ZooKeeper(self.config.zookeeper)
         self._is_open = False
         self._stack.callback(self._zookeeper.close)
-        self._drivers = drivers = drivers_of(self.config)
+        self._drivers = drivers = drivers_of(self.config, self._notice)
         self._eyes = Observer(
             self.config, drivers, self._read_zookeeper, self.journal, self._zookeeper.ensemble
         )
@@ -79,6 +87,12 @@ class Migration:
             self._is_open = True
         return self._zookeeper.read(deadline)
 
+    def _notice(self, node: NodeId, text: str) -> None:
+        """Write down and tell what a driver took from others."""
+        self.journal.add(KraftEvent.TAKEN, node=node, what=text)
+        if self._teller is not None:
+            self._teller.add(f"node {node}: {text}")
+
     def _require(self) -> None:
         """Raise where the lock was lost, also in the middle of a step.
 
@@ -97,7 +111,14 @@ class Migration:
 
     def check(self) -> tuple[Finding, ...]:
         """Return everything that would stop the migration, or lose something in it."""
-        return preflight(self.config, self.look().seen)
+        facts = self.look()
+        if facts.standing.stage is Stage.FINAL:  # ZooKeeper and its ways may be gone
+            return preflight(self.config, facts.seen)
+        around = look_around(self.config, facts.seen, self._drivers, self._ask_clients)
+        return preflight(self.config, facts.seen, around)
+
+    def _ask_clients(self) -> ClientsSeen:
+        return self._zookeeper.clients(Deadline.after(_SESSION))
 
     def outline(self, goal: Goal) -> tuple[Facts, Outline]:
         """Return what is seen, and all steps to a goal that are foreseen from there."""
@@ -123,6 +144,7 @@ class Migration:
         facts = self.look()
         if facts.standing.stage is not Stage.FINAL:
             return None
+        self._left_zookeeper = facts.seen.zookeeper is None
         match decide(facts, goal):
             case Reached():
                 return RunEnd(facts.standing, 0)
@@ -132,16 +154,30 @@ class Migration:
                 return None
 
     @contextmanager
-    def alone(self, waiting: Waiting) -> Iterator[ClusterLock]:
+    def alone(self, told: Callable[[object], object]) -> Iterator[ClusterLock | None]:
         """Hold the lock of the cluster, so that no other Towpath works on it.
 
+        Behind a finalize ZooKeeper may be gone, and brokers may be stranded without it: its lock is
+        not needed then, but that of the journal, which keeps others away on this machine alone.
+
         Args:
-            waiting: Is told who holds it, if it must be waited for.
+            told: Is told who holds the lock, if it must be waited for, or that there is none.
 
         Raises:
             ZooKeeperHeldError: Another process holds it.
             ZooKeeperError: ZooKeeper cannot be used.
+            JournalHeldError: Another process on this machine holds the journal.
         """
+        if self._left_zookeeper:
+            with self.journal.held():
+                told(_NO_LOCK)
+                yield None
+            return
+        with self._locked(told) as lock:
+            yield lock
+
+    @contextmanager
+    def _locked(self, waiting: Waiting) -> Iterator[ClusterLock]:
         me = f"{this_user()} on {socket.gethostname()}, pid {os.getpid()}"
         if not self._is_open:
             self._zookeeper.open(Deadline.after(_SESSION))
@@ -174,12 +210,14 @@ class Migration:
                 if stop.wait(every):
                     return facts
 
-    def bring_to(self, goal: Goal, stop: Event, tell: Tell, lock: ClusterLock) -> RunEnd:
+    def bring_to(self, goal: Goal, stop: Event, tell: Tell, lock: ClusterLock | None) -> RunEnd:
         """Do steps until the goal is reached, no step is safe, or `stop` is set; see `KraftRun`."""
 
         def before() -> None:
-            lock.require(Deadline.after(_LOOK))
+            if lock is not None:
+                lock.require(Deadline.after(_LOOK))
 
         with telling(self.config, tell) as told:
-            run = KraftRun(self.config, self._eyes, self._hands, self.journal, told, before)
+            self._teller = teller = Teller(told)
+            run = KraftRun(self.config, self._eyes, self._hands, self.journal, teller, before)
             return run.bring_to(goal, stop)

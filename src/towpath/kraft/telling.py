@@ -17,6 +17,28 @@ from towpath.model.clock import now_ms
 Tell = Callable[[Facts, str], None]
 
 
+class Teller:
+    """Tells what goes on; also what is noticed between two looks, with what was seen last.
+
+    Args:
+        tell: Is told.
+    """
+
+    def __init__(self, tell: Tell) -> None:
+        self._tell = tell
+        self._facts: Facts | None = None
+
+    def __call__(self, facts: Facts, doing: str) -> None:
+        """Tell what a look found, and what is done."""
+        self._facts = facts
+        self._tell(facts, doing)
+
+    def add(self, text: str) -> None:
+        """Tell what is noticed between two looks."""
+        if self._facts is not None:
+            self._tell(self._facts, text)
+
+
 @contextmanager
 def telling(config: KraftConfig, tell: Tell) -> Iterator[Tell]:
     """Yield what is to be called with each look; it serves metrics and calls `tell`.

@@ -21,6 +21,7 @@ from towpath.kraft.kubernetes.yaml_text import yaml_text
 from towpath.kraft.model import Goal, Stage
 from towpath.kraft.observing.seen import MetaProperties
 from towpath.kraft.planning.outline import Outline, outline
+from towpath.model.errors import DriverError
 
 JAAS = "org.example.Login required password=hunter2;"
 
@@ -43,7 +44,9 @@ def objects(text: str) -> list[Any]:
 def test_every_command_names_a_file_that_is_written(tmp_path: Path) -> None:
     told, planned = written(tmp_path, Goal.FINAL)
     pages = {name: text for name, text in told.items() if name.endswith(".md")}
-    named = {file for text in pages.values() for file in re.findall(r"-f (\S+)", text)}
+    named = {
+        file for text in pages.values() for file in re.findall(r"(?:-f |--patch-file=)(\S+)", text)
+    }
     assert named == told.keys() - pages.keys()
     assert len(re.findall(r"^## \d+\. ", told[STEPS], re.M)) == len(planned.steps)
     backs = [f"back-from-{n:03}.md" for n, each in enumerate(planned.steps, 1) if each.undo]
@@ -77,7 +80,10 @@ def section(text: str, words: str) -> list[str]:
     return [line.removeprefix(f"kubectl -n {NAMESPACE} ") for line in block[1].splitlines()]
 
 
-APPLY = "apply --server-side --force-conflicts --field-manager=towpath -f"
+APPLY = "apply --server-side --field-manager=towpath -f"
+
+
+PATCH = "patch configmap kafka-1 --field-manager=towpath-1 --patch-file"
 
 
 def apply(node: int) -> str:
@@ -101,13 +107,34 @@ def test_the_way_there_step_by_step(tmp_path: Path) -> None:
         *(f"delete pod kafka-controller-{node}-0" for node in (3000, 3001, 3002)),
     ]
     assert section(told[STEPS], "restart broker 1 in migration mode") == [
-        f"{apply(1)} broker-1-migration-mode.yaml",
+        f"{PATCH}=broker-1-migration-mode.yaml",
         "delete pod kafka-1",
     ]
     assert "`towpath kraft run FILE` does this step" in told[STEPS]
     [secret] = objects(told["controller-3000-with-flag.yaml"])
     text = base64.b64decode(secret["data"]["controller.properties"])
     assert read_properties(text)["zookeeper.metadata.migration.enable"] == "true"
+
+
+@pytest.mark.parametrize("named", [(), ("helm",), ("helm", "argocd-controller")])
+def test_what_others_keep_is_planned_only_where_the_file_names_them(
+    tmp_path: Path, named: tuple[str, ...]
+) -> None:
+    there = config_map(1)
+    fields: dict[str, Any] = {"f:data": {"f:server.properties": {}}}
+    there["metadata"]["managedFields"] = [
+        {"manager": each, "operation": "Update", "fieldsV1": fields}
+        for each in ("helm", "argocd-controller")
+    ]
+    config = pod_config(export(tmp_path, there), take_from=named)
+    seen = start_of(config)
+    planned = outline(config, seen, Goal.DUAL_WRITE)
+    drivers = drivers_of(config).values()
+    if len(named) == 2:
+        assert manifests(config, seen, drivers, planned, Goal.DUAL_WRITE)
+        return
+    with pytest.raises(DriverError, match=r"then name argocd-controller.* in `driver\.take_from`"):
+        manifests(config, seen, drivers, planned, Goal.DUAL_WRITE)
 
 
 def test_the_way_back_holds_what_is_stopped(tmp_path: Path) -> None:
@@ -121,12 +148,13 @@ def test_the_way_back_holds_what_is_stopped(tmp_path: Path) -> None:
     ]
     gone = "rm -rf -- /data/b1/__cluster_metadata-0"
     rolled = section(back, "restart broker 1 in ZooKeeper mode")
-    assert rolled[0] == f"{APPLY} gate-kafka.yaml"
+    gate = "patch statefulset kafka --field-manager=towpath --patch-file=gate-kafka.yaml"
+    assert rolled[0] == gate
     assert rolled[2:] == [
         "delete pod kafka-1",
         f"until kubectl -n {NAMESPACE} exec kafka-1 -c towpath-hold -- true; do sleep 2; done",
         f"exec kafka-1 -c towpath-hold -- {gone}",
-        f"{apply(1)} broker-1-zookeeper-mode.yaml",
+        f"{PATCH}=broker-1-zookeeper-mode.yaml",
         f"{APPLY} hold-{'-and-'.join(pods)}.yaml",
         "delete pod kafka-1",
     ]

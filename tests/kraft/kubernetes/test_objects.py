@@ -20,6 +20,7 @@ from towpath.kraft.kubernetes.objects import (
     held_in,
     hold_object,
     holding,
+    patch_of,
     properties_in,
     properties_object,
     service_object,
@@ -157,3 +158,15 @@ def test_the_service_names_controllers_before_they_are_ready() -> None:
     assert [each["port"] for each in made["spec"]["ports"]] == [9093, 9094]
     labels = made_controller()["spec"]["template"]["metadata"]["labels"]
     assert made["spec"]["selector"].items() <= labels.items()
+
+
+def test_a_file_that_is_no_text_any_more_leaves_its_place_as_text() -> None:
+    there = {"data": {"server.properties": "a", "other": "stays"}}
+    binary = properties_object(BROKER, b"\xfc")
+    assert patch_of(binary, there)["data"] == {"server.properties": None}
+    assert patch_of(properties_object(BROKER, b"a"), {"binaryData": binary["binaryData"]}) == {
+        **properties_object(BROKER, b"a"),
+        "binaryData": {"server.properties": None},
+    }
+    assert patch_of(properties_object(BROKER, b"a"), there) == properties_object(BROKER, b"a")
+    assert patch_of(binary, None) == binary

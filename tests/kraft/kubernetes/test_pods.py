@@ -14,8 +14,9 @@ from typing import Any
 import pytest
 from ruamel.yaml import YAML
 
+from tests.support.here import Here
 from tests.support.kafka import wait_until
-from tests.support.kraft_runs import run_whole, tell
+from tests.support.kraft_runs import entries, run_whole, tell
 from tests.support.kube_api import KubernetesApi, fetch
 from tests.support.kubelet import Kubelet
 from tests.support.patients import Traffic, seed
@@ -27,6 +28,8 @@ pytestmark = [pytest.mark.soak, pytest.mark.broker, pytest.mark.timeout(2400)]
 NAMESPACE = "messaging"
 CORE, APPS = f"/api/v1/namespaces/{NAMESPACE}", f"/apis/apps/v1/namespaces/{NAMESPACE}"
 KEY = "server.properties"
+MANAGER = "Python-urllib"
+"""The field manager of what the test makes, as the API calls it by its client."""
 
 
 @pytest.fixture
@@ -107,7 +110,14 @@ def into_pods(lab: ZooKeeperCluster, api: KubernetesApi) -> None:
         wait_until(partial(serves, node, port), "a pod serves", 120.0)
 
 
-def test_pods_go_the_whole_way_and_back(tmp_path: Path, api: KubernetesApi) -> None:
+def take_from(lab: ZooKeeperCluster, *managers: str) -> None:
+    """Name field managers in the file whose fields may be taken."""
+    file = json.loads(lab.config.read_text())
+    file["driver"]["take_from"] = managers
+    lab.config.write_text(json.dumps(file))
+
+
+def test_pods_go_the_whole_way_and_back(tmp_path: Path, api: KubernetesApi, here: Here) -> None:
     logs = tmp_path / "logs"
     logs.mkdir()
     with (
@@ -116,11 +126,22 @@ def test_pods_go_the_whole_way_and_back(tmp_path: Path, api: KubernetesApi) -> N
     ):
         seed(lab)
         into_pods(lab, api)
+        checked = here("kraft", "check", str(lab.config), "--output", "json")
+        [kept] = [x for x in checked.json["findings"] if x["code"] == "FIELDS_KEPT"]
+        assert f"{MANAGER}: .data.{KEY}" in kept["what"], checked.said
         with Traffic(lab) as traffic:
+            refused = run_whole(lab, "run", "refused")
+            assert refused.wait() == 4, refused.said
+            assert f"name {MANAGER} in `driver.take_from`" in refused.said
+            for node, port in zip(lab.brokers, lab.ports.internal, strict=True):
+                assert serves(node, port), "no broker was stopped for it"
+            take_from(lab, MANAGER)
             for number, told in enumerate(("run", "rollback", "run", "finalize")):
                 done = run_whole(lab, told, f"{told}-{number}")
                 assert done.wait() == 0, done.said
                 traffic.flowing()
     told_of = traffic.result()
     tell(lab, told_of)
+    taken = [each["what"] for each in entries(lab) if each["event"] == "taken"]
+    assert len(taken) == len(lab.brokers), "each file once"
     assert told_of.whole, told_of

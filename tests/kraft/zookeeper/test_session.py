@@ -7,6 +7,8 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -55,6 +57,43 @@ def test_a_session_opens_as_soon_as_a_server_is_up(tmp_path: Path) -> None:
             assert (server.mode, server.version) == (ServerMode.STANDALONE, "3.8.4")
     finally:
         made.stop()
+
+
+def test_who_is_connected_is_told_by_each_server(tmp_path: Path) -> None:
+    words = {"4lw.commands.whitelist": "srvr,cons"}
+    with (
+        ensembles.ensemble(tmp_path, 3, **words) as made,
+        ensembles.zookeeper(made.config()) as zookeeper,
+        clients(made.connect, 3),
+    ):
+        ensembles.fill(made.connect, {"/brokers/ids": b""})
+        _settled(zookeeper, 3)
+        with clients(made.connect, 2) as brokers:
+            for number, each in enumerate(brokers):
+                each.create(f"/brokers/ids/{number}", b"{}", ephemeral=True)
+            told = zookeeper.clients(soon())
+            assert (dict(told.known), dict(told.others)) == ({"127.0.0.1": 2}, {"127.0.0.1": 3})
+        assert told.untold == ()
+
+
+def test_servers_that_do_not_tell_who_is_connected_say_so(tmp_path: Path) -> None:
+    with ensembles.ensemble(tmp_path) as made, ensembles.zookeeper(made.config()) as zookeeper:
+        [said] = zookeeper.clients(soon()).untold
+        assert said == f"{made.connect} (cons is not executed because it is not in the whitelist.)"
+
+
+@contextmanager
+def clients(connect: str, number: int) -> Iterator[list[KazooClient]]:
+    """Yield clients that are connected."""
+    made = [KazooClient(connect) for _ in range(number)]
+    try:
+        for each in made:
+            each.start(20)
+        yield made
+    finally:
+        for each in made:
+            each.stop()
+            each.close()
 
 
 def test_three_servers_of_which_one_falls(tmp_path: Path) -> None:

@@ -59,6 +59,9 @@ def _body(told: Mapping[str, Any]) -> Iterator[str]:
         for each in _of(journal, KraftEvent.APPROVED)
     ))  # fmt: skip
     yield from _kept(journal)
+    yield from _section("Taken from others", ("at", "node", "what"), (
+        (each["at"], each["node"], each["what"]) for each in _of(journal, KraftEvent.TAKEN)
+    ))  # fmt: skip
     refused = (each["refused"] for each in _of(journal, KraftEvent.RUN_ENDED))
     yield from listed("Refusals", (each for some in refused for each in some))
 

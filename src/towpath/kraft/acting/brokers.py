@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 from pathlib import PurePosixPath
 
 from towpath.kraft.acting.files import StepFacts, Tools, properties_of, since
 from towpath.kraft.acting.stale_leaders import IsrWatch
 from towpath.kraft.acting.waiting import not_gone, not_serving
 from towpath.kraft.files.properties import change_properties, read_properties
-from towpath.kraft.model import BrokerMode, NodeId
+from towpath.kraft.model import Alarm, BrokerMode, NodeId
 from towpath.kraft.observing.nodes import is_settled, serves
+from towpath.kraft.observing.reach import ask_host
 from towpath.kraft.observing.seen import Observation
+from towpath.kraft.observing.surroundings import Reach
+from towpath.kraft.planning.states import stage_of
 from towpath.kraft.steps import MendMetaProperties, RollBroker
 from towpath.model.errors import StepRefusedError
 
@@ -21,13 +25,14 @@ _METADATA_LOG = "__cluster_metadata-0"
 def roll_broker(tools: Tools, step: RollBroker) -> StepFacts:
     """Restart a broker in a mode, and wait until it serves and is in sync.
 
-    One that runs in that mode with that file already is only waited for.
+    While others are stranded it cannot come in sync, which is not waited for. One that runs in that
+    mode with that file already is only waited for.
 
     Raises:
         StepLateError: It did not serve, or was not in sync, in time.
         NodeEndedError: It ended as it started.
-        StepRefusedError: Its properties cannot be made.
-        DriverError: Its host refused.
+        StepRefusedError: Its properties cannot be made, or its host does not reach the controllers.
+        DriverError: Its host refused, or somebody else keeps its properties.
     """
     node, mode, seen = step.node, step.mode, tools.waits.now()
     current = _of(seen, node)
@@ -37,6 +42,9 @@ def roll_broker(tools: Tools, step: RollBroker) -> StepFacts:
     there = seen.brokers[node]
     if dict(current) != dict(wanted) or there.mode is not mode or not is_settled(there):
         epoch = _epoch(seen, node)
+        if there.mode is BrokerMode.ZOOKEEPER and mode is BrokerMode.MIGRATION:
+            _require_ways(tools, seen, node)
+        tools.drivers[node].require_ours(tools.path(node))
         facts = tools.stop(node)
         _forgotten(tools, node, mode)
         tools.write(node, wanted)
@@ -44,6 +52,30 @@ def roll_broker(tools: Tools, step: RollBroker) -> StepFacts:
             _remove_metadata_log(tools, node, wanted)
         tools.drivers[node].start()
     return {**facts, **_joined(tools, node, mode, epoch)}
+
+
+def _require_ways(tools: Tools, seen: Observation, node: NodeId) -> None:
+    """Look whether a broker's host reaches the controllers that run, before it is restarted.
+
+    Raises:
+        StepRefusedError: It does not, so the broker could not register. A host that does not tell
+            what it reaches is taken as one that does.
+    """
+    running = [
+        each.address
+        for each in tools.config.controllers.nodes
+        if (there := seen.controllers.get(NodeId(each.id))) is not None and there.running
+    ]
+    told = ask_host(tools.drivers[node], running)
+    bad = {
+        at: found
+        for at in running
+        if told and (found := told.reach.get(at)) not in {None, Reach.OPEN}
+    }
+    if bad:
+        named = ", ".join(f"{at} ({found})" for at, found in bad.items())
+        why = f"the host of broker {node} does not reach the controllers {named}"
+        raise StepRefusedError("RollBroker", why)
 
 
 def mend_meta_properties(tools: Tools, step: MendMetaProperties) -> StepFacts:
@@ -121,8 +153,13 @@ def _remove_metadata_log(tools: Tools, node: NodeId, wanted: StepFacts) -> None:
 def _joined(tools: Tools, node: NodeId, mode: BrokerMode, epoch: int | None) -> StepFacts:
     began = time.monotonic()
     what = f"broker {node} serves in {mode} mode"
-    tools.waits.until(what, "start", lambda seen: not_serving(seen, node, mode, epoch), [node])
+    missing = partial(not_serving, node=node, mode=mode, epoch=epoch)
+    now = tools.waits.until(what, "start", missing, [node])
     started, again = since(began), time.monotonic()
+    if stage_of(now).has(Alarm.STRANDED):
+        # No metadata reaches the others before they are restarted, too: those that should lead by
+        # the log do not know, so nobody comes in sync with them.
+        return {"start_seconds": started}
     what = f"broker {node} is in sync"
     watch = IsrWatch(tools.config.cluster, tools.waits.tell, node)
     tools.waits.until(what, "in_sync", watch.missing, [node])

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 
 from towpath.config.address import host_and_port
@@ -17,17 +18,22 @@ from towpath.kraft.kubernetes.kubectl_node import KubectlNode
 from towpath.kraft.kubernetes.places import hold_name, place_of
 from towpath.kraft.model import NodeId, Role
 
+Notice = Callable[[NodeId, str], None]
+"""Is told what a driver did to a node that nobody would see otherwise."""
 
-def drivers_of(config: KraftConfig) -> Mapping[NodeId, Driver]:
-    """Return what reaches each node of a file."""
+
+def drivers_of(
+    config: KraftConfig, notice: Notice = lambda _node, _text: None
+) -> Mapping[NodeId, Driver]:
+    """Return what reaches each node of a file; `notice` is told what they take from others."""
     nodes = [
         *((Role.BROKER, each) for each in config.brokers),
         *((Role.CONTROLLER, each) for each in config.controllers.nodes),
     ]
-    return {NodeId(each.id): _driver(config, role, each) for role, each in nodes}
+    return {NodeId(each.id): _driver(config, role, each, notice) for role, each in nodes}
 
 
-def _driver(config: KraftConfig, role: Role, node: KraftNode) -> Driver:
+def _driver(config: KraftConfig, role: Role, node: KraftNode, notice: Notice) -> Driver:
     match config.driver:
         case LocalDriver() as local:
             return LocalNode(local, NodeId(node.id), role, node.properties)
@@ -37,5 +43,5 @@ def _driver(config: KraftConfig, role: Role, node: KraftNode) -> Driver:
         case KubernetesDriver() as kubernetes:
             place = place_of(kubernetes, role, node)
             if kubernetes.exported is None:
-                return KubectlNode(config, kubernetes, place)
+                return KubectlNode(config, kubernetes, place, partial(notice, place.node))
             return ExportedNode(Path(kubernetes.exported), place, hold_name(config.kraft))

@@ -23,6 +23,9 @@ class Driver(Protocol):
     def write(self, path: str, data: bytes) -> None:
         """Replace a file in one step; the content that it had before stays beside it."""
 
+    def require_ours(self, path: str) -> None:
+        """Raise where somebody else keeps a file, so that writing it would be refused."""
+
     def remove(self, path: str) -> None:
         """Remove a file or a folder with all in it, if it is there."""
 

@@ -34,6 +34,10 @@ class FencedDriver:
         self.require()
         self.driver.write(path, data)
 
+    def require_ours(self, path: str) -> None:
+        """Raise where somebody else keeps a file, so that writing it would be refused."""
+        self.driver.require_ours(path)
+
     def remove(self, path: str) -> None:
         """Remove a file or a folder with all in it, if it is there."""
         self.require()

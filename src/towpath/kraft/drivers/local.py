@@ -6,12 +6,12 @@ import os
 import shutil
 import signal
 import stat
-import subprocess
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from towpath.config.kraft_drivers import LocalDriver
+from towpath.kraft.drivers.child import ChildLateError, run_child
 from towpath.kraft.drivers.commands import filled
 from towpath.kraft.drivers.scripts import PROCESS
 from towpath.kraft.model import NodeId, Role
@@ -67,6 +67,9 @@ class LocalNode:
         with self._trouble(f"writing {path}"):
             _replace(Path(path), data)
 
+    def require_ours(self, path: str) -> None:
+        """Do nothing: files of hosts belong to whoever writes them."""
+
     def remove(self, path: str) -> None:
         """Remove a file or a folder with all in it, if it is there."""
         gone = Path(path)
@@ -86,15 +89,8 @@ class LocalNode:
         """Run a program to its end and return what it printed."""
         what = f"running {command[0]}"
         with self._trouble(what):
-            done = subprocess.run(  # noqa: S603 - the command of the user's file
-                command,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                timeout=deadline.left(),
-                check=False,
-            )
-        text = printed(done.stdout.decode(errors="replace")).strip()
+            done = run_child(command, seconds=deadline.left())
+        text = printed((done.stdout + done.stderr).decode(errors="replace")).strip()
         if done.returncode:
             tail = "\n".join(text.splitlines()[-_LINES:])
             raise DriverError(self._node, what, f"it ended with code {done.returncode}:\n{tail}\n")
@@ -141,7 +137,9 @@ class LocalNode:
     def _trouble(self, what: str) -> Iterator[None]:
         try:
             yield
-        except (OSError, subprocess.SubprocessError) as error:
+        except ChildLateError as error:
+            raise DriverError(self._node, what, str(error)) from error
+        except OSError as error:
             raise DriverError(self._node, what, foreign(error)) from error
 
 

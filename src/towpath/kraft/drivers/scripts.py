@@ -6,12 +6,15 @@ ABSENT = 44
 """Exit code for a file that is not there; ssh itself fails with 255, kubectl with 1."""
 READ = f'[ -e "$1" ] || exit {ABSENT}; cat -- "$1"'
 # The new file takes owner and rights of the old one, and its name in one step. Without an old one
-# it belongs to the user `$2`, if one is given, who must be able to read it.
+# it belongs to the user `$2`, if one is given, who must be able to read it. It has `$3` bytes: the
+# input ends early where a connection is cut.
 WRITE = (
     'set -e; umask 077; d=$(dirname -- "$1"); mkdir -p -- "$d"; rm -f -- "$1.new";'
     ' if [ -e "$1" ]; then cp -p -- "$1" "$1.old"; cp -p -- "$1" "$1.new";'
     ' else : > "$1.new"; [ -z "$2" ] || chown -- "$2" "$1.new"; fi;'
-    ' cat > "$1.new"; sync -- "$1.new"; mv -f -- "$1.new" "$1"; sync -- "$d"'
+    ' cat > "$1.new"; n=$(($(wc -c < "$1.new"))); if [ "$n" != "$3" ]; then'
+    ' echo "$n of $3 bytes arrived" >&2; exit 1; fi;'
+    ' sync -- "$1.new"; mv -f -- "$1.new" "$1"; sync -- "$d"'
 )
 _TELL = 'tr "\\0" "\\n" < "/proc/$p/cmdline"; ls -l "/proc/$p/fd" | grep -o "/[^ ]*[.]jar$"; exit 0'
 PROCESS = f'p=$1; [ -d "/proc/$p" ] || exit {ABSENT}; {_TELL}'
@@ -24,3 +27,22 @@ PROCESS_WITH = (
 )
 """The same of Kafka's process in a container; `$1` is its properties file."""
 REMOVE = 'rm -rf -- "$1"'
+_CONNECT = (
+    "s=$(date +%s);"
+    ' if command -v bash >/dev/null; then timeout 3 bash -c \': <>"/dev/tcp/$0/$1"\' "$h" "$p"'
+    ' >/dev/null 2>&1; elif command -v nc >/dev/null; then timeout 3 nc -z "$h" "$p" >/dev/null'
+    " 2>&1; else return; fi; c=$?; if [ $c = 0 ]; then w=open;"
+    " elif [ $(($(date +%s) - s)) -ge 2 ]; then w=silent; else w=closed; fi"
+)
+REACH = (
+    "look() { t=$1 p=${1##*:} h=${1%:*} w=untold a=-; h=${h#[}; h=${h%]};"
+    " if command -v getent >/dev/null; then"
+    ' a=$(getent ahosts "$h" | cut -d" " -f1 | sort -u | tr "\n" ,);'
+    ' if [ -z "$a" ]; then echo "$t unresolved -"; return; fi; fi;'
+    f' connect; echo "$t $w $a"; }}; connect() {{ {_CONNECT}; }};'
+    ' for each; do look "$each" & done; wait'
+)
+"""What connections to the addresses `$@` came to, and the numbers of their names; a line for each.
+
+Exit codes do not tell a refusal from silence, so the time that it took does.
+"""

@@ -12,6 +12,7 @@ import time
 from collections.abc import Mapping, Sequence
 
 from towpath.config.kraft_drivers import SshDriver
+from towpath.kraft.drivers.child import ChildLateError, run_child
 from towpath.kraft.drivers.scripts import ABSENT, PROCESS, READ, REMOVE, WRITE
 from towpath.kraft.model import NodeId, Role
 from towpath.model.deadline import Deadline
@@ -26,18 +27,32 @@ _SSH = 255
 _CONTROL = "ControlPath=~/.ssh/towpath-%C"
 """One socket for each user, host and port; `%C` is a hash, as such paths must be short."""
 
+_OPTIONS = (
+    "BatchMode=yes",
+    "ControlMaster=auto",
+    "ControlPersist=60",
+    _CONTROL,
+    # A host that is silent is given up before a look is over, and its connection with it.
+    "ConnectTimeout=10",
+    "ServerAliveInterval=5",
+    "ServerAliveCountMax=3",
+)
+_MARK = "towpath-output-begins"
+"""Comes before what a command prints: files of a login shell may print something before it."""
+
 _MODIFIED = f'[ -e "$1" ] || exit {ABSENT}; stat -c %.3Y -- "$1"'
 _FREE = (
     'p=$1; while [ ! -e "$p" ]; do p=$(dirname -- "$p"); done; df -B1 --output=avail -- "$p" | tail'
     " -n 1"
 )
 _SHOWN = (
-    "ActiveState,SubState,InvocationID,MainPID,ExecMainStartTimestampMonotonic,"
-    "InactiveExitTimestampMonotonic"
+    "LoadState,ActiveState,SubState,Result,InvocationID,MainPID,ExecMainStartTimestampMonotonic"
 )
+_KILLED = frozenset({"timeout", "core-dump", "oom-kill", "watchdog"})
+"""What systemd says of a unit that did not end by itself when it was told to (systemd.service)."""
 # When the main process was started, by the clock that `stat` tells: now, less the time since then.
 _STARTED = (
-    f'systemctl show -p {_SHOWN} -- "$1";'
+    f'systemctl show -p {_SHOWN} -- "$1" || exit;'
     " echo Now=$(date +%s.%3N); echo Uptime=$(cut -d' ' -f1 /proc/uptime)"
 )
 
@@ -54,8 +69,8 @@ class SshNode:
 
     def __init__(self, config: SshDriver, node: NodeId, role: Role, host: str) -> None:
         self._config, self._node, self._host = config, node, host
-        unit = config.broker_unit if role is Role.BROKER else config.controller_unit
-        self._unit = unit.format(id=node)
+        self._key = "broker_unit" if role is Role.BROKER else "controller_unit"
+        self._unit = str(getattr(config, self._key)).replace("{id}", str(node))
 
     def read(self, path: str) -> bytes | None:
         """Return a file's content, None where there is none."""
@@ -69,15 +84,22 @@ class SshNode:
     def write(self, path: str, data: bytes) -> None:
         """Replace a file in one step; the content that it had before stays beside it."""
         if self.read(path) != data:
-            self._script(WRITE, path, f"writing {path}", data, self._user)
+            self._script(WRITE, path, f"writing {path}", data, self._user, str(len(data)))
+
+    def require_ours(self, path: str) -> None:
+        """Do nothing: files of hosts belong to whoever writes them."""
 
     def remove(self, path: str) -> None:
         """Remove a file or a folder with all in it, if it is there."""
         self._script(REMOVE, path, f"removing {path}")
 
-    def free_bytes(self, path: str) -> int:
-        """Return the free space of the disk of a path; of its folder where it is not there yet."""
-        return int(self._script(_FREE, path, f"asking for the free space of {path}") or 0)
+    def free_bytes(self, path: str) -> int | None:
+        """Return the free space of the disk of a path; of its folder where it is not there yet.
+
+        None where its file system does not tell.
+        """
+        told = (self._script(_FREE, path, f"asking for the free space of {path}") or b"").strip()
+        return int(told) if told.isdigit() else None
 
     def run(self, command: Sequence[str], deadline: Deadline) -> str:
         """Run a program as the unit's user to its end, and return what it printed."""
@@ -87,12 +109,16 @@ class SshNode:
 
     def start(self) -> None:
         """Start the node's unit unless it runs; return before it is ready."""
+        if self._shown()["ActiveState"] == "failed":
+            # One that failed too often would not be started, and nothing would say so.
+            self._systemctl("reset-failed", self._unit)
         self._systemctl("start", "--no-block", self._unit)
 
     def stop(self, deadline: Deadline) -> bool:
         """Ask the unit to end, kill it at the deadline; return whether it ended by itself.
 
-        A process that somebody else has started meanwhile is left alone.
+        systemd kills it before that where the unit's `TimeoutStopSec` is shorter. A process that
+        somebody else has started meanwhile is left alone.
         """
         pid = self._shown().get("MainPID")
         self._systemctl("stop", "--no-block", self._unit)
@@ -104,15 +130,19 @@ class SshNode:
                 self._await_end()
                 return False
             time.sleep(_PAUSE)
-        return True
+        return shown.get("Result") not in _KILLED
 
     def started(self) -> int | None:
-        """Return when its process was started, in ms since 1970; None where none runs."""
+        """Return when its process was started, in ms since 1970; None where none runs.
+
+        A unit that prepares its start (`ExecStartPre`) starts now: its process reads its files
+        later than this.
+        """
         shown = self._shown()
         if not is_running(shown):
             return None
-        which = "ExecMainStart" if _pid(shown) else "InactiveExit"
-        running = float(shown["Uptime"]) - int(shown[f"{which}TimestampMonotonic"]) / 1e6
+        began = int(shown["ExecMainStartTimestampMonotonic"]) / 1e6 if _pid(shown) else None
+        running = 0.0 if began is None else float(shown["Uptime"]) - began
         return round((float(shown["Now"]) - running) * 1000)
 
     def incarnation(self) -> str | None:
@@ -140,8 +170,14 @@ class SshNode:
 
     def _shown(self) -> Mapping[str, str]:
         told = self._script(_STARTED, self._unit, f"looking at {self._unit}") or b""
-        lines = (line.partition("=") for line in told.decode().splitlines())
-        return {key: value for key, _, value in lines}
+        lines = (line.partition("=") for line in told.decode(errors="replace").splitlines())
+        shown = {key: value for key, _, value in lines}
+        loaded = shown.get("LoadState", "loaded")
+        if loaded != "loaded" and not is_running(shown):
+            why = f"there is no unit {self._unit} ({loaded}) on {self._host}"
+            advice = f"make it, or name another one as `driver.{self._key}`"
+            raise DriverError(self._node, "looking at its unit", f"{why}: {advice}")
+        return shown
 
     def _systemctl(self, *arguments: str) -> None:
         what = f"systemctl {' '.join(arguments)}"
@@ -162,10 +198,14 @@ class SshNode:
     ) -> bytes | None:
         """Run a script of ours; None where it says that a file is not there."""
         done = self._run([*self._sudo, "sh", "-c", script, "sh", argument, *more], what, data)
-        return None if done.returncode == ABSENT else self._checked(done, what)
+        if done.returncode == ABSENT:
+            return None
+        # What it printed may be part of a file, with its passwords.
+        return self._checked(done, what, done.stderr)
 
     def _call(self, command: Sequence[str], what: str, deadline: Deadline | None = None) -> bytes:
-        return self._checked(self._run(command, what, deadline=deadline), what)
+        done = self._run(command, what, deadline=deadline)
+        return self._checked(done, what, done.stdout + done.stderr)
 
     def _run(
         self,
@@ -174,19 +214,27 @@ class SshNode:
         data: bytes = b"",
         deadline: Deadline | None = None,
     ) -> subprocess.CompletedProcess[bytes]:
-        words = [*ssh_command(self._config, self._host), shlex.join(command)]
+        remote = f"echo {_MARK}; {shlex.join(command)}"
+        words = [*ssh_command(self._config, self._host), remote]
         left = _PATIENCE if deadline is None else deadline.left()
         try:
-            return subprocess.run(  # noqa: S603, quoted for the remote shell
-                words, input=data, capture_output=True, timeout=left, check=False
-            )
-        except (OSError, subprocess.SubprocessError) as error:
+            done = run_child(words, data, seconds=left)
+        except ChildLateError as error:
+            raise DriverError(self._node, what, f"host {self._host}: {error}") from error
+        except OSError as error:
             raise DriverError(self._node, what, foreign(error)) from error
+        _, marked, printed_behind = done.stdout.partition(f"{_MARK}\n".encode())
+        if not marked and done.returncode == 0:
+            why = f"its login shell does not run commands: {_text(done.stdout + done.stderr)}"
+            raise DriverError(self._node, what, f"on {self._host}: {why}")
+        if marked:
+            done.stdout = printed_behind
+        return done
 
-    def _checked(self, done: subprocess.CompletedProcess[bytes], what: str) -> bytes:
+    def _checked(self, done: subprocess.CompletedProcess[bytes], what: str, said: bytes) -> bytes:
         if done.returncode == 0:
             return done.stdout
-        tail = "; ".join(_text(done.stdout + done.stderr).splitlines()[-_LINES:])
+        tail = "; ".join(_text(said).splitlines()[-_LINES:])
         where = f"ssh to {self._host} failed" if done.returncode == _SSH else f"on {self._host}"
         raise DriverError(self._node, what, f"{where}: code {done.returncode}: {tail}")
 
@@ -209,8 +257,7 @@ def ssh_command(config: SshDriver, host: str) -> Sequence[str]:
 
     Options of the file come first, as ssh takes the first value that it is given for one.
     """
-    options = ("BatchMode=yes", "ControlMaster=auto", "ControlPersist=60", _CONTROL)
-    named = [word for each in (*config.options, *options) for word in ("-o", each)]
+    named = [word for each in (*config.options, *_OPTIONS) for word in ("-o", each)]
     port = ("-p", str(config.port)) if config.port is not None else ()
     user = ("-l", config.user) if config.user is not None else ()
     return ("ssh", *named, *port, *user, "--", host)

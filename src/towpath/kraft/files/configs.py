@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 
 from towpath.config.kraft import KraftConfig
 from towpath.kraft.files.kafka_versions import version_of
+from towpath.kraft.files.listeners import inter_listener
 from towpath.kraft.findings.codes import FindingCode
 from towpath.kraft.findings.findings import Finding
 from towpath.kraft.model import BrokerMode, NodeId
@@ -265,7 +266,7 @@ def controller_properties(
 
 def _towards_brokers(broker: Properties) -> Properties:
     """Return how a controller logs in to brokers that read ZooKeeper, if they are secured."""
-    listener = _inter_listener(broker)
+    listener = inter_listener(broker)
     protocol = _map(broker.get(_MAP, _DEFAULT_MAP)).get(listener, "PLAINTEXT")
     if protocol == "PLAINTEXT":
         return {}
@@ -273,14 +274,10 @@ def _towards_brokers(broker: Properties) -> Properties:
     return {key: value for key, value in broker.items() if key.startswith(about)}
 
 
-def _inter_listener(broker: Properties) -> str:
-    return broker.get(_INTER_LISTENER, broker.get(_INTER_PROTOCOL, "PLAINTEXT"))
-
-
 def _migrating(config: KraftConfig, broker: Properties) -> Properties:
     """Return what a controller has as long as it writes to ZooKeeper and asks its brokers."""
     zookeeper = {key: value for key, value in broker.items() if key.startswith("zookeeper.")}
     about = {_CONNECT: config.zookeeper.connect, **zookeeper, FLAG: "true"}
     return (
-        about if _INTER_PROTOCOL in broker else {**about, _INTER_LISTENER: _inter_listener(broker)}
+        about if _INTER_PROTOCOL in broker else {**about, _INTER_LISTENER: inter_listener(broker)}
     )

@@ -241,9 +241,38 @@ PREFLIGHT_TEXTS: Mapping[FindingCode, FindingText] = {
         "listeners are set as dynamic configs: {configs}",
         "move them to the brokers' files; a broker cannot start in KRaft mode with them",
     ),
+    FindingCode.UNREACHED: _stop(
+        "hosts do not reach what their nodes must reach: {ways}",
+        "open these ways (DNS, firewall, network policy): brokers connect to controllers, and"
+        " controllers to each other, to brokers and to ZooKeeper",
+    ),
+    FindingCode.NAMES_DIFFER: _warn(
+        "hosts know the same name under different addresses: {names}",
+        "correct `/etc/hosts` or DNS there; a controller listens on the address that its own host"
+        " knows, and others connect to the one that they know",
+    ),
+    FindingCode.REACH_UNKNOWN: _note(
+        "hosts of nodes {nodes} do not tell what they reach",
+        "look whether brokers and controllers reach each other there; `check` asks hosts that run,"
+        " and have `timeout` and `bash` or `nc`",
+    ),
+    FindingCode.FOREIGN_CLIENTS: _warn(
+        "other programs than brokers are connected to ZooKeeper, from {hosts}",
+        "move tools that read or write its znodes to the brokers (`--bootstrap-server`): what they"
+        " write behind the copy reaches no broker, and what they read is old once it is finalized",
+    ),
+    FindingCode.CLIENTS_UNKNOWN: _note(
+        "servers of ZooKeeper do not tell who is connected: {servers}",
+        "allow `cons` in `4lw.commands.whitelist`, or look yourself for tools that read or write"
+        " znodes",
+    ),
+    FindingCode.FIELDS_KEPT: _stop(
+        "other field managers keep the properties of brokers: {kept}",
+        "let nothing apply these objects again (GitOps, Helm) until the migration is over, then"
+        " name the field managers in `driver.take_from`",
+    ),
     FindingCode.NOT_CHECKED: _note(
-        "nothing here can see: other programs that read or write ZooKeeper, ACLs of znodes besides"
-        " those of topics, and whether all hosts reach each other's listeners",
+        "nothing here can see ACLs of znodes besides those of topics",
         "check these yourself",
     ),
 }

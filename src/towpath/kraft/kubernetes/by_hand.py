@@ -7,10 +7,9 @@ the way there and every way back.
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
-from typing import Protocol, runtime_checkable
 
 from towpath.config.kraft import KraftConfig, KraftController
 from towpath.config.kraft_kubernetes import KubernetesDriver
@@ -23,8 +22,10 @@ from towpath.kraft.kubernetes.objects import (
     KubernetesObject,
     gate_object,
     hold_object,
+    patch_of,
     properties_object,
 )
+from towpath.kraft.kubernetes.owners import kept_advice, kept_by_others
 from towpath.kraft.kubernetes.places import (
     MANAGER,
     NodePlace,
@@ -32,6 +33,7 @@ from towpath.kraft.kubernetes.places import (
     hold_name,
     manager_of,
 )
+from towpath.kraft.kubernetes.pod_node import PodNode
 from towpath.kraft.model import BrokerMode, NodeId, Role
 from towpath.kraft.observing.node_files import metadata_dir
 from towpath.kraft.observing.seen import Observation
@@ -46,31 +48,13 @@ from towpath.kraft.steps import (
     StopControllers,
     WipeController,
 )
-from towpath.model.errors import StepRefusedError
+from towpath.model.errors import DriverError, StepRefusedError
 
 METADATA_LOG = "__cluster_metadata-0"
 _META = "meta.properties"
 _MEND = "sed -i -e 's/^version=.*/version=0/' -e 's/^node\\.id=/broker.id=/'"
 Held = frozenset[str]
 """The pods that are held back."""
-
-
-@runtime_checkable
-class PodNode(Protocol):
-    """A driver of a node that is a pod."""
-
-    @property
-    def place(self) -> NodePlace:
-        """Where the node lives."""
-
-    def get(self, kind: ObjectKind, name: str) -> KubernetesObject | None:
-        """Return an object, None where there is none."""
-
-    def stateful_set(self) -> KubernetesObject | None:
-        """Return the StatefulSet of the node's pod, None where it has no pod."""
-
-    def read(self, path: str) -> bytes | None:
-        """Return a file's content, None where there is none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +86,7 @@ class HandBook:
     """Says how steps are done by hand.
 
     Attributes:
+        there: Returns the object that something applied would change; None where there is none.
         files: The files that commands apply, by name, each with its objects.
     """
 
@@ -109,6 +94,7 @@ class HandBook:
     driver: KubernetesDriver
     seen: Observation
     nodes: Mapping[NodeId, NodeObjects]
+    there: Callable[[KubernetesObject], KubernetesObject | None] = lambda _: None
     files: dict[str, tuple[KubernetesObject, ...]] = field(default_factory=dict)
 
     @property
@@ -121,6 +107,7 @@ class HandBook:
 
         Raises:
             StepRefusedError: Its properties cannot be made, or no broker has a pod to learn from.
+            DriverError: Another field manager keeps what would be changed.
         """
         match step:
             case FormatController() | StartControllers() | RestartController():
@@ -180,7 +167,8 @@ class HandBook:
             folder = PurePosixPath(metadata_dir(self.seen.brokers[step.node].properties))
             gone = shlex.quote(str(folder / METADATA_LOG))
             lines.append(self._inside(step.node, f"rm -rf -- {gone}"))
-        lines.append(self._apply(properties, manager_of(self._at(step.node))))
+        at = self._at(step.node)
+        lines.append(self._patch(properties, at, manager_of(at)))
         again, held = self._release((step.node,), held)
         return [*lines, *again], held
 
@@ -201,8 +189,9 @@ class HandBook:
         """Let pods be made anew and be held back."""
         places = [self._at(each) for each in nodes]
         held = held | {each.pod for each in places}
-        gates = dict.fromkeys(self._gate(each) for each in places)
-        lines = [self._apply(each) for each in (*(x for x in gates if x), self._held_file(held))]
+        gates = {name: each for each in places if (name := self._gate(each)) is not None}
+        lines = [self._patch(name, each) for name, each in gates.items()]
+        lines.append(self._apply(self._held_file(held)))
         for each in places:
             lines += [self._delete(each.pod), self._await_held(each)]
         return lines, held
@@ -253,8 +242,25 @@ class HandBook:
         return name
 
     def _apply(self, name: str, manager: str = MANAGER) -> str:
-        how = f"--server-side --force-conflicts --field-manager={manager}"
+        """Return the command that makes objects which are ours alone."""
+        how = f"--server-side --field-manager={manager}"
         return f"{self._kubectl} apply {how} -f {shlex.quote(name)}"
+
+    def _patch(self, name: str, at: NodePlace, manager: str = MANAGER) -> str:
+        """Return the command that changes an object of others; see `Kubectl.write`.
+
+        Raises:
+            DriverError: Another field manager keeps what would be changed.
+        """
+        [made] = self.files[name]
+        there = self.there(made)
+        kept = kept_by_others(made, there, manager)
+        if others := [each for each in kept if each.manager not in self.driver.take_from]:
+            raise DriverError(at.node, f"planning what {name} changes", kept_advice(others))
+        self.files[name] = (patch_of(made, there),)
+        what = f"{made['kind'].lower()} {made['metadata']['name']}"
+        how = f"--field-manager={manager} --patch-file={shlex.quote(name)}"
+        return f"{self._kubectl} patch {what} {how}"
 
     def _delete(self, pod: str) -> str:
         return f"{self._kubectl} delete {ObjectKind.POD.lower()} {pod}"

@@ -108,6 +108,9 @@ class ExportedNode:
         """Raise: it is done by hand."""
         raise self._by_hand(f"writing {path} ({len(data)} bytes)")
 
+    def require_ours(self, path: str) -> None:
+        """Do nothing: it is done by hand."""
+
     def remove(self, path: str) -> None:
         """Raise: it is done by hand."""
         raise self._by_hand(f"removing {path}")

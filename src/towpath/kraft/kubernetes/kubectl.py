@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from towpath.config.kraft_kubernetes import KubernetesDriver
+from towpath.kraft.drivers.child import ChildLateError, run_child
 from towpath.kraft.drivers.scripts import ABSENT
-from towpath.kraft.kubernetes.objects import KubernetesObject
+from towpath.kraft.kubernetes.objects import KubernetesObject, patch_of
 from towpath.kraft.kubernetes.observed import uid_of
+from towpath.kraft.kubernetes.owners import kept_advice, kept_by_others, told_of
 from towpath.kraft.kubernetes.places import MANAGER, NodePlace, ObjectKind
 from towpath.model.deadline import Deadline
 from towpath.model.errors import DriverError
@@ -21,6 +23,8 @@ from towpath.model.foreign import foreign, printed
 _PATIENCE = 60.0
 """Seconds for one command whose deadline nobody gives."""
 _LINES = 20
+_TIMES = 5
+"""How often a write is tried that others come before: controllers tell how an object is."""
 
 
 class Kubectl:
@@ -29,9 +33,16 @@ class Kubectl:
     Args:
         driver: Says how kubectl is called, and in which namespace.
         place: The node.
+        notice: Is told what was taken from other field managers, as the file allows it.
     """
 
-    def __init__(self, driver: KubernetesDriver, place: NodePlace) -> None:
+    def __init__(
+        self,
+        driver: KubernetesDriver,
+        place: NodePlace,
+        notice: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        self._take_from, self._notice = driver.take_from, notice
         self._command = (*driver.kubectl, f"--namespace={driver.namespace}")
         self._pods = f"/api/v1/namespaces/{driver.namespace}/pods"
         self._place = place
@@ -46,22 +57,72 @@ class Kubectl:
         text = self._call(f"reading {kind} {name}", "get", kind.lower(), name, *how)
         if not text.strip():
             return None
-        found: KubernetesObject = json.loads(text)
+        try:
+            found: KubernetesObject = json.loads(text)
+        except ValueError as error:
+            why = f"what {self._command[0]} printed is no JSON: {foreign(error)}"
+            raise self._error(f"reading {kind} {name}", why) from error
         return found
 
-    def apply(self, made: KubernetesObject, manager: str = MANAGER) -> None:
-        """Make an object as is wished; what others wrote to it and we do not name stays.
+    def write(self, made: KubernetesObject, manager: str = MANAGER) -> None:
+        """Make an object say what is wished; all that `made` does not name stays as it is.
+
+        A field that another manager keeps with another value is taken only from those managers
+        that the file names, and only as it was when it was looked at. `kubectl apply` is no way
+        there: it takes all fields of an object that `kubectl apply` has made before, and removes
+        those that are not named.
 
         Args:
             made: The object.
-            manager: Owner of its fields. What it applied before and no longer names is removed.
+            manager: Field manager of what is written.
+
+        Raises:
+            DriverError: Another manager keeps a field, the API cannot be reached, or it refuses.
+        """
+        version, done = self._attempt(made, manager)
+        for _ in range(_TIMES):
+            if done.returncode == 0 or version == _version(self._there(made)):
+                break
+            version, done = self._attempt(made, manager)
+        self._checked(done, _writing(made))
+
+    def create(self, made: KubernetesObject, manager: str = MANAGER) -> None:
+        """Make an object unless there is one, which is left as it is.
 
         Raises:
             DriverError: The API cannot be reached, or refuses.
         """
-        how = ("--server-side", "--force-conflicts", f"--field-manager={manager}", "--filename=-")
-        what = f"writing {made['kind']} {made['metadata']['name']}"
-        self._call(what, "apply", *how, data=json.dumps(made).encode())
+        if self._there(made) is None:
+            self.write(made, manager)
+
+    def _there(self, made: KubernetesObject) -> KubernetesObject | None:
+        return self.get(ObjectKind(made["kind"]), made["metadata"]["name"])
+
+    def _attempt(
+        self, made: KubernetesObject, manager: str
+    ) -> tuple[str, subprocess.CompletedProcess[bytes]]:
+        """Write an object as it is seen now; return its version, and what the API said."""
+        what, there = _writing(made), self._there(made)
+        kept = kept_by_others(made, there, manager)
+        if others := [each for each in kept if each.manager not in self._take_from]:
+            raise self._error(what, kept_advice(others))
+        done = self._written(what, made, there, manager)
+        if kept and done.returncode == 0:
+            self._notice(f"{what}: taken from field manager {told_of(kept)}")
+        return _version(there), done
+
+    def _written(
+        self, what: str, made: KubernetesObject, there: KubernetesObject | None, manager: str
+    ) -> subprocess.CompletedProcess[bytes]:
+        """Create an object, or change it as it was seen: one that was changed since is refused."""
+        owner = f"--field-manager={manager}"
+        if there is None:
+            return self._run(what, ("create", owner, "--filename=-"), json.dumps(made).encode())
+        at = (str(made["kind"]).lower(), str(made["metadata"]["name"]))
+        version = {"resourceVersion": _version(there)}
+        change = {**patch_of(made, there), "metadata": {**made["metadata"], **version}}
+        how = ("patch", *at, owner, "--patch-file=/dev/stdin")
+        return self._run(what, how, json.dumps(change).encode())
 
     def delete_pod(self, uid: str, grace: int | None = None) -> None:
         """Tell a pod of the node to end; return at once. Another pod of its name is left alone.
@@ -95,6 +156,8 @@ class Kubectl:
         what: str,
         data: bytes = b"",
         deadline: Deadline | None = None,
+        *,
+        secret: bool = False,
     ) -> bytes | None:
         """Run a program in a container to its end; return what it printed, None where it is absent.
 
@@ -104,6 +167,7 @@ class Kubectl:
             what: What it does, for people.
             data: Its input.
             deadline: When it must be done.
+            secret: Whether what it prints may hold passwords, and is not shown where it fails.
 
         Raises:
             DriverError: It failed, was too late, or the API refuses.
@@ -111,6 +175,8 @@ class Kubectl:
         stdin = ("--stdin",) if data else ()
         at = ("exec", *stdin, self._place.pod, f"--container={container}", "--", *command)
         done = self._run(what, at, data, deadline)
+        if secret and done.returncode:
+            done.stdout = b""
         return None if done.returncode == ABSENT else self._checked(done, what)
 
     def log(self, container: str, lines: int, *, ended: bool = False) -> str:
@@ -149,23 +215,37 @@ class Kubectl:
         left = _PATIENCE if deadline is None else deadline.left()
         command = [*self._command, *words]
         try:
-            return subprocess.run(  # noqa: S603, no shell
-                command, input=data, capture_output=True, timeout=left, check=False
-            )
+            return run_child(command, data, seconds=left)
+        except ChildLateError as error:
+            raise self._error(what, str(error)) from error
         except FileNotFoundError as error:
             why = f"{command[0]} is not there: install it, or name it as `driver.kubectl`"
             raise self._error(what, why) from error
-        except (OSError, subprocess.SubprocessError) as error:
+        except OSError as error:
             raise self._error(what, foreign(error)) from error
 
     def _checked(self, done: subprocess.CompletedProcess[bytes], what: str) -> bytes:
         if done.returncode == 0:
             return done.stdout
+        raise self._failure(done, what)
+
+    def _failure(self, done: subprocess.CompletedProcess[bytes], what: str) -> DriverError:
         tail = "; ".join(_text(done.stdout + done.stderr).splitlines()[-_LINES:])
-        raise self._error(what, f"kubectl ended with code {done.returncode}: {tail}{_advice(tail)}")
+        return self._error(
+            what, f"kubectl ended with code {done.returncode}: {tail}{_advice(tail)}"
+        )
 
     def _error(self, what: str, why: str) -> DriverError:
         return DriverError(self._place.node, what, why)
+
+
+def _writing(made: KubernetesObject) -> str:
+    return f"writing {made['kind']} {made['metadata']['name']}"
+
+
+def _version(there: KubernetesObject | None) -> str:
+    """Return what differs for each state of an object; "" where there is none."""
+    return str(there["metadata"]["resourceVersion"]) if there is not None else ""
 
 
 def _advice(told: str) -> str:

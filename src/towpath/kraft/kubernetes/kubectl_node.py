@@ -36,6 +36,7 @@ from towpath.kraft.kubernetes.observed import (
     waits_for,
     was_started,
 )
+from towpath.kraft.kubernetes.owners import kept_advice
 from towpath.kraft.kubernetes.places import (
     NodePlace,
     ObjectKind,
@@ -43,6 +44,7 @@ from towpath.kraft.kubernetes.places import (
     manager_of,
     place_of,
 )
+from towpath.kraft.kubernetes.pod_node import kept_properties
 from towpath.kraft.model import NodeId, Role
 from towpath.model.deadline import Deadline
 from towpath.model.errors import DriverError
@@ -64,11 +66,18 @@ class KubectlNode:
         config: The file.
         driver: Its section.
         place: Where the node lives.
+        notice: Is told what was taken from other field managers.
     """
 
-    def __init__(self, config: KraftConfig, driver: KubernetesDriver, place: NodePlace) -> None:
+    def __init__(
+        self,
+        config: KraftConfig,
+        driver: KubernetesDriver,
+        place: NodePlace,
+        notice: Callable[[str], None] = lambda _: None,
+    ) -> None:
         self._config, self._driver, self._place = config, driver, place
-        self._kubectl, self._hold = Kubectl(driver, place), hold_name(config.kraft)
+        self._kubectl, self._hold = Kubectl(driver, place, notice), hold_name(config.kraft)
 
     @property
     def place(self) -> NodePlace:
@@ -111,18 +120,26 @@ class KubectlNode:
             self._change(WRITE, path, f"writing {path}", data)
             return
         if self.read(path) != data:
-            self._kubectl.apply(properties_object(self._place, data), manager_of(self._place))
+            self._kubectl.write(properties_object(self._place, data), manager_of(self._place))
         if self._place.role is Role.CONTROLLER and self._pod() is None:
             self._make()
+
+    def require_ours(self, path: str) -> None:
+        """Raise where another field manager keeps the properties, and the file does not name it."""
+        others = [x for x in kept_properties(self) if x.manager not in self._driver.take_from]
+        if others and path == self._place.properties:
+            raise self._error(f"looking who keeps {path}", kept_advice(others))
 
     def remove(self, path: str) -> None:
         """Remove a file or a folder with all in it, if it is there."""
         self._change(REMOVE, path, f"removing {path}")
 
     def free_bytes(self, path: str) -> int | None:
-        """Return the free space of the disk of a path; None where no container runs."""
+        """Return the free space of the disk of a path; None where no container runs, or tells."""
         told = self._inside(_FREE, path, f"asking for the free space of {path}")
-        return None if told is None else int(told.split()[_AVAILABLE]) * 1024
+        words = (told or b"").split()
+        known = len(words) > _AVAILABLE and words[_AVAILABLE].isdigit()
+        return int(words[_AVAILABLE]) * 1024 if known else None
 
     def run(self, command: Sequence[str], deadline: Deadline) -> str:
         """Run a program in the pod to its end and return what it printed."""
@@ -214,12 +231,13 @@ class KubectlNode:
     def _inside(self, script: str, path: str, what: str) -> bytes | None:
         """Look at a file; None where it, or the pod, is not there."""
         container = self._container(what)
-        return (
-            None if container is None else self._kubectl.inside(container, _sh(script, path), what)
-        )
+        if container is None:
+            return None
+        return self._kubectl.inside(container, _sh(script, path), what, secret=True)
 
     def _change(self, script: str, path: str, what: str, data: bytes = b"") -> None:
-        self._kubectl.inside(self._required(what), _sh(script, path), what, data)
+        command = _sh(script, path, "", str(len(data)))
+        self._kubectl.inside(self._required(what), command, what, data, secret=True)
 
     def _make(self) -> None:
         """Make a controller's pod, which is held back."""
@@ -228,7 +246,7 @@ class KubectlNode:
         for each in controller_objects(
             self._config, self._driver, node, self._place, self._broker()
         ):
-            self._kubectl.apply(each)
+            self._kubectl.create(each)
         self._await("making it", lambda pod: pod is not None and runs(pod, HOLD))
 
     def _broker(self) -> tuple[KubernetesObject, NodePlace]:
@@ -246,7 +264,7 @@ class KubectlNode:
         if found is None:
             return
         if gate_of(found) is None:
-            self._kubectl.apply(gate_object(found, self._place.container, self._hold))
+            self._kubectl.write(gate_object(found, self._place.container, self._hold))
 
     def _set_held(self, *, held: bool) -> bool:
         """Hold the pod back, or no longer; return whether that was changed."""
@@ -254,7 +272,7 @@ class KubectlNode:
         before = held_in(self.get(ObjectKind.CONFIG_MAP, self._hold))
         wanted = before | own if held else before - own
         if wanted != before:
-            self._kubectl.apply(hold_object(self._hold, wanted))
+            self._kubectl.write(hold_object(self._hold, wanted))
         return wanted != before
 
     def _end(self, pod: KubernetesObject, deadline: Deadline | None) -> None:
@@ -283,8 +301,8 @@ class KubectlNode:
         return DriverError(self._place.node, what, why)
 
 
-def _sh(script: str, path: str) -> tuple[str, ...]:
-    return "sh", "-c", script, "sh", path, ""
+def _sh(script: str, path: str, *more: str) -> tuple[str, ...]:
+    return "sh", "-c", script, "sh", path, *more
 
 
 def _left(pod: KubernetesObject) -> str:

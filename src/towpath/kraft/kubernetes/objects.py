@@ -75,6 +75,20 @@ def properties_in(place: NodePlace, holder: KubernetesObject) -> bytes | None:
     return None if encoded is None else base64.b64decode(encoded)
 
 
+def patch_of(made: KubernetesObject, there: KubernetesObject | None) -> KubernetesObject:
+    """Return what changes an object to what is wished (a strategic merge patch).
+
+    A key of a ConfigMap is text or not: where one becomes the other, it is removed from there.
+    """
+    before = there or {}
+    gone = {
+        part: dict.fromkeys(made[other].keys() & (before.get(part) or {}).keys())
+        for part, other in (("data", "binaryData"), ("binaryData", "data"))
+        if made["kind"] == ObjectKind.CONFIG_MAP and other in made
+    }
+    return {**made, **{part: keys for part, keys in gone.items() if keys}}
+
+
 def hold_object(name: str, held: Iterable[str]) -> KubernetesObject:
     """Return the ConfigMap that names the pods that are held back."""
     return _object(ObjectKind.CONFIG_MAP, name, data={HELD: " ".join(sorted(held))})

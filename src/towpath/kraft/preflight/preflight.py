@@ -10,6 +10,7 @@ from towpath.kraft.findings.findings import Finding
 from towpath.kraft.model import Stage
 from towpath.kraft.observing.nodes import serves
 from towpath.kraft.observing.seen import Observation
+from towpath.kraft.observing.surroundings import Surroundings
 from towpath.kraft.planning.alarms import anchor
 from towpath.kraft.planning.gates import (
     cluster_ids,
@@ -21,17 +22,27 @@ from towpath.kraft.planning.gates import (
 )
 from towpath.kraft.planning.moves import Facts
 from towpath.kraft.preflight import files, places, versions
+from towpath.kraft.preflight.surroundings import surroundings
 from towpath.kraft.preflight.znodes import znodes
 
 _BEFORE_COPY = frozenset({Stage.ZOOKEEPER, Stage.PROVISIONED, Stage.REGISTERING})
 
 
-def preflight(config: KraftConfig, seen: Observation) -> tuple[Finding, ...]:
-    """Return everything that would stop a migration or lose something in it, stops first."""
+def preflight(
+    config: KraftConfig, seen: Observation, around: Surroundings | None = None
+) -> tuple[Finding, ...]:
+    """Return everything that would stop a migration or lose something in it, stops first.
+
+    Args:
+        config: The file.
+        seen: The cluster.
+        around: What lies around it; None where that was not looked at.
+    """
     facts = Facts.of(config, seen)
     alarms = (each.finding for each in facts.standing.alarms)
     found = dict.fromkeys((*facts.standing.doubts, *alarms, *_seen(facts), *static(facts)))
     found |= dict.fromkeys((*health(facts), *_noted(facts)))
+    found |= dict.fromkeys(surroundings(facts, around) if around is not None else ())
     order = list(Severity)
     return tuple(sorted(found, key=lambda each: (order.index(each.severity), each)))
 

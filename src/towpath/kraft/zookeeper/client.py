@@ -9,6 +9,8 @@ from typing import Self
 from towpath.config.kraft import ZooKeeperConfig
 from towpath.kraft.observing.seen import ZooKeeperSeen
 from towpath.kraft.observing.servers import EnsembleSeen
+from towpath.kraft.observing.surroundings import ClientsSeen
+from towpath.kraft.zookeeper.clients import clients
 from towpath.kraft.zookeeper.ensemble import ensemble
 from towpath.kraft.zookeeper.lock import ClusterLock, Waiting, take
 from towpath.kraft.zookeeper.read import read
@@ -65,6 +67,10 @@ class ZooKeeper:
     def ensemble(self, deadline: Deadline) -> EnsembleSeen:
         """Ask each server of the file how it is; see `ensemble.ensemble`."""
         return ensemble(self._session, self._config.tls, deadline)
+
+    def clients(self, deadline: Deadline) -> ClientsSeen:
+        """Ask each server of the file who is connected; see `clients.clients`."""
+        return clients(self._session, self._config.tls, deadline)
 
     def raise_epoch(self, to: int, version: int, deadline: Deadline) -> int:
         """Set `/controller_epoch`, and return its version; see `write.raise_epoch`."""

@@ -54,7 +54,7 @@ def _voters(session: ZooKeeperSession, deadline: Deadline) -> int | None:
 
 def _server(address: str, tls: Tls | None, seconds: float) -> ServerSeen:
     try:
-        told = _asked(address, tls, seconds)
+        told = asked(address, tls, seconds, b"srvr")
     except OSError as error:
         return ServerSeen(address, None, "", None, reason(error))
     except ValueError as error:
@@ -75,11 +75,17 @@ def server(address: str, told: str) -> ServerSeen:
     return ServerSeen(address, mode, version, int(waiting) if waiting.isdigit() else None, "")
 
 
-def _asked(address: str, tls: Tls | None, seconds: float) -> str:
+def asked(address: str, tls: Tls | None, seconds: float, word: bytes) -> str:
+    """Return what a server answers to a four-letter word.
+
+    Raises:
+        OSError: It cannot be reached, or TLS fails.
+        ValueError: The certificates of the file cannot be used.
+    """
     host, port = host_and_port(address)
     with connect((host, port), host, tls, seconds) as made:
         made.settimeout(seconds)
-        made.sendall(b"srvr")
+        made.sendall(word)
         return _all(made).decode(errors="replace")
 
 

@@ -63,6 +63,7 @@
     ├── ZooKeeperHeldError          4  another process works on the cluster
     ├── ZooKeeperLockLostError      4  the lock of the cluster ended with our session
     ├── KraftJournalError           4  the journal of a migration to KRaft cannot be used
+    ├── JournalHeldError            4  another process on this machine works on the migration
     ├── KraftFileError              4  a file of a node has a form that is not understood
     ├── UnexpectedStageError        3  a step of such a migration led elsewhere
     └── StoppedError                3  Ctrl-C or SIGTERM came before the end
@@ -101,7 +102,12 @@ from towpath.model.errors.driver import (
     StepLateError,
     StepRefusedError,
 )
-from towpath.model.errors.kraft import KraftFileError, KraftJournalError, UnexpectedStageError
+from towpath.model.errors.kraft import (
+    JournalHeldError,
+    KraftFileError,
+    KraftJournalError,
+    UnexpectedStageError,
+)
 from towpath.model.errors.ledger import (
     LedgerError,
     LinkBusyError,
@@ -174,6 +180,7 @@ __all__ = [
     "DoubledError",
     "DriverError",
     "JavaError",
+    "JournalHeldError",
     "KraftFileError",
     "KraftJournalError",
     "LedgerError",

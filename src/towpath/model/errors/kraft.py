@@ -22,6 +22,24 @@ class KraftJournalError(TowpathError):
         )
 
 
+class JournalHeldError(TowpathError):
+    """Another process on this machine works on the migration; `path` is the file of its lock."""
+
+    code = "KRAFT_HELD"
+    exit_code = 4
+
+    def __init__(self, path: str) -> None:
+        super().__init__(path)
+        self.path = path
+
+    def __str__(self) -> str:
+        return (
+            f"another process on this machine works on this migration (it holds {self.path}); one"
+            " orchestrator at a time changes a cluster: wait for it, or stop it (Ctrl-C or"
+            " SIGTERM), then try again"
+        )
+
+
 class KraftFileError(TowpathError):
     """A file of a node has a form that Kafka would refuse, too."""
 
