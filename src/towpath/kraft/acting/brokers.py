@@ -37,9 +37,9 @@ def roll_broker(tools: Tools, step: RollBroker) -> StepFacts:
     there = seen.brokers[node]
     if dict(current) != dict(wanted) or there.mode is not mode or not is_settled(there):
         epoch = _epoch(seen, node)
+        tools.write(node, wanted)  # before the stop: a full disk leaves it running as it was
         facts = tools.stop(node)
         _forgotten(tools, node, mode)
-        tools.write(node, wanted)
         if mode is BrokerMode.ZOOKEEPER:
             _remove_metadata_log(tools, node, wanted)
         tools.drivers[node].start()
@@ -49,11 +49,12 @@ def roll_broker(tools: Tools, step: RollBroker) -> StepFacts:
 def mend_meta_properties(tools: Tools, step: MendMetaProperties) -> StepFacts:
     """Stop a broker, and give one of its log directories the form that ZooKeeper mode reads."""
     node = step.node
-    facts = tools.stop(node)
     driver, path = tools.drivers[node], str(PurePosixPath(step.directory) / "meta.properties")
     data = driver.read(path)
     if data is None:
         raise StepRefusedError("MendMetaProperties", f"{path} of broker {node} is not there")
+    tools.journal.keep(node, path, data)
+    facts = tools.stop(node)
     told = read_properties(data)
     if told.get("version") != "0":
         change = {"version": "0", "node.id": None, "broker.id": str(node)}

@@ -90,8 +90,8 @@ def restart_controller(tools: Tools, step: RestartController) -> StepFacts:
     there, facts = seen.controllers.get(node), dict[str, object]()
     runs = there is not None and there.running and not there.stale and there.flag is step.flag
     if there is None or not runs or dict(there.properties) != dict(wanted):
-        facts |= tools.stop(node)
         tools.write(node, wanted, whole=True)
+        facts |= tools.stop(node)
         tools.drivers[node].start()
     began = time.monotonic()
     _await_quorum(tools, [node])
