@@ -10,8 +10,9 @@ import pytest
 from ruamel.yaml import YAML
 
 from tests.support.kraft_runs import run_whole, tell
-from tests.support.patients import Traffic, seed
+from tests.support.patients import seed
 from tests.support.sshd import LocalSshd, fetch
+from tests.support.traffic import Traffic
 from towpath.dev.zookeeper import ZooKeeperCluster
 
 pytestmark = [pytest.mark.soak, pytest.mark.broker]
