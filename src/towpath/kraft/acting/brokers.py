@@ -9,13 +9,12 @@ from towpath.kraft.acting.files import StepFacts, Tools, properties_of, since
 from towpath.kraft.acting.stale_leaders import IsrWatch
 from towpath.kraft.acting.waiting import not_gone, not_serving
 from towpath.kraft.files.properties import change_properties, read_properties
+from towpath.kraft.files.stored import META, METADATA_LOG
 from towpath.kraft.model import BrokerMode, NodeId
 from towpath.kraft.observing.nodes import is_settled, serves
 from towpath.kraft.observing.seen import Observation
 from towpath.kraft.steps import MendMetaProperties, RollBroker
 from towpath.model.errors import StepRefusedError
-
-_METADATA_LOG = "__cluster_metadata-0"
 
 
 def roll_broker(tools: Tools, step: RollBroker) -> StepFacts:
@@ -49,7 +48,7 @@ def roll_broker(tools: Tools, step: RollBroker) -> StepFacts:
 def mend_meta_properties(tools: Tools, step: MendMetaProperties) -> StepFacts:
     """Stop a broker, and give one of its log directories the form that ZooKeeper mode reads."""
     node = step.node
-    driver, path = tools.drivers[node], str(PurePosixPath(step.directory) / "meta.properties")
+    driver, path = tools.drivers[node], str(PurePosixPath(step.directory) / META)
     data = driver.read(path)
     if data is None:
         raise StepRefusedError("MendMetaProperties", f"{path} of broker {node} is not there")
@@ -116,7 +115,7 @@ def _remove_metadata_log(tools: Tools, node: NodeId, wanted: StepFacts) -> None:
     own = str(wanted.get("metadata.log.dir", "")).strip()
     dirs = own or str(wanted.get("log.dirs") or wanted.get("log.dir") or "").split(",")[0].strip()
     if dirs:
-        tools.drivers[node].remove(str(PurePosixPath(dirs) / _METADATA_LOG))
+        tools.drivers[node].remove(str(PurePosixPath(dirs) / METADATA_LOG))
 
 
 def _joined(tools: Tools, node: NodeId, mode: BrokerMode, epoch: int | None) -> StepFacts:
