@@ -249,6 +249,7 @@ STOPS: dict[str, tuple[str, Plant]] = {
         "AUTHORIZER_UNKNOWN",
         in_file({"authorizer.class.name": "com.example.Own"}),
     ),
+    "topics that may not be deleted": ("PROBE_STAYS", in_file({"delete.topic.enable": "false"})),
     "another broker's file": ("BROKER_ID_DIFFERS", in_file({"broker.id": "1"}, 2)),
     "brokers with different super users": (
         "BROKERS_DIFFER",
