@@ -72,11 +72,15 @@ class Traffic:
     Use it as a context manager, then ask for `result`.
 
     Attributes:
-        kills: Whether brokers are killed meanwhile. Each client then forgives what librdkafka makes
-            of that: a broker that starts while no controller leads tells that no topic exists, and
-            is asked again after five minutes only; one that tells of no broker, or of some, makes
-            a client forget the others (librdkafka #5301), and its consumer stands still for good.
-            So one that stands still is made anew, in the same group. Nothing else is forgiven.
+        kills: Whether brokers are killed meanwhile. A client then begins anew ("re-bootstrap"), and
+            a consumer that stands still all the same is made anew, in the same group. Nothing else
+            is forgiven.
+
+    Both are for librdkafka (2.16.0). Its clients forget all brokers that the last answer did not
+    name. One that does not begin anew never comes back where those that are left are killed; one
+    that does may stand still for good (#5301), but must where a broker is alone: while it starts it
+    names none. A broker that starts while no controller leads also says that no topic exists, and
+    clients ask again after five minutes only, unless they are told otherwise.
     """
 
     cluster: ZooKeeperCluster
@@ -234,8 +238,12 @@ class Traffic:
 
     @property
     def _login(self) -> dict[str, Any]:
-        soon = {"topic.metadata.refresh.interval.ms": 5_000} if self.kills else {}
-        return {**_login(self.cluster), **soon}
+        more: dict[str, Any] = {"metadata.recovery.strategy": "none"}
+        if self.kills or len(self.cluster.brokers) == 1:
+            more["metadata.recovery.strategy"] = "rebootstrap"
+        if self.kills:
+            more["topic.metadata.refresh.interval.ms"] = 5_000
+        return {**_login(self.cluster), **more}
 
     def _complete(self) -> bool:
         return self._delivered <= set(self._seen.values())
@@ -249,7 +257,4 @@ def _login(cluster: ZooKeeperCluster) -> dict[str, Any]:
         "sasl.username": USER,
         "sasl.password": PASSWORD.reveal(),
         "log_level": 0,
-        # Begun anew, consumers of librdkafka 2.16.0 may stand still for good. Clients of one broker
-        # must: while it starts it tells of no broker, and they forget it (librdkafka #5301).
-        "metadata.recovery.strategy": "none" if len(cluster.brokers) > 1 else "rebootstrap",
     }
