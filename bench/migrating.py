@@ -19,7 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from tests.support.kraft_runs import entries, run_whole
-from tests.support.patients import Traffic, seed
+from tests.support.patients import seed
+from tests.support.traffic import Traffic
 
 from bench.meter import machine
 from bench.report import table

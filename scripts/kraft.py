@@ -12,7 +12,8 @@ import sys
 import time
 from pathlib import Path
 
-from tests.support.patients import Traffic, seed
+from tests.support.patients import seed
+from tests.support.traffic import Traffic
 
 from towpath.dev.zookeeper import ZooKeeperCluster
 

@@ -36,6 +36,17 @@ def test_a_short_file_is_enough(write: Write) -> None:
     assert str(config.limits.stop) == "90s"
 
 
+def test_nodes_of_different_hosts_may_have_the_same_paths(write: Write) -> None:
+    nodes = "[{id: 3001, address: 'c:1', properties: /x, data: /d}, {id: 3002, address: '%s:1',"
+    nodes += " properties: /x, data: /d}]"
+    ssh = "driver: {via: ssh, format: f}\n"
+    config = load_kraft(write(_changed(f"controllers: {{nodes: {nodes % 'd'}}}\n", ssh)))
+    assert len(config.controllers.nodes) == 2
+    same = nodes.replace("'%s:1'", "'d:1', host: c")
+    with pytest.raises(ConfigError, match="two nodes have the same properties: /x"):
+        load_kraft(write(_changed(f"controllers: {{nodes: {same}}}\n", ssh)))
+
+
 def test_other_commands_say_what_the_file_is(write: Write) -> None:
     with pytest.raises(ConfigError, match="the file describes a migration to KRaft"):
         load(write(MINIMAL))
@@ -54,6 +65,13 @@ def test_other_commands_say_what_the_file_is(write: Write) -> None:
         ("brokers: []\n", ["brokers: needs at least one entry"]),
         ("brokers: [{id: 3001, address: 'a:1', properties: /x}]\n",
          ["controllers.nodes: two nodes have the same id: 3001"]),
+        ("brokers: [{id: 1, address: 'a:1', properties: /etc/kafka/c.properties}]\n",
+         ["controllers.nodes: two nodes have the same properties: /etc/kafka/c.properties"]),
+        ("controllers: {nodes: [{id: 3001, address: 'c:1', properties: /c, data: /var/lib/c},"
+         " {id: 3002, address: 'd:1', properties: /d, data: /var/lib/c/}]}\n",
+         ["controllers.nodes: two nodes have the same data: /var/lib/c"]),
+        ("controllers: {nodes: [{id: 3001, address: 'c:1', properties: /c, data: /}]}\n",
+         ["controllers.nodes[0].data: must be a folder of its own, not /"]),
         ("brokers: [{id: 1, address: 'a:1', properties: x}]\n",
          ["brokers[0].properties: must be a whole path on the node's host, such as"
           " /etc/kafka/x.properties"]),
@@ -76,9 +94,13 @@ def test_other_commands_say_what_the_file_is(write: Write) -> None:
     ],
 )  # fmt: skip
 def test_problems(write: Write, more: str, problems: list[str]) -> None:
-    key = more.partition(":")[0]
-    kept = "".join(part for part in _parts(MINIMAL) if part.partition(":")[0] != key)
-    assert [each.sentence for each in check(write(kept + more))] == problems
+    assert [each.sentence for each in check(write(_changed(more)))] == problems
+
+
+def _changed(*sections: str) -> str:
+    keys = {each.partition(":")[0] for each in sections}
+    kept = (part for part in _parts(MINIMAL) if part.partition(":")[0] not in keys)
+    return "".join((*kept, *sections))
 
 
 def _parts(text: str) -> list[str]:

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.patients import Traffic, seed
+from tests.support.patients import seed
+from tests.support.traffic import Traffic
 from towpath.config import load_kraft
 from towpath.dev.zookeeper import ZooKeeperCluster
 

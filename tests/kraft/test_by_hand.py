@@ -8,7 +8,8 @@ import pytest
 
 from tests.support.here import Here
 from tests.support.kraft_runs import arguments, entries, run_until
-from tests.support.patients import Traffic, seed
+from tests.support.patients import seed
+from tests.support.traffic import Traffic
 from towpath.dev.zookeeper import ZooKeeperCluster
 from towpath.model.deadline import Deadline
 

@@ -216,6 +216,17 @@ def test_a_controller_logs_in_to_secured_brokers_as_they_do_among_themselves() -
     assert "listener.name.client.ssl.truststore.location" not in made
 
 
+def test_a_controller_finds_values_that_brokers_keep_elsewhere() -> None:
+    """`${file:...}` is read through config providers (KIP-421), else it is taken as it stands."""
+    providers = {"config.providers": "file", "config.providers.file.class": "a.FileConfigProvider"}
+    key = {"delegation.token.secret.key": "${file:/etc/kafka/secrets:token}"}
+    seen = with_broker(_SEEN, 0, properties={**zookeeper_file(0), **providers, **key})
+    for flag in True, False:
+        made = controller_properties(_CONFIG, NodeId(3000), seen, flag=flag)
+        assert not isinstance(made, Refused)
+        assert made.items() >= (providers | key).items()
+
+
 def test_a_difference_shows_no_secret() -> None:
     before = {"a": "1", "ssl.keystore.password": "hidden1", "b": "2"}
     after = {"a": "1", KEPT + "zookeeper.ssl.key.password": "hidden2", "c": "3"}

@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.kraft_worlds import kraft_config, start_of, with_broker
 from towpath.config.kraft import KraftConfig
-from towpath.kraft.acting.controllers import format_controller
+from towpath.kraft.acting.controllers import format_controller, wipe_controller
 from towpath.kraft.acting.files import Tools
 from towpath.kraft.acting.waiting import StepWaits
 from towpath.kraft.drivers import drivers_of
@@ -17,7 +17,7 @@ from towpath.kraft.files.properties import read_properties
 from towpath.kraft.journal import KraftJournal
 from towpath.kraft.model import NodeId
 from towpath.kraft.observing.seen import Observation
-from towpath.kraft.steps import FormatController
+from towpath.kraft.steps import FormatController, WipeController
 from towpath.model.errors import StepRefusedError
 
 ONE = NodeId(3000)
@@ -66,3 +66,15 @@ def test_a_metadata_log_of_unknown_origin_is_left(tmp_path: Path) -> None:
     unseen = replace(seen, zookeeper=None)
     with pytest.raises(StepRefusedError, match="the cluster's id in ZooKeeper was not seen"):
         format_controller(tools(tmp_path, told, unseen), FormatController(ONE))
+
+
+def test_what_others_keep_in_the_folder_of_a_controller_survives_its_wipe(tmp_path: Path) -> None:
+    """The folder may be where a disk is mounted, or hold more than it should."""
+    told, seen = config(tmp_path), start_of(kraft_config())
+    data = tmp_path / "data"
+    (data / "__cluster_metadata-0").mkdir(parents=True)
+    (data / "lost+found").mkdir()
+    for name in ("meta.properties", "bootstrap.checkpoint", ".lock", "photo.jpg"):
+        (data / name).touch()
+    wipe_controller(tools(tmp_path, told, seen), WipeController(ONE))
+    assert {each.name for each in data.iterdir()} == {"lost+found", "photo.jpg"}

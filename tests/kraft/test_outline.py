@@ -27,6 +27,7 @@ from towpath.kraft.steps import (
     FormatController,
     MendMetaProperties,
     RaiseControllerEpoch,
+    RaisePartitionVersions,
     ReleaseZooKeeper,
     RestartController,
     RollBroker,
@@ -128,6 +129,10 @@ def test_an_outline_ends_where_no_step_is_safe() -> None:
         (AwaitFinal(), "wait until the metadata log says that the migration is over"),
         (StopControllers((NodeId(3), NodeId(4))), "stop controllers 3, 4"),
         (RaiseControllerEpoch(9, 1), "raise ZooKeeper's /controller_epoch to 9"),
+        (
+            RaisePartitionVersions(2),
+            "raise the versions of 2 partition states in ZooKeeper to those that leaders know",
+        ),
         (
             ReleaseZooKeeper(2, 5),
             "delete /controller (version 2) and /migration (version 5) in ZooKeeper and wait for a"

@@ -14,8 +14,9 @@ from ruamel.yaml import YAML
 from tests.support import systemd
 from tests.support.kafka import wait_until
 from tests.support.kraft_runs import run_whole, tell
-from tests.support.patients import Traffic, seed
+from tests.support.patients import seed
 from tests.support.sshd import LocalSshd, fetch
+from tests.support.traffic import Traffic
 from towpath.dev.broker import answers
 from towpath.dev.zookeeper import ZooKeeperCluster
 from towpath.model.deadline import Deadline

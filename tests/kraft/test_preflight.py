@@ -165,6 +165,8 @@ def _in_files() -> Iterator[tuple[Observation, FindingCode]]:
     few = {**registering.brokers[rolled].properties, "controller.quorum.voters": "3000@h:1"}
     yield with_broker(registering, rolled, properties=few), code.VOTERS_OF_BROKERS
     yield _with(control_plane_listener_name="C"), code.CONTROL_PLANE
+    yield _with(delete_topic_enable="false"), code.PROBE_STAYS
+    yield _everywhere("create.topic.policy.class.name", "a.B"), code.PROBE_POLICY
 
 
 _MODES = ServerMode.LEADER, ServerMode.FOLLOWER, None

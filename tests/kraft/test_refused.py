@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import signal
+import subprocess
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
@@ -15,8 +18,10 @@ from kazoo.exceptions import NoNodeError
 from kazoo.security import make_digest_acl
 
 from tests.support.here import Here
-from tests.support.kraft_runs import arguments, run_until
-from tests.support.patients import OTHER, Traffic, seed
+from tests.support.kraft_runs import arguments, entries, run_until
+from tests.support.patients import OTHER, seed
+from tests.support.program import environment
+from tests.support.traffic import Traffic
 from towpath.cluster.admin import Admin
 from towpath.config import ClusterConfig
 from towpath.dev.broker_configs import properties_text
@@ -244,6 +249,7 @@ STOPS: dict[str, tuple[str, Plant]] = {
         "AUTHORIZER_UNKNOWN",
         in_file({"authorizer.class.name": "com.example.Own"}),
     ),
+    "topics that may not be deleted": ("PROBE_STAYS", in_file({"delete.topic.enable": "false"})),
     "another broker's file": ("BROKER_ID_DIFFERS", in_file({"broker.id": "1"}, 2)),
     "brokers with different super users": (
         "BROKERS_DIFFER",
@@ -319,6 +325,29 @@ def test_no_broker_is_restarted_to_which_nobody_could_log_in(tmp_path: Path, her
         assert done.code == 0, done.said
         with Traffic(lab) as traffic:
             traffic.flowing()
+
+
+def test_who_is_asked_may_interrupt(ward: Ward) -> None:
+    """A command that asks has begun nothing, so it need not end in good order."""
+    before, (ours, theirs) = ward.state(), os.openpty()
+    command = [sys.executable, "-m", "towpath", "kraft", "run", str(ward.lab.config)]
+    asked = subprocess.Popen(
+        command, stdin=theirs, stdout=theirs, stderr=theirs, env=environment(), text=True
+    )
+    try:
+        said = b""
+        while b"Do these steps?" not in said:
+            assert asked.poll() is None, said
+            said += os.read(ours, 65536)
+        asked.send_signal(signal.SIGTERM)  # Ctrl-C may be ignored where tests run
+        assert asked.wait(60) == 128 + signal.SIGTERM
+    finally:
+        asked.kill()
+        asked.wait()
+        os.close(ours)
+        os.close(theirs)
+    assert ward.state() == before
+    assert "approved" not in {each["event"] for each in entries(ward.lab)}
 
 
 def test_without_a_fault_there_is_a_way(ward: Ward, here: Here) -> None:

@@ -110,13 +110,13 @@ def test_leaders_get_a_new_epoch_once_replicas_stay_behind_and_less_often_then(
     told = list[str]()
     watch = IsrWatch(CONFIG.cluster, told.append)
     asked, found = list[int](), None
-    for second in range(150):
+    for second in range(250):
         clock[0] = float(second)
         found = watch.missing(behind())
         asked.append(len(cluster.asked))
-    assert [asked.index(count) for count in range(1, 6)] == [20, 25, 35, 55, 95]
+    assert [asked.index(count) for count in range(1, 8)] == [20, 25, 35, 55, 95, 155, 215]
     assert cluster.asked[0] == {TP: (0, 1)}, "the replicas that it has already"
-    assert watch.renewed == 5
+    assert watch.renewed == 7
     assert told[0] == "giving the leaders of 1 partitions a new leader epoch: all replicas run"
     text = "not all replicas in sync in 1 partitions: orders-0; 1 leaders got a new leader epoch"
     assert found == text

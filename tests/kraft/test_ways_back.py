@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import signal
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -14,7 +15,8 @@ from confluent_kafka.admin._metadata import PartitionMetadata
 
 from tests.support.kafka import wait_until
 from tests.support.kraft_runs import entries, run_until, run_whole, steps, tell
-from tests.support.patients import Traffic, seed
+from tests.support.patients import seed
+from tests.support.traffic import Traffic
 from towpath.config import load_kraft
 from towpath.dev.zookeeper import ZooKeeperCluster
 from towpath.kraft.drivers import drivers_of
@@ -22,7 +24,9 @@ from towpath.kraft.drivers.commands import filled
 from towpath.kraft.files.properties import read_properties
 from towpath.kraft.journal import KraftEvent, KraftJournal
 from towpath.kraft.metadata.log import read_quorum
+from towpath.kraft.migration import Migration
 from towpath.kraft.model import NodeId, Role
+from towpath.kraft.planning.versions import lower_versions
 from towpath.kraft.zookeeper.client import ZooKeeper
 from towpath.model.deadline import Deadline
 
@@ -86,6 +90,42 @@ def go_back_to_hybrid(lab: ZooKeeperCluster) -> None:
     lab.process(controller).stop(Deadline.after(60))
     lab.process(controller).start(lab.command(controller))
     read_quorum(load_kraft(lab.config), Deadline.after(60))
+
+
+def make_zookeeper_fall_behind(lab: ZooKeeperCluster, restarts: int = 3) -> None:
+    """Restart a broker in KRaft mode while ZooKeeper is frozen, and let a controller take over.
+
+    What the controller that is killed could not write becomes one write of the next one. So the
+    versions of partition states rise by one, and their partition epochs by two for each restart.
+    """
+    [controller] = lab.controllers
+    whole(lab, "run")
+    lab.zookeeper.send(signal.SIGSTOP)
+    try:
+        for _ in range(restarts):
+            lab.process(2).stop(Deadline.after(60))
+            wait_until(partial(led, lab, 1), "the other broker leads", 60)
+            lab.process(2).start(lab.command(2))
+            lab.wait(2)
+            wait_until(partial(in_sync, lab), "all replicas are in sync", 60)
+        lab.process(controller).kill()
+    finally:
+        lab.zookeeper.send(signal.SIGCONT)
+    lab.process(controller).start(lab.command(controller))
+    whole(lab, "run", "on")
+
+
+def gaps(lab: ZooKeeperCluster) -> list[int]:
+    """Return by how much versions of partition states are lower in ZooKeeper, for those lower."""
+    with Migration(load_kraft(lab.config)) as migration:
+        seen = migration.look().seen
+    assert seen.zookeeper is not None
+    assert seen.comparison is not None
+    topics = seen.zookeeper.image.topics
+    return [
+        epoch - topics[tp.topic].partitions[tp.partition].partition_epoch
+        for tp, epoch in lower_versions(seen).items()
+    ]
 
 
 def kill_follower(lab: ZooKeeperCluster) -> None:
@@ -213,3 +253,19 @@ def test_a_broker_that_was_killed_is_in_sync_again_before_controllers_stop(tmp_p
 def test_leaders_that_keep_the_versions_of_the_log_get_a_new_leader_epoch(tmp_path: Path) -> None:
     """A broker dies between the last look at replicas and the end of the controllers."""
     assert roll_back_beside_a_killed_broker(tmp_path, stop_as_a_rollback_does)
+
+
+def test_no_client_waits_for_leaders_that_know_higher_versions(tmp_path: Path) -> None:
+    """Such a leader skips leader epochs, and a follower that is elected skips its election."""
+    with ZooKeeperCluster(2, 1, home=tmp_path) as lab:
+        seed(lab)
+        make_zookeeper_fall_behind(lab)
+        assert max(gaps(lab)) >= 3
+        with Traffic(lab) as traffic:
+            whole(lab, "rollback")
+            assert in_sync(lab)
+            assert "RaisePartitionVersions" in steps(lab)
+            assert new_leader_epochs(lab) == 0, "leaders let in replicas by themselves"
+            traffic.flowing()
+    tell(lab, told := traffic.result())
+    assert told.whole, told

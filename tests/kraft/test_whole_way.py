@@ -13,7 +13,8 @@ import pytest
 from tests.support.here import Here
 from tests.support.kafka import create_topic, wait_until
 from tests.support.kraft_runs import arguments, entries, run_until, run_whole, steps, tell
-from tests.support.patients import Traffic, seed
+from tests.support.patients import seed
+from tests.support.traffic import Traffic
 from towpath.config import load_kraft
 from towpath.dev.zookeeper import ZooKeeperCluster
 from towpath.kraft.drivers import drivers_of

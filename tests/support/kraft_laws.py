@@ -9,6 +9,7 @@ from towpath.kraft.observing.nodes import in_mode
 from towpath.kraft.observing.seen import Observation
 from towpath.kraft.planning.alarms import anchor, claimed
 from towpath.kraft.planning.states import stage_of
+from towpath.kraft.planning.versions import lower_versions
 from towpath.kraft.steps import (
     AwaitFinal,
     AwaitHealthy,
@@ -104,6 +105,8 @@ def _stop(seen: Observation) -> Iterator[str]:
     migrated = seen.log is not None and seen.log.state is LogState.MIGRATION
     if migrated and not (seen.comparison and seen.comparison.equal):
         yield "the controllers are stopped before both stores are equal"
+    if migrated and lower_versions(seen):
+        yield "the controllers are stopped while leaders know higher versions than ZooKeeper"
     if migrated and not all(each.running for each in seen.brokers.values()):
         yield "the controllers are stopped while a broker is down"
 

@@ -9,8 +9,8 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from tests.support.patients import TrafficResult
 from tests.support.program import Program
+from tests.support.traffic import TrafficResult
 from towpath.dev.zookeeper import ZooKeeperCluster
 
 LONGEST = 600.0

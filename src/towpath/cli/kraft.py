@@ -158,7 +158,7 @@ def report(
 
         told = report_told(migration.config.kraft, migration.look(), migration.journal.entries())
     try:
-        page.write_text(report_page(told))
+        page.write_text(report_page(told), encoding="utf-8")
     except OSError as error:
         raise _refusal("--to", f"{page} cannot be written: {error.strerror}") from error
     show(f"{page} written", {"page": str(page), **told})
@@ -192,7 +192,7 @@ def _migration(file: Path) -> Iterator[Migration]:
 
 
 def _bring(file: Path, goal: Goal, *, yes: bool, name: str | None = None) -> int:
-    with stopping() as stop, _migration(file) as migration:
+    with _migration(file) as migration:
         from towpath.cli.show import kraft as shown  # noqa: PLC0415
         from towpath.kraft.planning.gates import too_early  # noqa: PLC0415
         from towpath.kraft.run import RunEnd  # noqa: PLC0415
@@ -207,7 +207,9 @@ def _bring(file: Path, goal: Goal, *, yes: bool, name: str | None = None) -> int
                 console(stderr=True).print(shown.outline_picture(facts, planned))
                 _require_agreed(migration.config.kraft, goal, yes=yes, name=name)
                 migration.approve(facts, goal, planned)
-            end = migration.bring_to(goal, stop, shown.KraftDisplay().show, lock)
+            # Before this, a signal interrupts: nothing is begun while somebody is asked.
+            with stopping() as stop:
+                end = migration.bring_to(goal, stop, shown.KraftDisplay().show, lock)
     return _ended(end)
 
 

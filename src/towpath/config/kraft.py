@@ -11,7 +11,8 @@ from pydantic import AfterValidator, Field, model_validator
 
 from towpath.config.address import check_address, host_and_port, listen_address
 from towpath.config.clusters import ClusterConfig, Sasl, Tls
-from towpath.config.kraft_drivers import KraftDriver
+from towpath.config.kraft_drivers import KraftDriver, LocalDriver, SshDriver
+from towpath.config.kraft_kubernetes import KubernetesDriver
 from towpath.config.problems import not_empty, placed_error
 from towpath.config.secrets import SecretText
 from towpath.config.shape import Section
@@ -48,6 +49,12 @@ def _hosts(text: str) -> str:
 
 HostPath = Annotated[str, AfterValidator(_absolute)]
 """A path on the host of a node."""
+
+
+def _own(text: str) -> str:
+    if not text.strip("/"):
+        raise ValueError("must be a folder of its own, not /")
+    return text.rstrip("/")
 
 
 class ZooKeeperConfig(Section):
@@ -98,7 +105,9 @@ class KraftBroker(KraftNode):
 class KraftController(KraftNode):
     """A controller that takes over; its properties are written by us."""
 
-    data: HostPath = Field(description="Folder for its metadata log; on a disk that stays.")
+    data: Annotated[HostPath, AfterValidator(_own)] = Field(
+        description="Folder for its metadata log; on a disk that stays."
+    )
 
 
 class ControllersConfig(Section):
@@ -162,7 +171,12 @@ class KraftMetricsConfig(Section):
 
 
 def _twice(values: Sequence[object]) -> list[str]:
-    return [str(value) for value, count in Counter(values).items() if count > 1]
+    """Return those that stand there more than once; of a host and a path the path."""
+    return [
+        str(value[-1] if isinstance(value, tuple) else value)
+        for value, count in Counter(values).items()
+        if count > 1
+    ]
 
 
 class KraftConfig(Section):
@@ -193,8 +207,23 @@ class KraftConfig(Section):
         for key, values in (
             ("id", _twice([each.id for each in nodes])),
             ("address", _twice([each.address for each in nodes])),
+            ("properties", _twice([(self._host(each), each.properties) for each in nodes])),
+            ("data", _twice([(self._host(each), each.data) for each in self.controllers.nodes])),
         ):
             if values:
                 text = f"two nodes have the same {key}: {', '.join(values)}"
                 raise placed_error(text, "controllers", "nodes")
         return self
+
+    def _host(self, node: KraftNode) -> str:
+        """Return where a node's files lie: each pod has its own, as has each host that ssh reaches.
+
+        A controller's properties are written as a whole, over those of any other node.
+        """
+        match self.driver:
+            case LocalDriver():
+                return ""
+            case SshDriver():
+                return node.host or host_and_port(node.address)[0]
+            case KubernetesDriver():
+                return str(node.id)

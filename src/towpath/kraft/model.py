@@ -5,6 +5,11 @@ from __future__ import annotations
 from enum import IntEnum, StrEnum
 from typing import NewType
 
+from towpath.model.nouns import TopicName
+
+PROBE = TopicName("towpath-kraft-probe")
+"""A topic that is made and deleted to prove that changes reach every broker and ZooKeeper."""
+
 NodeId = NewType("NodeId", int)
 """Id of a broker or controller; brokers and controllers of a cluster share one range."""
 

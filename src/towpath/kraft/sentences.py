@@ -12,6 +12,7 @@ from towpath.kraft.steps import (
     FormatController,
     MendMetaProperties,
     RaiseControllerEpoch,
+    RaisePartitionVersions,
     ReleaseZooKeeper,
     RestartController,
     RollBroker,
@@ -20,6 +21,7 @@ from towpath.kraft.steps import (
     StopControllers,
     WipeController,
 )
+from towpath.model.amounts import counted
 
 _MODES = {
     BrokerMode.ZOOKEEPER: "ZooKeeper mode",
@@ -62,6 +64,7 @@ _Cluster = (
     | AwaitFinal
     | StopControllers
     | RaiseControllerEpoch
+    | RaisePartitionVersions
     | ReleaseZooKeeper
 )
 
@@ -74,6 +77,9 @@ def _of_cluster(step: _Cluster) -> str:
             return f"stop controllers {_ids(step.nodes)}"
         case RaiseControllerEpoch():
             return f"raise ZooKeeper's /controller_epoch to {step.to}"
+        case RaisePartitionVersions():
+            states = counted(step.partitions, "partition state")
+            return f"raise the versions of {states} in ZooKeeper to those that leaders know"
         case ReleaseZooKeeper():
             return _released(step)
         case AwaitHealthy() | AwaitCopy() | Compare() | AwaitFinal():

@@ -96,6 +96,20 @@ class RaiseControllerEpoch:
 
 
 @dataclass(frozen=True, slots=True)
+class RaisePartitionVersions:
+    """Write partition states in ZooKeeper again, until their versions are the log's epochs.
+
+    A leader goes by the partition epoch of the metadata log, and skips what a broker that is
+    controller decides under a lower version.
+
+    Attributes:
+        partitions: Number of partitions whose version is lower.
+    """
+
+    partitions: int
+
+
+@dataclass(frozen=True, slots=True)
 class ReleaseZooKeeper:
     """Delete `/controller` and `/migration` together, then wait for a broker as controller.
 
@@ -137,6 +151,7 @@ Step = (
     | AwaitFinal
     | StopControllers
     | RaiseControllerEpoch
+    | RaisePartitionVersions
     | ReleaseZooKeeper
     | MendMetaProperties
     | WipeController

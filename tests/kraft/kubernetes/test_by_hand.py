@@ -158,9 +158,9 @@ def test_the_way_back_holds_what_is_stopped(tmp_path: Path) -> None:
         f"{APPLY} hold-{'-and-'.join(pods)}.yaml",
         "delete pod kafka-1",
     ]
-    assert section(back, "everything that controller 3000")[0].endswith(
-        "rm -rf -- /var/lib/controller/data/__cluster_metadata-0 /var/lib/controller/data"
-    )
+    [wiped] = section(back, "everything that controller 3000")
+    assert "-- rm -rf -- /var/lib/controller/data/__cluster_metadata-0 /var/lib/" in wiped
+    assert wiped.endswith(" /var/lib/controller/data/meta.properties")
 
 
 def test_meta_properties_are_mended_in_the_held_pod(tmp_path: Path) -> None:

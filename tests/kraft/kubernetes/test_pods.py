@@ -19,7 +19,8 @@ from tests.support.kafka import wait_until
 from tests.support.kraft_runs import entries, run_whole, tell
 from tests.support.kube_api import KubernetesApi, fetch
 from tests.support.kubelet import Kubelet
-from tests.support.patients import Traffic, seed
+from tests.support.patients import seed
+from tests.support.traffic import Traffic
 from towpath.dev.broker import answers
 from towpath.dev.zookeeper import ZooKeeperCluster
 from towpath.model.deadline import Deadline

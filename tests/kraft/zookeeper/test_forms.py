@@ -131,6 +131,7 @@ def test_each_operation_has_the_name_that_kafka_gives_it(operation: Operation) -
         (b'{"version":2,"acls":[]}', "its version is 2, only 1 is known"),
         (b'{"version":1,"acls":[1]}', "`acls` is not a list of objects"),
         (b"[" * 100_000, "it holds no JSON"),
+        (znodes.acls(("User:\ud800", "Deny", "Read", "*")), "half a character"),
     ],
 )
 def test_unknown_acls_are_named(data: bytes, why: str) -> None:
@@ -159,6 +160,12 @@ def test_a_token_of_an_old_version_was_requested_by_its_owner() -> None:
 
 def test_a_controller_before_kraft_has_no_epoch_there() -> None:
     assert forms.controller(b'{"version":1,"brokerid":4,"timestamp":"1"}') == (4, -1)
+
+
+def test_half_a_character_in_a_secret_is_named() -> None:
+    with pytest.raises(FormError, match="half a character"):
+        forms.configs(znodes.config(**{"plugin.secret": "\udfff"}))
+    assert forms.configs(znodes.config(x="\U0001f600")) == {"x": "\U0001f600"}
 
 
 @given(st.binary(max_size=40))

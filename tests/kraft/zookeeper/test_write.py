@@ -6,6 +6,7 @@ import itertools
 import signal
 import threading
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from kazoo.client import KazooClient
@@ -21,11 +22,13 @@ from towpath.model.errors import (
     ZooKeeperHeldError,
     ZooKeeperLockLostError,
 )
+from towpath.model.nouns import TopicName, TopicPartition
 
 pytestmark = pytest.mark.soak
 _NUMBERS = itertools.count()
 
 KRAFT = b'{"version":2,"brokerid":3000,"timestamp":"1","kraftControllerEpoch":5}'
+STATES = tuple(f"/brokers/topics/orders/partitions/{index}/state" for index in range(2))
 
 
 @pytest.fixture(scope="module")
@@ -73,6 +76,62 @@ def test_the_epoch_is_raised_under_its_version(zookeeper: ZooKeeper, client: Kaz
     with pytest.raises(ZnodeChangedError, match="it is 9 already, and is never lowered"):
         zookeeper.raise_epoch(3, 1, soon())
     assert client.get("/controller_epoch")[0] == b"9"
+
+
+def test_versions_of_states_are_raised_and_nothing_else_changes(
+    zookeeper: ZooKeeper, client: KazooClient
+) -> None:
+    wanted = {TopicPartition(TopicName("orders"), index): 250 * (index + 1) for index in range(2)}
+    gone = {TopicPartition(TopicName("gone"), 0): 7}
+    before = [client.get(path)[0] for path in STATES]
+    assert zookeeper.raise_versions(wanted | gone, soon()) == 750
+    found = [client.get(path) for path in STATES]
+    assert [data for data, _ in found] == before
+    assert [stat.version for _, stat in found] == [250, 500]
+    assert zookeeper.raise_versions(wanted, soon()) == 0
+    lower = dict.fromkeys(wanted, 3)
+    assert zookeeper.raise_versions(lower, soon()) == 0, "they are never lowered"
+
+
+def test_states_that_a_controller_writes_meanwhile_are_read_again(
+    zookeeper: ZooKeeper, client: KazooClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from towpath.kraft.zookeeper import versions
+
+    look, told = versions._due, itertools.count()
+
+    def write(*arguments: object) -> list[Any]:
+        found = list(look(*arguments))  # type: ignore[arg-type]
+        if next(told) == 0:
+            client.set(STATES[0], b"of a controller")
+        return found
+
+    monkeypatch.setattr(versions, "_due", write)
+    assert zookeeper.raise_versions({TopicPartition(TopicName("orders"), 0): 3}, soon()) == 2
+    data, stat = client.get(STATES[0])
+    assert (data, stat.version) == (b"of a controller", 3)
+
+
+def test_versions_stay_where_a_broker_is_controller_or_becomes_it(
+    zookeeper: ZooKeeper, client: KazooClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from towpath.kraft.zookeeper import versions
+
+    wanted, look = {TopicPartition(TopicName("orders"), 0): 3}, versions._due
+
+    def elect(*arguments: object) -> object:
+        client.set("/controller_epoch", b"10")
+        return look(*arguments)  # type: ignore[arg-type]
+
+    with monkeypatch.context() as patch:
+        patch.setattr(versions, "_due", elect)
+        with pytest.raises(ZnodeChangedError, match="a controller was elected in this moment"):
+            zookeeper.raise_versions(wanted, soon())
+    client.delete("/controller")
+    client.create("/controller", znodes.small()["/controller"], ephemeral=True)
+    with pytest.raises(ZnodeChangedError, match="does not belong to a controller of KRaft"):
+        zookeeper.raise_versions(wanted, soon())
+    assert client.get(STATES[0])[1].version == 0
 
 
 def test_both_znodes_are_deleted_and_what_they_held_is_told(

@@ -10,6 +10,7 @@ from towpath.kraft.acting.files import StepFacts, Tools, properties_of, since
 from towpath.kraft.acting.stale_leaders import IsrWatch
 from towpath.kraft.acting.waiting import not_gone, not_serving
 from towpath.kraft.files.properties import change_properties, read_properties
+from towpath.kraft.files.stored import META, METADATA_LOG
 from towpath.kraft.model import Alarm, BrokerMode, NodeId
 from towpath.kraft.observing.nodes import is_settled, serves
 from towpath.kraft.observing.reach import ask_host
@@ -18,8 +19,6 @@ from towpath.kraft.observing.surroundings import Reach
 from towpath.kraft.planning.states import stage_of
 from towpath.kraft.steps import MendMetaProperties, RollBroker
 from towpath.model.errors import StepRefusedError
-
-_METADATA_LOG = "__cluster_metadata-0"
 
 
 def roll_broker(tools: Tools, step: RollBroker) -> StepFacts:
@@ -45,9 +44,9 @@ def roll_broker(tools: Tools, step: RollBroker) -> StepFacts:
         if there.mode is BrokerMode.ZOOKEEPER and mode is BrokerMode.MIGRATION:
             _require_ways(tools, seen, node)
         tools.drivers[node].require_ours(tools.path(node))
+        tools.write(node, wanted)  # before the stop: a full disk leaves it running as it was
         facts = tools.stop(node)
         _forgotten(tools, node, mode)
-        tools.write(node, wanted)
         if mode is BrokerMode.ZOOKEEPER:
             _remove_metadata_log(tools, node, wanted)
         tools.drivers[node].start()
@@ -81,11 +80,12 @@ def _require_ways(tools: Tools, seen: Observation, node: NodeId) -> None:
 def mend_meta_properties(tools: Tools, step: MendMetaProperties) -> StepFacts:
     """Stop a broker, and give one of its log directories the form that ZooKeeper mode reads."""
     node = step.node
-    facts = tools.stop(node)
-    driver, path = tools.drivers[node], str(PurePosixPath(step.directory) / "meta.properties")
+    driver, path = tools.drivers[node], str(PurePosixPath(step.directory) / META)
     data = driver.read(path)
     if data is None:
         raise StepRefusedError("MendMetaProperties", f"{path} of broker {node} is not there")
+    tools.journal.keep(node, path, data)
+    facts = tools.stop(node)
     told = read_properties(data)
     if told.get("version") != "0":
         change = {"version": "0", "node.id": None, "broker.id": str(node)}
@@ -147,7 +147,7 @@ def _remove_metadata_log(tools: Tools, node: NodeId, wanted: StepFacts) -> None:
     own = str(wanted.get("metadata.log.dir", "")).strip()
     dirs = own or str(wanted.get("log.dirs") or wanted.get("log.dir") or "").split(",")[0].strip()
     if dirs:
-        tools.drivers[node].remove(str(PurePosixPath(dirs) / _METADATA_LOG))
+        tools.drivers[node].remove(str(PurePosixPath(dirs) / METADATA_LOG))
 
 
 def _joined(tools: Tools, node: NodeId, mode: BrokerMode, epoch: int | None) -> StepFacts:

@@ -11,6 +11,7 @@ from towpath.kraft.acting.files import StepFacts, Tools, properties_of, since
 from towpath.kraft.drivers.commands import RELEASE, filled
 from towpath.kraft.drivers.driver import Driver
 from towpath.kraft.files.configs import IBP
+from towpath.kraft.files.stored import CONTROLLER_FILES, META, METADATA_LOG
 from towpath.kraft.model import NodeId, Role
 from towpath.kraft.observing.seen import Observation, has_flag
 from towpath.kraft.steps import (
@@ -25,8 +26,6 @@ from towpath.model.errors import StepRefusedError
 
 _NEWEST = "3.9"
 """The inter-broker protocol to which the last Kafka with ZooKeeper formats by itself."""
-_METADATA_LOG = "__cluster_metadata-0"
-_META = "meta.properties"
 _FILE_KEYS = ("keystore.location", "truststore.location")
 
 
@@ -49,10 +48,10 @@ def format_controller(tools: Tools, step: FormatController) -> StepFacts:
     _require_own(seen, step)
     tools.write(node, wanted, whole=True)
     _require_files(driver, node, wanted)
-    if driver.modified(_inside(at.data, _META)) is not None:
+    if driver.modified(_inside(at.data, META)) is not None:
         return {"seconds": since(began)}
-    if driver.modified(_inside(at.data, _METADATA_LOG)) is not None:
-        why = f"{at.data} of controller {node} holds a metadata log without {_META}"
+    if driver.modified(_inside(at.data, METADATA_LOG)) is not None:
+        why = f"{at.data} of controller {node} holds a metadata log without {META}"
         raise StepRefusedError("FormatController", f"{why}; look whose it is, and move it away")
     driver.run(
         format_command(tools.config, at, cluster, seen), Deadline.after(tools.config.limits.start)
@@ -90,8 +89,8 @@ def restart_controller(tools: Tools, step: RestartController) -> StepFacts:
     there, facts = seen.controllers.get(node), dict[str, object]()
     runs = there is not None and there.running and not there.stale and there.flag is step.flag
     if there is None or not runs or dict(there.properties) != dict(wanted):
-        facts |= tools.stop(node)
         tools.write(node, wanted, whole=True)
+        facts |= tools.stop(node)
         tools.drivers[node].start()
     began = time.monotonic()
     _await_quorum(tools, [node])
@@ -104,17 +103,14 @@ def stop_controllers(tools: Tools, step: StopControllers) -> StepFacts:
 
 
 def wipe_controller(tools: Tools, step: WipeController) -> StepFacts:
-    """Remove what a stopped controller has stored: its metadata log first.
-
-    So a folder that this was cut off in never looks as if it were new and holds an old log.
-    """
+    """Remove what a stopped controller has stored; what else is in its folder stays there."""
     node, at = step.node, _of(tools, step.node)
     driver = tools.drivers[node]
     if driver.started() is not None:
         raise StepRefusedError("WipeController", f"controller {node} runs")
     _require_own(tools.waits.now(), step)
-    driver.remove(_inside(at.data, _METADATA_LOG))
-    driver.remove(at.data)
+    for name in CONTROLLER_FILES:
+        driver.remove(_inside(at.data, name))
     return {}
 
 

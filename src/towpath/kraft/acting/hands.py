@@ -21,6 +21,7 @@ from towpath.kraft.drivers.driver import Driver
 from towpath.kraft.journal import KraftEvent, KraftJournal
 from towpath.kraft.model import LogState, NodeId
 from towpath.kraft.observing.seen import Observation
+from towpath.kraft.planning.versions import lower_versions
 from towpath.kraft.steps import (
     AwaitCopy,
     AwaitFinal,
@@ -29,6 +30,7 @@ from towpath.kraft.steps import (
     FormatController,
     MendMetaProperties,
     RaiseControllerEpoch,
+    RaisePartitionVersions,
     ReleaseZooKeeper,
     RestartController,
     RollBroker,
@@ -103,10 +105,8 @@ class Hands:
                 return _await("the migration is over in the metadata log", _not_final, tools)
             case Compare():
                 return self._compare(tools)
-            case RaiseControllerEpoch():
-                return self._raise_epoch(step)
-            case ReleaseZooKeeper():
-                return self._release(step, tools)
+            case RaiseControllerEpoch() | RaisePartitionVersions() | ReleaseZooKeeper():
+                return self._write(step, tools)
             case _:
                 return _on_nodes(step, tools)
 
@@ -122,9 +122,26 @@ class Hands:
             "deleted_seconds": round(times.deleted, 3),
         }
 
+    def _write(
+        self, step: RaiseControllerEpoch | RaisePartitionVersions | ReleaseZooKeeper, tools: Tools
+    ) -> StepFacts:
+        match step:
+            case RaiseControllerEpoch():
+                return self._raise_epoch(step)
+            case RaisePartitionVersions():
+                return self._raise_versions(tools)
+            case ReleaseZooKeeper():
+                return self._release(step, tools)
+
     def _raise_epoch(self, step: RaiseControllerEpoch) -> StepFacts:
         self._zookeeper.raise_epoch(step.to, step.version, self._patience)
         return {"to": step.to}
+
+    def _raise_versions(self, tools: Tools) -> StepFacts:
+        began = time.monotonic()
+        lower = lower_versions(tools.waits.now())
+        writes = self._zookeeper.raise_versions(lower, self._patience)
+        return {"partitions": len(lower), "writes": writes, "seconds": since(began)}
 
     def _release(self, step: ReleaseZooKeeper, tools: Tools) -> StepFacts:
         began = time.monotonic()

@@ -9,12 +9,11 @@ from dataclasses import dataclass
 from towpath.cluster.admin import Admin
 from towpath.config.clusters import ClusterConfig
 from towpath.kraft.acting.waiting import Tell
+from towpath.kraft.model import PROBE
 from towpath.kraft.observing.seen import ZooKeeperSeen
 from towpath.model.deadline import Deadline
 from towpath.model.errors import StepLateError
-from towpath.model.nouns import TopicName
 
-PROBE = TopicName("towpath-kraft-probe")
 _SIDE = "cluster"
 _PAUSE = 0.1
 

@@ -9,7 +9,8 @@ of Kafka 3.9). Both ways to differ were seen on real brokers:
   controller refuses the leader's changes of the ISR (`KafkaController.tryProcessAlterPartition`),
   and the leader does not try them again (`Partition.handleAlterPartitionError`).
 - The znode's version is lower. It rises by one with each new leader epoch, and the leader skips
-  those of a lower version than its own (`Partition.makeLeader`).
+  those of a lower version than its own (`Partition.makeLeader`). A rollback raises such versions
+  before it stops the controllers (`RaisePartitionVersions`), so few are left.
 
 ZooKeeper's controller raises the leader epoch of a partition that is assigned to the replicas that
 it has already (`KafkaController.onPartitionReassignment`). No leader, replica or ISR changes by
@@ -38,6 +39,8 @@ _PATIENCE = 20.0
 _AGAIN = 5.0
 """Seconds until they get the next one. Doubled each time, as replicas that still copy records need
 none."""
+_SELDOM = 60.0
+"""Longest time between two, so that versions that differ by more are reached, too."""
 
 _Lagging = Mapping[TopicPartition, PartitionImage]
 
@@ -75,7 +78,7 @@ class IsrWatch:
         elif now - self._since >= self._patience:
             self._renew(partitions)
             self._since = time.monotonic()
-            self._patience, self._again = self._again, 2 * self._again
+            self._patience, self._again = self._again, min(2 * self._again, _SELDOM)
 
     def _renew(self, partitions: _Lagging) -> None:
         count = f"{len(partitions)} partitions"

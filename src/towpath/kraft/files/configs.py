@@ -81,6 +81,9 @@ _SHARED = (
 )
 """Keys of brokers that controllers decide by, once they decide."""
 
+_PROVIDERS = "config.providers"
+"""Begins the keys by which values such as `${file:/path:key}` are found (KIP-421)."""
+
 _OWN = frozenset({"process.roles", "node.id", "log.dirs", "log.dir", FLAG, _CONNECT})
 """Keys of controllers that the file of a migration must not replace."""
 
@@ -255,6 +258,7 @@ def controller_properties(
         _MAP: _with_controllers(config, broker),
         "log.dirs": at.data,
         **{key: broker[key] for key in _SHARED if key in broker},
+        **{key: value for key, value in broker.items() if key.startswith(_PROVIDERS)},
     }
     if broker.get(AUTHORIZER) in {ACL_AUTHORIZER, STANDARD_AUTHORIZER}:
         made[AUTHORIZER] = STANDARD_AUTHORIZER

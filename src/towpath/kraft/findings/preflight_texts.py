@@ -137,6 +137,16 @@ PREFLIGHT_TEXTS: Mapping[FindingCode, FindingText] = {
         "brokers {brokers} have a `control.plane.listener.name`, which KRaft does not have",
         "nothing needs to be done: it stays until KRaft mode and is removed then",
     ),
+    FindingCode.PROBE_STAYS: _stop(
+        "`delete.topic.enable` is false for {nodes}, so that the probe topic could not be deleted",
+        "set it to true in the brokers' files and restart the brokers, or remove it from"
+        " `controllers.properties`, until the migration is over",
+    ),
+    FindingCode.PROBE_POLICY: _warn(
+        "brokers have a `create.topic.policy.class.name`, which may refuse the probe topic {topic}",
+        "make sure that it allows a topic of that name with one partition and up to three replicas;"
+        " no step is done without it once both stores are written",
+    ),
     FindingCode.ZNODE_ACLS: _warn(
         "znodes may be written by {writers} alone",
         "make sure that controllers log in to ZooKeeper as one of them; they get the brokers'"

@@ -16,6 +16,7 @@ from towpath.config.kraft_kubernetes import KubernetesDriver
 from towpath.kraft.acting.controllers import format_command
 from towpath.kraft.files.file_changes import changes, rendered
 from towpath.kraft.files.properties import change_properties
+from towpath.kraft.files.stored import CONTROLLER_FILES, META, METADATA_LOG
 from towpath.kraft.kubernetes.made import controller_objects
 from towpath.kraft.kubernetes.objects import (
     HOLD,
@@ -50,8 +51,6 @@ from towpath.kraft.steps import (
 )
 from towpath.model.errors import DriverError, StepRefusedError
 
-METADATA_LOG = "__cluster_metadata-0"
-_META = "meta.properties"
 _MEND = "sed -i -e 's/^version=.*/version=0/' -e 's/^node\\.id=/broker.id=/'"
 Held = frozenset[str]
 """The pods that are held back."""
@@ -136,12 +135,12 @@ class HandBook:
 
     def _wipe(self, step: WipeController) -> str:
         data = PurePosixPath(self._at(step.node).data or "")
-        paths = shlex.join([str(data / METADATA_LOG), str(data)])
+        paths = shlex.join(str(data / name) for name in CONTROLLER_FILES)
         return self._inside(step.node, f"rm -rf -- {paths}")
 
     def _mend(self, step: MendMetaProperties, held: Held) -> tuple[list[str], Held]:
         lines, held = self._hold((step.node,), held)
-        path = str(PurePosixPath(step.directory) / _META)
+        path = str(PurePosixPath(step.directory) / META)
         return [*lines, self._inside(step.node, f"{_MEND} {shlex.quote(path)}")], held
 
     def _format(self, step: FormatController, held: Held) -> tuple[list[str], Held]:

@@ -26,6 +26,7 @@ from towpath.kraft.observing.seen import (
 from towpath.kraft.planning.alarms import holds_everything
 from towpath.kraft.planning.elections import broker_elected, by_itself, elected, with_log, with_node
 from towpath.kraft.planning.moves import Refused
+from towpath.kraft.planning.versions import lower_versions, with_versions
 from towpath.kraft.steps import (
     AwaitCopy,
     AwaitFinal,
@@ -34,6 +35,7 @@ from towpath.kraft.steps import (
     FormatController,
     MendMetaProperties,
     RaiseControllerEpoch,
+    RaisePartitionVersions,
     ReleaseZooKeeper,
     RestartController,
     RollBroker,
@@ -68,7 +70,7 @@ def along(config: KraftConfig, seen: Observation, step: Step) -> Iterator[Observ
             yield from _roll(seen, step, file)
         case MendMetaProperties():
             yield from _mend(seen, step)
-        case RaiseControllerEpoch() | ReleaseZooKeeper():
+        case RaiseControllerEpoch() | RaisePartitionVersions() | ReleaseZooKeeper():
             yield _written(seen, step)
         case AwaitCopy() | AwaitHealthy() | Compare() | AwaitFinal():
             yield _awaited(seen, step)
@@ -224,10 +226,14 @@ def _compared(seen: Observation) -> Observation:
     return replace(seen, proven=proven, comparison=_EQUAL if seen.log else None)
 
 
-def _written(seen: Observation, step: RaiseControllerEpoch | ReleaseZooKeeper) -> Observation:
+def _written(
+    seen: Observation, step: RaiseControllerEpoch | RaisePartitionVersions | ReleaseZooKeeper
+) -> Observation:
     zookeeper = seen.zookeeper
     if zookeeper is None:
         return seen
+    if isinstance(step, RaisePartitionVersions):
+        return with_versions(seen, lower_versions(seen))
     if isinstance(step, RaiseControllerEpoch):
         raised = (step.to, step.version + 1)
         return replace(seen, zookeeper=replace(zookeeper, controller_epoch=raised))

@@ -39,11 +39,13 @@ from towpath.kraft.planning.stages import (
     StageType,
     Stranded,
 )
+from towpath.kraft.planning.versions import lower_versions
 from towpath.kraft.steps import (
     AwaitHealthy,
     Compare,
     MendMetaProperties,
     RaiseControllerEpoch,
+    RaisePartitionVersions,
     ReleaseZooKeeper,
     RollBroker,
     Step,
@@ -131,8 +133,18 @@ def _stop_equal(facts: Facts, state: Hybrid) -> Decision:
         return _cut_off(facts, state)
     flags = mend_controllers(facts) if running_flagless(facts.seen) else None
     synced = None if lost or takeover(facts) is not None else _all_in_sync(facts)
-    repair = flags or synced or prove_equal(facts, probe=False)
+    repair = flags or synced or prove_equal(facts, probe=False) or _versions(facts)
     return move(repair, state.revert(), Move(_stop(facts), state.stop()))
+
+
+def _versions(facts: Facts) -> Step | None:
+    """Return the step that raises ZooKeeper's versions of partition states to the log's.
+
+    Behind the stop a leader would skip each new leader epoch until ZooKeeper's version has reached
+    its own, and its followers, who know of that epoch, could not fetch from it meanwhile.
+    """
+    lower = lower_versions(facts.seen)
+    return RaisePartitionVersions(len(lower)) if lower else None
 
 
 def _all_in_sync(facts: Facts) -> Step | Refused | None:

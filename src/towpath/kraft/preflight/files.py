@@ -17,7 +17,7 @@ from towpath.kraft.files.configs import (
 )
 from towpath.kraft.findings.codes import FindingCode
 from towpath.kraft.findings.findings import Finding
-from towpath.kraft.model import BrokerMode, NodeId
+from towpath.kraft.model import PROBE, BrokerMode, NodeId
 from towpath.kraft.observing.nodes import file_mode
 from towpath.kraft.observing.seen import NodeSeen
 from towpath.kraft.planning.moves import Facts, Refused
@@ -35,6 +35,7 @@ _SAME = (
 """Keys that all brokers must have alike, as controllers take one value for all."""
 _POLICY = "alter.config.policy.class.name"
 _POLICY_AS_BEFORE = "alter.config.policy.kraft.compatibility.enable"
+_CREATION, _DELETION = "create.topic.policy.class.name", "delete.topic.enable"
 _ANONYMOUS = "User:ANONYMOUS"
 _TOKEN_KEYS = ("delegation.token.secret.key", "delegation.token.master.key")
 _ENCODER = "password.encoder.secret"
@@ -137,6 +138,20 @@ def voters(facts: Facts) -> Iterator[Finding]:
         yield Finding.of(FindingCode.KRAFT_KEYS_EARLY, keys=early)
     if other:
         yield Finding.of(FindingCode.VOTERS_OF_BROKERS, brokers=other)
+
+
+def probe(facts: Facts) -> Iterator[Finding]:
+    """Yield findings about configs by which the probe topic could not be made, or not deleted."""
+    own = facts.config.controllers.properties
+    told = {f"broker {each.id}": in_zookeeper(facts.config, each.properties, facts.seen)
+            for each in facts.brokers} | {"the controllers": own}  # fmt: skip
+    kept = [
+        node for node, each in told.items() if each.get(_DELETION, "").strip().lower() == "false"
+    ]
+    if kept:
+        yield Finding.of(FindingCode.PROBE_STAYS, nodes=kept)
+    if any(each.get(_CREATION, "").strip() for each in told.values()):
+        yield Finding.of(FindingCode.PROBE_POLICY, topic=PROBE)
 
 
 def sessions(facts: Facts) -> Iterator[Finding]:

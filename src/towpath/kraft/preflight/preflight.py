@@ -59,6 +59,7 @@ def static(facts: Facts) -> tuple[Finding, ...]:
         files.voters,
         files.control_plane,
         files.sessions,
+        files.probe,
         znodes,
         places.numbers,
         places.ensemble,

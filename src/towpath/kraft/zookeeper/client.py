@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import Self
 
@@ -15,8 +15,10 @@ from towpath.kraft.zookeeper.ensemble import ensemble
 from towpath.kraft.zookeeper.lock import ClusterLock, Waiting, take
 from towpath.kraft.zookeeper.read import read
 from towpath.kraft.zookeeper.session import ZooKeeperSession
+from towpath.kraft.zookeeper.versions import raise_versions
 from towpath.kraft.zookeeper.write import ReleasedZnodes, raise_epoch, release
 from towpath.model.deadline import Deadline
+from towpath.model.nouns import TopicPartition
 
 OPEN_SECONDS = 20.0
 """How long to try to open a session."""
@@ -75,6 +77,10 @@ class ZooKeeper:
     def raise_epoch(self, to: int, version: int, deadline: Deadline) -> int:
         """Set `/controller_epoch`, and return its version; see `write.raise_epoch`."""
         return raise_epoch(self._session, to, version, deadline)
+
+    def raise_versions(self, wanted: Mapping[TopicPartition, int], deadline: Deadline) -> int:
+        """Raise versions of partition states, and count the writes; see `raise_versions`."""
+        return raise_versions(self._session, wanted, deadline)
 
     def release(
         self,

@@ -30,6 +30,7 @@ _WHOLE = re.compile(r"-?[0-9]+")
 _ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
 _NUMBER = re.compile(r"[+-]?(?:NaN|Infinity|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)[dDfF]?")
 _BYTES = ("salt", "stored_key", "server_key")
+_SURROGATE = b"\\ud"
 _ENCODED = re.compile(r"(?:^|,)encryptedPassword:")
 
 
@@ -284,6 +285,10 @@ def _double(key: str, value: str) -> float:
 def _object(data: bytes | None) -> dict[str, Any]:
     try:
         found = json.loads((data or b"").decode())
+        if _SURROGATE in (data or b"").lower():
+            json.dumps(found, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        raise FormError("it holds half a character (a surrogate alone)") from None
     except (ValueError, RecursionError):
         raise FormError("it holds no JSON" if data else "it has no content") from None
     if not isinstance(found, dict):

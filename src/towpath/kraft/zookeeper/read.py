@@ -19,7 +19,7 @@ from towpath.kraft.observing.seen import ControllerZnode, MigrationZnode, Oddity
 from towpath.kraft.zookeeper import forms
 from towpath.kraft.zookeeper.access import read_acls, read_entities, read_tokens
 from towpath.kraft.zookeeper.forms import TopicZnode
-from towpath.kraft.zookeeper.reading import ZnodeReading
+from towpath.kraft.zookeeper.reading import ZnodeReading, state_path
 from towpath.kraft.zookeeper.session import Znode, ZooKeeperSession
 from towpath.model.deadline import Deadline
 from towpath.model.errors import ZnodeUnknownError
@@ -143,7 +143,7 @@ def _topics(reading: ZnodeReading, deleting: Iterable[str]) -> Mapping[str, Topi
     names = sorted({*reading.children(TOPICS)} - {*deleting})
     told = reading.values({name: f"{TOPICS}/{name}" for name in names}, forms.assignment)
     paths = {
-        (name, index): f"{TOPICS}/{name}/partitions/{index}/state"
+        (name, index): state_path(name, index)
         for name, each in told.items()
         for index in sorted(each.replicas)
     }

@@ -17,6 +17,11 @@ _T = TypeVar("_T")
 _Key = TypeVar("_Key")
 
 
+def state_path(topic: str, partition: int) -> str:
+    """Return the path of the state of a partition."""
+    return f"/brokers/topics/{topic}/partitions/{partition}/state"
+
+
 class ZnodeReading:
     """One pass over ZooKeeper."""
 

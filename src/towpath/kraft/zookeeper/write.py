@@ -49,19 +49,19 @@ def raise_epoch(session: ZooKeeperSession, to: int, version: int, deadline: Dead
     what = f"raising {EPOCH} to {to}"
     path, data = session.path(EPOCH), str(to).encode()
     while True:
-        znode = _there(session, what, EPOCH, deadline)
+        znode = there(session, what, EPOCH, deadline)
         epoch = _epoch(session, what, znode)
         if epoch == to and znode.version == version + 1:
             return znode.version  # written, and the answer was lost
         _same_version(session, what, EPOCH, znode, version)
         if epoch > to:
-            raise _changed(session, what, f"it is {epoch} already, and is never lowered")
+            raise changed(session, what, f"it is {epoch} already, and is never lowered")
         try:
             told = session.once(what, lambda made: made.set_async(path, data, version), deadline)
         except LostError:
             continue
         except (BadVersionError, NoNodeError):
-            raise _changed(session, what, f"{EPOCH} was changed meanwhile") from None
+            raise changed(session, what, f"{EPOCH} was changed meanwhile") from None
         except KazooException as error:
             raise session.error(what, error) from None
         return int(told.version)
@@ -97,7 +97,7 @@ def release(
     what = (
         "deleting /controller and /migration" if controller is not None else "deleting /migration"
     )
-    epoch = _there(session, what, EPOCH, deadline)
+    epoch = there(session, what, EPOCH, deadline)
     held = session.one(what, CONTROLLER, deadline)
     state = session.one(what, MIGRATION, deadline)
     _check_controller(session, what, held, controller)
@@ -143,7 +143,7 @@ def _delete(
         failed = [each for each in results if isinstance(each, Exception)]
         if any(isinstance(each, BadVersionError | NoNodeError) for each in failed):
             why = "a controller was elected, or a znode was changed, in this moment"
-            raise _changed(session, what, why)
+            raise changed(session, what, why)
         if failed:
             raise session.error(what, failed[-1])
         return
@@ -159,12 +159,12 @@ def _check_controller(
     is_kraft = held is not None and not held.owner
     if version is None and is_kraft:
         why = "/controller belongs to a controller of KRaft, and must go together with /migration"
-        raise _changed(session, what, why)
+        raise changed(session, what, why)
     if version is None or held is None:
         # One that is gone was released before, by us or by its controller.
         return
     if not is_kraft:
-        raise _changed(session, what, "/controller belongs to a broker that runs")
+        raise changed(session, what, "/controller belongs to a broker that runs")
     _same_version(session, what, CONTROLLER, held, version)
 
 
@@ -172,7 +172,7 @@ def _check_migration(
     session: ZooKeeperSession, what: str, state: Znode | None, version: int | None
 ) -> None:
     if version is None and state is not None:
-        raise _changed(session, what, "there is a /migration, and there was none before")
+        raise changed(session, what, "there is a /migration, and there was none before")
     if version is not None and state is not None:
         _same_version(session, what, MIGRATION, state, version)
 
@@ -182,22 +182,29 @@ def _same_version(
 ) -> None:
     if znode.version != version:
         why = f"{path} has version {znode.version}, and had {version} when it was looked at"
-        raise _changed(session, what, why)
+        raise changed(session, what, why)
 
 
 def _epoch(session: ZooKeeperSession, what: str, znode: Znode) -> int:
     try:
         return forms.number(znode.data)
     except FormError as error:
-        raise _changed(session, what, str(error)) from None
+        raise changed(session, what, str(error)) from None
 
 
-def _there(session: ZooKeeperSession, what: str, path: str, deadline: Deadline) -> Znode:
+def there(session: ZooKeeperSession, what: str, path: str, deadline: Deadline) -> Znode:
+    """Return a znode that must be there.
+
+    Raises:
+        ZnodeChangedError: It is not.
+        ZooKeeperError: ZooKeeper could not be used.
+    """
     found = session.one(what, path, deadline)
     if found is None:
-        raise _changed(session, what, f"there is no {path}")
+        raise changed(session, what, f"there is no {path}")
     return found
 
 
-def _changed(session: ZooKeeperSession, what: str, why: str) -> ZnodeChangedError:
+def changed(session: ZooKeeperSession, what: str, why: str) -> ZnodeChangedError:
+    """Return the error that a write was refused, as ZooKeeper holds something else than before."""
     return ZnodeChangedError(session.servers, what, f"{why}; nothing was written", _ADVICE)

@@ -1,0 +1,12 @@
+"""What Kafka stores in the log directory of a controller, and of a broker that observes it."""
+
+from __future__ import annotations
+
+META = "meta.properties"
+METADATA_LOG = "__cluster_metadata-0"
+
+CONTROLLER_FILES = (METADATA_LOG, "bootstrap.checkpoint", ".kafka_cleanshutdown", ".lock", META)
+"""All that a controller of Kafka 3.9 has in its folder, in the order in which it is removed.
+
+The metadata log goes first: so a folder of which the removal was cut off never looks as if it were
+new and holds an old log."""
