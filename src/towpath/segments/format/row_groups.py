@@ -28,10 +28,13 @@ from towpath.segments.format.thrift import (
     read_struct,
     write_struct,
 )
+from towpath.wire.spare import Spares
 
 _MAGIC = b"PAR1"
 _TAIL = 8
-_PIECE = 8 << 20
+_PIECE = 32 << 20
+"""Bytes that are read at once."""
+_SPARE: Spares[bytearray] = Spares(1)
 _MOST_GROUPS = 32767
 """Row groups have a number of 16 bits, which is optional."""
 
@@ -86,6 +89,11 @@ class RowGroupSource:
         self._source.seek(at)
         data: bytes = self._source.read(size)
         return data
+
+    def read_into(self, at: int, memory: memoryview) -> memoryview:
+        """Fill memory with bytes of the file. Returns the part of it that was filled."""
+        self._source.seek(at)
+        return memory[: self._source.readinto(memory)]
 
     def aside(self, at: int, size: int) -> bytes:
         """Return bytes that lie behind the row groups; what follows them is read with them."""
@@ -155,10 +163,12 @@ class RowGroupCopier:
 
     def _bytes(self, source: RowGroupSource, part: SegmentPart) -> None:
         found = xxhash.xxh3_64()
+        memory = _SPARE.take() or bytearray(_PIECE)
         for at in range(part.at, part.at + part.size, _PIECE):
-            data = source.read(at, min(_PIECE, part.at + part.size - at))
+            data = source.read_into(at, memoryview(memory)[: part.at + part.size - at])
             found.update(data)
             self._sink.write(data)
+        _SPARE.give(memory)
         if found.intdigest() != part.hash:
             raise CorruptSegmentError(
                 source.name, f"bytes {part.at} to {part.at + part.size} have changed"
