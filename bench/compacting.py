@@ -1,7 +1,8 @@
 """`bench/compact`: what a compaction costs that copies row groups, in a folder and in S3.
 
 One task of a compaction, in this process: segments of a partition are read from the store, checked
-by their hashes, and written as one object. The S3 store (versitygw) is on this machine.
+by their hashes, and written as one object. The S3 store (versitygw) is on this machine, and is
+asked by http and by https.
 """
 
 from __future__ import annotations
@@ -14,11 +15,13 @@ from pathlib import Path
 
 from tests.support.buckets import Buckets
 from tests.support.buckets import fetch as fetch_buckets
+from tests.support.certificates import Vault
 
+from bench.functions import number_batches
 from bench.meter import GIB, cpu
-from bench.one_core import MB, Fetched, Figures, arguments, fetched, held, run
+from bench.one_core import MB, Fetched, Figures, arguments, egress, fetched, run
 from bench.report import table
-from towpath.config import StoreConfig
+from towpath.config import StoreConfig, Tls
 from towpath.model.nouns import SegmentFormat
 from towpath.segments.compact.plan import PlannedMerge
 from towpath.segments.compact.slice import compact
@@ -34,24 +37,25 @@ _KIND = SegmentFormat.PARQUET
 
 
 def segments(data: Fetched, config: StoreConfig, count: int) -> tuple[Segment, ...]:
-    """Write an object several times, as segments that follow each other."""
-    raw, footer = held(data, _KIND)
+    """Write records several times, as segments that follow each other."""
     made = []
     with Store(config) as store:
         for number in range(count):
-            key = f"bench/{number}.parquet"
+            start, key = number * data.records, f"bench/{number}.parquet"
+            number_batches(data.buffer, start)
             with store.writer(key) as out:
-                out.write(raw)
-                out.close()
-            place = SegmentPlace(key=key, size=len(raw), row_groups=len(footer.parts))
+                footer = egress(data, _KIND, out, start)
+                size = out.close().size
+            place = SegmentPlace(key=key, size=size, row_groups=len(footer.parts))
             made.append(footer.segment(_KIND, place))
     return tuple(made)
 
 
-def merged(config: StoreConfig, given: Segment) -> float:
-    """Merge one segment into an object of its own; return the bytes that were copied."""
-    assert given.place is not None  # noqa: S101  # by `segments`
-    wanted = PlannedMerge(segments=(given,), bytes=given.place.size)
+def merged(config: StoreConfig, given: tuple[Segment, ...]) -> float:
+    """Merge segments into one; return the bytes of its object, nearly all of which were copied."""
+    wanted = PlannedMerge(
+        segments=given, bytes=sum(each.place.size for each in given if each.place)
+    )
     work = CompactSlice(
         store=config, region="bench", format=_KIND, bundles=((wanted,),), rows=10_000
     )
@@ -67,26 +71,31 @@ def measured(name: str, size: int) -> Figures:
     figures: Figures = {"about": data.about, "ways": {}}
     with tempfile.TemporaryDirectory(prefix="towpath-bench-") as folder:
         home = Path(folder)
-        program = fetch_buckets()
-        buckets = Buckets(program, home / "s3") if program else None
-        try:
-            files = StoreConfig.model_validate({"url": (home / "files").as_uri()})
-            figures["ways"]["a folder"] = _way(data, files, 0, size)
-            if buckets is not None:
-                figures["ways"]["S3"] = _way(data, buckets.new(), buckets.pid, size)
-        finally:
-            if buckets is not None:
-                buckets.stop()
+        for vault in (None, Vault.make(home)):
+            figures["ways"]["S3, https" if vault else "S3, http"] = _in_s3(data, home, vault, size)
     return figures
+
+
+def _in_s3(data: Fetched, home: Path, vault: Vault | None, size: int) -> Figures:
+    """Return the figures of a store in S3, by https if there are certificates."""
+    program = fetch_buckets()
+    if program is None:
+        raise RuntimeError("S3 is measured with versitygw, which is built with Go: there is no Go")
+    buckets = Buckets(program, home / ("https" if vault else "http"), vault)
+    tls = Tls.model_validate({"ca": str(vault.ca)}) if vault else None
+    try:
+        return _way(data, buckets.new(tls=tls), buckets.pid, size)
+    finally:
+        buckets.stop()
 
 
 def _way(data: Fetched, config: StoreConfig, pid: int, size: int) -> Figures:
     """Return packed MB per CPU second of this process, the best of some, and what it took."""
-    given = segments(data, config, max(1, size // _SEGMENT))
+    given = segments(data, config, max(2, size // _SEGMENT))
     best: Figures = {}
     for _ in range(_REPEAT):
         own, theirs, began = time.process_time(), cpu(pid) if pid else 0.0, time.monotonic()
-        packed = sum(merged(config, each) for each in given)
+        packed = merged(config, given)
         spent = max(time.process_time() - own, 1e-9)
         found = {
             "packed_mb_per_cpu_s": round(packed / MB / spent),
@@ -102,7 +111,7 @@ def _way(data: Fetched, config: StoreConfig, pid: int, size: int) -> Figures:
 
 def main() -> int:
     """Measure, and write the page and the figures."""
-    return run(arguments(__doc__).parse_args(), "compact", measured, _page)
+    return run(arguments(__doc__, 500).parse_args(), "compact", measured, _page)
 
 
 _ROWS = {
@@ -126,8 +135,9 @@ def _page(sets: dict[str, Figures]) -> Iterator[str]:
 _METHOD = (
     "One task of a compaction, as a worker does it, in one process, the best of three. Segments of"
     " 100 MiB are read from the store, compared with the hashes of their row groups, and written as"
-    " new objects. CPU is that of this process; the store, if there is one, is versitygw on the"
-    " same machine.",
+    " one new object. CPU is that of this process; the store, if there is one, is versitygw on the"
+    " same machine, with connections that are kept. By http the bodies of requests are signed, by"
+    " https they are encrypted instead.",
 )
 
 

@@ -120,9 +120,8 @@ def _taken(part: bytes, count: int) -> float:
     return time.process_time() - began
 
 
-def number_batches(buffer: Any) -> None:
+def number_batches(buffer: Any, following: int = 0) -> None:
     """Give the batches following base offsets, as they have in a log."""
-    following = 0
     for row in scan(buffer, 0, len(buffer)):
         at = int(row[POSITION])
         buffer[at : at + 8] = np.frombuffer(following.to_bytes(8, "big"), np.uint8)

@@ -84,10 +84,10 @@ def fetched(name: str, size: int) -> Fetched:
     return Fetched(name, data.about, buffer, opened.size(), opened.count())
 
 
-def head() -> SegmentHead:
+def head(start: int = 0) -> SegmentHead:
     return SegmentHead(
         cluster=ClusterId("bench"), topic_id=TopicId("bench"), topic=TopicName("bench"),
-        partition=0, start=SourceOffset(0),
+        partition=0, start=SourceOffset(start),
     )  # fmt: skip
 
 
@@ -101,12 +101,12 @@ class Nowhere(io.RawIOBase):
         return len(data)
 
 
-def egress(data: Fetched, kind: SegmentFormat, out: Sink) -> SegmentFooter:
+def egress(data: Fetched, kind: SegmentFormat, out: Sink, start: int = 0) -> SegmentFooter:
     """Make a segment as a slice does."""
     target = write_object(kind, lambda: out)
-    writer = target.segment(head())
-    for start, end in data.responses():
-        writer.take(data.buffer, start, end)
+    writer = target.segment(head(start))
+    for first, end in data.responses():
+        writer.take(data.buffer, first, end)
     footer = writer.close(writer.expected)
     target.close()
     return footer
@@ -148,10 +148,10 @@ def mirror(data: Fetched) -> None:
         reencode_opened(open_batches(data.buffer, *where), max_bytes=512 << 10)
 
 
-def arguments(about: str | None) -> argparse.ArgumentParser:
+def arguments(about: str | None, mib: int = 200) -> argparse.ArgumentParser:
     """Return the words that each of these benchmarks takes."""
     parser = argparse.ArgumentParser(description=about)
-    parser.add_argument("--mib", type=int, default=200, help="MiB of each data set")
+    parser.add_argument("--mib", type=int, default=mib, help="MiB of each data set")
     parser.add_argument("--sets", default=",".join(NAMES))
     parser.add_argument("--out", type=Path, default=ROOT / "bench" / "results")
     return parser

@@ -41,6 +41,8 @@ def test_objects_are_written_as_the_file_says(buckets: Buckets, front: StoreFron
     checked = [seen for method, path, seen in front.seen if method == "PUT"]
     assert len(checked) == 3
     assert all("x-amz-checksum-crc32" in seen for seen in checked)
+    # By http nothing else protects what a body says.
+    assert {len(seen["x-amz-content-sha256"]) for seen in checked} == {64}
 
 
 def test_an_object_whose_bytes_changed_in_the_store_is_told(buckets: Buckets) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pickle
 import random
+import zlib
 from concurrent.futures import ThreadPoolExecutor
 
 import pyarrow as pa
@@ -142,6 +143,7 @@ def test_a_large_object_is_written_piece_by_piece(store: Store, size: int) -> No
         made = writer.close()
     assert writer.close() is made
     assert (made.size, made.tag) == (size, store.head("a/large").tag)
+    assert made.crc == zlib.crc32(data)
     assert store.get("a/large") == data
     assert store.abort_uploads("", 0) == []
 
@@ -157,6 +159,7 @@ def test_parts_that_are_given_are_not_copied_and_stay_in_order(
         assert writer.tell() == sum(sizes) * MIB
         made = writer.close()
     assert made.size == sum(sizes) * MIB
+    assert made.crc == zlib.crc32(b"".join(pieces))
     assert store.get_whole("a/given") == b"".join(pieces)
     with pytest.raises(ValueError, match="closed object"):
         writer.give(pieces[0])
@@ -202,7 +205,7 @@ def test_what_a_dead_writer_left_is_found_and_removed(store: Store) -> None:
     writer = store.writer("b/large")
     writer.write(bytes(6 * MIB))
     while writer._under_way:
-        writer._under_way.popleft().result()
+        writer._await_part()
     assert store.abort_uploads("", 3600) == []
     found = ["a/topic%/large"] if store.finds_unfinished else []
     assert [each.key for each in store.abort_uploads("a/", 0)] == found

@@ -60,6 +60,7 @@ class Buckets:
     def start(self) -> None:
         """Start it, also after `stop`; it has the same buckets and address."""
         command = [str(self._program), "--port", f"127.0.0.1:{self.port}", "--quiet"]
+        command += ["--keep-alive"]  # as S3 does
         command += ["--iam-dir", str(self._folder / "users")]
         if self._vault is not None:
             command += ["--cert", str(self._vault.broker.certificate)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import random
+import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +18,7 @@ from towpath.config import ArchiveConfig, load_archive
 from towpath.model.nouns import SegmentFormat, SourceOffset, TopicId, TopicName
 from towpath.segments.format.files import write_object
 from towpath.segments.format.footer import SegmentFooter, SegmentHead
+from towpath.segments.format.parquet_writer import ParquetOptions
 from towpath.segments.keys import segment_key, shared_key
 from towpath.segments.log import CommitLog
 from towpath.segments.log.entries import Draft
@@ -79,11 +81,12 @@ class MixedArchive:
         number: int = 0,
         kind: SegmentFormat = SegmentFormat.PARQUET,
         *,
+        options: ParquetOptions = TINY,
         commit: bool = True,
     ) -> Segment:
         """Archive the records in [start, end) as a segment with an object of its own."""
         out = io.BytesIO()
-        target = write_object(kind, lambda: out, TINY)
+        target = write_object(kind, lambda: out, options)
         footer = _filled(target, records, start, end, number)
         size = target.close()
         key = segment_key(
@@ -108,7 +111,7 @@ class MixedArchive:
         made = [
             each.segment(
                 SegmentFormat.PARQUET,
-                _place(key, len(out.getvalue()), each) if each.parts else None,
+                _place(key, out.getvalue(), each) if each.parts else None,
             )
             for each in footers
         ]
@@ -142,15 +145,19 @@ class MixedArchive:
         self, key: str, data: bytes, footer: SegmentFooter, kind: SegmentFormat
     ) -> SegmentPlace:
         self.store.put_new(key, data)
-        return _place(key, len(data), footer, kind)
+        return _place(key, data, footer, kind)
 
 
 def _place(
-    key: str, size: int, footer: SegmentFooter, kind: SegmentFormat = SegmentFormat.PARQUET
+    key: str, data: bytes, footer: SegmentFooter, kind: SegmentFormat = SegmentFormat.PARQUET
 ) -> SegmentPlace:
     groups = len(footer.parts) if kind is SegmentFormat.PARQUET else 0
     return SegmentPlace(
-        key=key, size=size, first_row_group=footer.first_row_group, row_groups=groups
+        key=key,
+        size=len(data),
+        first_row_group=footer.first_row_group,
+        row_groups=groups,
+        crc=zlib.crc32(data),
     )
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import io
+import zlib
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -191,12 +192,13 @@ class _AzureUpload:
         self._name = uuid4().hex
         self._sizes: dict[int, int] = {}
 
-    def part(self, number: int, data: Data) -> None:
-        """Write the part of a number, 0 or more."""
+    def part(self, number: int, data: Data) -> int:
+        """Write the part of a number, 0 or more. Returns the CRC-32 of its bytes."""
         query = {"comp": "block", "blockid": self._block(number)}
         asked = Errand("write a part of", self._key)
         self._client.of_object("PUT", asked, {"content-md5": _md5(data)}, query, [data])
         self._sizes[number] = len(data)
+        return zlib.crc32(data)
 
     def complete(self) -> StoredObject:
         """Make the object of all parts."""

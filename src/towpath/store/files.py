@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import errno
 import os
+import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from itertools import islice
@@ -269,10 +270,11 @@ class _FileUpload:
         self._backend, self._key, self._how = backend, key, how
         self._beside, self._part_size = beside, part_size
 
-    def part(self, number: int, data: Data) -> None:
-        """Write the part of a number, 0 or more."""
+    def part(self, number: int, data: Data) -> int:
+        """Write the part of a number, 0 or more. Returns the CRC-32 of its bytes."""
         with self._told("write a part of"):
             write_at(self._beside, number * self._part_size, data)
+        return zlib.crc32(data)
 
     def complete(self) -> StoredObject:
         """Make the object of all parts."""

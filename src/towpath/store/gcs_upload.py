@@ -8,6 +8,7 @@ session still holds.
 from __future__ import annotations
 
 import base64
+import zlib
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
@@ -60,8 +61,12 @@ class GcsUpload:
         self._unsure = False
         """Whether an answer was lost, so that nobody knows how far the session has got."""
 
-    def part(self, number: int, data: Data) -> None:
-        """Write the part of a number, 0 or more; one that failed may be given again."""
+    def part(self, number: int, data: Data) -> int:
+        """Write the part of a number, 0 or more; one that failed may be given again.
+
+        Returns:
+            The CRC-32 of the bytes.
+        """
         if number == self._next:
             self._next += 1
             self._crc = google_crc32c.extend(self._crc, bytes(data))
@@ -72,6 +77,8 @@ class GcsUpload:
         end = (self._end - 1) // _GRAIN * _GRAIN  # the last request has some bytes as well
         while self._begun < end:
             self._note(self._put(end, "*", {}))
+        self._held = [memoryview(bytes(each)) for each in self._held]  # others may come there
+        return zlib.crc32(data)
 
     def complete(self) -> StoredObject:
         """Make the object of all parts."""

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 from towpath.model.errors import StoreAwayError
 
-Data = bytes | bytearray
+Data = bytes | bytearray | memoryview
 _PIECE = 1 << 20
 """Bytes that are read at once, where each read takes memory of its own."""
 
@@ -76,8 +76,12 @@ class Upload(Protocol):
     if the backend has `parallel` parts.
     """
 
-    def part(self, number: int, data: Data) -> None:
-        """Write the part of a number, 0 or more; writing it again replaces it."""
+    def part(self, number: int, data: Data) -> int:
+        """Write the part of a number, 0 or more; writing it again replaces it.
+
+        Returns:
+            The CRC-32 of the bytes, whose memory is not looked at any more.
+        """
 
     def complete(self) -> StoredObject:
         """Make the object of all parts."""

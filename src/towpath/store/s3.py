@@ -8,6 +8,7 @@ finds credentials wherever AWS's tools do (docs/decisions/0044).
 from __future__ import annotations
 
 import base64
+import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
@@ -22,14 +23,14 @@ from towpath.store.aws import aws_client
 from towpath.store.names import ObjectNames
 from towpath.store.objects import Data, Put, StoredObject, ThawSpeed, Unfinished, Upload, filled
 from towpath.store.s3_errors import FORBIDDEN, told
-from towpath.store.transport import Transport
+from towpath.store.transport import Body, Transport
 
 AT_ONCE = 32
 """Connections that are kept."""
 _NAME = "towpath-write"
 """Metadata that names the write of an object."""
 _CHECKSUM = "CRC32"
-"""What the store checks each part by; botocore itself computes no faster one."""
+"""What the store checks each part by; it is that of the commit log, too."""
 _WHOLE = "FULL_OBJECT"
 """The kind of checksum that is one of all bytes, however they were written."""
 _COLD = frozenset({"GLACIER", "DEEP_ARCHIVE"})
@@ -62,7 +63,7 @@ class S3Backend:
         """Write an object as a whole."""
         asked = {**self._at(key), **self._kept(how), **_conditions(how)}
         with self._told("write", key, only_new=how.only_new):
-            answer = self._client.put_object(**asked, Body=data)
+            answer = self._client.put_object(**asked, **_summed(zlib.crc32(data)), Body=Body(data))
         return _stored(key, len(data), answer["ETag"], 0, how.storage_class)
 
     def upload(self, key: str, how: Put) -> Upload:
@@ -219,16 +220,18 @@ class _S3Upload:
         self._tried = False
         """Whether an attempt to complete it is behind us."""
 
-    def part(self, number: int, data: Data) -> None:
-        """Write the part of a number, 0 or more."""
-        about = {"PartNumber": number + 1, "ChecksumAlgorithm": _CHECKSUM}
-        answer = self._ask("upload_part", "write a part of", **about, Body=data)
+    def part(self, number: int, data: Data) -> int:
+        """Write the part of a number, 0 or more. Returns the CRC-32 of its bytes."""
+        crc = zlib.crc32(data)
+        about = {"PartNumber": number + 1, **_summed(crc)}
+        answer = self._ask("upload_part", "write a part of", **about, Body=Body(data))
         # The store compares both again when the upload is completed.
         checked = ("ETag", f"Checksum{_CHECKSUM}")
         part = {"PartNumber": number + 1} | {
             name: answer[name] for name in checked if name in answer
         }
         self._parts[number] = part, len(data)
+        return crc
 
     def complete(self) -> StoredObject:
         """Make the object of all parts."""
@@ -276,8 +279,19 @@ def _client(config: StoreConfig) -> Any:
         profile=config.profile,
         region=config.region,
         endpoint=config.endpoint,
-        s3={"addressing_style": "path" if in_path else "auto"},
+        s3={"addressing_style": "path" if in_path else "auto"} | _signing(config),
     )
+
+
+def _signing(config: StoreConfig) -> dict[str, bool]:
+    """Return whether bodies are signed. TLS protects them as well, and signing takes more time."""
+    is_open = (config.endpoint or "").startswith("http:")
+    return {} if is_open else {"payload_signing_enabled": False}
+
+
+def _summed(crc: int) -> dict[str, str]:
+    """Return the checksum of a body, as a store compares it."""
+    return {f"Checksum{_CHECKSUM}": base64.b64encode(crc.to_bytes(4)).decode()}
 
 
 def _conditions(how: Put) -> dict[str, str]:

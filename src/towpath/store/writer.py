@@ -12,7 +12,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from towpath.model.errors import StoreError
+from towpath.store.checksum import joined_crc
 from towpath.store.objects import Data, Put, StoredObject, Upload
+from towpath.wire.spare import Spares
 
 if TYPE_CHECKING:
     from towpath.store.store import Store
@@ -22,6 +24,10 @@ MOST_PARTS = 10_000
 """Parts of one object at most (S3, "multipart upload limits")."""
 LARGEST_PART = 5 << 30
 _WHOLE_PARTS = 1 << 20
+_MOST_SPARE = 16 << 20
+"""Bytes of the largest memory of a part that is kept for other parts."""
+_SPARE: Spares[bytearray] = Spares(5)
+"""Memory of parts; as much as those that are under way and the one that is written need."""
 
 
 def part_bytes(configured: int, expected: int) -> int:
@@ -54,12 +60,15 @@ class ObjectWriter:
     def __init__(self, store: Store, key: str, how: Put, part_size: int = 0) -> None:
         self._store, self._key, self._how = store, key, how
         self._part_size = part_size or int(store.config.part_size)
-        self._buffer = bytearray()
+        self._buffer: bytearray | None = None
+        """Memory of a part, used up to `_filled`."""
         self._given: Data | None = None
         """A part that was given and is not sent: an object of one part is written as a whole."""
-        self._sent = self._crc = 0
+        self._filled = self._sent = self._crc = 0
+        """Bytes in the buffer, parts that were sent, and the checksum of those that arrived."""
         self._upload: Upload | None = None
-        self._under_way: deque[Future[None]] = deque()
+        self._under_way: deque[tuple[Future[int], int]] = deque()
+        """Parts under way, with their bytes."""
         self._made: StoredObject | None = None
         self._aborted = False
 
@@ -92,7 +101,7 @@ class ObjectWriter:
     def tell(self) -> int:
         """Return how many bytes were written."""
         given = len(self._given) if self._given is not None else 0
-        return self._sent * self._part_size + given + len(self._buffer)
+        return self._sent * self._part_size + given + self._filled
 
     def flush(self) -> None:
         """Do nothing: only `close` makes something visible."""
@@ -109,14 +118,15 @@ class ObjectWriter:
         view = memoryview(data).cast("B")
         if len(view):
             self._send_given()
-        self._crc = zlib.crc32(view, self._crc)
         at = 0
         while at < len(view):
-            if len(self._buffer) == self._part_size:
-                part, self._buffer = self._buffer, bytearray()
-                self._guarded(partial(self._send, part))
-            size = min(self._part_size - len(self._buffer), len(view) - at)
-            self._buffer += view[at : at + size]
+            if self._filled == self._part_size:
+                self._guarded(self._send_buffer)
+            if self._buffer is None:
+                self._buffer = self._memory()
+            size = min(self._part_size - self._filled, len(view) - at)
+            self._buffer[self._filled : self._filled + size] = view[at : at + size]
+            self._filled += size
             at += size
         return at
 
@@ -134,9 +144,8 @@ class ObjectWriter:
             raise ValueError("write to a closed object")
         if len(data):
             self._send_given()
-        if self._buffer or not 0 < len(data) <= self._part_size:
+        if self._filled or not 0 < len(data) <= self._part_size:
             return self.write(data)
-        self._crc = zlib.crc32(data, self._crc)
         self._given = data
         return len(data)
 
@@ -160,9 +169,9 @@ class ObjectWriter:
         if self.closed:
             return
         self._aborted, self._given = True, None
-        self._buffer = bytearray()
+        self._buffer = None
         while self._under_way:
-            future = self._under_way.popleft()
+            future, _ = self._under_way.popleft()
             if not future.cancel():
                 with suppress(StoreError):
                     future.result()
@@ -180,34 +189,65 @@ class ObjectWriter:
     def _send_given(self) -> None:
         given, self._given = self._given, None
         if given is not None and len(given) < self._part_size:
-            self._buffer = bytearray(given)  # it was not the last
+            self.write(given)  # it was not the last
         elif given is not None:
             self._guarded(partial(self._send, given))
 
-    def _send(self, part: Data) -> None:
+    def _send_buffer(self) -> None:
+        part, self._buffer, self._filled = self._buffer, None, 0
+        if part is not None:
+            self._send(part, part)
+
+    def _send(self, part: Data, memory: bytearray | None = None) -> None:
+        """Send a part.
+
+        Args:
+            part: Its bytes.
+            memory: The memory of them that is free for others then.
+        """
         if self._upload is None:
             begin = partial(self._store.backend.upload, self._key, self._how)
             self._upload = self._store.repeated(begin)
         call = partial(self._upload.part, self._sent, part)
         self._sent += 1
         while len(self._under_way) >= self._store.backend.parallel:
-            self._under_way.popleft().result()
-        self._under_way.append(self._store.threads.submit(self._store.repeated, call))
+            self._await_part()
+        future = self._store.threads.submit(self._written_part, call, memory)
+        self._under_way.append((future, len(part)))
+
+    def _written_part(self, call: Callable[[], int], memory: bytearray | None) -> int:
+        crc = self._store.repeated(call)
+        if memory is not None and len(memory) <= _MOST_SPARE:
+            _SPARE.give(memory)
+        return crc
+
+    def _await_part(self) -> None:
+        future, size = self._under_way.popleft()
+        self._crc = joined_crc(self._crc, future.result(), size)
 
     def _complete(self) -> None:
         write: Callable[[], StoredObject]
         if self._upload is None:
+            self._crc = zlib.crc32(self._rest)
             write = partial(self._store.backend.put, self._key, self._rest, self._how)
         else:
             self._send(self._rest)
             while self._under_way:
-                self._under_way.popleft().result()
+                self._await_part()
             write = self._upload.complete
         self._made = replace(self._store.written(self._key, self._how, write), crc=self._crc)
-        self._buffer = bytearray()
-        self._given = None
+        self._buffer = self._given = None
+
+    def _memory(self) -> bytearray:
+        """Return memory for a part."""
+        spare = _SPARE.take() if self._part_size <= _MOST_SPARE else None
+        if spare is None or len(spare) != self._part_size:
+            return bytearray(self._part_size)
+        return spare
 
     @property
     def _rest(self) -> Data:
         """What is not sent: bytes that were given or those that were written, never both."""
-        return self._buffer if self._given is None else self._given
+        if self._given is not None:
+            return self._given
+        return b"" if self._buffer is None else memoryview(self._buffer)[: self._filled]

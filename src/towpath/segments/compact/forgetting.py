@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from functools import partial
@@ -15,6 +15,7 @@ from towpath.model.errors import CorruptSegmentError, StoreError
 from towpath.model.nouns import SegmentFormat, SourceOffset
 from towpath.model.reasons import Reason
 from towpath.segments.compact.objects import OF_ONE, WRITTEN_AGAIN, NewObject, new_key, place_of
+from towpath.segments.compact.summed import SummedFile
 from towpath.segments.format.erasing import count_key, erase
 from towpath.segments.format.files import read_object
 from towpath.segments.format.regrouping import MergedInput
@@ -107,7 +108,10 @@ def _forgotten(store: Store, work: ForgetSlice, segment: Segment) -> tuple[int, 
     place = segment.place
     if place is None:
         return 0, None
-    with closing(store.reader(place.key)) as file:
+    with (
+        closing(store.reader(place.key)) as object_,
+        closing(SummedFile(object_, place.key)) as file,
+    ):
         reader = read_object(segment.format, file, place.key)
         footer = reader.segment(place.first_row_group)
         footer.require_holds(segment, place.key)
@@ -118,7 +122,7 @@ def _forgotten(store: Store, work: ForgetSlice, segment: Segment) -> tuple[int, 
         is_parquet = segment.format is SegmentFormat.PARQUET
         source = RowGroupSource(file, place.key) if is_parquet else None
         given = MergedInput(footer, reader, source)
-        made = _written(store, work, given, affected, segment)
+        made = _written(store, work, given, affected, segment, partial(file.require, place.crc))
     _require_rest(made, segment, records, place)
     return records, made
 
@@ -129,6 +133,7 @@ def _written(
     given: MergedInput,
     affected: dict[int, int],
     segment: Segment,
+    check: Callable[[], None],
 ) -> Segment:
     kind = SegmentFormat.PARQUET
     key = partial(new_key, store, work.region, segment, kind)
@@ -136,6 +141,7 @@ def _written(
         out = NewObject(store, stack, key, segment.level)
         begin = partial(out.begin, segment.raw_bytes)
         footer, _ = erase(given, work.key, affected, begin, WRITTEN_AGAIN)
+        check()
         place = out.close([footer], kind)
     return footer.segment(kind, place_of(footer, kind, place))
 

@@ -16,6 +16,7 @@ import pyarrow as pa
 from towpath.model.digest import Digest
 from towpath.model.errors import CorruptSegmentError
 from towpath.model.nouns import SegmentFormat, SourceOffset
+from towpath.segments.compact.summed import SummedFile
 from towpath.segments.format.files import read_object
 from towpath.segments.format.footer import SegmentFooter, SegmentHead
 from towpath.segments.format.gaps import Gaps
@@ -32,7 +33,9 @@ _AHEAD = 8
 def inputs_of(
     store: Store, segments: Sequence[Segment], rows: int | None = None
 ) -> Iterator[MergedInput]:
-    """Yield segments as inputs, each until the next one is asked for.
+    """Yield segments as inputs, each until the next one is asked for, or the end.
+
+    Then all bytes of its object have the checksum that the commit log has.
 
     Args:
         store: Where their objects are.
@@ -52,10 +55,12 @@ def inputs_of(
             yield MergedInput(footer_of_gaps(segment))
             continue
         key = segment.place.key
-        with closing(io.BytesIO(read.result()) if read is not None else store.reader(key)) as file:
+        source = io.BytesIO(read.result()) if read is not None else store.reader(key)
+        with closing(source), closing(SummedFile(source, key)) as file:
             found = open_input(segment.format, file, key, segment.place.first_row_group, rows)
             found.footer.require_holds(segment, key)
             yield found
+            file.require(segment.place.crc)
 
 
 def _read_ahead(store: Store, place: SegmentPlace | None) -> Future[bytes] | None:
@@ -90,7 +95,7 @@ def held_inputs(store: Store, key: str, segments: Sequence[Segment]) -> list[Mer
         StoreError: It is not there, or cannot be read.
     """
     found: list[MergedInput] = []
-    with closing(store.reader(key)) as file:
+    with closing(store.reader(key)) as source, closing(SummedFile(source, key)) as file:
         reader = read_object(segments[0].format, file, key)
         for each in segments:
             assert each.place is not None  # noqa: S101  # it is in this object
@@ -99,6 +104,7 @@ def held_inputs(store: Store, key: str, segments: Sequence[Segment]) -> list[Mer
             given = MergedInput(footer, reader)
             parts = tuple(rows_of(given, index) for index in range(len(footer.parts)))
             found.append(MergedInput(footer, HeldRows(key, parts)))
+        file.require(segments[0].place.crc if segments[0].place else None)
     return found
 
 

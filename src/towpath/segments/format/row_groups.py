@@ -7,7 +7,8 @@ its bytes are copied, and the positions in what describes them are shifted (Parq
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -15,6 +16,7 @@ import xxhash
 
 from towpath.model.errors import CorruptSegmentError
 from towpath.model.foreign import foreign
+from towpath.segments.format.damage import BY_DAMAGE
 from towpath.segments.format.footer import SegmentFooter, SegmentPart
 from towpath.segments.format.parquet_writer import footer_values
 from towpath.segments.format.sink import HashedSink, Sink
@@ -28,10 +30,13 @@ from towpath.segments.format.thrift import (
     read_struct,
     write_struct,
 )
+from towpath.wire.spare import Spares
 
 _MAGIC = b"PAR1"
 _TAIL = 8
-_PIECE = 8 << 20
+_PIECE = 32 << 20
+"""Bytes that are read at once."""
+_SPARE: Spares[bytearray] = Spares(1)
 _MOST_GROUPS = 32767
 """Row groups have a number of 16 bits, which is optional."""
 
@@ -77,15 +82,38 @@ class RowGroupSource:
             raise CorruptSegmentError(name, f"its footer: {foreign(error)}") from error
 
     def bytes_of(self, number: int) -> int:
-        """Return the bytes of a row group, uncompressed."""
-        found: int = self.groups[number].get(_GROUP_BYTES)
-        return found
+        """Return the bytes of a row group, uncompressed.
+
+        Raises:
+            CorruptSegmentError: The footer does not say.
+        """
+        with self.told():
+            return int(self.groups[number].get(_GROUP_BYTES))
+
+    @contextmanager
+    def told(self) -> Iterator[None]:
+        """Raise the error of a damaged object for what the bytes of its footer or index cause.
+
+        Raises:
+            CorruptSegmentError: They have changed.
+        """
+        try:
+            yield
+        except (AttributeError, *BY_DAMAGE) as error:
+            raise CorruptSegmentError(
+                self.name, f"its footer or its index of pages: {foreign(error)}"
+            ) from error
 
     def read(self, at: int, size: int) -> bytes:
         """Return bytes of the file."""
         self._source.seek(at)
         data: bytes = self._source.read(size)
         return data
+
+    def read_into(self, at: int, memory: memoryview) -> memoryview:
+        """Fill memory with bytes of the file. Returns the part of it that was filled."""
+        self._source.seek(at)
+        return memory[: self._source.readinto(memory)]
 
     def aside(self, at: int, size: int) -> bytes:
         """Return bytes that lie behind the row groups; what follows them is read with them."""
@@ -140,10 +168,11 @@ class RowGroupCopier:
             raise CorruptSegmentError(source.name, "it has other columns than a segment has")
         at = self._sink.mark()
         self._bytes(source, part)
-        group, _ = read_struct(write_struct(source.groups[number]))
-        self._move(source, group, at - part.at)
+        with source.told():
+            group, _ = read_struct(write_struct(source.groups[number]))
+            self._move(source, group, at - part.at)
+            self._rows += group.get(_GROUP_ROWS)
         self._groups.append(group)
-        self._rows += group.get(_GROUP_ROWS)
         return replace(part, at=at)
 
     def close(self, footers: Collection[SegmentFooter]) -> int:
@@ -155,10 +184,12 @@ class RowGroupCopier:
 
     def _bytes(self, source: RowGroupSource, part: SegmentPart) -> None:
         found = xxhash.xxh3_64()
+        memory = _SPARE.take() or bytearray(_PIECE)
         for at in range(part.at, part.at + part.size, _PIECE):
-            data = source.read(at, min(_PIECE, part.at + part.size - at))
+            data = source.read_into(at, memoryview(memory)[: part.at + part.size - at])
             found.update(data)
             self._sink.write(data)
+        _SPARE.give(memory)
         if found.intdigest() != part.hash:
             raise CorruptSegmentError(
                 source.name, f"bytes {part.at} to {part.at + part.size} have changed"

@@ -1,0 +1,112 @@
+"""Files whose bytes are compared with the checksum in the commit log, as they are read anyway.
+
+Row groups and batches have hashes of their own. What lies behind them has none: the footer, with
+its gaps and statistics, the index of pages, Bloom filters. A new object takes it over, and gets a
+checksum of its own, so what had changed could never be found again.
+"""
+
+from __future__ import annotations
+
+import io
+import zlib
+from typing import Any
+
+from towpath.model.errors import CorruptSegmentError
+
+_NEAR = 64 << 10
+"""Bytes between two reads that are read as well: the first row group begins behind a few."""
+_PIECE = 8 << 20
+
+
+class SummedFile(io.RawIOBase):
+    """A seekable file that sums its bytes as they are read, from the first one on.
+
+    One thread uses it at a time.
+
+    Args:
+        source: The file, with `read`, `readinto` and `seek`.
+        name: The key of the object, for errors.
+    """
+
+    def __init__(self, source: Any, name: str) -> None:
+        super().__init__()
+        self._source, self._name = source, name
+        self._at = self._summed = self._crc = 0
+        self._size = int(source.seek(0, io.SEEK_END))
+
+    def require(self, crc: int | None) -> None:
+        """Read what has not been read yet, and compare the checksum of all bytes.
+
+        Args:
+            crc: The CRC-32 in the commit log; None where it has none.
+
+        Raises:
+            CorruptSegmentError: The bytes have another one.
+            StoreError: They cannot be read.
+        """
+        if crc is None:
+            return
+        while self._summed < self._size:
+            self._read(self._summed, min(_PIECE, self._size - self._summed))
+        if self._crc != crc:
+            text = f"its bytes have the CRC-32 {self._crc:08x}, and the commit log says"
+            raise CorruptSegmentError(self._name, f"{text} {crc:08x}")
+
+    def size(self) -> int:
+        """Return the size in bytes."""
+        return self._size
+
+    def readable(self) -> bool:
+        """Return True."""
+        return True
+
+    def seekable(self) -> bool:
+        """Return True."""
+        return True
+
+    def tell(self) -> int:
+        """Return the position."""
+        return self._at
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        """Move the position, and return it."""
+        base = {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._size}[whence]
+        self._at = max(0, base + offset)
+        return self._at
+
+    def read(self, size: int = -1) -> bytes:
+        """Return up to `size` bytes, all up to the end for -1."""
+        left = max(0, self._size - self._at)
+        data = self._read(self._at, left if size < 0 else min(size, left))
+        self._at += len(data)
+        return data
+
+    def readinto(self, buffer: bytearray | memoryview) -> int:  # type: ignore[override]
+        """Read into a buffer, and return how many bytes."""
+        self._reach(self._at)
+        self._source.seek(self._at)
+        count: int = self._source.readinto(buffer)
+        self._sum(self._at, memoryview(buffer)[:count])
+        self._at += count
+        return count
+
+    def _read(self, at: int, size: int) -> bytes:
+        if size <= 0:
+            return b""
+        self._reach(at)
+        self._source.seek(at)
+        data: bytes = self._source.read(size)
+        if not data:
+            raise CorruptSegmentError(self._name, f"it ends before its byte {at}")
+        self._sum(at, memoryview(data))
+        return data
+
+    def _reach(self, at: int) -> None:
+        """Read what lies before a position, if that is little."""
+        if 0 < at - self._summed <= _NEAR:
+            self._read(self._summed, at - self._summed)
+
+    def _sum(self, at: int, data: memoryview) -> None:
+        if at <= self._summed < at + len(data):
+            self._crc = zlib.crc32(data[self._summed - at :], self._crc)
+            self._summed = at + len(data)
