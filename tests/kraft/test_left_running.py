@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 
 from tests.support.kraft_worlds import kraft_config, start_of, with_broker, with_controller
 from towpath.config.kraft import KraftConfig
+from towpath.dev import ports
 from towpath.kraft.acting.brokers import mend_meta_properties, roll_broker
 from towpath.kraft.acting.controllers import restart_controller
 from towpath.kraft.acting.files import Tools
@@ -49,6 +51,8 @@ def site(tmp_path: Path) -> Iterator[Site]:
                       "format": "true"}  # fmt: skip
     for node in data["brokers"], data["controllers"]["nodes"]:
         node[0]["properties"] = str(tmp_path / f"{node[0]['id']}.properties")
+    [port] = ports.reserve(1)
+    data["controllers"]["nodes"][0]["address"] = f"127.0.0.1:{port}"
     config = KraftConfig.model_validate(data)
     seen = with_broker(start_of(config), 0)
     seen = with_controller(seen, 3000, running=True, flag=True, properties={"node.id": "3000"})
@@ -58,7 +62,8 @@ def site(tmp_path: Path) -> Iterator[Site]:
         (tmp_path / f"{node}.properties").write_text(text)
         made.tools.drivers[node].start()
     (tmp_path / "meta.properties").write_text("version=1\ncluster.id=x\nnode.id=0\n")
-    yield made
+    with socket.create_server(("127.0.0.1", port)):  # hosts of brokers look whether it answers
+        yield made
     for node in BROKER, CONTROLLER:
         made.tools.drivers[node].kill()  # type: ignore[attr-defined]
 

@@ -9,7 +9,8 @@ import pytest
 from tests.support.here import Here
 from tests.support.kafka import wait_until
 from tests.support.kraft_runs import arguments, run_until, run_whole, tell
-from tests.support.patients import Traffic, seed
+from tests.support.patients import seed
+from tests.support.traffic import Traffic
 from towpath.dev.zookeeper import ZooKeeperCluster
 from towpath.kraft.files.properties import change_properties
 from towpath.model.deadline import Deadline
