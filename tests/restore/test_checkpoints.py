@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import replace
 
 import pytest
 
+from tests.support.archived import Archived
+from tests.support.batches import numbered
 from tests.support.books import opened, receipt
+from tests.support.kafka import consume
+from tests.support.restoring import Restoring, seen
+from towpath.cluster.admin import Admin
+from towpath.cluster.data.client import Client
+from towpath.dev.broker import LocalCluster
 from towpath.ledger.books import LinkBooks
 from towpath.ledger.entries import Gap, Opened, Receipt
+from towpath.ledger.ledger import Ledger
 from towpath.model.nouns import (
     ClusterId,
     LinkName,
+    Side,
     SourceOffset,
     TargetOffset,
     TopicId,
@@ -23,6 +34,7 @@ from towpath.restore.model import RestorePart, RestoreScope, RestoreTopic
 from towpath.restore.progress import PartState, RestoreProgress, restored, rows_of, stopped
 from towpath.segments.model import PartitionId
 from towpath.topics.observed import Topic
+from towpath.wire.plain import Record
 
 NAME = TopicName("t")
 
@@ -137,3 +149,43 @@ def test_a_restore_that_was_stopped_before_its_plan_is_not_complete() -> None:
     assert not progress.complete, "one of two regions was not planned"
     progress.archives = ({}, {})
     assert progress.complete, "there is nothing to restore in them"
+
+
+@pytest.mark.broker
+def test_checkpoints_stay_in_the_ledger_of_the_target(
+    target: LocalCluster, new_name: Callable[[str], str]
+) -> None:
+    """Another process reads them, and one that is late takes none of them back."""
+    topic = new_name("kept")
+    restoring = Restoring(target, topic, {0: lines(40), 1: lines(10)})
+    restoring.run()
+    for number, end in ((0, 40), (1, 10)):
+        known = restoring.books(number).receipt
+        assert known is not None
+        assert (known.source_end, known.records) == (end, end)
+    unknown = replace(restoring, supplies={2: lines(1)}, topic=new_name("unknown"))
+    assert unknown.books(0).receipt is None
+    assert restoring.books(2).receipt is None
+    told = restoring.books(0).receipt
+    assert told is not None
+    for end in (20, 40):
+        late = replace(told, source_end=SourceOffset(end), records=end, copier="late", at=told.at)
+        with ExitStack() as stack:
+            admin = stack.enter_context(Admin(restoring.config, Side.TARGET))
+            client = stack.enter_context(Client(restoring.config, Side.TARGET, admin))
+            Ledger(admin, client).append([late])
+        now = restoring.books(0).receipt
+        assert now is not None
+        assert now.source_end == 40
+    more = lines(70)
+    restoring.supplies = {0: more, 1: lines(10)}
+    assert [each.error for each in restoring.run()] == ["", ""]
+    assert more.reads == [40], "it goes on at the checkpoint"
+    assert consume(target.bootstrap, topic) == seen(more.records)
+    assert consume(target.bootstrap, topic, (1,)) == seen(lines(10).records, 1)
+
+
+def lines(count: int) -> Archived:
+    """Return what is archived of a partition."""
+    records = [Record(b"k", b"%d" % n, (), 1_700_000_000_000 + n) for n in range(count)]
+    return Archived(numbered(records), count)

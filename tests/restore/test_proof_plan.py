@@ -39,6 +39,7 @@ def test_what_another_history_has_in_place_of_it_is_not_compared(
     archive = Archive(log, log.state)
     scope = scope_of(archive, task.rules)
     [part] = scope.topics[TOPIC].parts
+    assert part.records == END
     books = LinkBooks(LinkName("l"))
     books.take(opened(TP))
     run = (SourceOffset(0), TargetOffset(0), END)

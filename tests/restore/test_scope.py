@@ -161,7 +161,7 @@ def test_a_range_of_offsets_and_of_times(stored: StoredArchive) -> None:
     found = scope(stored, range={"from": 7, "to": 16})
     [note] = [each for each in found.notes if each.about == "orders-0"]
     assert note.text == "offsets 7 to 15 come back of 5 to 24"
-    assert found.topics[name].records == 20
+    assert found.topics[name].records == 9
 
 
 def test_a_time_in_a_lost_object_is_a_problem(stored: StoredArchive) -> None:

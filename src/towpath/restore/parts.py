@@ -39,7 +39,7 @@ def part_of(
 def sums_of(
     archive: Archive, wanted: Mapping[PartitionId, Offsets]
 ) -> dict[PartitionId, dict[str, int | None]]:
-    """Return the records, bytes and times of the segments that have wanted offsets.
+    """Return the records and bytes of wanted offsets, about, and the times of their segments.
 
     Args:
         archive: The archive.
@@ -102,6 +102,20 @@ def _sums_of(
     known = [wanted.get(each.id, (0, 0)) for each in table.partitions]
     first, end = (pc.take(pa.array([e[n] for e in known], pa.int64()), place) for n in (0, 1))
     inside = pc.and_(pc.greater(table.rows["end"], first), pc.less(table.rows["start"], end))
-    rows = table.rows.filter(inside)
+    rows = _as_wanted(table.rows.filter(inside), first.filter(inside), end.filter(inside))
     grouped = pa.TableGroupBy(rows, "partition").aggregate(list(_SUMS.items()))
     return {table.partitions[row["partition"]].id: row for row in grouped.to_pylist()}
+
+
+def _as_wanted(rows: pa.Table, first: pa.Array, end: pa.Array) -> pa.Table:
+    """Return segments with the records and bytes of their wanted offsets, about.
+
+    Of a segment that is wanted in part, that is its share of offsets.
+    """
+    starts, ends = rows["start"].to_numpy(), rows["end"].to_numpy()
+    low, high = np.maximum(starts, first.to_numpy()), np.minimum(ends, end.to_numpy())
+    share = (high - low) / np.maximum(1, ends - starts)
+    for name in ("records", "raw_bytes"):
+        wanted = np.rint(rows[name].to_numpy() * share).astype(np.int64)
+        rows = rows.set_column(rows.schema.get_field_index(name), name, pa.array(wanted))
+    return rows
