@@ -50,6 +50,13 @@ def test_nothing_is_taken_where_the_value_stays_or_nobody_keeps_it() -> None:
     assert found(config_map(0)) == ()
 
 
+def test_a_map_alone_is_no_field_that_changes() -> None:
+    """What is left to a manager from whom all keys of a map were taken."""
+    assert found(kept(config_map(0), "helm", {"f:data": {".": {}}})) == ()
+    atomic: dict[str, Any] = {"f:data": {}}
+    assert found(kept(config_map(0), "helm", atomic)) == (KeptField("helm", ".data"),)
+
+
 def test_elements_of_lists_are_told_apart_by_their_keys() -> None:
     there = stateful_set()
     gate = gate_object(there, "kafka", "towpath-orders")

@@ -208,6 +208,8 @@ def test_fields_of_another_manager_are_taken_only_where_the_file_names_it(
                     " .data.server.properties"]  # fmt: skip
     allowed.write(path, b"node.id=0\na=1\n")
     assert len(told) == 1, "it is ours now"
+    drivers_of(config)[NodeId(0)].write(path, b"node.id=0\nb=1\n")
+    assert ours.read(path) == b"node.id=0\nb=1\n", "without leave, too"
     there = api.get(f"{PATHS['ConfigMap']}/{name}")
     assert there
     assert there["data"]["other"] == "stays"

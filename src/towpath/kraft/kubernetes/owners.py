@@ -60,12 +60,11 @@ def kept_advice(kept: Iterable[KeptField]) -> str:
 
 
 def _different(made: Any, there: Any, fields: Mapping[str, Any], at: str) -> Iterator[str]:
-    below = {key: each for key, each in fields.items() if key != "."}
-    if not below or not isinstance(made, Mapping | list):
+    if not fields or not isinstance(made, Mapping | list):
         if made != there:
             yield at
         return
-    for key, each in below.items():
+    for key, each in fields.items():
         own = _child(made, key)
         if own is not None:
             shown = f"[{key[2:]}]" if key.startswith("k:") else f".{key[2:]}"
@@ -73,7 +72,10 @@ def _different(made: Any, there: Any, fields: Mapping[str, Any], at: str) -> Ite
 
 
 def _child(value: Any, key: str) -> Any:
-    """Return what a key of `fieldsV1` names in a value; None where it has none such."""
+    """Return what a key of `fieldsV1` names in a value; None where it has none such.
+
+    The key "." names the map or the element itself, whose being there no write changes.
+    """
     kind, _, name = key.partition(":")
     match kind, value:
         case "f", Mapping():
