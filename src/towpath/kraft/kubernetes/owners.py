@@ -60,7 +60,7 @@ def kept_advice(kept: Iterable[KeptField]) -> str:
 
 
 def _different(made: Any, there: Any, fields: Mapping[str, Any], at: str) -> Iterator[str]:
-    if not fields or not isinstance(made, Mapping | list):
+    if not _has_parts(made):
         if made != there:
             yield at
         return
@@ -69,6 +69,16 @@ def _different(made: Any, there: Any, fields: Mapping[str, Any], at: str) -> Ite
         if own is not None:
             shown = f"[{key[2:]}]" if key.startswith("k:") else f".{key[2:]}"
             yield from _different(own, _child(there, key), each, at + shown)
+
+
+def _has_parts(value: Any) -> bool:
+    """Whether the parts of a value have managers of their own: a map, or a list of maps.
+
+    Who keeps nothing below it keeps that it is there, and no write changes that.
+    """
+    if isinstance(value, list):
+        return all(isinstance(each, Mapping) for each in value)
+    return isinstance(value, Mapping)
 
 
 def _child(value: Any, key: str) -> Any:
