@@ -45,7 +45,7 @@ def name_units(lab: ZooKeeperCluster, server: LocalSshd, unit: str) -> None:
     lab.config.write_text(json.dumps(file))
 
 
-@pytest.mark.timeout(1800)
+@pytest.mark.timeout(7200)
 def test_nodes_behind_ssh_go_the_whole_way_and_back(tmp_path: Path) -> None:
     program = fetch()
     if program is None:
@@ -90,7 +90,7 @@ def serves(node: int, port: int) -> bool:
     return (node, port) in answers(port).brokers
 
 
-@pytest.mark.timeout(1200)
+@pytest.mark.timeout(3600)
 def test_units_of_systemd_go_to_kraft_mode_and_back(tmp_path: Path) -> None:
     program, found = fetch(), systemd.found()
     if program is None or found is None:

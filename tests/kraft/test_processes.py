@@ -60,6 +60,7 @@ def test_hosts_are_asked_now_and_then_and_anew_after_a_stop(tmp_path: Path) -> N
         assert processes.look(NodeId(7), node, running=True) == seen
     finally:
         node.kill()
+    wait_until(lambda: node.started() is None, "it is gone")
     assert processes.look(NodeId(7), node, running=True) == seen, "it is not asked again"
     now[0] = 31.0
     assert processes.look(NodeId(7), node, running=True) == ProcessSeen()

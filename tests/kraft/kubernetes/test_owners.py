@@ -50,6 +50,25 @@ def test_nothing_is_taken_where_the_value_stays_or_nobody_keeps_it() -> None:
     assert found(config_map(0)) == ()
 
 
+@pytest.mark.parametrize("left", [{}, {".": {}}])
+def test_a_map_alone_is_no_field_that_changes(left: dict[str, Any]) -> None:
+    """What is left to a manager from whom all keys of a map were taken."""
+    assert found(kept(config_map(0), "helm", {"f:data": left})) == ()
+
+
+def test_a_list_of_texts_is_kept_as_a_whole() -> None:
+    there = stateful_set()
+    gate = gate_object(there, "kafka", "towpath-orders")
+    first = {**gate["spec"]["template"]["spec"]["initContainers"][0], "command": ["true"]}
+    there["spec"]["template"]["spec"]["initContainers"] = [first]
+    fields: dict[str, Any] = {'k:{"name":"towpath-hold"}': {"f:command": {}, "f:env": {}}}
+    keeps = {"f:spec": {"f:template": {"f:spec": {"f:initContainers": fields}}}}
+    named = '.spec.template.spec.initContainers[{"name":"towpath-hold"}].command'
+    assert kept_by_others(gate, kept(there, "helm", keeps), "towpath") == (
+        KeptField("helm", named),
+    )
+
+
 def test_elements_of_lists_are_told_apart_by_their_keys() -> None:
     there = stateful_set()
     gate = gate_object(there, "kafka", "towpath-orders")

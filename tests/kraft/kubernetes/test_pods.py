@@ -25,7 +25,7 @@ from towpath.dev.broker import answers
 from towpath.dev.zookeeper import ZooKeeperCluster
 from towpath.model.deadline import Deadline
 
-pytestmark = [pytest.mark.soak, pytest.mark.broker, pytest.mark.timeout(2400)]
+pytestmark = [pytest.mark.soak, pytest.mark.broker, pytest.mark.timeout(7200)]
 NAMESPACE = "messaging"
 CORE, APPS = f"/api/v1/namespaces/{NAMESPACE}", f"/apis/apps/v1/namespaces/{NAMESPACE}"
 KEY = "server.properties"

@@ -208,6 +208,8 @@ def test_fields_of_another_manager_are_taken_only_where_the_file_names_it(
                     " .data.server.properties"]  # fmt: skip
     allowed.write(path, b"node.id=0\na=1\n")
     assert len(told) == 1, "it is ours now"
+    drivers_of(config)[NodeId(0)].write(path, b"node.id=0\nb=1\n")
+    assert ours.read(path) == b"node.id=0\nb=1\n", "without leave, too"
     there = api.get(f"{PATHS['ConfigMap']}/{name}")
     assert there
     assert there["data"]["other"] == "stays"
@@ -273,7 +275,8 @@ def test_files_of_other_nodes_stay_in_an_object_that_kubectl_applied(api: Kubern
     config = pod_config(
         exported=None, kubectl=list(api.kubectl), take_from=[manager], brokers=brokers
     )
-    drivers = drivers_of(config)
+    told: list[str] = []
+    drivers = drivers_of(config, lambda _node, text: told.append(text))
     for text in (b"first=1\n", b"second=1\n"):
         for each in config.brokers:
             drivers[NodeId(each.id)].write(each.properties, text)
@@ -281,6 +284,7 @@ def test_files_of_other_nodes_stay_in_an_object_that_kubectl_applied(api: Kubern
     there = api.get(f"{PATHS['ConfigMap']}/both")
     assert there
     assert there["data"] == dict.fromkeys(data, "second=1\n")
+    assert len(told) == len(config.brokers), "nothing of the map is left to be taken"
 
 
 def test_conflicts_are_those_that_the_api_names(api: KubernetesApi) -> None:

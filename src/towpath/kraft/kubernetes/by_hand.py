@@ -87,6 +87,7 @@ class HandBook:
     Attributes:
         there: Returns the object that something applied would change; None where there is none.
         files: The files that commands apply, by name, each with its objects.
+        unknown: Objects of others that commands change, of which it is not told who keeps them.
     """
 
     config: KraftConfig
@@ -95,6 +96,7 @@ class HandBook:
     nodes: Mapping[NodeId, NodeObjects]
     there: Callable[[KubernetesObject], KubernetesObject | None] = lambda _: None
     files: dict[str, tuple[KubernetesObject, ...]] = field(default_factory=dict)
+    unknown: set[str] = field(default_factory=set)
 
     @property
     def hold(self) -> str:
@@ -258,6 +260,8 @@ class HandBook:
             raise DriverError(at.node, f"planning what {name} changes", kept_advice(others))
         self.files[name] = (patch_of(made, there),)
         what = f"{made['kind'].lower()} {made['metadata']['name']}"
+        if there is not None and not there["metadata"].get("managedFields"):
+            self.unknown.add(what)
         how = f"--field-manager={manager} --patch-file={shlex.quote(name)}"
         return f"{self._kubectl} patch {what} {how}"
 

@@ -28,6 +28,10 @@ go on when the cluster is in the stage that the step names, and all replicas are
 without commands are done by {command}, which also goes on from whatever was done by hand.
 Files hold whole properties files, with their passwords: keep this folder as safe as the objects.
 """
+_UNKNOWN = """\
+It is not known who else keeps {objects}: export with `--show-managed-fields`, or make sure that
+nothing applies them again until the migration is over (GitOps, Helm).
+"""
 
 
 _COMMANDS = {Goal.DUAL_WRITE: "run", Goal.FINAL: "finalize", Goal.ZOOKEEPER: "rollback"}
@@ -94,6 +98,8 @@ def pages(book: HandBook, outline: Outline, held: Held, command: str) -> dict[st
         if planned.undo:
             told[back] = _back(book, number, planned, held)
     lines += [f"No further: {each}\n" for each in outline.refusals]
+    if book.unknown:
+        lines.insert(1, _UNKNOWN.format(objects=", ".join(sorted(book.unknown))))
     files = {name: yaml_text(objects) for name, objects in book.files.items()}
     return {STEPS: "\n".join(filter(None, lines)), **told, **files}
 

@@ -60,20 +60,32 @@ def kept_advice(kept: Iterable[KeptField]) -> str:
 
 
 def _different(made: Any, there: Any, fields: Mapping[str, Any], at: str) -> Iterator[str]:
-    below = {key: each for key, each in fields.items() if key != "."}
-    if not below or not isinstance(made, Mapping | list):
+    if not _has_parts(made):
         if made != there:
             yield at
         return
-    for key, each in below.items():
+    for key, each in fields.items():
         own = _child(made, key)
         if own is not None:
             shown = f"[{key[2:]}]" if key.startswith("k:") else f".{key[2:]}"
             yield from _different(own, _child(there, key), each, at + shown)
 
 
+def _has_parts(value: Any) -> bool:
+    """Whether the parts of a value have managers of their own: a map, or a list of maps.
+
+    Who keeps nothing below it keeps that it is there, and no write changes that.
+    """
+    if isinstance(value, list):
+        return all(isinstance(each, Mapping) for each in value)
+    return isinstance(value, Mapping)
+
+
 def _child(value: Any, key: str) -> Any:
-    """Return what a key of `fieldsV1` names in a value; None where it has none such."""
+    """Return what a key of `fieldsV1` names in a value; None where it has none such.
+
+    The key "." names the map or the element itself, whose being there no write changes.
+    """
     kind, _, name = key.partition(":")
     match kind, value:
         case "f", Mapping():
