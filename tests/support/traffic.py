@@ -79,7 +79,9 @@ class Traffic:
     Both are for librdkafka (2.16.0). Its clients forget all brokers that the last answer did not
     name. One that does not begin anew never comes back where those that are left are killed; one
     that does may stand still for good (#5301), but must where a broker is alone: while it starts it
-    names none. A broker that starts while no controller leads also says that no topic exists, and
+    names none. A producer with several requests in flight may send a record again, under a new
+    producer epoch, that was appended already (#4953), so where brokers are killed it has one.
+    A broker that starts while no controller leads also says that no topic exists, and
     clients ask again after five minutes only, unless they are told otherwise.
     """
 
@@ -163,6 +165,7 @@ class Traffic:
                 "acks": "all",
                 "enable.idempotence": True,
                 "linger.ms": 0,
+                **({"max.in.flight.requests.per.connection": 1} if self.kills else {}),
                 "error_cb": lambda error: self._said.append(f"producer: {error}"),
             }
         )
