@@ -76,7 +76,7 @@ class Traffic:
             a consumer that stands still all the same is made anew, in the same group. Nothing else
             is forgiven.
 
-    Both are for librdkafka (2.16.0). Its clients forget all brokers that the last answer did not
+    These are for librdkafka (2.16.0). Its clients forget all brokers that the last answer did not
     name. One that does not begin anew never comes back where those that are left are killed; one
     that does may stand still for good (#5301), but must where a broker is alone: while it starts it
     names none. A producer with several requests in flight may send a record again, under a new
