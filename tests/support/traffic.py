@@ -34,7 +34,7 @@ class TrafficResult:
         doubled: At more than one offset.
         pause: Longest time between two deliveries, in seconds.
         read_pause: Longest time between two records that the consumer got, in seconds.
-        remade: How often a consumer that stood still was made anew; only where brokers are killed.
+        remade: How often a consumer that stood still was made anew.
     """
 
     sent: int
@@ -72,14 +72,15 @@ class Traffic:
     Use it as a context manager, then ask for `result`.
 
     Attributes:
-        kills: Whether brokers are killed meanwhile. A client then begins anew ("re-bootstrap"), and
-            a consumer that stands still all the same is made anew, in the same group. Nothing else
-            is forgiven.
+        kills: Whether brokers are killed meanwhile. A client then begins anew ("re-bootstrap").
 
-    Both are for librdkafka (2.16.0). Its clients forget all brokers that the last answer did not
+    A consumer that stands still is made anew, in the same group; nothing else is forgiven. That is
+    for librdkafka (2.16.0). Its clients forget all brokers that the last answer did not
     name. One that does not begin anew never comes back where those that are left are killed; one
     that does may stand still for good (#5301), but must where a broker is alone: while it starts it
-    names none. A broker that starts while no controller leads also says that no topic exists, and
+    names none. A producer with several requests in flight may send a record again, under a new
+    producer epoch, that was appended already (#4953), so where brokers are killed it has one.
+    A broker that starts while no controller leads also says that no topic exists, and
     clients ask again after five minutes only, unless they are told otherwise.
     """
 
@@ -107,7 +108,7 @@ class Traffic:
         return self
 
     def __exit__(self, kind: object, *_: object) -> None:
-        self._end = time.monotonic() + (3 if self.kills else 1) * PATIENCE
+        self._end = time.monotonic() + 3 * PATIENCE
         self._over.set()
         if kind is not None:
             return  # the cluster may be gone, and nobody asks for the result
@@ -163,6 +164,7 @@ class Traffic:
                 "acks": "all",
                 "enable.idempotence": True,
                 "linger.ms": 0,
+                **({"max.in.flight.requests.per.connection": 1} if self.kills else {}),
                 "error_cb": lambda error: self._said.append(f"producer: {error}"),
             }
         )
@@ -193,7 +195,7 @@ class Traffic:
         while not self._is_done():
             message = consumer.poll(0.05)
             if message is None:
-                if self.kills and self._stands_still(began):
+                if self._stands_still(began):
                     # It may wait for brokers that it has forgotten.
                     threading.Thread(target=consumer.close, daemon=True).start()
                     return True
