@@ -69,7 +69,11 @@ def flip(archive: MixedArchive, segment: Segment, at: int, bit: int) -> Callable
     changed = bytearray(whole)
     changed[at % len(whole)] ^= 1 << bit
     path.write_bytes(changed)
-    return lambda: path.write_bytes(whole) and None
+
+    def back() -> None:
+        path.write_bytes(whole)
+
+    return back
 
 
 @pytest.mark.parametrize("make", [copied, read, whole_batches, shared])
