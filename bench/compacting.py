@@ -71,6 +71,8 @@ def measured(name: str, size: int) -> Figures:
     figures: Figures = {"about": data.about, "ways": {}}
     with tempfile.TemporaryDirectory(prefix="towpath-bench-") as folder:
         home = Path(folder)
+        files = StoreConfig.model_validate({"url": (home / "files").as_uri()})
+        figures["ways"]["a folder"] = _way(data, files, 0, size)
         for vault in (None, Vault.make(home)):
             figures["ways"]["S3, https" if vault else "S3, http"] = _in_s3(data, home, vault, size)
     return figures

@@ -10,6 +10,8 @@ from functools import partial
 from towpath.model.errors import (
     CorruptSegmentError,
     NewerSegmentError,
+    ObjectChangedError,
+    ObjectColdError,
     ObjectExistsError,
     ObjectMissingError,
 )
@@ -25,7 +27,14 @@ from towpath.store.writer import ObjectWriter
 
 WRITTEN_AGAIN = ParquetOptions(level=3)
 """How small row groups are written again: once for years, so that a denser codec pays."""
-OF_ONE = (CorruptSegmentError, NewerSegmentError, ObjectMissingError, ObjectExistsError)
+OF_ONE = (
+    CorruptSegmentError,
+    NewerSegmentError,
+    ObjectChangedError,
+    ObjectColdError,
+    ObjectExistsError,
+    ObjectMissingError,
+)
 """What is wrong with one object; any other error of a store is one of all work."""
 
 
