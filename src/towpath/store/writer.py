@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from towpath.model.errors import StoreError
 from towpath.store.checksum import joined_crc
+from towpath.store.direct import aligned
 from towpath.store.objects import Data, Put, StoredObject, Upload
 from towpath.wire.spare import Spares
 
@@ -242,7 +243,7 @@ class ObjectWriter:
         """Return memory for a part."""
         spare = _SPARE.take() if self._part_size <= _MOST_SPARE else None
         if spare is None or len(spare) != self._part_size:
-            return bytearray(self._part_size)
+            return aligned(self._part_size)
         return spare
 
     @property
