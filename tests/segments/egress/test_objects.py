@@ -8,6 +8,7 @@ import pytest
 
 from towpath.segments.egress import objects
 from towpath.segments.egress.objects import Spool
+from towpath.store.objects import Data
 from towpath.wire.spare import Spares
 
 
@@ -23,7 +24,7 @@ def test_a_spool_gives_back_what_was_written(size: int, monkeypatch: pytest.Monk
             step = random.choice([1, 30, 100, 250])
             at += spool.write(memoryview(written)[at : at + step])
         for _ in range(2):  # another key may be tried
-            pieces = list[bytes | bytearray]()
+            pieces = list[Data]()
             spool.copy(pieces.append)
             assert b"".join(pieces) == written
             assert all(len(each) == 100 for each in pieces[:-1])

@@ -18,6 +18,7 @@ from typing import IO
 from towpath.model.errors import ObjectExistsError, TowpathError
 from towpath.store import Store, StoredObject
 from towpath.store.direct import aligned
+from towpath.store.objects import Data
 from towpath.wire.spare import Spares
 
 _PIECE = 8 << 20
@@ -57,7 +58,7 @@ class Spool:
             at += size
         return at
 
-    def copy(self, write: Callable[[bytearray | bytes], object]) -> None:
+    def copy(self, write: Callable[[Data], object]) -> None:
         """Hand all bytes to `write`, from the first one on; they stay until `close`."""
         if self._file is not None:
             self._file.seek(0)
@@ -66,7 +67,7 @@ class Spool:
         for piece in self._pieces[:-1] if self._room else self._pieces:
             write(piece)
         if self._room:
-            write(bytes(memoryview(self._pieces[-1])[: _PIECE - self._room]))
+            write(memoryview(self._pieces[-1])[: _PIECE - self._room])
 
     def close(self) -> None:
         """Free the memory, and delete the file."""
