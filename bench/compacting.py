@@ -45,8 +45,10 @@ def segments(data: Fetched, config: StoreConfig, count: int) -> tuple[Segment, .
             number_batches(data.buffer, start)
             with store.writer(key) as out:
                 footer = egress(data, _KIND, out, start)
-                size = out.close().size
-            place = SegmentPlace(key=key, size=size, row_groups=len(footer.parts))
+                found = out.close()
+            place = SegmentPlace(
+                key=key, size=found.size, row_groups=len(footer.parts), crc=found.crc
+            )
             made.append(footer.segment(_KIND, place))
     return tuple(made)
 
