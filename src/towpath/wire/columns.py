@@ -67,7 +67,7 @@ class ColumnArrays:
 
     def reserve(self, rows: int, headers: int) -> None:
         """Make room for so many rows and headers, keeping those that are there."""
-        if rows > self._rows:
+        if self.lacks(rows):
             old = self._of_rows
             self._make_rows(max(rows, BLOCK if rows > MANY else 2 * self._rows))
             _keep(old, self._of_rows)
