@@ -13,8 +13,9 @@ from towpath.model.errors import StoreRefusedError
 from towpath.store.azure_errors import told
 from towpath.store.azure_login import BlobLogin, IdentityLogin, KeyLogin, SasLogin
 from towpath.store.names import ObjectNames
+from towpath.store.objects import Data
 from towpath.store.requests import Errand
-from towpath.store.transport import Bytes, Transport, unanswered
+from towpath.store.transport import Transport, unanswered
 
 AT_ONCE = 32
 """Connections that are kept."""
@@ -54,7 +55,7 @@ class AzureClient:
         asked: Errand,
         headers: Mapping[str, str] = {},
         query: Mapping[str, str] = {},
-        body: Sequence[Bytes] = (),
+        body: Sequence[Data] = (),
     ) -> urllib3.BaseHTTPResponse:
         """Return the answer to a request about an object.
 
@@ -80,7 +81,7 @@ class AzureClient:
         asked: Errand,
         query: Mapping[str, str],
         headers: Mapping[str, str],
-        body: Sequence[Bytes],
+        body: Sequence[Data],
     ) -> urllib3.BaseHTTPResponse:
         url = f"{self._base}{path}" + (f"?{urlencode(query, quote_via=quote)}" if query else "")
         sent = {"x-ms-version": _VERSION, "accept-encoding": "identity", **headers}

@@ -13,8 +13,9 @@ from towpath.model.errors import ObjectMissingError
 from towpath.store.gcs_errors import no_bucket, told
 from towpath.store.gcs_login import GoogleLogin
 from towpath.store.names import ObjectNames
+from towpath.store.objects import Data
 from towpath.store.requests import Errand
-from towpath.store.transport import Bytes, Transport, unanswered
+from towpath.store.transport import Transport, unanswered
 
 AT_ONCE = 32
 """Connections that are kept."""
@@ -72,7 +73,7 @@ class GcsClient:
         asked: Errand,
         query: Mapping[str, str],
         headers: Mapping[str, str],
-        body: Sequence[Bytes],
+        body: Sequence[Data],
     ) -> urllib3.BaseHTTPResponse:
         """Return the answer to a request that makes an object, or begins to.
 
@@ -88,7 +89,7 @@ class GcsClient:
         url: str,
         asked: Errand,
         headers: Mapping[str, str],
-        body: Sequence[Bytes] = (),
+        body: Sequence[Data] = (),
     ) -> urllib3.BaseHTTPResponse:
         """Return the answer to a request about an upload, whose URL is all the login it needs.
 
@@ -131,7 +132,7 @@ class GcsClient:
         asked: Errand,
         query: Mapping[str, str],
         headers: Mapping[str, str] = {},
-        body: Sequence[Bytes] = (),
+        body: Sequence[Data] = (),
     ) -> urllib3.BaseHTTPResponse:
         answer = self._answer(method, path, asked, query, headers, body)
         self.check(answer, asked)
@@ -144,7 +145,7 @@ class GcsClient:
         asked: Errand,
         query: Mapping[str, str],
         headers: Mapping[str, str] = {},
-        body: Sequence[Bytes] = (),
+        body: Sequence[Data] = (),
     ) -> urllib3.BaseHTTPResponse:
         url = f"{self._base}{path}?{urlencode(query, quote_via=quote)}"
         login = self._login.headers(method, url)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import io
 from typing import TYPE_CHECKING
+
+from towpath.store.seekable import SeekableFile
 
 if TYPE_CHECKING:
     from towpath.store.store import Store
@@ -14,8 +15,8 @@ _LEAST = 1 << 20
 """Fewest bytes of one request."""
 
 
-class ObjectReader(io.RawIOBase):
-    """An object as a seekable file. One thread uses it at a time.
+class ObjectReader(SeekableFile):
+    """An object as a seekable file.
 
     Small reads are answered from what was read before. All bytes come from one version of the
     object: if it is replaced meanwhile, an `ObjectChangedError` is raised.
@@ -31,38 +32,14 @@ class ObjectReader(io.RawIOBase):
     """
 
     def __init__(self, store: Store, key: str, size: int | None = None) -> None:
-        super().__init__()
+        super().__init__(0 if size is None else size)
         self._store, self._key = store, key
-        self._at, self._tag = 0, ""
+        self._tag = ""
         self._held: list[tuple[int, bytes]] = []
         if size is None:
             found, tail = store.read(key, -_TAIL, None)
             self._size, self._tag = found.size, found.tag
             self._held = [(found.size - len(tail), tail)]
-        else:
-            self._size = size
-
-    def size(self) -> int:
-        """Return the size of the object in bytes."""
-        return self._size
-
-    def readable(self) -> bool:
-        """Return True."""
-        return True
-
-    def seekable(self) -> bool:
-        """Return True."""
-        return True
-
-    def tell(self) -> int:
-        """Return the position."""
-        return self._at
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        """Move the position, and return it."""
-        base = {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._size}[whence]
-        self._at = max(0, base + offset)
-        return self._at
 
     def read(self, size: int = -1) -> bytes:
         """Return up to `size` bytes; all up to the end for -1.

@@ -8,7 +8,6 @@ does the same for requests that are made here.
 
 from __future__ import annotations
 
-import io
 from collections.abc import Iterator, Mapping, Sequence
 from ssl import SSLCertVerificationError, SSLContext
 from threading import Lock
@@ -24,9 +23,10 @@ from towpath.cluster.connect.security import ssl_context
 from towpath.config import Tls
 from towpath.model.errors import StoreAwayError, StoreError, StoreRefusedError
 from towpath.model.foreign import foreign, printed
+from towpath.store.objects import Data
+from towpath.store.seekable import SeekableFile
 from towpath.store.sending import patient
 
-Bytes = bytes | bytearray | memoryview
 _PIECE = 256 << 10
 """Bytes that must be sent within the timeout."""
 _ELSEWHERE = 6 << 20
@@ -37,42 +37,23 @@ _BARE = frozenset({"GET", "HEAD", "DELETE"})
 """Methods of requests without a body."""
 
 
-class Body(io.RawIOBase):
+class Body(SeekableFile):
     """The body of a request as a file, which gives its bytes to `Transport` without a copy.
 
     Args:
         data: The bytes; nobody changes them until there is an answer.
     """
 
-    def __init__(self, data: Bytes) -> None:
-        super().__init__()
+    def __init__(self, data: Data) -> None:
         self.view = memoryview(data)
-        self._at = 0
+        super().__init__(len(self.view))
 
     def __len__(self) -> int:
-        return len(self.view)
-
-    def readable(self) -> bool:
-        """Return True."""
-        return True
-
-    def seekable(self) -> bool:
-        """Return True."""
-        return True
-
-    def tell(self) -> int:
-        """Return the position."""
-        return self._at
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        """Move the position, and return it."""
-        base = {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: len(self.view)}[whence]
-        self._at = max(0, base + offset)
-        return self._at
+        return self._size
 
     def read(self, size: int = -1) -> memoryview:
         """Return up to `size` bytes, all up to the end for -1."""
-        end = len(self.view) if size < 0 else self._at + size
+        end = self._size if size < 0 else self._at + size
         found = self.view[self._at : end]
         self._at += len(found)
         return found
@@ -116,7 +97,7 @@ class Transport:
         return found
 
     def ask(
-        self, method: str, url: str, headers: Mapping[str, str], body: Sequence[Bytes] = ()
+        self, method: str, url: str, headers: Mapping[str, str], body: Sequence[Data] = ()
     ) -> urllib3.BaseHTTPResponse:
         """Return the answer to a request, all of which has arrived.
 
@@ -192,7 +173,7 @@ def _proxy(scheme: str, host: str) -> str:
     return found if "://" in found else f"http://{found}"
 
 
-def _pieces(body: Sequence[Bytes]) -> Iterator[Any]:
+def _pieces(body: Sequence[Data]) -> Iterator[Any]:
     """Yield a body in pieces, as the timeout of a socket counts for each call that sends."""
     for each in body:
         view = memoryview(each)

@@ -12,16 +12,15 @@ import zlib
 from typing import Any
 
 from towpath.model.errors import CorruptSegmentError
+from towpath.store.seekable import SeekableFile
 
 _NEAR = 64 << 10
 """Bytes between two reads that are read as well: the first row group begins behind a few."""
 _PIECE = 8 << 20
 
 
-class SummedFile(io.RawIOBase):
+class SummedFile(SeekableFile):
     """A seekable file that sums its bytes as they are read, from the first one on.
-
-    One thread uses it at a time.
 
     Args:
         source: The file, with `read`, `readinto` and `seek`.
@@ -29,10 +28,9 @@ class SummedFile(io.RawIOBase):
     """
 
     def __init__(self, source: Any, name: str) -> None:
-        super().__init__()
+        super().__init__(int(source.seek(0, io.SEEK_END)))
         self._source, self._name = source, name
-        self._at = self._summed = self._crc = 0
-        self._size = int(source.seek(0, io.SEEK_END))
+        self._summed = self._crc = 0
 
     def require(self, crc: int | None) -> None:
         """Read what has not been read yet, and compare the checksum of all bytes.
@@ -51,28 +49,6 @@ class SummedFile(io.RawIOBase):
         if self._crc != crc:
             text = f"its bytes have the CRC-32 {self._crc:08x}, and the commit log says"
             raise CorruptSegmentError(self._name, f"{text} {crc:08x}")
-
-    def size(self) -> int:
-        """Return the size in bytes."""
-        return self._size
-
-    def readable(self) -> bool:
-        """Return True."""
-        return True
-
-    def seekable(self) -> bool:
-        """Return True."""
-        return True
-
-    def tell(self) -> int:
-        """Return the position."""
-        return self._at
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        """Move the position, and return it."""
-        base = {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._size}[whence]
-        self._at = max(0, base + offset)
-        return self._at
 
     def read(self, size: int = -1) -> bytes:
         """Return up to `size` bytes, all up to the end for -1."""
