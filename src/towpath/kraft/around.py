@@ -7,7 +7,7 @@ from contextlib import suppress
 
 from towpath.config import KraftConfig, KubernetesDriver
 from towpath.kraft.drivers.driver import Driver
-from towpath.kraft.kubernetes.owners import told_of
+from towpath.kraft.kubernetes.owners import not_named, told_of
 from towpath.kraft.kubernetes.pod_node import PodNode, kept_properties
 from towpath.kraft.model import NodeId
 from towpath.kraft.observing.reach import addresses_from, ask_hosts, resolved
@@ -51,6 +51,6 @@ def _keepers(config: KraftConfig, drivers: Mapping[NodeId, Driver]) -> Mapping[N
         node = drivers[NodeId(each.id)]
         with suppress(DriverError):
             kept = kept_properties(node) if isinstance(node, PodNode) else ()
-            if others := [x for x in kept if x.manager not in driver.take_from]:
+            if others := not_named(kept, driver.take_from):
                 found[NodeId(each.id)] = told_of(others)
     return found

@@ -26,7 +26,7 @@ from towpath.kraft.kubernetes.objects import (
     patch_of,
     properties_object,
 )
-from towpath.kraft.kubernetes.owners import kept_advice, kept_by_others
+from towpath.kraft.kubernetes.owners import kept_advice, kept_by_others, not_named
 from towpath.kraft.kubernetes.places import (
     MANAGER,
     NodePlace,
@@ -256,7 +256,7 @@ class HandBook:
         [made] = self.files[name]
         there = self.there(made)
         kept = kept_by_others(made, there, manager)
-        if others := [each for each in kept if each.manager not in self.driver.take_from]:
+        if others := not_named(kept, self.driver.take_from):
             raise DriverError(at.node, f"planning what {name} changes", kept_advice(others))
         self.files[name] = (patch_of(made, there),)
         what = f"{made['kind'].lower()} {made['metadata']['name']}"

@@ -12,9 +12,9 @@ from collections.abc import Callable, Sequence
 from towpath.config.kraft_kubernetes import KubernetesDriver
 from towpath.kraft.drivers.child import ChildLateError, run_child
 from towpath.kraft.drivers.scripts import ABSENT
-from towpath.kraft.kubernetes.objects import KubernetesObject, patch_of
+from towpath.kraft.kubernetes.objects import KubernetesObject, kind_and_name, patch_of
 from towpath.kraft.kubernetes.observed import uid_of
-from towpath.kraft.kubernetes.owners import kept_advice, kept_by_others, told_of
+from towpath.kraft.kubernetes.owners import kept_advice, kept_by_others, not_named, told_of
 from towpath.kraft.kubernetes.places import MANAGER, NodePlace, ObjectKind
 from towpath.model.deadline import Deadline
 from towpath.model.errors import DriverError
@@ -96,7 +96,7 @@ class Kubectl:
             self.write(made, manager)
 
     def _there(self, made: KubernetesObject) -> KubernetesObject | None:
-        return self.get(ObjectKind(made["kind"]), made["metadata"]["name"])
+        return self.get(*kind_and_name(made))
 
     def _attempt(
         self, made: KubernetesObject, manager: str
@@ -104,7 +104,7 @@ class Kubectl:
         """Write an object as it is seen now; return its version, and what the API said."""
         what, there = _writing(made), self._there(made)
         kept = kept_by_others(made, there, manager)
-        if others := [each for each in kept if each.manager not in self._take_from]:
+        if others := not_named(kept, self._take_from):
             raise self._error(what, kept_advice(others))
         done = self._written(what, made, there, manager)
         if kept and done.returncode == 0:
@@ -118,10 +118,10 @@ class Kubectl:
         owner = f"--field-manager={manager}"
         if there is None:
             return self._run(what, ("create", owner, "--filename=-"), json.dumps(made).encode())
-        at = (str(made["kind"]).lower(), str(made["metadata"]["name"]))
+        kind, name = kind_and_name(made)
         version = {"resourceVersion": _version(there)}
         change = {**patch_of(made, there), "metadata": {**made["metadata"], **version}}
-        how = ("patch", *at, owner, "--patch-file=/dev/stdin")
+        how = ("patch", kind.lower(), name, owner, "--patch-file=/dev/stdin")
         return self._run(what, how, json.dumps(change).encode())
 
     def delete_pod(self, uid: str, grace: int | None = None) -> None:

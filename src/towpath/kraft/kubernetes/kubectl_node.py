@@ -36,7 +36,7 @@ from towpath.kraft.kubernetes.observed import (
     waits_for,
     was_started,
 )
-from towpath.kraft.kubernetes.owners import kept_advice
+from towpath.kraft.kubernetes.owners import kept_advice, not_named
 from towpath.kraft.kubernetes.places import (
     NodePlace,
     ObjectKind,
@@ -126,7 +126,7 @@ class KubectlNode:
 
     def require_ours(self, path: str) -> None:
         """Raise where another field manager keeps the properties, and the file does not name it."""
-        others = [x for x in kept_properties(self) if x.manager not in self._driver.take_from]
+        others = not_named(kept_properties(self), self._driver.take_from)
         if others and path == self._place.properties:
             raise self._error(f"looking who keeps {path}", kept_advice(others))
 

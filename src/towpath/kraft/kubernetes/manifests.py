@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from towpath.config.kraft import KraftConfig
 from towpath.config.kraft_kubernetes import KubernetesDriver
 from towpath.kraft.kubernetes.by_hand import HandBook, Held, NodeObjects
-from towpath.kraft.kubernetes.objects import KubernetesObject, held_in
+from towpath.kraft.kubernetes.objects import held_in, kind_and_name
 from towpath.kraft.kubernetes.places import ObjectKind, hold_name
 from towpath.kraft.kubernetes.pod_node import PodNode
 from towpath.kraft.kubernetes.yaml_text import yaml_text
@@ -64,14 +64,8 @@ def manifests(
     held = held_in(nodes[0].get(ObjectKind.CONFIG_MAP, hold_name(config.kraft)))
     there = {each.place.node: NodeObjects.of(each) for each in nodes}
     get = nodes[0].get
-    book = HandBook(config, driver, seen, there, lambda made: _there(get, made))
+    book = HandBook(config, driver, seen, there, lambda made: get(*kind_and_name(made)))
     return pages(book, planned, held, f"towpath kraft {_COMMANDS[goal]} FILE")
-
-
-def _there(
-    get: Callable[[ObjectKind, str], KubernetesObject | None], made: KubernetesObject
-) -> KubernetesObject | None:
-    return get(ObjectKind(made["kind"]), made["metadata"]["name"])
 
 
 def pages(book: HandBook, outline: Outline, held: Held, command: str) -> dict[str, str]:

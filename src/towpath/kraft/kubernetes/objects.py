@@ -75,6 +75,11 @@ def properties_in(place: NodePlace, holder: KubernetesObject) -> bytes | None:
     return None if encoded is None else base64.b64decode(encoded)
 
 
+def kind_and_name(made: KubernetesObject) -> tuple[ObjectKind, str]:
+    """Return what an object is called by, in its namespace."""
+    return ObjectKind(made["kind"]), str(made["metadata"]["name"])
+
+
 def patch_of(made: KubernetesObject, there: KubernetesObject | None) -> KubernetesObject:
     """Return what changes an object to what is wished (a strategic merge patch).
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -41,6 +41,16 @@ def kept_by_others(
     return tuple(sorted(set(found)))
 
 
+def not_named(kept: Iterable[KeptField], take_from: Collection[str]) -> tuple[KeptField, ...]:
+    """Return the fields of managers that the file does not name: nothing may be taken from them.
+
+    Args:
+        kept: Fields that others keep.
+        take_from: The managers that the file names.
+    """
+    return tuple(each for each in kept if each.manager not in take_from)
+
+
 def told_of(kept: Iterable[KeptField]) -> str:
     """Return kept fields for people, by manager."""
     fields: dict[str, list[str]] = {}
@@ -49,12 +59,11 @@ def told_of(kept: Iterable[KeptField]) -> str:
     return "; ".join(f"{manager}: {', '.join(named)}" for manager, named in fields.items())
 
 
-def kept_advice(kept: Iterable[KeptField]) -> str:
+def kept_advice(kept: Collection[KeptField]) -> str:
     """Return who keeps fields that a step would write, and what to do about it."""
-    fields = tuple(kept)
-    named = ", ".join(sorted({each.manager for each in fields}))
+    named = ", ".join(sorted({each.manager for each in kept}))
     return (
-        f"another field manager keeps what would be written ({told_of(fields)}): let nothing apply"
+        f"another field manager keeps what would be written ({told_of(kept)}): let nothing apply"
         f" it again until the migration is over, then name {named} in `driver.take_from`"
     )
 
