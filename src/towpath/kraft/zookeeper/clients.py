@@ -8,19 +8,17 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from towpath.config import Tls
 from towpath.kraft.observing.surroundings import ClientsSeen
-from towpath.kraft.zookeeper.ensemble import asked
+from towpath.kraft.zookeeper.ensemble import asked, asked_all
+from towpath.kraft.zookeeper.reading import BROKERS
 from towpath.kraft.zookeeper.session import Znode, ZooKeeperSession
 from towpath.kraft.zookeeper.sockets import reason
 from towpath.model.deadline import Deadline
 from towpath.model.foreign import foreign
 
-_SECONDS = 3.0
-_IDS = "/brokers/ids"
 _LINE = re.compile(r"^ */(?P<host>.+):\d+\[\d+\]\((?P<facts>.*)\)$", re.MULTILINE)
 _SESSION = re.compile(r"\bsid=0x([0-9a-f]+)\b")
 _SAID = 200
@@ -46,10 +44,7 @@ def clients(session: ZooKeeperSession, tls: Tls | None, deadline: Deadline) -> C
         ZooKeeperError: ZooKeeper could not be used.
     """
     brokers = _of_brokers(session, deadline)
-    addresses = session.servers.split(",")
-    seconds = max(0.1, min(_SECONDS, deadline.left()))
-    with ThreadPoolExecutor(len(addresses)) as pool:
-        told = list(pool.map(lambda address: _told(address, tls, seconds), addresses))
+    told = asked_all(session, deadline, lambda address, seconds: _told(address, tls, seconds))
     untold = tuple(each for each in told if isinstance(each, str))
     found = [each for each in told if not isinstance(each, str)]
     ours = (session.id,) if session.id is not None else ()
@@ -103,7 +98,7 @@ def _told(address: str, tls: Tls | None, seconds: float) -> tuple[Connection, ..
 
 def _of_brokers(session: ZooKeeperSession, deadline: Deadline) -> tuple[int, ...]:
     """Return the sessions with which brokers are registered."""
-    listed = next(session.read("reading", [_IDS], deadline, children=True))[1]
-    paths = [f"{_IDS}/{each}" for each in (listed if isinstance(listed, list) else ())]
+    listed = next(session.read("reading", [BROKERS], deadline, children=True))[1]
+    paths = [f"{BROKERS}/{each}" for each in (listed if isinstance(listed, list) else ())]
     znodes = (each for _, each in session.read("reading", paths, deadline))
     return tuple(each.owner for each in znodes if isinstance(each, Znode))

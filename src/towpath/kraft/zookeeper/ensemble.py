@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 import socket
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
 
 from kazoo.exceptions import KazooException
 
@@ -16,6 +18,7 @@ from towpath.kraft.zookeeper.sockets import connect, reason
 from towpath.model.deadline import Deadline
 from towpath.model.foreign import foreign
 
+T = TypeVar("T")
 _SECONDS = 3.0
 _MOST = 1 << 16
 """Upper bound on the size of an answer, in bytes."""
@@ -36,11 +39,25 @@ def ensemble(session: ZooKeeperSession, tls: Tls | None, deadline: Deadline) -> 
     Raises:
         ZooKeeperError: ZooKeeper could not be used.
     """
+    voters = _voters(session, deadline)
+    servers = asked_all(session, deadline, lambda address, seconds: _server(address, tls, seconds))
+    return EnsembleSeen(tuple(servers), voters)
+
+
+def asked_all(
+    session: ZooKeeperSession, deadline: Deadline, ask: Callable[[str, float], T]
+) -> Sequence[T]:
+    """Return what came of asking each server of the file, all at the same time.
+
+    Args:
+        session: A session, which knows the servers.
+        deadline: When to give up; three seconds are enough for a server.
+        ask: Asks the server at an address, within so many seconds.
+    """
     addresses = session.servers.split(",")
     seconds = max(0.1, min(_SECONDS, deadline.left()))
     with ThreadPoolExecutor(len(addresses)) as pool:
-        servers = pool.map(lambda address: _server(address, tls, seconds), addresses)
-        return EnsembleSeen(tuple(servers), _voters(session, deadline))
+        return list(pool.map(lambda address: ask(address, seconds), addresses))
 
 
 def _voters(session: ZooKeeperSession, deadline: Deadline) -> int | None:

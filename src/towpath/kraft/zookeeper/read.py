@@ -19,12 +19,11 @@ from towpath.kraft.observing.seen import ControllerZnode, MigrationZnode, Oddity
 from towpath.kraft.zookeeper import forms
 from towpath.kraft.zookeeper.access import read_acls, read_entities, read_tokens
 from towpath.kraft.zookeeper.forms import TopicZnode
-from towpath.kraft.zookeeper.reading import ZnodeReading, state_path
+from towpath.kraft.zookeeper.reading import BROKERS, TOPICS, ZnodeReading, state_path
 from towpath.kraft.zookeeper.session import Znode, ZooKeeperSession
 from towpath.model.deadline import Deadline
 from towpath.model.errors import ZnodeUnknownError
 
-TOPICS = "/brokers/topics"
 _WRITE = Permissions.WRITE
 Configs = Mapping[tuple[ConfigOf, str], Mapping[str, str]]
 
@@ -125,7 +124,7 @@ def _migration(znode: Znode) -> MigrationZnode:
 
 
 def _brokers(reading: ZnodeReading) -> frozenset[NodeId]:
-    return frozenset(_node_ids(reading, "/brokers/ids", reading.children("/brokers/ids")))
+    return frozenset(_node_ids(reading, BROKERS, reading.children(BROKERS)))
 
 
 def _node_ids(reading: ZnodeReading, path: str, names: Iterable[str]) -> Iterable[NodeId]:

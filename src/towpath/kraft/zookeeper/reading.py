@@ -17,9 +17,12 @@ _T = TypeVar("_T")
 _Key = TypeVar("_Key")
 
 
+BROKERS, TOPICS = "/brokers/ids", "/brokers/topics"
+
+
 def state_path(topic: str, partition: int) -> str:
     """Return the path of the state of a partition."""
-    return f"/brokers/topics/{topic}/partitions/{partition}/state"
+    return f"{TOPICS}/{topic}/partitions/{partition}/state"
 
 
 class ZnodeReading:
