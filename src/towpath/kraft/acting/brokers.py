@@ -66,11 +66,8 @@ def _require_ways(tools: Tools, seen: Observation, node: NodeId) -> None:
         if (there := seen.controllers.get(NodeId(each.id))) is not None and there.running
     ]
     told = ask_host(tools.drivers[node], running)
-    bad = {
-        at: found
-        for at in running
-        if told and (found := told.reach.get(at)) not in {None, Reach.OPEN}
-    }
+    reach = told.reach if told is not None else {}
+    bad = {at: reach[at] for at in running if reach.get(at, Reach.OPEN) is not Reach.OPEN}
     if bad:
         named = ", ".join(f"{at} ({found})" for at, found in bad.items())
         why = f"the host of broker {node} does not reach the controllers {named}"

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 
 from towpath.config.kraft import KraftConfig
 from towpath.kraft.files.kafka_versions import version_of
-from towpath.kraft.files.listeners import inter_listener
+from towpath.kraft.files.listeners import INTER_LISTENER, INTER_PROTOCOL, inter_listener
 from towpath.kraft.findings.codes import FindingCode
 from towpath.kraft.findings.findings import Finding
 from towpath.kraft.model import BrokerMode, NodeId
@@ -29,8 +29,6 @@ STANDARD_AUTHORIZER = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
 
 AUTHORIZER = "authorizer.class.name"
 _MAP = "listener.security.protocol.map"
-_INTER_LISTENER = "inter.broker.listener.name"
-_INTER_PROTOCOL = "security.inter.broker.protocol"
 _VOTERS = "controller.quorum.voters"
 _BOOTSTRAP = "controller.quorum.bootstrap.servers"
 _LISTENERS = "controller.listener.names"
@@ -76,7 +74,7 @@ _SHARED = (
     "leader.imbalance.check.interval.seconds",
     "leader.imbalance.per.broker.percentage",
     "delete.topic.enable",
-    _INTER_PROTOCOL,
+    INTER_PROTOCOL,
     "sasl.mechanism.inter.broker.protocol",
 )
 """Keys of brokers that controllers decide by, once they decide."""
@@ -282,6 +280,4 @@ def _migrating(config: KraftConfig, broker: Properties) -> Properties:
     """Return what a controller has as long as it writes to ZooKeeper and asks its brokers."""
     zookeeper = {key: value for key, value in broker.items() if key.startswith("zookeeper.")}
     about = {_CONNECT: config.zookeeper.connect, **zookeeper, FLAG: "true"}
-    return (
-        about if _INTER_PROTOCOL in broker else {**about, _INTER_LISTENER: inter_listener(broker)}
-    )
+    return about if INTER_PROTOCOL in broker else {**about, INTER_LISTENER: inter_listener(broker)}

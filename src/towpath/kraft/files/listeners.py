@@ -6,14 +6,14 @@ from collections.abc import Mapping
 
 from towpath.config.address import host_and_port
 
-_INTER_LISTENER = "inter.broker.listener.name"
-_INTER_PROTOCOL = "security.inter.broker.protocol"
+INTER_LISTENER = "inter.broker.listener.name"
+INTER_PROTOCOL = "security.inter.broker.protocol"
 _EVERYWHERE = frozenset({"", "0.0.0.0", "::"})  # noqa: S104, what a listener may be bound to
 
 
 def inter_listener(properties: Mapping[str, str]) -> str:
     """Return the name of the listener between brokers, which controllers use, too."""
-    return properties.get(_INTER_LISTENER, properties.get(_INTER_PROTOCOL, "PLAINTEXT"))
+    return properties.get(INTER_LISTENER, properties.get(INTER_PROTOCOL, "PLAINTEXT"))
 
 
 def inter_broker_address(properties: Mapping[str, str], address: str) -> str | None:

@@ -9,14 +9,14 @@ from pathlib import PurePosixPath
 
 from towpath.kraft.drivers.driver import Driver
 from towpath.kraft.files.properties import PropertiesFormError, read_properties
+from towpath.kraft.files.stored import META
 from towpath.kraft.model import NodeId
 from towpath.kraft.observing.seen import MetaProperties
 from towpath.model.errors import DriverError, KraftFileError
 
-_META = "meta.properties"
 _LOG_DIRS = ("log.dirs", "log.dir")
 _DEFAULT = "/tmp/kafka-logs"  # noqa: S108, Kafka's own default
-_METADATA = "metadata.log.dir"
+METADATA = "metadata.log.dir"
 _CLIENT_PORTS = "/proc/sys/net/ipv4/ip_local_port_range"
 
 
@@ -86,7 +86,7 @@ def log_dirs(properties: Mapping[str, str]) -> tuple[str, ...]:
 
 def metadata_dir(properties: Mapping[str, str]) -> str:
     """Return the folder of the metadata log: `metadata.log.dir`, else the first log directory."""
-    return properties.get(_METADATA, "").strip() or log_dirs(properties)[0]
+    return properties.get(METADATA, "").strip() or log_dirs(properties)[0]
 
 
 def _properties(driver: Driver, node: NodeId, path: str) -> Mapping[str, str]:
@@ -98,7 +98,7 @@ def _properties(driver: Driver, node: NodeId, path: str) -> Mapping[str, str]:
 
 
 def _meta(driver: Driver, node: NodeId, folder: str) -> MetaProperties | None:
-    path = str(PurePosixPath(folder) / _META)
+    path = str(PurePosixPath(folder) / META)
     data = driver.read(path)
     if data is None:
         return None
