@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from functools import partial
 from pathlib import PurePosixPath
 
@@ -12,6 +13,7 @@ from towpath.kraft.acting.waiting import not_gone, not_serving
 from towpath.kraft.files.properties import change_properties, read_properties
 from towpath.kraft.files.stored import META, METADATA_LOG
 from towpath.kraft.model import Alarm, BrokerMode, NodeId
+from towpath.kraft.observing.node_files import metadata_dir
 from towpath.kraft.observing.nodes import is_settled, serves
 from towpath.kraft.observing.reach import ask_host
 from towpath.kraft.observing.seen import Observation
@@ -136,15 +138,12 @@ def _forgotten(tools: Tools, node: NodeId, mode: BrokerMode) -> None:
     tools.waits.until(what, "start", lambda seen: not_gone(seen, node))
 
 
-def _remove_metadata_log(tools: Tools, node: NodeId, wanted: StepFacts) -> None:
+def _remove_metadata_log(tools: Tools, node: NodeId, wanted: Mapping[str, str]) -> None:
     """Remove the copy of the metadata log that other modes leave.
 
     In a later KRaft mode it would not fit to the log of controllers that were formatted anew.
     """
-    own = str(wanted.get("metadata.log.dir", "")).strip()
-    dirs = own or str(wanted.get("log.dirs") or wanted.get("log.dir") or "").split(",")[0].strip()
-    if dirs:
-        tools.drivers[node].remove(str(PurePosixPath(dirs) / METADATA_LOG))
+    tools.drivers[node].remove(str(PurePosixPath(metadata_dir(wanted)) / METADATA_LOG))
 
 
 def _joined(tools: Tools, node: NodeId, mode: BrokerMode, epoch: int | None) -> StepFacts:
