@@ -34,6 +34,7 @@ from bench.arena import Arena
 from bench.copiers import towpath_environment
 from bench.data import SETS, DataSet, Prepared, prepare
 from bench.meter import GIB, MIB, Stamp, machine
+from bench.pages import RESULTS, publish
 from bench.report import table
 from towpath.model.nouns import SegmentFormat
 
@@ -251,19 +252,15 @@ def main() -> int:
         measurement = Measurement(arena, home, factor)
         try:
             for data in SETS:
-                if data.name in wish.sets.split(","):
+                if data.name in wish.sets:
                     more = replace(data, records=data.records * _TIMES)
                     measurement.measure(more, wanted or known)
         except KeyboardInterrupt:
             measurement.found["trouble"].append("interrupted")
     found |= measurement.found
     whole = not (wish.quick or wish.only or found["trouble"])
-    stem = f"{now.date()}-archive{'' if whole else '-part'}"
-    wish.out.mkdir(parents=True, exist_ok=True)
-    (wish.out / f"{stem}.json").write_text(json.dumps(found, indent=1) + "\n")
-    page = "\n".join(_page(found)) + "\n"
-    (wish.out / f"{stem}.md").write_text(page)
-    print(page)
+    sets = "" if wish.sets == one_core.NAMES else "-" + "-".join(wish.sets)
+    publish(wish.out, f"archive{sets}{'' if whole else '-part'}", found, _page(found))
     return 1 if found["trouble"] else 0
 
 
@@ -271,11 +268,11 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="bench/archive", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="a tenth of the records: a try")
     parser.add_argument("--factor", type=float, default=1.0, help="on the number of records")
-    parser.add_argument("--sets", default=",".join(one_core.NAMES))
+    one_core.add_sets(parser)
     parser.add_argument("--only", default="", help="archivers, such as towpath,spark")
     parser.add_argument("--limit", help=argparse.SUPPRESS)
     parser.add_argument("--home", type=Path, help="folder for the data, removed at the end")
-    parser.add_argument("--out", type=Path, default=ROOT / "bench" / "results")
+    parser.add_argument("--out", type=Path, default=RESULTS)
     return parser.parse_args()
 
 

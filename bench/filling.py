@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import json
 import random
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -19,6 +17,7 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
 from bench.meter import cpu, machine
+from bench.pages import RESULTS, publish
 from bench.report import table
 from towpath.cluster.admin import Admin
 from towpath.cluster.admin.producers import ProducerAdmin
@@ -54,18 +53,12 @@ HEAD = (
 def main() -> None:
     """Measure, and write the page and the figures."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results")
+    parser.add_argument("--out", type=Path, default=RESULTS)
     wish = parser.parse_args()
     told = machine()
     with tempfile.TemporaryDirectory(prefix="towpath-bench-") as folder:
         found = list(_measure(Path(folder)))
-    name = f"{datetime.now(UTC).date()}-gaps"
-    (wish.out / f"{name}.json").write_text(
-        json.dumps({"machine": told, "runs": found}, indent=2) + "\n"
-    )
-    page = "\n".join(_page(told, found)) + "\n"
-    (wish.out / f"{name}.md").write_text(page)
-    print(page)
+    publish(wish.out, "gaps", {"machine": told, "runs": found}, _page(told, found))
 
 
 def _measure(folder: Path) -> Iterator[dict[str, Any]]:

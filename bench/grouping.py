@@ -11,11 +11,11 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from bench.meter import MIB, machine
+from bench.pages import RESULTS, publish
 from bench.planning import create
 from bench.report import table
 from towpath.cluster.admin import Admin
@@ -44,7 +44,7 @@ def main() -> None:
     parser.add_argument("--groups", type=int, default=1000)
     parser.add_argument("--partitions", type=int, default=100, help="in which each group stands")
     parser.add_argument("--brokers", type=int, default=3, help="on each side")
-    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results")
+    parser.add_argument("--out", type=Path, default=RESULTS)
     parser.add_argument("--sync", help=argparse.SUPPRESS)
     wish = parser.parse_args()
     if wish.sync:
@@ -53,13 +53,9 @@ def main() -> None:
     told = machine()
     with tempfile.TemporaryDirectory(prefix="towpath-bench-") as folder:
         found = _measure(Path(folder), wish)
-    name = f"{datetime.now(UTC).date()}-groups"
     sizes = {each: getattr(wish, each) for each in ("groups", "partitions", "brokers")}
     data = {"machine": told, **sizes, "syncs": found}
-    (wish.out / f"{name}.json").write_text(json.dumps(data, indent=2) + "\n")
-    page = "\n".join(_page(told, wish, found)) + "\n"
-    (wish.out / f"{name}.md").write_text(page)
-    print(page)
+    publish(wish.out, "groups", data, _page(told, wish, found))
 
 
 def _measure(folder: Path, wish: argparse.Namespace) -> list[dict[str, Any]]:

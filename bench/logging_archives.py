@@ -13,7 +13,6 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -24,6 +23,7 @@ from tests.support.buckets import Buckets
 from tests.support.buckets import fetch as fetch_buckets
 
 from bench.meter import MIB, machine
+from bench.pages import RESULTS, publish
 from bench.report import table
 from towpath.config import StoreConfig
 from towpath.model.digest import Digest
@@ -252,29 +252,21 @@ def measure(segments: int, partitions: int, entries: int, added: int) -> dict[st
     }  # fmt: skip
 
 
-def page(found: dict[str, Any]) -> str:
-    """Return the result as a page."""
+def page(found: dict[str, Any]) -> Iterator[str]:
+    """Yield the lines of the page."""
     heads = [name for name in found["rows"][0] if name != "store"]
     rows = [[head, *(_shown(row[head]) for row in found["rows"])] for head in heads]
-    return "\n".join(
-        [
-            "# The commit log of a large archive",
-            "",
-            f"{GOAL}. Made by `bench/archive_log`.",
-            "",
-            *table(("", *(row["store"] for row in found["rows"])), rows),
-            "",
-            f"A checkpoint with {found['segments']:,} segments of {found['partitions']:,}"
-            f" partitions, and {found['entries']} entries behind it that add {found['added']}"
-            " segments each."
-            " Opening reads all of that in a new process, imports not counted. A commit adds 100"
-            " segments. Seconds, unless the name says something else; memory is the peak of the"
-            " process once the log is open, and before.",
-            "",
-            *(f"- {name}: {value}" for name, value in found["machine"].items()),
-            "",
-        ]
+    yield from ("# The commit log of a large archive", "", f"{GOAL}. Made by `bench/archive_log`.")
+    yield from ("", *table(("", *(row["store"] for row in found["rows"])), rows), "")
+    yield (
+        f"A checkpoint with {found['segments']:,} segments of {found['partitions']:,}"
+        f" partitions, and {found['entries']} entries behind it that add {found['added']}"
+        " segments each."
+        " Opening reads all of that in a new process, imports not counted. A commit adds 100"
+        " segments. Seconds, unless the name says something else; memory is the peak of the"
+        " process once the log is open, and before."
     )
+    yield from ("", *(f"- {name}: {value}" for name, value in found["machine"].items()))
 
 
 def _shown(value: float) -> str:
@@ -288,18 +280,14 @@ def main() -> None:
     parser.add_argument("--partitions", type=int, default=1_000)
     parser.add_argument("--entries", type=int, default=200, help="entries behind the checkpoint")
     parser.add_argument("--added", type=int, default=100, help="segments of each entry")
-    parser.add_argument("--out", type=Path, help="where the page goes, without suffix")
+    parser.add_argument("--out", type=Path, default=RESULTS)
     parser.add_argument("--look", type=Path, help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.look:
         print(json.dumps(look(pickle.loads(given.look.read_bytes()))))  # noqa: S301 - ours
         return
     found = measure(given.segments, given.partitions, given.entries, given.added)
-    day = datetime.now(UTC).date().isoformat()
-    out = given.out or Path(__file__).parent / "results" / f"{day}-archive-log"
-    out.with_suffix(".json").write_text(json.dumps(found, indent=1) + "\n")
-    out.with_suffix(".md").write_text(page(found))
-    print(page(found))
+    publish(given.out, "archive-log", found, page(found))
 
 
 if __name__ == "__main__":

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import json
 import signal
 import sys
 import tempfile
@@ -19,6 +18,7 @@ from bench.copiers import towpath_environment
 from bench.data import SETS
 from bench.many import PARTITIONS, many
 from bench.meter import machine
+from bench.pages import RESULTS, publish, some_of
 from bench.report import markdown
 from bench.suite import COPIERS, SCALES, Results, Suite
 
@@ -51,11 +51,8 @@ def main() -> int:
     # What is not the whole must not take the place of the whole.
     whole = set(wish.sets) == set(PARTS) and not wish.skip and INTERRUPTED not in results.trouble
     marks = ("" if wish.size == "full" else f"-{wish.size}") + ("" if whole else "-part")
-    stem = f"{found['date'][:10]}-mirror{marks}"
-    wish.out.mkdir(parents=True, exist_ok=True)
-    (wish.out / f"{stem}.json").write_text(json.dumps(found, indent=1) + "\n")
-    (wish.out / f"{stem}.md").write_text(markdown(found))
-    _tell(f"written: {stem}.md and {stem}.json")
+    file = publish(wish.out, f"mirror{marks}", found, markdown(found))
+    _tell(f"written: {file.name}, and the figures beside it")
     return 1 if results.trouble else 0
 
 
@@ -82,27 +79,13 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="bench/mirror", description=__doc__)
     parser.add_argument("--size", choices=sorted(SCALES), default="full")
     known = (*PARTS, MANY)
-    parser.add_argument("--sets", type=_some_of(known), default=PARTS, help=", ".join(known))
+    parser.add_argument("--sets", type=some_of(known), default=PARTS, help=", ".join(known))
     parser.add_argument("--partitions", type=int, default=PARTITIONS, help=f"of `{MANY}`")
-    parser.add_argument(
-        "--skip", type=_some_of(tuple(COPIERS)), default=(), help=", ".join(COPIERS)
-    )
+    parser.add_argument("--skip", type=some_of([*COPIERS]), default=(), help=", ".join(COPIERS))
     parser.add_argument("--heap", default="1g", help="of each broker")
     parser.add_argument("--home", type=Path, help="folder for the data, removed at the end")
-    parser.add_argument("--out", type=Path, default=ROOT / "bench" / "results")
+    parser.add_argument("--out", type=Path, default=RESULTS)
     return parser.parse_args()
-
-
-def _some_of(known: tuple[str, ...]) -> Any:
-    def read(text: str) -> tuple[str, ...]:
-        wanted = tuple(text.split(","))
-        if wrong := set(wanted) - set(known):
-            raise argparse.ArgumentTypeError(
-                f"{', '.join(sorted(wrong))}: not one of {', '.join(known)}"
-            )
-        return wanted
-
-    return read
 
 
 def _leave(number: int, _frame: FrameType | None) -> None:

@@ -6,14 +6,12 @@ record. A second start finds a ledger that knows all partitions.
 
 from __future__ import annotations
 
-import json
 import os
 import tempfile
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +22,7 @@ from bench import latency
 from bench.arena import Arena
 from bench.copiers import Towpath, Wish
 from bench.meter import Stamp, machine
+from bench.pages import publish
 from bench.planning import create, rest
 from bench.raw import Totals
 from bench.report import table
@@ -60,12 +59,10 @@ def many(out: Path, home: Path | None, partitions: int, tell: Tell) -> int:
         except (RuntimeError, TimeoutError, KeyboardInterrupt) as error:
             found["trouble"] = f"{type(error).__name__}: {error}"
             tell(found["trouble"])
-    name = f"{datetime.now(UTC).date()}-many{'' if partitions == PARTITIONS else f'-{partitions}'}"
+    name = f"many{'' if partitions == PARTITIONS else f'-{partitions}'}"
     data = {"machine": told, "partitions": partitions, **found}
-    out.mkdir(parents=True, exist_ok=True)
-    (out / f"{name}.json").write_text(json.dumps(data, indent=1) + "\n")
-    (out / f"{name}.md").write_text("\n".join(_page(told, partitions, found)) + "\n")
-    tell(f"written: {name}.md and {name}.json")
+    file = publish(out, name, data, _page(told, partitions, found))
+    tell(f"written: {file.name}, and the figures beside it")
     return 1 if "trouble" in found else 0
 
 

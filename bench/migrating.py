@@ -9,12 +9,10 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import json
 import sys
 import tempfile
 from collections import defaultdict
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +21,7 @@ from tests.support.patients import seed
 from tests.support.traffic import Traffic
 
 from bench.meter import machine
+from bench.pages import RESULTS, publish
 from bench.report import table
 from towpath.dev.zookeeper import VERSION, ZooKeeperCluster
 
@@ -32,18 +31,13 @@ COMMANDS = ("run", "rollback", "run", "finalize")
 def main() -> int:
     """Measure, and write the page and the figures."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results")
+    parser.add_argument("--out", type=Path, default=RESULTS)
     wish = parser.parse_args()
     about = machine() | {"kafka": VERSION}
     del about["spark"]
     with tempfile.TemporaryDirectory(prefix="towpath-bench-") as home:
         found = {"machine": about, **measured(Path(home))}
-    file = wish.out / f"{datetime.now(UTC).date()}-kraft"
-    wish.out.mkdir(parents=True, exist_ok=True)
-    file.with_suffix(".json").write_text(json.dumps(found, indent=1) + "\n")
-    text = "\n".join(page(found)) + "\n"
-    file.with_suffix(".md").write_text(text)
-    sys.stdout.write(text)
+    publish(wish.out, "kraft", found, page(found))
     return 0
 
 

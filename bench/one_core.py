@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import argparse
 import io
-import json
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +20,7 @@ import pyarrow as pa
 from bench.data import SETS, prepare
 from bench.functions import number_batches
 from bench.meter import machine
+from bench.pages import RESULTS, publish, some_of
 from bench.report import table
 from towpath.model.nouns import ClusterId, SegmentFormat, SourceOffset, TopicId, TopicName
 from towpath.segments.format.files import write_object
@@ -152,9 +151,14 @@ def arguments(about: str | None, mib: int = 200) -> argparse.ArgumentParser:
     """Return the words that each of these benchmarks takes."""
     parser = argparse.ArgumentParser(description=about)
     parser.add_argument("--mib", type=int, default=mib, help="MiB of each data set")
-    parser.add_argument("--sets", default=",".join(NAMES))
-    parser.add_argument("--out", type=Path, default=ROOT / "bench" / "results")
+    add_sets(parser)
+    parser.add_argument("--out", type=Path, default=RESULTS)
     return parser
+
+
+def add_sets(parser: argparse.ArgumentParser) -> None:
+    """Add the word that tells which sets are measured; all are, where it is missing."""
+    parser.add_argument("--sets", type=some_of(NAMES), default=NAMES, help=", ".join(NAMES))
 
 
 def run(
@@ -173,17 +177,11 @@ def run(
     """
     pa.set_cpu_count(1)
     about, sets = machine(), {}
-    for name in wish.sets.split(","):
+    for name in wish.sets:
         sets[name] = measured(name, wish.mib << 20)
-    file = wish.out / f"{datetime.now(UTC).date()}-{stem}"
-    wish.out.mkdir(parents=True, exist_ok=True)
-    file.with_suffix(".json").write_text(
-        json.dumps({"machine": about, "sets": sets}, indent=1) + "\n"
-    )
     title, *lines = page(sets)
-    text = "\n".join((title, "", *(f"- {name}: {value}" for name, value in about.items()), *lines))
-    file.with_suffix(".md").write_text(text + "\n")
-    print(text)
+    text = (title, "", *(f"- {name}: {value}" for name, value in about.items()), *lines)
+    publish(wish.out, stem, {"machine": about, "sets": sets}, text)
     return 0
 
 

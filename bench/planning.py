@@ -9,7 +9,6 @@ import sys
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -18,6 +17,7 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
 from bench.meter import Watch, cpu, machine
+from bench.pages import RESULTS, publish
 from bench.report import table
 from towpath.dev.broker import LocalCluster
 
@@ -32,17 +32,13 @@ def main() -> None:
     """Measure, and write the page and the figures."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--topics", type=int, default=5000, help=f"of {PARTITIONS} partitions each")
-    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results")
+    parser.add_argument("--out", type=Path, default=RESULTS)
     wish = parser.parse_args()
     told = machine()
     with tempfile.TemporaryDirectory(prefix="towpath-bench-") as folder:
         found = _measure(Path(folder), wish.topics)
-    name = f"{datetime.now(UTC).date()}-plan"
     data = {"machine": told, "topics": wish.topics, "partitions": PARTITIONS, "runs": found}
-    (wish.out / f"{name}.json").write_text(json.dumps(data, indent=2) + "\n")
-    page = "\n".join(_page(told, wish.topics, found)) + "\n"
-    (wish.out / f"{name}.md").write_text(page)
-    print(page)
+    publish(wish.out, "plan", data, _page(told, wish.topics, found))
 
 
 def _measure(folder: Path, topics: int) -> list[dict[str, Any]]:

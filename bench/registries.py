@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +21,7 @@ from tests.support.registry import LocalRegistry, fetch
 from tests.support.schema_worlds import Bringing
 
 from bench.meter import MIB, machine
+from bench.pages import RESULTS, publish
 from bench.report import table
 
 PARTS = "few", "shared", "many"
@@ -81,7 +81,7 @@ def main() -> None:
     parser.add_argument("--subjects", type=int, default=10_000)
     parser.add_argument("--only", choices=PARTS, help="measure this part alone")
     parser.add_argument("--looks", type=int, default=20, help="looks in a row, for their mean")
-    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results")
+    parser.add_argument("--out", type=Path, default=RESULTS)
     wish = parser.parse_args()
     if fetch() is None:
         raise SystemExit("the schema registry is built with Go, and there is none")
@@ -106,11 +106,8 @@ def main() -> None:
         "machine": told,
         "worlds": [{**asdict(world), "parts": [*map(asdict, parts)]} for world, parts in found],
     }
-    name = f"{datetime.now(UTC).date()}-schemas" + (f"-{wish.only}" if wish.only else "")
-    (wish.out / f"{name}.json").write_text(json.dumps(data, indent=2) + "\n")
-    page = "\n".join(_page(told, found, wish.looks)) + "\n"
-    (wish.out / f"{name}.md").write_text(page)
-    print(page)
+    name = "schemas" + (f"-{wish.only}" if wish.only else "")
+    publish(wish.out, name, data, _page(told, found, wish.looks))
 
 
 def _measured(world: World, looks: int) -> list[Part]:

@@ -13,11 +13,11 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from bench.meter import MIB, machine
+from bench.pages import RESULTS, publish
 from bench.report import table
 from towpath.cluster.admin import Admin
 from towpath.cluster.data.client import Client
@@ -212,7 +212,7 @@ def measure() -> dict[str, Any]:
 def main() -> None:
     """Measure, and write the page and the figures."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results")
+    parser.add_argument("--out", type=Path, default=RESULTS)
     parser.add_argument("--look", help=argparse.SUPPRESS)
     parser.add_argument("--bootstrap", help=argparse.SUPPRESS)
     wish = parser.parse_args()
@@ -221,11 +221,7 @@ def main() -> None:
         return
     told = machine()
     found = measure()
-    name = f"{datetime.now(UTC).date()}-ledger"
-    (wish.out / f"{name}.json").write_text(json.dumps({"machine": told, **found}, indent=2) + "\n")
-    page = "\n".join(_page(told, found)) + "\n"
-    (wish.out / f"{name}.md").write_text(page)
-    print(page)
+    publish(wish.out, "ledger", {"machine": told, **found}, _page(told, found))
 
 
 def _page(told: dict[str, str], found: dict[str, Any]) -> Iterator[str]:

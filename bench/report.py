@@ -22,21 +22,20 @@ Towpath runs with its defaults on `local[2]`. "Others" is CPU of processes that 
 """
 
 
-def markdown(found: dict[str, Any]) -> str:
-    """Return the page."""
-    lines = [f"# The mirror, measured on {found['date']} (size: {found['size']})", ""]
-    lines += [f"- {name}: {value}" for name, value in found["machine"].items()]
-    lines += [f"- heap of each broker: {found['heap']}", "", "## Goals", ""]
-    lines += table(("goal", "wanted", "found", "reached"), goals(found))
-    lines += ["", "## Throughput and cost"]
+def markdown(found: dict[str, Any]) -> Iterator[str]:
+    """Yield the lines of the page."""
+    yield from (f"# The mirror, measured on {found['date']} (size: {found['size']})", "")
+    yield from (f"- {name}: {value}" for name, value in found["machine"].items())
+    yield from (f"- heap of each broker: {found['heap']}", "", "## Goals", "")
+    yield from table(("goal", "wanted", "found", "reached"), goals(found))
+    yield from ("", "## Throughput and cost")
     for name, of_set in found["sets"].items():
-        lines += ["", *_set(name, of_set)]
-    lines += ["", "## Latency", "", *_latency(found), "", "## Idle", "", *_idle(found)]
-    lines += ["", "## Memory and start", "", *_memory(found)]
-    lines += ["", "## How it was measured", METHOD.strip()]
+        yield from ("", *_set(name, of_set))
+    yield from ("", "## Latency", "", *_latency(found), "", "## Idle", "", *_idle(found))
+    yield from ("", "## Memory and start", "", *_memory(found))
+    yield from ("", "## How it was measured", METHOD.strip())
     if found["trouble"]:
-        lines += ["", "## What failed", "", *_trouble(found["trouble"])]
-    return "\n".join(lines) + "\n"
+        yield from ("", "## What failed", "", *_trouble(found["trouble"]))
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> Iterator[str]:

@@ -31,6 +31,7 @@ from bench.arena import Arena
 from bench.copiers import Copier, Towpath, Wish, towpath_environment
 from bench.data import SETS, DataSet, Prepared, prepare
 from bench.meter import MIB, machine
+from bench.pages import RESULTS, publish
 from bench.report import table
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -156,27 +157,22 @@ def main() -> int:
         arena = stack.enter_context(Arena(home, "1g"))
         measurement = Measurement(arena, home, buckets, found)
         for data in SETS:
-            if data.name in wish.sets.split(","):
+            if data.name in wish.sets:
                 scaled = data.scaled(wish.factor / 2)
                 measurement.measure(scaled, wish.only.split(",") if wish.only else [*_ABOUT])
-    whole = wish.sets == ",".join(one_core.NAMES) and wish.factor == 1 and not wish.only
+    whole = wish.sets == one_core.NAMES and wish.factor == 1 and not wish.only
     part = "" if whole and not found["trouble"] else "-part"
-    stem = f"{now.date()}-restore-whole{part}"
-    wish.out.mkdir(parents=True, exist_ok=True)
-    (wish.out / f"{stem}.json").write_text(json.dumps(found, indent=1) + "\n")
-    page = "\n".join(_page(found)) + "\n"
-    (wish.out / f"{stem}.md").write_text(page)
-    print(page)
+    publish(wish.out, f"restore-whole{part}", found, _page(found))
     return 1 if found["trouble"] else 0
 
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="bench/restore_whole", description=__doc__)
     parser.add_argument("--factor", type=float, default=1.0, help="on the number of records")
-    parser.add_argument("--sets", default=",".join(one_core.NAMES))
+    one_core.add_sets(parser)
     parser.add_argument("--only", default="", help=f"of {', '.join(_ABOUT)}")
     parser.add_argument("--home", type=Path, help="folder for the data, removed at the end")
-    parser.add_argument("--out", type=Path, default=ROOT / "bench" / "results")
+    parser.add_argument("--out", type=Path, default=RESULTS)
     return parser.parse_args()
 
 

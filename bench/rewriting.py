@@ -7,14 +7,12 @@ copies plainly there, which costs it less.
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -27,8 +25,9 @@ from bench.copiers import Wish, towpath_environment
 from bench.data import SETS, Prepared
 from bench.kernels import HEAD, IDS, PROVENANCE, framed_batches, micro
 from bench.meter import machine
+from bench.pages import RESULTS, publish, some_of
 from bench.report import table
-from bench.suite import SCALES, Suite
+from bench.suite import COPIERS, SCALES, Suite
 
 ROOT = Path(__file__).resolve().parents[1]
 KEYED = SETS[0]
@@ -101,12 +100,7 @@ def main() -> int:
             _whole(wish, Path(home), found)
     found["micro"] = micro() if MICRO in wish.sets else []
     part = "" if set(wish.sets) == set(PARTS) and wish.size == "full" else "-part"
-    stem = f"{datetime.now(UTC).date()}-rewrite{part}"
-    wish.out.mkdir(parents=True, exist_ok=True)
-    (wish.out / f"{stem}.json").write_text(json.dumps(found, indent=1) + "\n")
-    page = "\n".join(_page(found)) + "\n"
-    (wish.out / f"{stem}.md").write_text(page)
-    print(page)
+    publish(wish.out, f"rewrite{part}", found, _page(found))
     return 1 if found["trouble"] else 0
 
 
@@ -254,14 +248,11 @@ def _goals(runs: dict[str, Any]) -> Iterator[str]:
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="bench/rewrite", description=__doc__)
     parser.add_argument("--size", choices=sorted(SCALES), default="full")
-    parser.add_argument("--sets", type=lambda text: text.split(","), default=PARTS,
-                        help=", ".join(PARTS))  # fmt: skip
+    parser.add_argument("--sets", type=some_of(PARTS), default=PARTS, help=", ".join(PARTS))
     parser.add_argument("--records", type=float, default=1.0, help="factor on the records")
-    parser.add_argument(
-        "--skip", type=lambda text: text.split(","), default=(), help="mm2, towpath"
-    )
+    parser.add_argument("--skip", type=some_of([*COPIERS]), default=(), help=", ".join(COPIERS))
     parser.add_argument("--home", type=Path, help="folder for the data, removed at the end")
-    parser.add_argument("--out", type=Path, default=ROOT / "bench" / "results")
+    parser.add_argument("--out", type=Path, default=RESULTS)
     return parser.parse_args()
 
 

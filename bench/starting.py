@@ -25,6 +25,7 @@ from bench.arena import Arena
 from bench.copiers import Towpath, Wish, towpath_environment
 from bench.data import WARM, Prepared, prepare
 from bench.meter import machine, machine_busy
+from bench.pages import RESULTS, publish
 from bench.report import table
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -74,7 +75,7 @@ def main() -> None:
     parser.add_argument("--installed", help="a Python with the wheel, for the cold ones")
     parser.add_argument("--more", action="store_true", help="add to the figures of today")
     parser.add_argument("--heap", default="1g", help="of each broker")
-    parser.add_argument("--out", type=Path, default=ROOT / "bench" / "results")
+    parser.add_argument("--out", type=Path, default=RESULTS)
     wish = parser.parse_args()
     towpath_environment(ROOT)
     file = wish.out / f"{datetime.now(UTC).date()}-start.json"
@@ -86,10 +87,7 @@ def main() -> None:
         tempfile.TemporaryDirectory(prefix="towpath-bench-") as folder,
     ):
         _measure(wish, Path(folder), prepared, found)
-    file.write_text(json.dumps(found, indent=1) + "\n")
-    page = "\n".join(_page(found)) + "\n"
-    file.with_suffix(".md").write_text(page)
-    print(page)
+    publish(wish.out, "start", found, _page(found))
 
 
 def _nothing() -> dict[str, Any]:

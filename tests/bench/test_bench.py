@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import subprocess
 import sys
 from typing import Any
@@ -10,6 +11,7 @@ import pytest
 from bench.data import SETS, DataSet, prepare
 from bench.goals import goals
 from bench.meter import Watch
+from bench.pages import some_of
 from bench.report import markdown
 
 from tests.support.kafka import wait_until
@@ -98,6 +100,13 @@ def test_a_goal_that_is_missed_is_called_missed() -> None:
         "largest Python worker, MiB": ("400", "**no**"),
         "first record, median of all starts, s": ("3.00", "yes"),
     }
-    page = markdown(found)
+    page = "\n".join(markdown(found))
     assert "| towpath | 80 |" in page
     assert "keyed, mm2: why" in page
+
+
+def test_what_is_not_known_is_not_measured_in_silence() -> None:
+    read = some_of(["keyed", "small", "noise"])
+    assert read("noise,keyed") == ("keyed", "noise")
+    with pytest.raises(argparse.ArgumentTypeError, match="tiny: not known; there are keyed"):
+        read("keyed,tiny")
