@@ -28,6 +28,7 @@ from towpath.model.errors import (
 )
 from towpath.model.foreign import foreign
 from towpath.store.direct import write_at
+from towpath.store.folders import make_folders, sync, walk
 from towpath.store.locking import LOCK, locked
 from towpath.store.objects import Data, Put, StoredObject, ThawSpeed, Unfinished, Upload, filled
 
@@ -118,7 +119,7 @@ class FilesBackend:
         """Return the next objects with a prefix behind a key, and whether there are more."""
         with self._told("list objects below", prefix):
             self._require_there()
-            found = list(islice(_walk(self._root, "", prefix, after), _PAGE + 1))
+            found = list(islice(walk(self._root, prefix, after, hidden=_OWN), _PAGE + 1))
         return [_stored(*each) for each in found[:_PAGE]], len(found) > _PAGE
 
     def delete(self, keys: Sequence[str]) -> None:
@@ -157,12 +158,12 @@ class FilesBackend:
         """
         path = self.path(key)
         with self._told("write", key):
-            _make_folders(path.parent, self._root)
+            make_folders(path.parent, self._root)
             if how.only_new:
                 self._link(beside, path)
             else:
                 self._move(beside, path, how.instead_of)
-            _sync(path.parent)
+            sync(path.parent)
             return self._found(key, path.stat())
 
     def path(self, key: str) -> Path:
@@ -303,53 +304,6 @@ def _told(error: OSError, where: str, what: str) -> StoreError:
     if error.errno in _AWAY:
         return StoreAwayError(where, what, foreign(error))
     return StoreRefusedError(where, what, foreign(error), "look at the rights of the folder")
-
-
-def _walk(folder: Path, key: str, prefix: str, after: str) -> Iterator[tuple[str, os.stat_result]]:
-    """Yield the files with a prefix behind a key, in the order in which stores sort keys.
-
-    There `a-b` comes before `a/b`, so a folder is sorted with the slash behind its name.
-    """
-    with suppress(FileNotFoundError, NotADirectoryError), os.scandir(folder) as found:
-        names = {each.name + "/" * each.is_dir(): each for each in found}
-        names.pop("" if key else f"{_OWN}/", None)
-        for name in sorted(names, key=os.fsencode):
-            whole = key + name
-            if not name.endswith("/"):
-                if whole.startswith(prefix) and _sorts(after, whole):
-                    with suppress(FileNotFoundError):  # it has just been deleted
-                        yield whole, names[name].stat()
-            elif _may_hold(whole, prefix, after):
-                yield from _walk(Path(names[name].path), whole, prefix, after)
-
-
-def _may_hold(folder: str, prefix: str, after: str) -> bool:
-    is_wanted = folder.startswith(prefix) or prefix.startswith(folder)
-    return is_wanted and (after.startswith(folder) or _sorts(after, folder))
-
-
-def _sorts(one: str, other: str) -> bool:
-    """Whether one key comes before another: stores compare the bytes of UTF-8."""
-    return os.fsencode(one) < os.fsencode(other)
-
-
-def _make_folders(folder: Path, root: Path) -> None:
-    missing = []
-    while folder != root and not folder.is_dir():
-        missing.append(folder)
-        folder = folder.parent
-    for each in reversed(missing):
-        each.mkdir(exist_ok=True)
-        _sync(each.parent)
-
-
-def _sync(folder: Path) -> None:
-    """Make the names in a folder durable."""
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def _stored(key: str, stat: os.stat_result) -> StoredObject:
