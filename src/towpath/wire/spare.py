@@ -24,6 +24,9 @@ class Spares(Generic[T]):
         except IndexError:
             return None
 
-    def give(self, thing: T) -> None:
-        """Take back a thing that nobody uses any more."""
+    def give(self, thing: T) -> bool:
+        """Take back a thing that nobody uses any more. Returns whether it is kept."""
+        if len(self._free) == self._free.maxlen:
+            return False
         self._free.append(thing)
+        return True

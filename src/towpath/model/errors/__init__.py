@@ -46,6 +46,7 @@
     ├── CorruptBatchError           1  bytes that are no record batch
     ├── CorruptSegmentError         3  an archived object does not hold what its footer says
     ├── NewerSegmentError           4  an archived object was written by a newer Towpath
+    ├── TemporaryFileError          4  a segment could not be kept in a temporary file
     ├── TargetLostError             3  the target lost what it had acknowledged
     ├── DoubledError                3  the target holds records twice
     ├── TargetReplacedError         3  the mirror topic is another topic now
@@ -133,6 +134,7 @@ from towpath.model.errors.segment import (
     CorruptSegmentError,
     NewerSegmentError,
     RestoreDiffersError,
+    TemporaryFileError,
 )
 from towpath.model.errors.spark import (
     JavaError,
@@ -225,6 +227,7 @@ __all__ = [
     "TargetLostError",
     "TargetReplacedError",
     "TaskFailedError",
+    "TemporaryFileError",
     "TowpathError",
     "UnexpectedStageError",
     "UnknownIdsError",

@@ -70,3 +70,26 @@ class NewerSegmentError(TowpathError):
             f"the archived object {self.name} has version {self.found} of the format, and this"
             f" Towpath reads up to {self.known}; use the version that wrote it, or a newer one"
         )
+
+
+class TemporaryFileError(TowpathError):
+    """A segment could not be kept in a temporary file until it is complete.
+
+    Args:
+        host: The machine.
+        folder: The folder of its temporary files.
+        why: What the system says.
+    """
+
+    code = "TEMPORARY_FILE"
+    exit_code = 4
+
+    def __init__(self, host: str, folder: str, why: str) -> None:
+        super().__init__(host, folder, why)
+        self.host, self.folder, self.why = host, folder, why
+
+    def __str__(self) -> str:
+        return (
+            f"a temporary file in {self.folder} of {self.host} failed: {self.why}; make room there,"
+            " or set TMPDIR to another folder for the workers"
+        )

@@ -12,84 +12,15 @@ from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
-from tempfile import TemporaryFile
-from typing import IO
 
 from towpath.model.errors import ObjectExistsError, TowpathError
+from towpath.segments.egress.spool import Spool
 from towpath.store import Store, StoredObject
-from towpath.store.direct import aligned
-from towpath.store.objects import Data
-from towpath.wire.spare import Spares
 
-_PIECE = 8 << 20
-"""Bytes of a piece: as much as a part of an object has by default, so that it becomes one."""
-_IN_MEMORY = 8
-"""Pieces of an object that are kept in memory."""
 _WAITING = 1
 """Objects that may wait to be written, or be on their way, while the next one is made: each takes
 memory for all its bytes."""
 _ATTEMPTS = 4
-
-
-_SPARE: Spares[bytearray] = Spares(2 * _IN_MEMORY)
-"""Enough for an object that is made and the one before it, which is being written."""
-
-
-class Spool:
-    """The bytes of an object that is not complete: pieces of memory, which are used again."""
-
-    def __init__(self) -> None:
-        self._pieces: list[bytearray] = []
-        self._room = 0
-        """Bytes that the last piece has room for."""
-        self._file: IO[bytes] | None = None
-
-    def write(self, data: bytes | memoryview, /) -> int:
-        """Append bytes."""
-        view = memoryview(data).cast("B")
-        at = 0
-        while at < len(view):
-            if not self._room:
-                self._begin()
-            size = min(self._room, len(view) - at)
-            first = _PIECE - self._room
-            self._pieces[-1][first : first + size] = view[at : at + size]
-            self._room -= size
-            at += size
-        return at
-
-    def copy(self, write: Callable[[Data], object]) -> None:
-        """Hand all bytes to `write`, from the first one on; they stay until `close`."""
-        if self._file is not None:
-            self._file.seek(0)
-            while kept := self._file.read(_PIECE):
-                write(kept)
-        for piece in self._pieces[:-1] if self._room else self._pieces:
-            write(piece)
-        if self._room:
-            write(memoryview(self._pieces[-1])[: _PIECE - self._room])
-
-    def close(self) -> None:
-        """Free the memory, and delete the file."""
-        self._give_back()
-        self._room = 0
-        if self._file is not None:
-            self._file.close()
-
-    def _begin(self) -> None:
-        if len(self._pieces) == _IN_MEMORY:
-            if self._file is None:
-                self._file = TemporaryFile(prefix="towpath-segment-")  # noqa: SIM115  # by `close`
-            for piece in self._pieces:
-                self._file.write(piece)
-            self._give_back()
-        self._pieces.append(_SPARE.take() or aligned(_PIECE))
-        self._room = _PIECE
-
-    def _give_back(self) -> None:
-        for piece in self._pieces:
-            _SPARE.give(piece)
-        self._pieces.clear()
 
 
 class Uploads:
@@ -136,5 +67,5 @@ class Uploads:
 
     def _write(self, spool: Spool, key: str) -> StoredObject:
         with self._store.writer(key, self.storage_class) as out:
-            spool.copy(out.give)
+            spool.copy(out)
             return out.close()

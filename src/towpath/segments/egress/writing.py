@@ -13,9 +13,10 @@ from towpath.config.segments import SegmentLimits
 from towpath.model.errors import TowpathError
 from towpath.model.nouns import ProducerId, SegmentFormat, SourceOffset, TopicId, TopicName
 from towpath.model.reasons import Reason
-from towpath.segments.egress.objects import Spool, Uploads
+from towpath.segments.egress.objects import Uploads
 from towpath.segments.egress.plan import PlannedRange
 from towpath.segments.egress.reader import FetchedPart, Hole, mark_before
+from towpath.segments.egress.spool import Spool
 from towpath.segments.format.files import write_object
 from towpath.segments.format.footer import SegmentFooter, SegmentHead
 from towpath.segments.format.segment_writer import SegmentWriter
