@@ -14,6 +14,7 @@ from towpath.archive.compaction import WORK, Compaction, CompactionProgress, Wan
 from towpath.archive.last_compaction import told_compaction
 from towpath.archive.lease import HeldArchive
 from towpath.archive.listing import require_partitions, require_topics
+from towpath.archive.stopping import stoppable, unanswered
 from towpath.archive.tidying import tidy
 from towpath.config import ArchiveConfig
 from towpath.config.compaction import CompactionConfig
@@ -23,13 +24,14 @@ from towpath.config.units import Duration, Size
 from towpath.engine.slots import Slots, following
 from towpath.engine.starting import Starting
 from towpath.metrics.compaction import CompactionCounts
-from towpath.model.errors import ArchiveHeldError, SparkLostError, TowpathError
+from towpath.model.errors import ArchiveHeldError, SparkLostError, StoreAwayError, TowpathError
 from towpath.segments.log import CommitLog
 from towpath.store import Store
 
 _RUN = "run"
 """The command of `towpath archive` that compacts by schedules."""
 Say = Callable[[str, dict[str, Any], str, bool], None]
+_NOTHING = "nothing was merged; begin again"
 _LONGEST = 60.0
 """Seconds between two looks at the clock: it may be set meanwhile."""
 
@@ -100,9 +102,10 @@ def compact(
         StoreError: The store cannot be used.
         SparkStartError: Spark did not start.
         SparkUnencryptedError: Credentials would leave this machine unencrypted.
+        StoppedError: The user asked to stop while the store was away, before anything was done.
     """
-    with ExitStack() as stack:
-        store = stack.enter_context(Store(config.store))
+    with stoppable(stop, _NOTHING), ExitStack() as stack:
+        store = stack.enter_context(Store(config.store, stop=stop))
         spark.require_allowed()
         log = CommitLog.open(store, config.region)
         require_topics(log.state, wishes.topics, "--topics")
@@ -121,10 +124,15 @@ def compact(
             progress,
             show,
         )
-        work.go(rules_of(config.compaction, wishes), wanted_by(wishes))
-        if not stop.is_set():
-            tidy(config, log, lease, work.progress)
-        return work.progress
+        try:
+            work.go(rules_of(config.compaction, wishes), wanted_by(wishes))
+            if not stop.is_set():
+                tidy(config, log, lease, progress)
+        except StoreAwayError as error:
+            if not stop.is_set():
+                raise
+            progress.unanswered = unanswered(error)
+        return progress
 
 
 def held(config: ArchiveConfig, store: Store, command: str, stop: threading.Event) -> HeldArchive:
