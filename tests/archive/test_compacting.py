@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.support.compacting import here
+from tests.support.compacting import EAGER, here
 from tests.support.kafka import wait_until
 from tests.support.mixed import REGION, MixedArchive, partition
 from tests.support.stored import old_records
 from towpath.archive import compacting
 from towpath.archive.compacting import CompactionWishes, ScheduledCompaction, held, rules_of
-from towpath.archive.compaction import WORK
+from towpath.archive.compaction import WORK, Compaction, CompactionProgress
+from towpath.archive.last_compaction import told_compaction
 from towpath.config.compaction import CompactionConfig
 from towpath.segments.log import CommitLog
 
@@ -37,6 +39,7 @@ def test_a_level_takes_the_rules_that_have_it_and_no_other_level() -> None:
     assert [found.min_level, found.max_level, found.min_age] == [9, 9, 3600]
 
 
+NOT_NOW = {"schedule": "@yearly", "min_age": "0s", "min_count": 2}
 EVERY_SECOND = {"schedule": "* * * * * *", "min_age": "0s", "min_count": 2}
 
 
@@ -70,10 +73,9 @@ def test_a_schedule_compacts_and_waits_while_another_process_does(
     assert made.trouble == ""
 
 
-def test_that_the_last_compaction_failed_is_told_until_one_succeeds(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    archive = MixedArchive(tmp_path)
+def damaged(folder: Path) -> tuple[MixedArchive, Callable[[], Any]]:
+    """Return an archive that cannot be compacted, and what mends it."""
+    archive = MixedArchive(folder)
     records = old_records(20)
     first, *_ = [archive.own(records, at, at + 5) for at in range(0, 20, 5)]
     assert first.place is not None
@@ -81,14 +83,58 @@ def test_that_the_last_compaction_failed_is_told_until_one_succeeds(
     whole = path.read_bytes()
     path.chmod(0o644)
     path.write_bytes(whole[:40] + bytes([whole[40] ^ 1]) + whole[41:])
+    return archive, lambda: path.write_bytes(whole)
+
+
+def test_that_the_last_compaction_failed_is_told_until_one_succeeds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    archive, mend = damaged(tmp_path)
     monkeypatch.setattr(compacting, "run_on", lambda *_: here)
     log = CommitLog.open(archive.store, REGION)
     made = ScheduledCompaction(archive.config(compaction=[EVERY_SECOND]), log, lambda *_: None)
     slots: Any = Slots()
     made.begin(None, slots)
     wait_until(lambda: made.counts.errors > 1 and made.counts.failed, "it fails", 30)
-    path.write_bytes(whole)
+    mend()
     wait_until(lambda: not made.counts.failed, "it succeeds", 30)
     made.close()
     assert made.counts.success > 0
     assert len(log.state.segments(partition())) == 1
+
+
+def test_a_run_that_begins_again_tells_that_the_last_compaction_failed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An alert goes on over a restart, and ends when somebody compacts by hand."""
+    archive, mend = damaged(tmp_path)
+    monkeypatch.setattr(compacting, "_LONGEST", 0.1)
+    log = CommitLog.open(archive.store, REGION)
+    compacted_by_hand(archive)
+    made = ScheduledCompaction(archive.config(compaction=[NOT_NOW]), log, lambda *_: None)
+    slots: Any = Slots()
+    made.begin(None, slots)
+    try:
+        wait_until(lambda: made.counts.failed, "it tells of the last one", 30)
+        assert "orders-0: " in made.trouble
+        assert (made.counts.errors, made.counts.running) == (0, False)
+        mend()
+        compacted_by_hand(archive)
+        wait_until(lambda: not made.counts.failed, "it hears of the new one", 30)
+        assert made.trouble == ""
+    finally:
+        made.close()
+
+
+def compacted_by_hand(archive: MixedArchive) -> None:
+    """Compact as `archive compact` does, which writes down how that ends."""
+    stop, progress = threading.Event(), CompactionProgress()
+    store, config = archive.store, archive.config()
+    log = CommitLog.open(store, REGION)
+    with (
+        held(config, store, WORK, stop) as lease,
+        told_compaction(store, REGION, "compact", progress, stop),
+    ):
+        log.follow()
+        work = Compaction(config, log, lease, here, lambda: 2, stop, progress, lambda _: None)
+        work.go((EAGER,))

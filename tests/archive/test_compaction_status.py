@@ -134,5 +134,18 @@ def test_an_error_and_a_stop_are_told_and_strange_bytes_are_nobodys(
     last = last_compaction(store, REGION)
     assert last is not None
     assert (last.stopped, last.failures, len(last.failed), last.why) == (True, 200, 100, "")
+    assert last.failing
+    for _ in range(2):  # what is stopped mends nothing, though it had no failure yet
+        with told_compaction(store, REGION, "run", CompactionProgress(), stop):
+            pass
+        last = last_compaction(store, REGION)
+        assert last is not None
+        assert (last.stopped, last.failures, last.failing) == (True, 0, True)
+    stop.clear()
+    with told_compaction(store, REGION, "run", CompactionProgress(), stop):
+        pass
+    last = last_compaction(store, REGION)
+    assert last is not None
+    assert not last.failing
     store.put(outcome_key(REGION, "compact"), b"{")
     assert last_compaction(store, REGION) is None

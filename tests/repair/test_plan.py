@@ -220,6 +220,22 @@ def test_what_is_copied_again_is_not_counted_again_under_the_same_change() -> No
         assert known.receipt.counted == wanted
 
 
+def test_a_repair_keeps_what_came_from_an_archive() -> None:
+    """The number goes on, and so must the offsets of which it tells."""
+    made = LinkBooks(LINK)
+    made.take(OPENED)
+    spans = ((SourceOffset(20), SourceOffset(70)),)
+    made.take(replace(RECEIPT, tally=(("archived", 50),), archived=spans))
+    known = made.of(TP)
+    lost = loss(known, TargetOffset(60))
+    assert lost is not None
+    for entry in new_incarnation(Repair(TP, TP, lost, begin_at(known, lost)), known, CLUSTER, "r"):
+        assert decode(*encode(entry)) == entry
+        made.take(entry)
+    assert known.receipt is not None
+    assert (known.receipt.tally, known.receipt.archived) == ((("archived", 50),), spans)
+
+
 def test_verification_goes_over_the_whole_log() -> None:
     made = repaired(LOST)
     known = made.of(TP)

@@ -13,7 +13,8 @@ from towpath.segments.log import CommitLog
 from towpath.store import Store
 
 
-def _run(slices: Sequence[ForgetSlice], told: Callable[[int, int], None]) -> list[ForgetResult]:
+def erased(slices: Sequence[ForgetSlice], told: Callable[[int, int], None]) -> list[ForgetResult]:
+    """Run slices in this process."""
     told(0, len(slices))
     return [ForgetResult.from_json(each.to_json()) for work in slices for each in forget(work)]
 
@@ -29,6 +30,6 @@ def forgotten(
         with held(config, store, "forget", stop) as lease:
             log.follow()
             mine = lease if writes else None
-            work = ForgetWork(config, wishes, log, mine, _run, stop, lambda _: None)
+            work = ForgetWork(config, wishes, log, mine, erased, stop, lambda _: None)
             work.go(2)
             return work.done

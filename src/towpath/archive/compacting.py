@@ -5,15 +5,16 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from towpath.archive.compaction import WORK, Compaction, CompactionProgress, Wanted, run_on
-from towpath.archive.last_compaction import told_compaction
+from towpath.archive.last_compaction import last_compaction, told_compaction
 from towpath.archive.lease import HeldArchive
 from towpath.archive.listing import require_partitions, require_topics
+from towpath.archive.stopping import stoppable, unanswered
 from towpath.archive.tidying import tidy
 from towpath.config import ArchiveConfig
 from towpath.config.compaction import CompactionConfig
@@ -23,13 +24,21 @@ from towpath.config.units import Duration, Size
 from towpath.engine.slots import Slots, following
 from towpath.engine.starting import Starting
 from towpath.metrics.compaction import CompactionCounts
-from towpath.model.errors import ArchiveHeldError, SparkLostError, TowpathError
+from towpath.model.clock import now_ms
+from towpath.model.errors import (
+    ArchiveHeldError,
+    SparkLostError,
+    StoreAwayError,
+    StoreError,
+    TowpathError,
+)
 from towpath.segments.log import CommitLog
 from towpath.store import Store
 
 _RUN = "run"
 """The command of `towpath archive` that compacts by schedules."""
 Say = Callable[[str, dict[str, Any], str, bool], None]
+_NOTHING = "nothing was merged; begin again"
 _LONGEST = 60.0
 """Seconds between two looks at the clock: it may be set meanwhile."""
 
@@ -100,9 +109,10 @@ def compact(
         StoreError: The store cannot be used.
         SparkStartError: Spark did not start.
         SparkUnencryptedError: Credentials would leave this machine unencrypted.
+        StoppedError: The user asked to stop while the store was away, before anything was done.
     """
-    with ExitStack() as stack:
-        store = stack.enter_context(Store(config.store))
+    with stoppable(stop, _NOTHING), ExitStack() as stack:
+        store = stack.enter_context(Store(config.store, stop=stop))
         spark.require_allowed()
         log = CommitLog.open(store, config.region)
         require_topics(log.state, wishes.topics, "--topics")
@@ -121,10 +131,15 @@ def compact(
             progress,
             show,
         )
-        work.go(rules_of(config.compaction, wishes), wanted_by(wishes))
-        if not stop.is_set():
-            tidy(config, log, lease, work.progress)
-        return work.progress
+        try:
+            work.go(rules_of(config.compaction, wishes), wanted_by(wishes))
+            if not stop.is_set():
+                tidy(config, log, lease, progress)
+        except StoreAwayError as error:
+            if not stop.is_set():
+                raise
+            progress.unanswered = unanswered(error)
+        return progress
 
 
 def held(config: ArchiveConfig, store: Store, command: str, stop: threading.Event) -> HeldArchive:
@@ -144,7 +159,7 @@ class ScheduledCompaction:
 
     Attributes:
         counts: What was done so far.
-        trouble: Why the last compaction failed, "" if it did not.
+        trouble: Why the last compaction failed, "" if it did not; also one of another process.
     """
 
     def __init__(self, config: ArchiveConfig, log: CommitLog, say: Say) -> None:
@@ -155,6 +170,7 @@ class ScheduledCompaction:
         self._counts = Counter[str]()
         self._now = CompactionProgress()
         self._runs = self._failed = False
+        self._told = 0
         self.trouble = ""
 
     @property
@@ -202,10 +218,21 @@ class ScheduledCompaction:
                     _next(rule) if rule in now else at
                     for rule, at in zip(self._rules, due, strict=True)
                 ]
+            self._recall()
             self._stop.wait(_pause(due))
 
+    def _recall(self) -> None:
+        """Take over how the last compaction ended, if that was one of another process.
+
+        So a run that begins again knows that the last one failed, and hears of one by hand.
+        """
+        with suppress(StoreError):  # asked again after the next pause
+            last = last_compaction(self._log.store, self._config.region)
+            if last is not None and last.ended > self._told:
+                self._told, self._failed, self.trouble = last.ended, last.failing, last.trouble
+
     def _compact(self, rules: Sequence[CompactionConfig], spark: Any, slots: Slots) -> None:
-        began = datetime.now().astimezone()
+        began, before = datetime.now().astimezone(), self.trouble
         self._now, self._runs, self.trouble = CompactionProgress(), True, ""
         try:
             how = self._tried(rules, spark, slots)
@@ -213,6 +240,8 @@ class ScheduledCompaction:
             self._runs = False
         if how in {"success", "errors"}:
             self._failed = how == "errors"
+        if how != "skipped":
+            self._told = now_ms()
         now, self._now = self._now, CompactionProgress(unsettled=self._now.unsettled)
         took = datetime.now().astimezone() - began
         self._counts.update(
@@ -234,6 +263,8 @@ class ScheduledCompaction:
             "why": self.trouble,
         }
         self._say(f"compaction.{how}", facts, "", bool(self.trouble))
+        if how == "skipped":
+            self.trouble = before
 
     def _tried(self, rules: Sequence[CompactionConfig], spark: Any, slots: Slots) -> str:
         """Compact. Returns how it ended, as kafka-replicator counts it."""

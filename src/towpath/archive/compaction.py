@@ -58,6 +58,7 @@ class CompactionProgress:
         unsettled: Objects in no entry that stay: a writer may still commit them, or they are young.
         unreadable: Keys of such objects that cannot be read.
         uploads: Unfinished uploads of dead writers that were removed.
+        unanswered: Why what was begun was not ended when the user stopped, "" if it was.
     """
 
     began: float = field(default_factory=time.monotonic)
@@ -78,6 +79,7 @@ class CompactionProgress:
     unsettled: int = 0
     unreadable: tuple[str, ...] = ()
     uploads: int = 0
+    unanswered: str = ""
 
 
 Wanted = Callable[[TabledPartition], bool]

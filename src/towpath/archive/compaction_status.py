@@ -48,7 +48,7 @@ class CompactionStatus:
     @property
     def failed(self) -> bool:
         """Whether the last compaction could not merge what it should."""
-        return self.last is not None and bool(self.last.why or self.last.failures)
+        return self.last is not None and self.last.failing
 
 
 def compaction_status(config: ArchiveConfig, store: Store, state: ArchiveState) -> CompactionStatus:

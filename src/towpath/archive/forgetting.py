@@ -13,13 +13,14 @@ from towpath.archive.compacting import held
 from towpath.archive.compaction import CompactionProgress, writer_of
 from towpath.archive.lease import HeldArchive
 from towpath.archive.listing import require_topics
+from towpath.archive.stopping import stoppable, unanswered
 from towpath.archive.tidying import tidy
 from towpath.config import ArchiveConfig
 from towpath.config.naming import fits
 from towpath.engine.slots import following
 from towpath.engine.starting import Starting
 from towpath.model.clock import now_ms
-from towpath.model.errors import TowpathError
+from towpath.model.errors import StoreAwayError, TowpathError
 from towpath.model.nouns import SourceOffset, TopicName
 from towpath.segments.compact.forgetting import (
     SCHEMA,
@@ -36,6 +37,7 @@ FORGETTING = ("towpath.segments.compact.forgetting",)
 """Modules that Python workers import before the first slice comes."""
 AUDIT = "forget"
 """The kind of capture that tells of each erasure; it never has the key."""
+_NOTHING = "nothing was erased; begin again"
 _SLICE_BYTES = 4 << 30
 
 RunSlices = Callable[[Sequence[ForgetSlice], Callable[[int, int], None]], list[ForgetResult]]
@@ -71,7 +73,8 @@ class Forgetting:
         failed: Sentences about segments that could not be read or replaced, by object.
         waiting: Replaced objects that still hold what they held, until they are deleted.
         readers: Readers that may keep them.
-        tidied: What was deleted; `None` where it was only looked.
+        tidied: What was deleted; `None` where it was only looked, or stopped.
+        unanswered: Why what was begun was not ended when the user stopped, "" if it was.
     """
 
     version: int = 0
@@ -85,6 +88,7 @@ class Forgetting:
     waiting: int = 0
     readers: int = 0
     tidied: CompactionProgress | None = None
+    unanswered: str = ""
 
     @property
     def records(self) -> int:
@@ -117,9 +121,10 @@ def forget(
         StoreError: The store cannot be used.
         SparkStartError: Spark did not start.
         SparkUnencryptedError: Credentials would leave this machine unencrypted.
+        StoppedError: The user asked to stop while the store was away, before anything was done.
     """
-    with ExitStack() as stack:
-        store = stack.enter_context(Store(config.store))
+    with stoppable(stop, _NOTHING), ExitStack() as stack:
+        store = stack.enter_context(Store(config.store, stop=stop))
         spark.require_allowed()
         log = CommitLog.open(store, config.region)
         require_topics(log.state, wishes.topics, "--topic")
@@ -128,7 +133,12 @@ def forget(
             lease = stack.enter_context(held(config, store, "forget", stop))
             log.follow()
         work = ForgetWork(config, wishes, log, lease, run_on(spark.result, stop), stop, show)
-        work.go(following(spark.result(), parallelism).number)
+        try:
+            work.go(following(spark.result(), parallelism).number)
+        except StoreAwayError as error:
+            if not stop.is_set():
+                raise
+            work.done.unanswered = unanswered(error)
         return work.done
 
 
@@ -245,11 +255,11 @@ class ForgetWork:
     def _end(self) -> None:
         """Delete what may go now, and say what stays."""
         done, log = self.done, self._log
-        if self._lease is not None:
+        if self._lease is not None and not self._stop.is_set():
             done.tidied = CompactionProgress()
             tidy(self._config, log, self._lease, done.tidied)
+            done.readers = len(living_readers(log.store, log.region))
         done.waiting = len(log.state.unused_objects())
-        done.readers = len(living_readers(log.store, log.region)) if self._lease else 0
         done.version = log.state.version
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import islice
 from threading import Event
@@ -24,6 +24,7 @@ from towpath.model.foreign import foreign
 from towpath.segments.keys import outcome_key
 from towpath.store import Store
 
+_SHOWN = 3
 _NAMED = 100
 """Failures that are kept with their reasons; of more, only the number."""
 
@@ -44,6 +45,7 @@ class LastCompaction:
         deleted: Objects that were deleted, as no segment had them.
         failures: How many partitions had merges that failed.
         failed: Why, by partition; not all if there are many.
+        unmended: Whether the one before it was failing, if this one was stopped.
     """
 
     began: int
@@ -60,11 +62,25 @@ class LastCompaction:
     deleted: int = 0
     failures: int = 0
     failed: Mapping[str, str] = field(default_factory=dict)
+    unmended: bool = False
 
     @property
     def complete(self) -> bool:
         """Whether all was merged that qualified then."""
         return not (self.stopped or self.why or self.failures)
+
+    @property
+    def failing(self) -> bool:
+        """Whether it could not merge what it should, or was stopped behind one that could not."""
+        return bool(self.why or self.failures) or self.unmended
+
+    @property
+    def trouble(self) -> str:
+        """What it could not merge and why, "" if there is nothing."""
+        if self.failing and not (self.why or self.failures):
+            return "the last one that was not stopped had failures"
+        failed = (f"{at}: {why}" for at, why in sorted(self.failed.items())[:_SHOWN])
+        return self.why or "; ".join(failed)
 
     @property
     def where(self) -> str:
@@ -112,12 +128,20 @@ def told_compaction(
             deleted=progress.swept + progress.orphans,
             failures=len(progress.failed),
             failed=dict(islice(sorted(progress.failed.items()), _NAMED)),
+            unmended=stop.is_set() and _was_failing(store, region),
         )
         try:
             store.put(outcome_key(region, WORK), _json.dump_json(told))
         except StoreError as error:
             facts = {"why": str(error), "code": error.code}
             logging.event("compaction.untold", region, "", facts, trouble=True)
+
+
+def _was_failing(store: Store, region: str) -> bool:
+    with suppress(StoreError):
+        last = last_compaction(store, region)
+        return last is not None and last.failing
+    return False
 
 
 def last_compaction(store: Store, region: str) -> LastCompaction | None:

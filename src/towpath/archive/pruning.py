@@ -15,6 +15,7 @@ from pydantic import ValidationError
 from towpath.archive.compacting import held
 from towpath.archive.compaction import CompactionProgress, writer_of
 from towpath.archive.listing import require_topics
+from towpath.archive.stopping import stoppable
 from towpath.archive.tidying import tidy
 from towpath.config import ArchiveConfig
 from towpath.config.naming import fits
@@ -30,6 +31,7 @@ from towpath.store import Store
 
 _MOST = 20_000
 """Segments of one entry, unless a single partition loses more."""
+_STOPPED = "some of what may go may still be there; run the command again"
 _ROUNDED = 0.5
 """Bytes by which sums of shares of objects may be off."""
 _OPTIONS = {"max_age": "--older-than", "max_size": "--keep-size"}
@@ -149,9 +151,10 @@ def prune(config: ArchiveConfig, wishes: PruneWishes, stop: threading.Event) -> 
         ArchiveHeldError: Another process compacts, prunes or forgets.
         CommitLogError: The log cannot be used, there is no archive, or no such version.
         ConfigError: The archive has none of the topics that are named.
+        StoppedError: The user asked to stop while the store was away.
         StoreError: The store cannot be used.
     """
-    with Store(config.store) as store:
+    with stoppable(stop, _STOPPED), Store(config.store, stop=stop) as store:
         log = CommitLog.open(store, config.region)
         with held(config, store, "prune", stop) as lease:
             log.follow()

@@ -11,13 +11,14 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
 import pyarrow as pa
+from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
 from towpath.engine.border import border
 from towpath.engine.watching import JobsWatch
-from towpath.model.foreign import leaving
+from towpath.model.foreign import leaving, printed
 
 T = TypeVar("T")
 
@@ -51,7 +52,13 @@ def run(
         name = f"towpath-{uuid.uuid4().hex}"
         spark.dataSource.register(_source(name, slices, work, schema))
         with JobsWatch(spark, on_done, stop, len(slices)):
-            return spark.read.format(name).load().toArrow()
+            try:
+                return spark.read.format(name).load().toArrow()
+            except Py4JJavaError as error:
+                if not stop.is_set():
+                    raise
+                # The JVM has answered: PySpark passes on as it is what a cancelled job raises.
+                raise RuntimeError(printed(str(error.java_exception))) from None
 
 
 def _source(

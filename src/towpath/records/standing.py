@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 
 from towpath.cluster.data.leaders import Leader
 from towpath.ledger.books import PartitionBooks
-from towpath.ledger.entries import ChangedAt, Counted, Gap, Receipt, Run, Tally
+from towpath.ledger.entries import ChangedAt, Counted, Gap, Receipt, Run, Stretch, Tally
 from towpath.ledger.keys import is_abandoned
 from towpath.ledger.packed import runs_of
 from towpath.model.changes import NO_CHANGE, RecordChange
@@ -86,6 +86,8 @@ class Standing:
     """What changes did to records."""
     counted: tuple[Counted, ...] = ()
     """Records that `tally` counts though the target lost them."""
+    archived: tuple[Stretch, ...] = ()
+    """Records that `tally` counts as those of an archive: their newest stretches."""
     refused: frozenset[SourceOffset] = frozenset()
     """Offsets of records that are left out, because the target refuses them."""
     passed_over: tuple[Gap, ...] = ()
@@ -178,6 +180,7 @@ def known_standing(books: PartitionBooks, at: int, change: RecordChange = NO_CHA
         changed=books.changed,
         tally=receipt.tally,
         counted=receipt.counted,
+        archived=receipt.archived,
         refused=_left_out(books, source),
         passed_over=_passed_over(books, source),
         abandoned=tuple(each for each in books.standing if is_abandoned(each.at, at)),
@@ -242,4 +245,5 @@ def receipt_of(
         changed=standing.changed,
         tally=standing.tally,
         counted=standing.counted,
+        archived=standing.archived,
     )

@@ -8,29 +8,25 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
 from itertools import islice
-from threading import Lock
+from threading import Event, Lock
 from typing import TypeVar
 from uuid import uuid4
 
-from towpath.cluster.connect.retrying import retried
 from towpath.config import StoreConfig, StoreKind
-from towpath.model.backoff import BackOff
 from towpath.model.clock import now_ms
-from towpath.model.deadline import Deadline
 from towpath.model.errors import (
     ObjectChangedError,
     ObjectExistsError,
     ObjectMissingError,
-    StoreAwayError,
     StoreRefusedError,
 )
 from towpath.store.objects import Backend, Data, Put, StoredObject, ThawSpeed, Unfinished
+from towpath.store.patience import Patience, StoppablePatience
 from towpath.store.reader import ObjectReader
 from towpath.store.writer import ObjectWriter, part_bytes
 
 T = TypeVar("T")
 
-BACK_OFF = BackOff(0.1, 5.0, jitter=0.25)
 _THREADS = 16
 _DELETED_AT_ONCE = 1000
 _PIECE = 8 << 20
@@ -55,13 +51,17 @@ class Store:
         config: The store.
         begun: Whether it is known to hold something, as others wrote to it or told of its objects.
             Then a folder that is missing or empty is away.
+        stop: Set once the user asks to stop; a store that is away then is given up soon.
 
     Attributes:
         config: The store.
     """
 
-    def __init__(self, config: StoreConfig, *, begun: bool = False) -> None:
+    def __init__(
+        self, config: StoreConfig, *, begun: bool = False, stop: Event | None = None
+    ) -> None:
         self.config, self._begun = config, begun
+        self._patience = Patience(config) if stop is None else StoppablePatience(config, stop)
         self._lock = Lock()
         self._backend: Backend | None = None
         self._threads: ThreadPoolExecutor | None = None
@@ -321,8 +321,7 @@ class Store:
         Raises:
             StoreError: The last error.
         """
-        deadline = Deadline.after(self.config.timeout)
-        return retried(call, deadline, BACK_OFF, lambda error: isinstance(error, StoreAwayError))
+        return self._patience.repeated(call)
 
     def written(self, key: str, how: Put, write: Callable[[], StoredObject]) -> StoredObject:
         """Return what `write` wrote, also if only the answer was lost.

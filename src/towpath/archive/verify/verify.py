@@ -11,6 +11,7 @@ from functools import partial
 
 import pyarrow as pa
 
+from towpath.archive.stopping import stoppable
 from towpath.archive.verify.content import SCHEMA, CheckSlice, check_rows
 from towpath.archive.verify.entries import differing, newest, replay
 from towpath.archive.verify.found import ArchiveProblem, CheckedArchive, CheckedObject, VerifyScope
@@ -83,8 +84,8 @@ def verify(
         SparkStartError: Spark did not start.
         TowpathError: Spark failed.
     """
-    with ExitStack() as stack:
-        store = stack.enter_context(Store(config.store))
+    with stoppable(stop, _STOPPED), ExitStack() as stack:
+        store = stack.enter_context(Store(config.store, stop=stop))
         made = _Verification(config, scope, store, told, stop)
         made.register(stack)
         made.read_log()

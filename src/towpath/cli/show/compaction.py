@@ -22,6 +22,7 @@ def compaction_data(
         "archive": archive,
         "seconds": round(seconds, 1),
         "stopped": stopped,
+        "unanswered": done.unanswered,
         "complete": not done.failed and not stopped,
         "version": done.version,
         "segments_read": done.read,
@@ -54,9 +55,14 @@ def compaction_picture(data: Mapping[str, Any]) -> RenderableType:
         f"{counted(data['segments_read'], 'segment')} became {count(data['segments_written'])},"
         f" {count(data['records'])} records, {size(data['bytes'])}"
         if data["segments_read"]
-        else "nothing to merge"
+        else ("nothing was merged" if data["stopped"] else "nothing to merge")
     )
     lines = [f"{how} after {span(data['seconds'])}: {merged}; version {data['version']}"]
+    if data["unanswered"]:
+        lines.append(
+            f"{data['unanswered']}; nothing is half done: what was not committed is done again by"
+            " the next compaction"
+        )
     if data["redundant"]:
         lines.append(
             f"{counted(data['redundant'], 'merge')} in vain: another process had replaced or"

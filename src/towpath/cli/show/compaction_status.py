@@ -61,6 +61,8 @@ def _last(last: LastCompaction) -> Iterator[str]:
     )
     deleted = f", {counted(last.deleted, 'object')} deleted" if last.deleted else ""
     yield f"compaction: the last one {how} {_ago(last.ended)}: {merged}{deleted} ({last.where})"
+    if last.unmended:
+        yield "compaction: the one before it had failures; it was stopped before it could mend them"
     if last.why:
         yield f"compaction: it failed: {last.why}"
     for at, why in sorted(last.failed.items())[:_NAMED]:

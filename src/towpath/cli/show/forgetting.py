@@ -92,6 +92,7 @@ def forget_data(archive: str, done: Forgetting, *, writes: bool, stopped: bool) 
         "version": done.version,
         "written": writes,
         "stopped": stopped,
+        "unanswered": done.unanswered,
         "complete": not done.failed and not stopped,
         "segments_looked_at": done.done,
         "segments": done.segments,
@@ -126,6 +127,8 @@ def forget_picture(
     lines += [f"✗ {key}: {why}" for key, why in sorted(done.failed.items())]
     if data["stopped"]:
         lines.append(f"stopped: {count(done.planned - done.done)} segments were not looked at")
+    if data["unanswered"]:
+        lines.append(f"{data['unanswered']}; run this command again for what was not erased")
     lines += _out_of_reach(config, done)
     return Group(*map(line, lines))
 

@@ -38,6 +38,7 @@ from towpath.ledger.entries.partition import (
     Repaired,
     Run,
     Runs,
+    Stretch,
     Tally,
     TransactionalProducer,
 )
@@ -97,6 +98,7 @@ __all__ = [
     "Session",
     "SetRate",
     "Share",
+    "Stretch",
     "Tally",
     "TransactionalProducer",
     "Unreadable",

@@ -32,6 +32,8 @@ that were `dropped:` by a rule or `quarantined:` for a code, and those that the 
 Beside what changes did: records that came from an archive (`FROM_ARCHIVE`)."""
 Counted = tuple[SourceOffset, SourceOffset, str]
 """Source offsets [first, end) whose records a tally counts, under the change with a digest."""
+Stretch = tuple[SourceOffset, SourceOffset]
+"""Source offsets [first, end)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,7 +111,8 @@ class Receipt(_OfPartition):
     `change` is the digest of the change under which records are copied from here on. `changed`
     tells where the partition was opened again under another change than before, and `tally` what
     changes did (docs/decisions/0034). `counted` are records that the target lost and gets again:
-    `tally` counts them, and so not once more under the same change.
+    `tally` counts them, and so not once more under the same change. `archived` are those that came
+    from an archive (the newest stretches), of which it counts each once likewise.
     """
 
     kind: ClassVar[str] = "receipt"
@@ -140,6 +143,7 @@ class Receipt(_OfPartition):
     changed: tuple[ChangedAt, ...] = ()
     tally: Tally = ()
     counted: tuple[Counted, ...] = ()
+    archived: tuple[Stretch, ...] = ()
 
     def about(self) -> tuple[str | int, ...]:
         """Return the part of the key after kind and link."""

@@ -7,11 +7,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from towpath.ledger.entries import FROM_ARCHIVE, Receipt, Run
+from towpath.ledger.entries import FROM_ARCHIVE, Receipt, Run, Stretch
 from towpath.ledger.producers import of_generation
 from towpath.model.nouns import LinkName, Mode, ProducerId, Side, SourceOffset, TargetOffset
 from towpath.model.reasons import Reason, ReasonCode
 from towpath.records.items import Batch, Fill
+from towpath.records.lane.stretches import ended, joined, left_out
 from towpath.records.standing import Standing, receipt_of
 from towpath.records.work import Assignment
 from towpath.wire import batch as wire
@@ -106,6 +107,8 @@ class LaneProgress:
         self.went_back: list[WentBack] = []
         self._archived: list[tuple[int, int]] = []
         """Source offsets [first, end) whose records come from an archive, in order."""
+        self._filled: tuple[Stretch, ...] = ()
+        """Those whose records are counted as such, in order."""
         self._stand(standing)
 
     def _stand(self, standing: Standing) -> None:
@@ -118,6 +121,7 @@ class LaneProgress:
         self.holes, self.transacted = standing.holes, standing.transacted
         self.change, self._changed = standing.change, standing.changed
         self._tally, self._counted = Counter(dict(standing.tally)), standing.counted
+        self._filled = standing.archived
         self._bridged = TargetOffset(-1)
         self.abandoned = standing.abandoned
         self.changed |= (
@@ -196,7 +200,10 @@ class LaneProgress:
     def _count_archived(self, first: int, end: int) -> None:
         """Count the records at source offsets [first, end) that came from an archive."""
         for start, stop in self._archived:
-            self._tally[FROM_ARCHIVE] += max(0, min(end, stop) - max(first, start))
+            low, high = max(first, start), min(end, stop)
+            if low < high:
+                self._tally[FROM_ARCHIVE] += left_out(self._filled, low, high)
+                self._filled = joined(self._filled, start, high)
 
     def vanish(self, count: int) -> None:
         """Count records that the target holds and the source has deleted."""
@@ -236,6 +243,7 @@ class LaneProgress:
         if source < self.position.source:
             self._cuts += 1
             self._counted = ()  # the source has other records there now
+            self._filled = ended(self._filled, source)
         self.position = replace(self.position, source=source, epoch=epoch)
         self.changed = True
 
@@ -304,4 +312,5 @@ class LaneProgress:
             changed=self._changed,
             tally=tuple(sorted(self._tally.items())),
             counted=tuple(each for each in self._counted if each[1] > self.position.source),
+            archived=self._filled,
         )
