@@ -190,6 +190,16 @@ def test_a_topic_that_was_made_again_leaves_a_gap_in_the_old_one() -> None:
     assert [each.id for each in standings.present] == [new]
 
 
+def test_partitions_that_share_keys_with_others_are_known() -> None:
+    old, new = partition_id(), PartitionId(partition_id().cluster, TopicId("later"), 0)
+    further = new._replace(partition=1)
+    standings = Standings(ArchiveState())
+    standings.saw(look(old))
+    assert standings.again([old]) == frozenset()
+    standings.saw(look(new, further))
+    assert standings.again([new, further]) == {new}
+
+
 def test_a_topic_that_is_not_in_the_list_is_not_given_up() -> None:
     standings = Standings(ArchiveState())
     standings.saw(look(partition_id()))

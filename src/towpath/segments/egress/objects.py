@@ -16,6 +16,7 @@ from tempfile import TemporaryFile
 from typing import IO
 
 from towpath.model.errors import ObjectExistsError, TowpathError
+from towpath.segments.keys import unique
 from towpath.store import Store, StoredObject
 from towpath.store.direct import aligned
 from towpath.store.objects import Data
@@ -129,7 +130,7 @@ class Uploads:
         try:
             for attempt in range(_ATTEMPTS):
                 with suppress(ObjectExistsError):
-                    return self._write(spool, key(secrets.token_hex(4) if attempt else ""))
+                    return self._write(spool, key(unique() if attempt else ""))
             return self._write(spool, key(secrets.token_hex(8)))
         finally:
             spool.close()
