@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -276,6 +276,39 @@ def test_an_orphan_that_cannot_be_read_is_kept_and_named(archive: MixedArchive) 
     key = "eu/orders/0/0/" + "0" * 20 + "-" + "9" * 20 + ".parquet"
     archive.store.put(key, b"nonsense")
     assert compacted(archive.config()).unreadable == (key,)
+
+
+def test_a_deletion_that_comes_late_hits_nothing_that_others_wrote_since(
+    archive: MixedArchive, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A process stands still before it deletes the orphan of a dead one; others go on meanwhile."""
+    ten(archive)
+    config = archive.config(segments={"share": "0B"})
+
+    def dying(slices: Sequence[CompactSlice], told: Told) -> list[CompactResult]:
+        here(slices, told)
+        raise KilledError
+
+    with pytest.raises(KilledError):
+        compacted(config, run=dying)
+    log = archive.log
+    store = log.store
+    delete = store.delete
+
+    def late(keys: Iterable[str]) -> None:
+        if not (ours := [*keys]):
+            return
+        monkeypatch.setattr(store, "delete", delete)
+        never = EAGER.model_copy(update={"min_level": 7, "max_level": 7})
+        assert compacted(config, never).orphans == len(ours)
+        assert compacted(config, clean=False).written == 1
+        delete(ours)
+
+    with held(config, store, WORK, threading.Event()) as lease:
+        pass  # it is silent for so long that others take it
+    monkeypatch.setattr(store, "delete", late)
+    tidying.tidy(config, log, lease, CompactionProgress())
+    assert len(held_records(store, archive.log.state, partition())) == 100
 
 
 # The command

@@ -10,6 +10,7 @@ import pytest
 from tests.support.archives import archiving, partition_id, segment
 from tests.support.stored import StoredArchive
 from towpath.archive.commits import Commits
+from towpath.archive.goal import ArchiveGoal
 from towpath.archive.histories.evidence import Doubt, doubt_of
 from towpath.archive.lease import HeldArchive
 from towpath.archive.look import PartitionEnds, SourceLook
@@ -166,14 +167,18 @@ def test_what_is_new_may_be_as_old_as_the_look_before() -> None:
     assert found.waited(19.0) == 0.0
 
 
-def look(*partitions: PartitionId, name: str = "orders") -> SourceLook:
+def look(
+    *partitions: PartitionId, name: str = "orders", ends: PartitionEnds | None = None
+) -> SourceLook:
     ids = {each.topic_id for each in partitions}
     topics = {each: TopicInfo.__new__(TopicInfo) for each in ids}
     for each, info in topics.items():
         object.__setattr__(info, "name", TopicName(name))
         object.__setattr__(info, "id", each)
     return SourceLook(
-        cluster=ClusterId("c"), topics=topics, ends={each: ends(0, 30) for each in partitions}
+        cluster=ClusterId("c"),
+        topics=topics,
+        ends=dict.fromkeys(partitions, ends or PartitionEnds(SourceOffset(0), SourceOffset(30))),
     )
 
 
@@ -188,6 +193,55 @@ def test_a_topic_that_was_made_again_leaves_a_gap_in_the_old_one() -> None:
     standings.saw(look(new))
     assert standings[old].gone
     assert [each.id for each in standings.present] == [new]
+
+
+def held(stable: int, end: int) -> PartitionEnds:
+    return PartitionEnds(SourceOffset(0), SourceOffset(stable), SourceOffset(end))
+
+
+def test_what_is_behind_an_open_transaction_is_exposed() -> None:
+    found = standing(archived_to=20)
+    found.saw(held(20, 50), before=7.0)
+    assert (found.waited(19.0), found.exposed(19.0)) == (0.0, 12.0)
+    found.saw(held(20, 60), before=15.0)
+    assert found.exposed(19.0) == 12.0
+    found.saw(held(30, 60), before=17.0)
+    assert found.exposed(19.0) == 2.0, "that transaction has ended, and another one is open"
+    found.saw(held(60, 60), before=18.0)
+    assert found.held_since is None
+    found.reached(SourceOffset(60))
+    assert found.exposed(19.0) == 0.0
+
+
+def test_a_run_that_ends_waits_for_open_transactions_for_a_while() -> None:
+    now = 0.0
+    standings = Standings(ArchiveState())
+    standings.saw(look(partition_id(), ends=held(20, 50)))
+    standings[partition_id()].reached(SourceOffset(20))
+    goal = ArchiveGoal(standings, lambda: now)
+    assert not goal.reached
+    now = 91.0
+    assert goal.reached
+    assert goal.incomplete == (
+        "orders-0: a transaction is open since offset 20, and 30 offsets from there on are archived"
+        " when it ends; if it hangs, `kafka-transactions.sh find-hanging` and `abort` end it",
+    )
+    standings.saw(look(partition_id(), ends=held(60, 70)))
+    assert not goal.reached
+    standings[partition_id()].reached(SourceOffset(50))
+    now = 0.0
+    assert goal.reached, "what was open when it began has ended"
+    assert goal.incomplete == ()
+
+
+def test_partitions_that_share_keys_with_others_are_known() -> None:
+    old, new = partition_id(), PartitionId(partition_id().cluster, TopicId("later"), 0)
+    further = new._replace(partition=1)
+    standings = Standings(ArchiveState())
+    standings.saw(look(old))
+    assert standings.again([old]) == frozenset()
+    standings.saw(look(new, further))
+    assert standings.again([new, further]) == {new}
 
 
 def test_a_topic_that_is_not_in_the_list_is_not_given_up() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import threading
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -13,17 +14,26 @@ from typing import Any
 import pytest
 from confluent_kafka import KafkaException, Producer
 
+from tests.support.archiving import Archive
 from tests.support.brokers import SharedCluster
 from tests.support.egress_scene import Scene
 from tests.support.here import Here
-from tests.support.kafka import PATIENCE, consume, grow, wait_until
+from tests.support.kafka import (
+    PATIENCE,
+    Record,
+    consume,
+    create_topic,
+    grow,
+    produce,
+    wait_until,
+)
 from tests.support.program import Program
+from towpath.archive import goal
 from towpath.segments.model import Segment
 
 pytestmark = [
     pytest.mark.broker,
     pytest.mark.soak,
-    pytest.mark.spark(own=True),
     pytest.mark.timeout(2400),
 ]
 NewName = Callable[[str], str]
@@ -151,6 +161,42 @@ def followed(scene: Scene, target: SharedCluster, folder: Path) -> Program:
     return Program(folder, *words, name="follow")
 
 
+@pytest.mark.spark
+def test_what_is_behind_a_transaction_that_hangs_is_told(
+    source: SharedCluster,
+    tmp_path: Path,
+    new_name: NewName,
+    here: Here,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Also records of others: nobody reads them before it ends."""
+    name = new_name("hangs")
+    topic = create_topic(source.bootstrap, f"{name}.a")
+    archive = Archive(tmp_path, source, name)
+    produce(source.bootstrap, topic, [Record(b"k", b"%d" % n) for n in range(20)])
+    settings = {"bootstrap.servers": source.bootstrap, "transactional.id": name}
+    hanging = Producer(settings | {"transaction.timeout.ms": 900_000})
+    hanging.init_transactions(PATIENCE)
+    hanging.begin_transaction()
+    hanging.produce(topic, b"open")
+    hanging.flush()
+    produce(source.bootstrap, topic, [Record(b"k", b"%d" % n) for n in range(20, 50)])
+    monkeypatch.setattr(goal, "_HELD", 3.0)
+    told = f"{topic}-0: a transaction is open since offset 20, and 31 offsets from there on"
+    ended = here.on_spark("archive", "run", str(archive.file), "--until-caught-up")
+    assert ended.code == 3, ended.said
+    assert told in ended.said
+    assert told in here("archive", "status", str(archive.file)).out
+    monkeypatch.setattr(goal, "_HELD", 300.0)
+    ending = threading.Timer(5.0, lambda: hanging.abort_transaction(PATIENCE))
+    ending.start()
+    ended = here.on_spark("archive", "run", str(archive.file), "--until-caught-up")
+    ending.join()
+    assert ended.code == 0, ended.said
+    assert archive.records(topic) == consume(source.bootstrap, topic)
+
+
+@pytest.mark.spark(own=True)
 def test_no_segment_is_late_and_compaction_goes_on(
     source: SharedCluster,
     target: SharedCluster,
@@ -204,6 +250,7 @@ def compare(scene: Transactions, target: SharedCluster, here: Here) -> None:
         assert consume(target.bootstrap, f"{scene.topic}.copy", (partition,)) == wanted
 
 
+@pytest.mark.spark(own=True)
 def test_segments_of_five_minutes(
     source: SharedCluster,
     target: SharedCluster,

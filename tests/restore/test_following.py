@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,7 @@ from towpath.restore.following import FollowedArchive, TopicGenerations, shape_o
 from towpath.restore.heard import HeardState, heard_of
 from towpath.restore.scope import scope_of
 from towpath.restore.task import RestoreTask
-from towpath.segments.log import AsOf, CommitLog
+from towpath.segments.log import AsOf, CommitLog, commit_log
 
 TARGET = "127.0.0.1:1"
 
@@ -104,6 +105,32 @@ def test_silence_is_told_by_the_age_of_the_last_entry(copy: Copy) -> None:
     later = heard_of("eu", state, 60, now=now_ms() + 61_000)
     assert (later.state, later.codes) == (HeardState.SILENT, ("ARCHIVE_SILENT",))
     assert "region eu: silent, version 1 of" in str(later)
+
+
+@pytest.mark.parametrize("hours", [-3, 3])
+def test_silence_is_told_whatever_the_clock_of_the_writer_says(
+    copy: Copy, monkeypatch: pytest.MonkeyPatch, hours: int
+) -> None:
+    now = now_ms()
+    monkeypatch.setattr(commit_log, "now_ms", lambda: now + hours * 3_600_000)
+    copy.far.put("orders", old_records(5))
+    copy.copied.copy()
+    followed = copy.follow()
+    copy.far.put("orders", old_records(5, 5))
+    copy.copied.copy()
+    passed = 0.0
+    clock = time.monotonic
+    monkeypatch.setattr(time, "monotonic", lambda: clock() + passed)
+    assert followed.look(at_once=True)
+    told = [followed.heard.state]
+    passed = 301.0
+    told.append(followed.heard.state)
+    fresh = copy.follow()
+    told.append(fresh.heard.state)
+    passed = 602.0
+    told.append(fresh.heard.state)
+    at_first = HeardState.FOLLOWED if hours > 0 else HeardState.SILENT  # it cannot know yet
+    assert told == [HeardState.FOLLOWED, HeardState.SILENT, at_first, HeardState.SILENT]
 
 
 def test_topics_of_one_name_come_one_behind_the_other(copy: Copy) -> None:

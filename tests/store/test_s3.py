@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -130,6 +131,29 @@ def test_what_may_pass_is_tried_again(buckets: Buckets, front: StoreFront) -> No
     passes(
         front, buckets.new(), (503, "SlowDown"), (500, "InternalError"), (429, "TooManyRequests")
     )
+
+
+@pytest.mark.parametrize("code", ["SlowDown", "InternalError", "ServiceUnavailable"])
+def test_an_object_that_is_not_deleted_now_is_deleted_later(
+    buckets: Buckets, front: StoreFront, monkeypatch: pytest.MonkeyPatch, code: str
+) -> None:
+    """The answer says 200, and has an error for some of the objects."""
+    true, refused = front.upstream, 2
+    error = f"<Error><Key>archive/two</Key><Code>{code}</Code><Message>later</Message></Error>"
+
+    def partly(port: int, method: str, path: str, headers: dict[str, str], body: bytes) -> Any:
+        nonlocal refused
+        if method == "POST" and refused:
+            refused -= 1
+            return 200, {}, f"<DeleteResult>{error}</DeleteResult>".encode()
+        return true(port, method, path, headers, body)
+
+    with Store(front.before(buckets.new(timeout="10s"))) as store:
+        for key in ("one", "two"):
+            store.put(key, b"x")
+        monkeypatch.setattr(front, "upstream", partly)
+        store.delete(["one", "two"])
+        assert (list(store.list()), refused) == ([], 0)
 
 
 def test_a_full_store_keeps_no_part(buckets: Buckets, front: StoreFront) -> None:

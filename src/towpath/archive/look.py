@@ -23,10 +23,22 @@ _BY_NAME = "name:"
 
 @dataclass(frozen=True, slots=True)
 class PartitionEnds:
-    """The log start offset and the last stable offset of a partition."""
+    """Where a partition begins and ends.
+
+    Attributes:
+        log_start: Its log start offset.
+        stable_end: Its last stable offset: that of its first open transaction, if there is one.
+        high_watermark: Where its log ends; -1 if that is not known.
+    """
 
     log_start: SourceOffset
     stable_end: SourceOffset
+    high_watermark: SourceOffset = field(default=SourceOffset(-1), compare=False)
+
+    @property
+    def held(self) -> int:
+        """Number of offsets that nobody reads before a transaction ends, also of other writers."""
+        return max(0, self.high_watermark - self.stable_end)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,6 +97,7 @@ class SourceLooks:
         # The start first: it never passes the end that is asked for later.
         starts = offsets.earliest(ids, patience=_PATIENCE, leaders=self._leaders)
         ends = offsets.latest(starts, committed=True, patience=_PATIENCE, leaders=self._leaders)
+        marks = offsets.latest(ends, patience=_PATIENCE, leaders=self._leaders)
         failed = {**starts.failed, **ends.failed}
         asked = {tp: epochs[ids[tp]] for tp in ends if ids[tp] in epochs}
         said = offsets.epoch_answers(asked, patience=_PATIENCE, leaders=self._leaders)
@@ -92,7 +105,9 @@ class SourceLooks:
             cluster=found.cluster_id,
             topics=topics,
             ends={
-                ids[tp]: PartitionEnds(SourceOffset(starts[tp]), SourceOffset(end))
+                ids[tp]: PartitionEnds(
+                    SourceOffset(starts[tp]), SourceOffset(end), SourceOffset(marks.get(tp, -1))
+                )
                 for tp, end in ends.items()
             },
             failed={ids[tp]: error for tp, error in failed.items()},
@@ -104,3 +119,12 @@ class SourceLooks:
 def identity(info: TopicInfo) -> TopicId:
     """Return the id of a topic; where brokers know no ids, one made of its name."""
     return info.id or TopicId(f"{_BY_NAME}{info.name}")
+
+
+def held_sentence(topic: TopicName, partition: int, ends: PartitionEnds) -> str:
+    """Return a sentence about a partition that an open transaction holds up."""
+    return (
+        f"{topic}-{partition}: a transaction is open since offset {ends.stable_end}, and"
+        f" {ends.held} offsets from there on are archived when it ends; if it hangs,"
+        " `kafka-transactions.sh find-hanging` and `abort` end it"
+    )

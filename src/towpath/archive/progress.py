@@ -42,7 +42,7 @@ class ArchiveRowState(StrEnum):
 
     CAUGHT_UP = "caught up"
     WAITING = "waiting"
-    """What is new is younger than `max_age`, and less than a segment."""
+    """What is new is younger than `max_age` and less than a segment, or behind a transaction."""
     TROUBLE = "trouble"
     GONE = "gone"
     """Its topic is no more at the source."""
@@ -60,7 +60,8 @@ class ArchiveRow:
         state: How it stands.
         archived_to: The offset up to which it is archived.
         stable_end: Its last stable offset.
-        waited: Seconds for which its oldest offset that is not archived may have waited.
+        waited: Seconds for which its oldest offset that is not archived may have waited, also
+            behind an open transaction.
         records: Records that this run has archived; `bytes` and `segments` likewise.
         trouble: What keeps it from being archived, `None` if nothing does.
     """
@@ -151,7 +152,8 @@ def rows_of(standings: Standings, present: Iterable[PartitionStanding]) -> tuple
 
 def _row(standing: PartitionStanding, now: float, unseen: Reason | None) -> ArchiveRow:
     trouble = standing.trouble or unseen
-    state = ArchiveRowState.WAITING if standing.lag else ArchiveRowState.CAUGHT_UP
+    is_behind = standing.lag or standing.ends.held
+    state = ArchiveRowState.WAITING if is_behind else ArchiveRowState.CAUGHT_UP
     if standing.gone:
         state = ArchiveRowState.GONE
     elif trouble is not None:
@@ -162,7 +164,7 @@ def _row(standing: PartitionStanding, now: float, unseen: Reason | None) -> Arch
         state=state,
         archived_to=standing.archived_to,
         stable_end=standing.ends.stable_end,
-        waited=standing.waited(now),
+        waited=standing.exposed(now),
         records=standing.run.records,
         bytes=standing.run.raw_bytes,
         segments=standing.run.segments,

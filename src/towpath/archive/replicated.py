@@ -26,7 +26,7 @@ from towpath.engine.starting import Starting
 from towpath.ledger.alive import this_host
 from towpath.model.errors import ConfigError, ConfigProblem
 from towpath.model.nouns import ClusterId, Side, SourceOffset, TopicId, TopicName
-from towpath.segments.log import CommitLog, Draft, LogWriter, SeenPartition
+from towpath.segments.log import CommitLog, Draft, LogWriter, SeenPartition, namesakes
 from towpath.segments.model import PartitionId
 from towpath.segments.replicator.layout import (
     PartitionPieces,
@@ -286,6 +286,9 @@ class _Import:
     def _round(self) -> list[ImportSlice]:
         """Return the next slices: one for each of the partitions that have most left."""
         waiting = [each for each in self._found.partitions if each.left]
+        topics = {each: known.topic for each, known in self._log.state.partitions.items()}
+        topics |= {each.id: each.topic for each in waiting}
+        again = namesakes(topics, [each.id for each in waiting])
         waiting.sort(key=lambda each: -sum(p.source.size for p in each.left if p.source))
         return [
             ImportSlice(
@@ -297,6 +300,7 @@ class _Import:
                 pieces=tuple(_portion(each.left)),
                 rules=self._wish.rules,
                 limits=self._config.segments.of(each.topic),
+                again=each.id in again,
             )
             for each in waiting[:_ROUND]
         ]

@@ -146,6 +146,7 @@ class Scheduler:
                 for each in {of.id.source.topic_id for of in ranges}
                 if (ids := self._left_out(each))
             },
+            again=self._standings.again({of.id for of in ranges}),
         )
 
     def _take(self, cycle: Cycle) -> None:

@@ -34,6 +34,8 @@ class PartitionStanding:
         ends: Where its log begins and ends, as of the last look that told.
         since: When its oldest offset that is not archived may have come, by the monotonic clock;
             `None` if all is archived.
+        held_since: When its oldest offset behind an open transaction may have come, likewise;
+            `None` if no transaction is open.
         overdue: Nobody knows for how long it waits, so it is archived at once.
         density: Bytes for each offset so far, `None` if nothing is known.
         ahead: Segments that are written and not committed, by their start.
@@ -57,6 +59,7 @@ class PartitionStanding:
     archived_to: SourceOffset
     ends: PartitionEnds
     since: float | None = None
+    held_since: float | None = None
     overdue: bool = False
     density: float | None = None
     ahead: dict[SourceOffset, Segment] = field(default_factory=dict)
@@ -109,6 +112,14 @@ class PartitionStanding:
         """Return for how many seconds its oldest offset that is not archived may have waited."""
         return 0.0 if self.since is None else max(0.0, now - self.since)
 
+    def exposed(self, now: float) -> float:
+        """Return for how many seconds its oldest offset may have waited, also behind a transaction.
+
+        Unlike `waited`, it counts what nobody can archive before a transaction ends.
+        """
+        held = 0.0 if self.held_since is None else max(0.0, now - self.held_since)
+        return max(held, self.waited(now))
+
     def view(self, now: float) -> PartitionView:
         """Return what the plan of a cycle needs."""
         return PartitionView(
@@ -131,6 +142,10 @@ class PartitionStanding:
             before: When the look before it was: what is new may be so old.
             said: What the leader says of the epoch of the last archived batch.
         """
+        if not ends.held:
+            self.held_since = None
+        elif self.held_since is None or ends.stable_end > self.ends.stable_end:
+            self.held_since = before
         self.ends, self.gone = ends, False
         if not self.lag:
             self.since, self.overdue = None, False

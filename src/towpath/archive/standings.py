@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 
 from towpath.archive.look import PartitionEnds, SourceLook
 from towpath.archive.standing import PartitionStanding
@@ -13,7 +13,7 @@ from towpath.model.digest import Digest
 from towpath.model.errors import ClusterError
 from towpath.model.nouns import SourceOffset, TopicName
 from towpath.records.trouble import DELETED, RECREATED
-from towpath.segments.log import ArchivedTo, ArchiveState, newest_histories
+from towpath.segments.log import ArchivedTo, ArchiveState, namesakes, newest_histories
 from towpath.segments.model import GapCounts, GapKind, OffsetGap, PartitionId, Segment
 
 
@@ -66,6 +66,13 @@ class Standings:
     def present(self) -> list[PartitionStanding]:
         """The partitions that the source has, and that the file asks for."""
         return [self._all[each] for source, each in self._newest.items() if source in self._present]
+
+    def again(self, partitions: Collection[PartitionId]) -> frozenset[PartitionId]:
+        """Return those of some partitions whose topic's name and number others have, too.
+
+        These are topics that were deleted, and earlier histories.
+        """
+        return namesakes({each: known.topic for each, known in self._all.items()}, partitions)
 
     def saw(self, look: SourceLook) -> list[PartitionStanding]:
         """Take in a look.

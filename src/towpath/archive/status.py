@@ -11,7 +11,7 @@ import numpy as np
 from towpath.archive.commits import WORK
 from towpath.archive.compaction_status import CompactionStatus, compaction_status
 from towpath.archive.lease import ArchiveLease, read_lease
-from towpath.archive.look import PartitionEnds, SourceLook, SourceLooks
+from towpath.archive.look import PartitionEnds, SourceLook, SourceLooks, held_sentence
 from towpath.archive.progress import ArchiveRowState
 from towpath.archive.sums import PartitionSums, sums_of
 from towpath.cluster.admin import Admin
@@ -28,7 +28,7 @@ from towpath.store import Store
 _SILENT = 60_000
 """Milliseconds without a sign of life after which a run on another machine seems to be dead."""
 _TOLD = 10
-"""Histories that are told one by one."""
+"""Histories, and partitions behind transactions, that are told one by one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -180,7 +180,7 @@ def look(config: ArchiveConfig, *, ask_source: bool = True) -> ArchiveStatus:
             compaction=compaction_status(config, store, log.state),
             schemas=_schemas(log.state, log.where),
             source=why,
-            notes=(*log.notes, *told_histories(log.state)),
+            notes=(*log.notes, *told_histories(log.state), *_told_held(seen)),
         )
 
 
@@ -201,6 +201,14 @@ def _told_history(state: ArchiveState, partition: PartitionId, known: ArchivedTo
         f" offset {known.fork} on; history {partition.history} has them, and history"
         f" {partition.history - 1} what was archived before, up to offset {before.archived_to}"
     )
+
+
+def _told_held(seen: SourceLook | None) -> list[str]:
+    """Return a sentence for each partition that an open transaction holds up."""
+    held = sorted((seen.topics[each.topic_id].name, each.partition, ends)
+                  for each, ends in seen.ends.items() if ends.held) if seen else []  # fmt: skip
+    told = [held_sentence(topic, number, ends) for topic, number, ends in held[:_TOLD]]
+    return [*told, f"and {len(held) - _TOLD} more"] if len(held) > _TOLD else told
 
 
 def _asked(config: ArchiveConfig) -> tuple[SourceLook | None, str]:

@@ -83,7 +83,7 @@ def _stand(each: PartitionStanding, now: float, state: str) -> ArchiveStand:
         stable_end=each.ends.stable_end,
         lag=each.lag,
         lag_bytes=each.lag * (each.density or 0.0),
-        exposed=each.waited(now),
+        exposed=each.exposed(now),
         gaps=dict(each.gaps),
         records=each.run.records,
         segments=each.run.segments,

@@ -44,6 +44,8 @@ class FollowedArchive:
         self._store, self._region, self._rules = store, region, rules
         self.archive = Archive(CommitLog.open(store, region, arriving=True))
         self._next = time.monotonic() + rules.look
+        self._came, self._has_grown = time.monotonic(), False
+        """When a version came last, or the archive was opened; whether any has come since."""
         self._next_list = 0.0
         self._failures = 0
         self._trouble: Reason | None = None
@@ -58,7 +60,17 @@ class FollowedArchive:
             self.archive.log.state,
             float(self._rules.silence),
             self._trouble or self._missing,
+            since=self._since,
         )
+
+    @property
+    def _since(self) -> int:
+        """When a version came last, in ms by the clock of this machine.
+
+        The clock of whoever writes it may be wrong by hours.
+        """
+        seen = now_ms() - round((time.monotonic() - self._came) * 1000)
+        return seen if self._has_grown else min(seen, self.archive.log.state.time)
 
     def look(self, *, at_once: bool = False) -> bool:
         """Look for new versions when it is time to. Returns whether there were any. Never raises.
@@ -81,6 +93,7 @@ class FollowedArchive:
         self._failures, self._next, self._trouble = 0, now + self._rules.look, None
         if grown:
             self._missing = None
+            self._came, self._has_grown = now, True
         return grown
 
     def _overtaken(self, now: float) -> bool:

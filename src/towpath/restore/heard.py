@@ -70,6 +70,7 @@ def heard_of(
     silence: float,
     why: Reason | None = None,
     now: int | None = None,
+    since: int | None = None,
 ) -> Heard:
     """Return what is heard of an archive.
 
@@ -79,11 +80,13 @@ def heard_of(
         silence: Seconds after which it counts as silent.
         why: Why it cannot be read on.
         now: The time in ms; by default this machine's.
+        since: When the state came, in ms by the same clock; by default as its writer says.
     """
     kind = HeardState.BROKEN if why is not None else HeardState.FOLLOWED
-    if why is None and (now_ms() if now is None else now) - state.time > silence * 1000:
+    last = state.time if since is None else since
+    if why is None and (now_ms() if now is None else now) - last > silence * 1000:
         kind = HeardState.SILENT
-        why = Reason.of(ReasonCode.ARCHIVE_SILENT, region=region, since=readable(state.time))
+        why = Reason.of(ReasonCode.ARCHIVE_SILENT, region=region, since=readable(last))
     behind = (
         SourceOffset(each.stable_end) - each.archived_to
         for each in map(state.partitions.__getitem__, newest_histories(state.partitions).values())

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from towpath.ledger.link import open_target
+from towpath.model.clock import now_ms
 from towpath.model.nouns import TopicName
 from towpath.plan.lease import last_signs, lease_lines
 from towpath.restore.following import TopicGenerations
@@ -17,6 +18,8 @@ from towpath.restore.scope import scope_of
 from towpath.restore.task import RestoreTask
 from towpath.segments.foreign.state import open_any
 from towpath.segments.ingress.work import RESTORE, archived
+from towpath.segments.keys import entry_key
+from towpath.segments.log import Archive
 from towpath.status.ids import IdsStanding
 from towpath.store import Store
 from towpath.topics.owned import ours_of
@@ -75,6 +78,18 @@ class RestoreStatus:
         }
 
 
+def _heard(archive: Archive, silence: float) -> Heard:
+    """Return what is heard of an archive, without having followed it.
+
+    If the clock of its writer is ahead, the store says when the last version came.
+    """
+    log = archive.log
+    since = log.state.time
+    if since > now_ms():
+        since = log.store.head(entry_key(log.region, log.state.version)).modified
+    return heard_of(log.region, log.state, silence, since=since)
+
+
 def look(task: RestoreTask) -> RestoreStatus:
     """Return how far a restore is; nothing is changed.
 
@@ -87,7 +102,7 @@ def look(task: RestoreTask) -> RestoreStatus:
     with Store(task.store) as store, open_target(task.name, task.target) as to:
         archive = open_any(store, task.region, task.as_of, arriving=task.follow)
         silence = float(task.rules.follow.silence)
-        heard = heard_of(task.region, archive.log.state, silence) if task.follow else None
+        heard = _heard(archive, silence) if task.follow else None
         running: tuple[str, ...] = ()
         if to.ledger.usable():
             to.read()

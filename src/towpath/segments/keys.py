@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+import secrets
 from typing import NamedTuple
 from urllib.parse import quote, unquote
 from uuid import uuid4
@@ -62,14 +63,20 @@ def segment_key(
         start: First offset of the range.
         end: End of the range, exclusive.
         suffix: The format.
-        attempt: Letters and digits that make another key for the same range. Needed where there
-            is an object already: a writer died before its commit, or the topic was made again.
+        attempt: Letters and digits that make another key for the same range, as those of `unique`.
+            Needed where an object has the plain key, or had it: a writer died before its commit,
+            the topic was made again, or segments are merged.
         spread: Whether the key begins with a hash.
     """
     last = f"{end - 1:020d}.{attempt}" if attempt else f"{end - 1:020d}"
     name = f"{start:020d}-{last}.{suffix}"
     key = f"{quoted(region)}/{quoted(topic)}/{partition}/{level}/{name}"
     return f"{_spread(f'{topic}/{partition}')}/{key}" if spread else key
+
+
+def unique() -> str:
+    """Return letters and digits that make a key which no object ever had."""
+    return secrets.token_hex(4)
 
 
 def shared_key(region: str, topic: TopicName, level: int, *, spread: bool = False) -> str:

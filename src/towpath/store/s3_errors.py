@@ -33,7 +33,7 @@ _FULL = frozenset(
 _AGAIN_CODES = frozenset(
     {"ConditionalRequestConflict", "OperationAborted", "RequestTimeout", "SlowDown", "Throttling",
      "ThrottlingException", "RequestLimitExceeded", "TooManyRequests", "BadDigest", "InternalError",
-     "XAmzContentSHA256Mismatch", "XAmzContentChecksumMismatch"}
+     "ServiceUnavailable", "XAmzContentSHA256Mismatch", "XAmzContentChecksumMismatch"}
 )  # fmt: skip
 _AGAIN = frozenset({408, 425, 429, 500, 502, 503, 504})
 _FULL_STATUS = 507

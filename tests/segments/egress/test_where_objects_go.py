@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import numpy as np
 
 from tests.support.batches import batch, numbered
 from tests.support.buckets import Buckets, StoreFront
 from towpath.cluster.data.buffers import BufferPool
+from towpath.config import StoreConfig
 from towpath.config.segments import SegmentLimits
 from towpath.model.nouns import ClusterId, SourceOffset, TopicId, TopicName
 from towpath.segments.egress.objects import Uploads
@@ -16,6 +18,7 @@ from towpath.segments.egress.plan import PlannedRange
 from towpath.segments.egress.reader import RangeReader
 from towpath.segments.egress.writing import RangeWriting, WritingTerms
 from towpath.segments.format.files import read_object
+from towpath.segments.keys import data_key
 from towpath.segments.model import STREAMING, PartitionId, Segment
 from towpath.store import Store
 from towpath.wire.plain import Record
@@ -25,9 +28,10 @@ TOPIC = TopicName("orders")
 SPREAD = re.compile(r"[0-9a-f]{4}/")
 
 
-def written(store: Store, uploads: Uploads, partition: int) -> Segment:
+def written(store: Store, uploads: Uploads, partition: int, *, again: bool = False) -> Segment:
     """Write a segment of three records, as a slice does."""
-    terms = WritingTerms("eu", store.config.spread)
+    of_others = [PartitionId(ClusterId("c"), TopicId("t"), partition)] if again else []
+    terms = WritingTerms("eu", store.config.spread, again=frozenset(of_others))
     id_ = PartitionId(ClusterId("c"), TopicId("t"), partition)
     work = PlannedRange(id=id_, topic=TOPIC, start=SourceOffset(0), end=SourceOffset(3), bytes=1)
     reader, pool = RangeReader(work), BufferPool(1 << 20)
@@ -68,3 +72,22 @@ def test_classes_encryption_and_spread_keys(buckets: Buckets, front: StoreFront)
     held = [each for each in buckets.objects(config.bucket) if each.endswith(".parquet")]
     assert sorted(held) == sorted(f"{config.prefix}/{key}" for key in found)
     assert [config.class_of(level) for level in range(4)] == [*classes, "GLACIER_IR", "GLACIER_IR"]
+
+
+def test_keys_that_others_may_have_had_are_never_used_again(tmp_path: Path) -> None:
+    """A topic that was made again: whoever deletes the objects of the old one may come late."""
+    with Store(StoreConfig.model_validate({"url": f"file:{tmp_path / 'store'}"})) as store:
+        uploads = Uploads(store, "")
+        plain = written(store, uploads, 0)
+        assert plain.place is not None
+        name = plain.place.key.removesuffix(".parquet")
+        found = set()
+        for _ in range(3):
+            store.delete([plain.place.key])
+            segment = written(store, uploads, 0, again=True)
+            assert segment.place is not None
+            assert re.fullmatch(name + r"\.[0-9a-f]{8}\.parquet", segment.place.key)
+            assert data_key("eu", segment.place.key) is not None
+            found.add(segment.place.key)
+        uploads.close()
+    assert len(found) == 3

@@ -20,7 +20,15 @@ from towpath.model.clock import now_ms
 from towpath.model.errors import NoVersionError, ObjectMissingError, StoreAwayError
 from towpath.model.nouns import TopicId, TopicName
 from towpath.segments.keys import readers_prefix
-from towpath.segments.log import Archive, ArchiveReading, CommitLog, living_readers, readers, sweep
+from towpath.segments.log import (
+    Archive,
+    ArchiveReading,
+    CommitLog,
+    commit_log,
+    living_readers,
+    readers,
+    sweep,
+)
 from towpath.segments.log.entries import Capture, Draft, EntryKind
 from towpath.segments.model import PartitionId, Segment
 from towpath.store import Store
@@ -59,6 +67,23 @@ def test_the_past_is_asked_for_by_time(log: CommitLog) -> None:
         assert found.then.version == log.version_at(time) >= version
     with pytest.raises(NoVersionError, match=r"nothing was archived at .*; the first version is"):
         Archive.at(log.store, "eu", log.entry(1).time - 1)
+
+
+def test_a_time_is_refused_where_a_clock_was_ahead(
+    log: CommitLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = log.state.time + 1
+    monkeypatch.setattr(commit_log, "now_ms", lambda: now + 86_400_000)
+    log.append(archiving(segment(50, 60)))
+    monkeypatch.undo()
+    log.append(archiving(segment(60, 70)))
+    with pytest.raises(NoVersionError) as caught:
+        Archive.at(log.store, "eu", now)
+    assert "versions from 6 on say that they are of" in str(caught.value)
+    assert "the clock of here was ahead" in str(caught.value)
+    assert "which of versions 5 to 7 was the last one" in str(caught.value)
+    assert Archive.at(log.store, "eu", log.entry(2).time).then.version >= 2
+    assert Archive.at(log.store, "eu", now + 86_400_000).then.version == 7
 
 
 def test_what_was_pruned_is_gone_from_the_past_as_well(log: CommitLog) -> None:

@@ -285,6 +285,38 @@ def test_a_changed_entry_is_found(
     assert told in broken(store)
 
 
+def test_nothing_is_written_behind_a_hole(store: Store) -> None:
+    """The store is set back, as from a backup, while a writer goes on."""
+    log = begin(store)
+    fill(log, 5)
+    last = store.get(entry_key(EU, 5))
+    store.delete(entry_key(EU, each) for each in (4, 5))
+    for _ in range(2):
+        with pytest.raises(BrokenLogError) as caught:
+            log.append(archiving(segment(50, 60)))
+        assert f"{entry_key(EU, 5)}: this entry is not there any more; somebody" in str(
+            caught.value
+        )
+    again = begin(store)
+    assert again.state.version == 3
+    again.append(archiving(segment(30, 40)))
+    again.append(archiving(segment(40, 45)))
+    with pytest.raises(BrokenLogError, match="this entry is another one than before"):
+        log.append(archiving(segment(50, 60)))
+    assert [each.version for each in begin(store).follow()] == []
+    assert begin(store).state.partitions[partition_id()].archived_to == 45
+    assert store.get(entry_key(EU, 5)) != last
+
+
+def test_an_entry_that_was_copied_back_is_the_same(store: Store) -> None:
+    log = begin(store)
+    fill(log, 2)
+    data = store.get(entry_key(EU, 2))
+    store.delete([entry_key(EU, 2)])
+    store.put_new(entry_key(EU, 2), data)
+    assert log.append(archiving(segment(20, 30))).version == 3
+
+
 def test_a_newer_log_is_neither_read_nor_written(store: Store) -> None:
     fill(begin(store), 1)
     newer = store.get(entry_key(EU, 1)).replace(b'"v":1', b'"v":3')

@@ -136,7 +136,9 @@ def _written(
     check: Callable[[], None],
 ) -> Segment:
     kind = SegmentFormat.PARQUET
-    key = partial(new_key, store, work.region, segment, kind)
+    place_in_region = segment.topic, segment.partition, segment.level
+    span = segment.start, segment.end
+    key = partial(new_key, store, work.region, place_in_region, span, kind)
     with ExitStack() as stack:
         out = NewObject(store, stack, key, segment.level)
         begin = partial(out.begin, segment.raw_bytes)

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from functools import partial
 
 from towpath.model.errors import (
     CorruptSegmentError,
@@ -20,8 +18,8 @@ from towpath.segments.compact.inputs import require_written
 from towpath.segments.format.footer import SegmentFooter
 from towpath.segments.format.parquet_writer import ParquetOptions
 from towpath.segments.format.sink import Sink
-from towpath.segments.keys import segment_key
-from towpath.segments.model import Segment, SegmentPlace
+from towpath.segments.keys import segment_key, unique
+from towpath.segments.model import SegmentPlace
 from towpath.store import Store
 from towpath.store.writer import ObjectWriter
 
@@ -41,24 +39,14 @@ OF_ONE = (
 def new_key(
     store: Store,
     region: str,
-    segment: Segment,
-    kind: SegmentFormat,
-) -> str:
-    """Return a key for a segment that no object has."""
-    return free_key(
-        store, region, (segment.topic, segment.partition, segment.level),
-        (segment.start, segment.end), kind,
-    )  # fmt: skip
-
-
-def free_key(
-    store: Store,
-    region: str,
     place: tuple[TopicName, int, int],
     span: tuple[SourceOffset, SourceOffset],
     kind: SegmentFormat,
 ) -> str:
-    """Return a key that no object has: a dead writer may have left one, or it is replaced.
+    """Return a key that no object ever had.
+
+    There may be no object with the plain key now, and yet somebody be about to delete it: a process
+    that stands still since it found the object of a dead writer, or one that was replaced.
 
     Args:
         store: The store.
@@ -66,16 +54,10 @@ def free_key(
         place: Topic, partition and level.
         span: First offset and end of the range.
         kind: The format.
-
-    Raises:
-        StoreError: The store cannot be read.
     """
-    made = partial(segment_key, region, *place, *span, suffix=kind, spread=store.config.spread)
-    try:
-        store.head(made())
-    except ObjectMissingError:
-        return made()
-    return made(attempt=secrets.token_hex(4))
+    return segment_key(
+        region, *place, *span, suffix=kind, attempt=unique(), spread=store.config.spread
+    )
 
 
 class NewObject:

@@ -23,7 +23,7 @@ from towpath.segments.compact.objects import (
     OF_ONE,
     WRITTEN_AGAIN,
     NewObject,
-    free_key,
+    new_key,
     place_of,
 )
 from towpath.segments.compact.plan import Bundle, PlannedMerge
@@ -149,7 +149,7 @@ class _Merging:
 
     def _key(self, wanted: PlannedMerge, kind: SegmentFormat) -> str:
         place = wanted.topic, wanted.id.partition, wanted.level
-        return free_key(self._store, self._work.region, place, (wanted.start, wanted.end), kind)
+        return new_key(self._store, self._work.region, place, (wanted.start, wanted.end), kind)
 
 
 def _held_input(

@@ -15,6 +15,7 @@ from contextlib import suppress
 
 from towpath.model.errors import ObjectExistsError, TowpathError
 from towpath.segments.egress.spool import Spool
+from towpath.segments.keys import unique
 from towpath.store import Store, StoredObject
 
 _WAITING = 1
@@ -60,7 +61,7 @@ class Uploads:
         try:
             for attempt in range(_ATTEMPTS):
                 with suppress(ObjectExistsError):
-                    return self._write(spool, key(secrets.token_hex(4) if attempt else ""))
+                    return self._write(spool, key(unique() if attempt else ""))
             return self._write(spool, key(secrets.token_hex(8)))
         finally:
             spool.close()

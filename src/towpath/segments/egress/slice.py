@@ -73,7 +73,9 @@ class _Egress:
 
     def __init__(self, work: EgressSlice, source: Admin, uploads: Uploads) -> None:
         self._work, self._uploads = work, uploads
-        self._terms = WritingTerms(work.region, work.store.spread, work.format, work.left_out)
+        self._terms = WritingTerms(
+            work.region, work.store.spread, work.format, work.left_out, work.again
+        )
         self._reactor = Reactor()
         self._jobs = Jobs(self._reactor)
         self._pool = BufferPool(work.memory)

@@ -31,6 +31,7 @@ class EgressSlice:
         limits: When segments of each topic are complete.
         memory: Bytes of fetched records that may be held.
         left_out: Producer ids whose records are left out, by topic.
+        again: Partitions that others had the keys of, as `WritingTerms` has them.
         patience: Seconds without a record after which a range is left for another cycle.
     """
 
@@ -42,6 +43,7 @@ class EgressSlice:
     limits: Mapping[TopicName, SegmentLimits]
     memory: int = 96 << 20
     left_out: Mapping[TopicId, frozenset[ProducerId]] = field(default_factory=dict)
+    again: frozenset[PartitionId] = frozenset()
     patience: float = 10.0
 
 

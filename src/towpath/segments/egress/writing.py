@@ -20,8 +20,15 @@ from towpath.segments.egress.spool import Spool
 from towpath.segments.format.files import write_object
 from towpath.segments.format.footer import SegmentFooter, SegmentHead
 from towpath.segments.format.segment_writer import SegmentWriter
-from towpath.segments.keys import segment_key, shared_key
-from towpath.segments.model import STREAMING, BatchMark, GapKind, Segment, SegmentPlace
+from towpath.segments.keys import segment_key, shared_key, unique
+from towpath.segments.model import (
+    STREAMING,
+    BatchMark,
+    GapKind,
+    PartitionId,
+    Segment,
+    SegmentPlace,
+)
 from towpath.store import StoredObject
 from towpath.wire import batch as wire
 
@@ -106,16 +113,21 @@ class WritingTerms:
         spread: Whether keys begin with a hash.
         format: How they hold records.
         left_out: Producer ids whose records are left out, by topic.
+        again: Partitions that others had the keys of: topics of the same name, earlier histories.
+            Somebody may be about to delete an object with such a key.
     """
 
     region: str
     spread: bool
     format: SegmentFormat = SegmentFormat.PARQUET
     left_out: Mapping[TopicId, frozenset[ProducerId]] = field(default_factory=dict)
+    again: frozenset[PartitionId] = frozenset()
 
     def key(self, footer: SegmentFooter, attempt: str) -> str:
         """Return the key of the object of one segment."""
         head = footer.head
+        if not attempt and PartitionId(head.cluster, head.topic_id, head.partition) in self.again:
+            attempt = unique()
         return segment_key(
             self.region,
             head.topic,

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from towpath.model.clock import readable
+from towpath.model.clock import now_ms, readable
 from towpath.model.errors import NoVersionError
 from towpath.model.nouns import SourceOffset, TopicId, TopicName
 from towpath.segments.log.commit_log import CommitLog
@@ -20,6 +20,8 @@ from towpath.segments.log.state import ArchivedTo, ArchiveState
 from towpath.segments.model import PartitionId, Segment
 from towpath.store import ObjectReader, Store
 
+_AHEAD = 60_000
+"""Milliseconds by which the clock of another machine may be ahead."""
 Range = tuple[SourceOffset, SourceOffset]
 """Offsets [first, end)."""
 
@@ -116,7 +118,7 @@ class Archive:
         """Return an archive as of a time, in ms.
 
         Raises:
-            NoVersionError: There was none yet.
+            NoVersionError: There was none yet, or nobody can tell which one was the last.
             CommitLogError: There is no archive, or its log cannot be used.
             StoreError: The store cannot be read.
         """
@@ -126,6 +128,7 @@ class Archive:
             first = readable(log.entry(1).time)
             why = f"nothing was archived at {readable(time)}; the first version is of {first}"
             raise NoVersionError(log.where, why)
+        _require_told(log, version, time)
         return cls(log, log.as_of(version))
 
     @property
@@ -223,3 +226,25 @@ class Archive:
             StoreError: The store does not have it, or does not give it.
         """
         return self.log.store.reader(key)
+
+
+def _require_told(log: CommitLog, version: int, time: int) -> None:
+    """Check that the times of versions tell which one was the last at a time.
+
+    Times never descend. So if a writer's clock was ahead for a moment, all later versions have the
+    time of that moment, until it has come.
+
+    Raises:
+        NoVersionError: They do not.
+    """
+    if version == log.state.version or log.entry(version).time >= time:
+        return
+    later = log.entry(version + 1)
+    if later.time > now_ms() + _AHEAD:
+        why = (
+            f"versions from {version + 1} on say that they are of {readable(later.time)} or later:"
+            f" the clock of {later.writer.host} was ahead. So nobody can tell which of versions"
+            f" {version} to {log.state.version} was the last one at {readable(time)}; name one by"
+            " `--version`"
+        )
+        raise NoVersionError(log.where, why)

@@ -84,6 +84,8 @@ class CommitLog:
         self._lock = RLock()
         self._writing = CheckpointWriting(store, region, self._adopt, self._not_written)
         self._unsure = False
+        self._seen = 0, ""
+        """The last version that was read or written as an entry, and the tag of its object."""
 
     @classmethod
     def open(cls, store: Store, region: str, *, arriving: bool = False) -> CommitLog:
@@ -187,7 +189,7 @@ class CommitLog:
         Raises:
             WriterReplacedError: Another process does this work now.
             CommitRefusedError: The draft contradicts the archive, or itself.
-            BrokenLogError: An entry contradicts those before it.
+            BrokenLogError: An entry contradicts those before it, or the last one is gone.
             StoreError: The store could not be written.
         """
         with self._lock:
@@ -312,14 +314,42 @@ class CommitLog:
             swept=draft.swept,
         )
         data = encode(entry)
+        self._require_tip()
         self._unsure = True
         try:
-            self.store.put_new(entry_key(self.region, entry.version), data)
+            made = self.store.put_new(entry_key(self.region, entry.version), data)
         except ObjectExistsError:
             return False
         self._unsure = False
+        self._seen = entry.version, made.tag
         self._take(entry, hashed(data))
         return True
+
+    def _require_tip(self) -> None:
+        """Check that the last entry is the one that was read or written.
+
+        Where the store was set back meanwhile, as from a backup, a further entry would stand behind
+        a hole, and nobody could read it.
+
+        Raises:
+            BrokenLogError: It is not.
+            StoreError: The store could not be read.
+        """
+        version = self._state.version
+        if not version:
+            return
+        key = entry_key(self.region, version)
+        try:
+            if self._seen == (version, self.store.head(key).tag):
+                return
+            found, data = self.store.read(key, 0, None)
+        except ObjectMissingError:
+            why = f"this entry is not there any more; {_ADVICE}. {_SET_BACK}"
+            raise BrokenLogError(f"{self.store.config.url}/{key}", why) from None
+        if hashed(data) != self._state.tip:
+            why = f"this entry is another one than before; {_ADVICE}. {_SET_BACK}"
+            raise BrokenLogError(f"{self.store.config.url}/{key}", why)
+        self._seen = version, found.tag
 
     def _take(self, entry: LogEntry, tip: str) -> None:
         self._state = self._state.after([(entry, tip)])
@@ -335,21 +365,23 @@ class CommitLog:
         for each in read:
             if each is None:
                 break  # later ones that were found were written meanwhile
-            found.append(each)
-        for each in found:
-            if problem := problem_of(self._state, each[0]):
+            entry, tip, tag = each
+            found.append((entry, tip))
+            if problem := problem_of(self._state, entry):
                 key = entry_key(self.region, self._state.version + 1)
                 raise BrokenLogError(f"{self.store.config.url}/{key}", f"{problem}; {_ADVICE}")
-            self._take(*each)
+            self._take(entry, tip)
+            self._seen = entry.version, tag
         return found
 
-    def _get(self, version: int) -> tuple[LogEntry, str] | None:
+    def _get(self, version: int) -> tuple[LogEntry, str, str] | None:
+        """Return an entry, its SHA-256, and the tag of its object."""
         key = entry_key(self.region, version)
         try:
-            data = self.store.get(key)
+            found, data = self.store.read(key, 0, None)
         except ObjectMissingError:
             return None
-        return decode(data, f"{self.store.config.url}/{key}"), hashed(data)
+        return decode(data, f"{self.store.config.url}/{key}"), hashed(data), found.tag
 
     def _missing(self, version: int) -> BrokenLogError:
         key = entry_key(self.region, version)
@@ -376,4 +408,8 @@ def require_archive(store: Store) -> None:
 _ADVICE = (
     "somebody, or a rule of the bucket, changed or deleted entries; bring them back from another"
     " region or a version of the bucket. Nothing is written until then"
+)
+_SET_BACK = (
+    "If all of the store was set back to an earlier time, start again: what the source still has is"
+    " archived anew from there"
 )

@@ -10,11 +10,12 @@ source had as of the history before.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable
+from collections import Counter
+from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
-from towpath.model.nouns import SourceOffset
+from towpath.model.nouns import SourceOffset, TopicName
 from towpath.segments.log.entries import Draft, SeenPartition
 from towpath.segments.log.state import ArchivedTo, ArchiveState
 from towpath.segments.model import PartitionId
@@ -38,6 +39,19 @@ def newest_histories(known: Iterable[PartitionId]) -> dict[PartitionId, Partitio
         if before is None or before.history < each.history:
             found[each.source] = each
     return found
+
+
+def namesakes(
+    known: Mapping[PartitionId, TopicName], wanted: Iterable[PartitionId]
+) -> frozenset[PartitionId]:
+    """Return those partitions of which others have the name of the topic and the number.
+
+    Args:
+        known: The topics of all partitions, with all histories.
+        wanted: Partitions among them.
+    """
+    counts = Counter((topic, each.partition) for each, topic in known.items())
+    return frozenset(each for each in wanted if counts[known[each], each.partition] > 1)
 
 
 def stretches(find: Find, partition: PartitionId) -> tuple[HistoryStretch, ...]:

@@ -22,7 +22,7 @@ from towpath.segments.format.files import SegmentObjectWriter, write_object
 from towpath.segments.format.footer import SegmentFooter, SegmentHead
 from towpath.segments.format.packing import pack_rows
 from towpath.segments.format.segment_writer import SegmentWriter
-from towpath.segments.keys import segment_key
+from towpath.segments.keys import segment_key, unique
 from towpath.segments.model import STREAMING, GapKind, Segment, SegmentPlace
 from towpath.segments.replicator.layout import ReplicatorPiece
 from towpath.segments.replicator.rows import Doubts, ReplicatorFile
@@ -159,7 +159,7 @@ class _Importing:
         """Write the object; a dead import may have left one with its key."""
         for attempt in range(_ATTEMPTS):
             with suppress(ObjectExistsError):
-                return self._put(footer, secrets.token_hex(4) if attempt else "")
+                return self._put(footer, unique() if attempt or self.work.again else "")
         return self._put(footer, secrets.token_hex(8))
 
     def _put(self, footer: SegmentFooter, attempt: str) -> StoredObject:

@@ -30,6 +30,7 @@ class ImportSlice:
         pieces: The pieces, which tile.
         rules: What empty keys and values were.
         limits: When a segment is complete.
+        again: Whether another topic of this name may have had its keys.
     """
 
     theirs: StoreConfig
@@ -40,6 +41,7 @@ class ImportSlice:
     pieces: tuple[ReplicatorPiece, ...]
     rules: EmptyRules
     limits: SegmentLimits
+    again: bool = False
 
     @property
     def size(self) -> int:
