@@ -19,8 +19,7 @@ _HOW = (
 
 _KEPT = (
     "In the folder `kept` of the journal, for their owner alone, as they hold passwords. What a"
-    " mode changes in a broker's file stays in that file, too (`towpath.kept.`), and what a file"
-    " was before it was written last lies beside it (`.old`)."
+    " mode changes in a broker's file stays in that file, too (`towpath.kept.`)."
 )
 
 
