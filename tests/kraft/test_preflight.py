@@ -167,6 +167,8 @@ def _in_files() -> Iterator[tuple[Observation, FindingCode]]:
     yield _with(control_plane_listener_name="C"), code.CONTROL_PLANE
     yield _with(delete_topic_enable="false"), code.PROBE_STAYS
     yield _everywhere("create.topic.policy.class.name", "a.B"), code.PROBE_POLICY
+    left = TopicImage("x" * 22, {})
+    yield _image(topics={"towpath-kraft-probe-00ff": left}), code.PROBES_LEFT
 
 
 _MODES = ServerMode.LEADER, ServerMode.FOLLOWER, None

@@ -19,6 +19,7 @@ from pathlib import Path
 from types import MappingProxyType, NoneType
 from typing import Any
 
+from towpath.kraft.model import PROBES
 from towpath.kraft.observing.seen import Proven
 from towpath.model.clock import now_ms
 from towpath.model.errors import JournalHeldError, KraftJournalError
@@ -40,6 +41,8 @@ class KraftEvent(StrEnum):
     STEP_DONE = "step_done"
     STEP_FAILED = "step_failed"
     COMPARED = "compared"
+    PROBE_NAMED = "probe_named"
+    PROBE_GONE = "probe_gone"
     PROBED = "probed"
     STOPPED = "stopped"
     STARTED = "started"
@@ -60,6 +63,8 @@ _FACTS: Mapping[KraftEvent, Mapping[str, tuple[type, ...]]] = MappingProxyType(
         KraftEvent.COMPARED: {
             "equal": (bool,), "compared": (dict,), "digests": (dict,), "differences": (list,)
         },
+        KraftEvent.PROBE_NAMED: {"topic": (str,)},
+        KraftEvent.PROBE_GONE: {"topic": (str,)},
         KraftEvent.PROBED: {"epoch": (int, NoneType)},
         KraftEvent.STOPPED: {"epoch": (int,)},
         KraftEvent.KEPT: {"node": (int,), "name": (str,), "file": (str,), "sha256": (str,)},
@@ -176,7 +181,21 @@ class KraftJournal:
 
     def entries(self) -> tuple[KraftEntry, ...]:
         """Return all entries, in order; lines that a kill cut off, or of no known form, are not."""
-        return tuple(self._read())
+        return tuple(entry for entry in self._read() if entry is not None)
+
+    @property
+    def probes(self) -> tuple[str, ...]:
+        """The probe topics that we were about to make, and that are not known to be gone."""
+        left: dict[str, None] = {}
+        for entry in self.entries():
+            match entry.event:
+                case KraftEvent.PROBE_NAMED if entry.facts["topic"].startswith(PROBES):
+                    left[entry.facts["topic"]] = None
+                case KraftEvent.PROBE_GONE:
+                    left.pop(entry.facts["topic"], None)
+                case _:
+                    pass
+        return tuple(left)
 
     @property
     def proven(self) -> Proven:
@@ -188,6 +207,9 @@ class KraftJournal:
             match entry.event:
                 case KraftEvent.PROBED:
                     probed = entry.facts.get("epoch")
+            if entry is None:
+                probed = stopped = since = None
+                continue
                 case KraftEvent.STOPPED:
                     stopped, since = entry.facts.get("epoch"), None
                 case KraftEvent.STARTED:

@@ -143,9 +143,14 @@ PREFLIGHT_TEXTS: Mapping[FindingCode, FindingText] = {
         " `controllers.properties`, until the migration is over",
     ),
     FindingCode.PROBE_POLICY: _warn(
-        "brokers have a `create.topic.policy.class.name`, which may refuse the probe topic {topic}",
-        "make sure that it allows a topic of that name with one partition and up to three replicas;"
+        "brokers have a `create.topic.policy.class.name`, which may refuse probe topics ({topic})",
+        "make sure that it allows topics of such names with one partition and up to three replicas;"
         " no step is done without it once both stores are written",
+    ),
+    FindingCode.PROBES_LEFT: _note(
+        "there are topics with names of probe topics: {topics}",
+        "those that the journal names, as a killed run has left them, are deleted before the next"
+        " probe; others are never touched, so delete them yourself if a journal was lost",
     ),
     FindingCode.ZNODE_ACLS: _warn(
         "znodes may be written by {writers} alone",
