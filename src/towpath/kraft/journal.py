@@ -12,12 +12,12 @@ import json
 import os
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from types import MappingProxyType, NoneType
-from typing import Any
+from typing import Any, BinaryIO
 
 from towpath.kraft.model import PROBES
 from towpath.kraft.observing.seen import Proven
@@ -102,10 +102,7 @@ class KraftJournal:
         entry = {"at": now_ms(), "event": event, **facts}
         try:
             self._begin()
-            with self._file.open("a", encoding="utf-8") as file:
-                file.write(json.dumps(entry) + "\n")
-                file.flush()
-                os.fsync(file.fileno())
+            _append(self._file, f"{json.dumps(entry)}\n".encode())
         except OSError as error:
             raise KraftJournalError(str(self._file), error.strerror or "not written") from error
 
@@ -118,7 +115,8 @@ class KraftJournal:
         Raises:
             KraftJournalError: The history is that of another cluster, or it cannot be written.
         """
-        known = [each.facts.get("id") for each in self._read() if each.event is KraftEvent.CLUSTER]
+        told = self.entries()
+        known = [each.facts.get("id") for each in told if each.event is KraftEvent.CLUSTER]
         if not known:
             self.add(KraftEvent.CLUSTER, id=cluster)
         elif known[0] != cluster:
@@ -137,11 +135,11 @@ class KraftJournal:
             data: The content.
         """
         digest = hashlib.sha256(data).hexdigest()
-        last = self._last_kept(node, path)
-        if last is not None and last["sha256"] == digest:
-            return str(last["file"])
         folder = self.folder / _KEPT
         try:
+            last = self._last_kept(node, path)
+            if last is not None and last["sha256"] == digest:
+                return str(last["file"])
             self._begin()
             folder.mkdir(exist_ok=True, mode=0o700)
             kept = folder / f"{time.time_ns()}-{node}-{path.strip('/').replace('/', '_')}"
@@ -152,7 +150,7 @@ class KraftJournal:
         return kept.name
 
     def _last_kept(self, node: int, path: str) -> Mapping[str, Any] | None:
-        kept = [each.facts for each in self._read() if each.event is KraftEvent.KEPT]
+        kept = [each.facts for each in self.entries() if each.event is KraftEvent.KEPT]
         of_file = [each for each in kept if (each.get("node"), each.get("name")) == (node, path)]
         there = (
             each for each in reversed(of_file) if (self.folder / _KEPT / each["file"]).exists()
@@ -199,23 +197,30 @@ class KraftJournal:
 
     @property
     def proven(self) -> Proven:
-        """What steps have proven that only doing can prove."""
+        """What steps have proven that only doing can prove.
+
+        A line that cannot be read may have taken a proof back, so nothing before it is one. An
+        entry of a time that has not come yet, of a clock that was ahead, tells no duration.
+        """
         probed: int | None = None
         stopped: int | None = None
         since: int | None = None
+        now = now_ms()
         for entry in self._read():
-            match entry.event:
-                case KraftEvent.PROBED:
-                    probed = entry.facts.get("epoch")
             if entry is None:
                 probed = stopped = since = None
                 continue
+            match entry.event:
+                case KraftEvent.PROBED:
+                    probed = entry.facts.get("epoch")
                 case KraftEvent.STOPPED:
                     stopped, since = entry.facts.get("epoch"), None
                 case KraftEvent.STARTED:
                     stopped = None
-                case KraftEvent.COMPARED:
-                    since = (since or entry.at) if entry.facts.get("equal") else None
+                case KraftEvent.COMPARED if entry.facts["equal"] and since is None:
+                    since = entry.at if entry.at <= now else None
+                case KraftEvent.COMPARED if not entry.facts["equal"]:
+                    since = None
                 case _:
                     pass
         return Proven(probed=probed, stopped=stopped, equal_since=since)
@@ -231,14 +236,15 @@ class KraftJournal:
             with self._file.open("ab") as file:
                 file.write(b"\n")
 
-    def _read(self) -> Iterator[KraftEntry]:
+    def _read(self) -> Iterator[KraftEntry | None]:
+        """Yield the entry of each line, None for a line that cannot be read."""
         try:
             lines = self._file.read_text("utf-8", "replace").splitlines()
         except FileNotFoundError:
             return
         except OSError as error:
             raise KraftJournalError(str(self._file), error.strerror or "not read") from error
-        yield from (entry for line in lines if (entry := _entry(line)) is not None)
+        yield from map(_entry, lines)
 
 
 def _lock(file: int, path: Path) -> None:
@@ -260,12 +266,34 @@ def _entry(line: str) -> KraftEntry | None:
     return entry if fits and type(entry.at) is int and 0 <= entry.at < _LAST else None
 
 
+def _append(path: Path, line: bytes) -> None:
+    """Write a line at the end of a file, or nothing of it; it is on disk when this returns."""
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600), "wb", buffering=0) as file:
+        before = file.seek(0, os.SEEK_END)
+        try:
+            _write_all(file, line)
+        except OSError:
+            with suppress(OSError):
+                file.truncate(before)
+            raise
+
+
 def _write_for_owner(path: Path, data: bytes) -> None:
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
-    with os.fdopen(os.open(path, flags, 0o600), "wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
+    try:
+        with os.fdopen(os.open(path, flags, 0o600), "wb", buffering=0) as file:
+            _write_all(file, data)
+    except OSError:
+        with suppress(OSError):
+            path.unlink(missing_ok=True)
+        raise
+
+
+def _write_all(file: BinaryIO, data: bytes) -> None:
+    left = memoryview(data)
+    while left:
+        left = left[file.write(left) :]
+    os.fsync(file.fileno())
 
 
 def _ends_a_line(path: Path) -> bool:

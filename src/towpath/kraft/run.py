@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from threading import Event
 from typing import Protocol
@@ -34,7 +35,7 @@ from towpath.kraft.steps import (
     StopControllers,
 )
 from towpath.model.deadline import Deadline
-from towpath.model.errors import TowpathError, UnexpectedStageError
+from towpath.model.errors import KraftJournalError, TowpathError, UnexpectedStageError
 
 _LOOK = 60.0
 """Seconds that one look may take."""
@@ -193,7 +194,8 @@ class KraftRun:
         try:
             done = self._hands.do(step, lambda text: self._tell(facts, text))
         except TowpathError as error:
-            self._journal.add(KraftEvent.STEP_FAILED, step=name, what=said, why=str(error))
+            with suppress(KraftJournalError):  # it may be why the step failed
+                self._journal.add(KraftEvent.STEP_FAILED, step=name, what=said, why=str(error))
             raise
         seconds = round(time.monotonic() - began, 3)
         self._journal.add(
