@@ -279,6 +279,13 @@ def test_a_finalized_cluster_may_go_on_to_newer_releases() -> None:
     assert not [each for each in preflight(_CONFIG, seen) if each.code.startswith("SOFTWARE")]
 
 
+def test_what_a_finished_migration_left_in_files_is_told_and_before_that_it_is_needed() -> None:
+    final, both = at_stage(_CONFIG, Stage.FINAL), at_stage(_CONFIG, Stage.DUAL_WRITE)
+    [left] = [each for each in preflight(_CONFIG, final) if each.code is FindingCode.KEPT_KEYS]
+    assert left.what.startswith("files of brokers 0, 1, 2 still have what ZooKeeper mode needed")
+    assert FindingCode.KEPT_KEYS not in _codes(both)
+
+
 def test_a_broker_with_another_cluster_id_is_found() -> None:
     other = replace(broker_seen(1).meta[0], cluster_id="OTHER")
     seen = with_broker(_START, 1, meta=(other,))

@@ -284,6 +284,21 @@ def test_it_is_found_before_anything_is_done(ward: Ward, here: Here, what: str) 
         assert ward.state() == before
 
 
+def test_a_way_that_is_not_there_stops_a_run_before_anything_is_changed(
+    ward: Ward, here: Here
+) -> None:
+    text, [port] = ward.lab.config.read_text(), ward.lab.ports.controllers
+    ward.lab.config.write_text(text.replace(f"127.0.0.1:{port}", f"nowhere.invalid:{port}"))
+    try:
+        before = ward.state()
+        ended = here(*arguments(ward.lab, "run"), "--output", "json")
+        assert ended.code == 3, ended.said
+        assert codes(ended.json, "refusals") == {"UNREACHED"}
+        assert ward.state() == before
+    finally:
+        ward.lab.config.write_text(text)
+
+
 @pytest.mark.parametrize("what", WARNINGS)
 def test_it_is_told_and_stops_nobody(ward: Ward, here: Here, what: str) -> None:
     code, plant = WARNINGS[what]

@@ -288,6 +288,12 @@ def test_servers_that_do_not_tell_who_is_connected_are_named() -> None:
     assert "zk1:2181 (not in the whitelist)" in said[FindingCode.CLIENTS_UNKNOWN].what
 
 
+def test_what_else_lies_in_the_ensemble_is_told() -> None:
+    shared = replace(told(Reach.OPEN), neighbours=("/hbase", "/other (a cluster of Kafka)"))
+    said = found(shared)[FindingCode.ZOOKEEPER_SHARED]
+    assert said.what.endswith(": /hbase, /other (a cluster of Kafka)")
+
+
 def test_who_else_keeps_properties_is_told_before_anything_is_written() -> None:
     around = replace(told(Reach.OPEN, RUNS), keepers={NodeId(1): "helm: .data.x"})
     said = found(around, RUNS)[FindingCode.FIELDS_KEPT]

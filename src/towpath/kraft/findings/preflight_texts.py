@@ -281,10 +281,20 @@ PREFLIGHT_TEXTS: Mapping[FindingCode, FindingText] = {
         "allow `cons` in `4lw.commands.whitelist`, or look yourself for tools that read or write"
         " znodes",
     ),
+    FindingCode.ZOOKEEPER_SHARED: _note(
+        "the ensemble of ZooKeeper also holds what is not this cluster's: {paths}",
+        "keep its servers until nobody needs that; a migration reads and writes only below the path"
+        " of `zookeeper.connect`",
+    ),
     FindingCode.FIELDS_KEPT: _stop(
         "other field managers keep the properties of brokers: {kept}",
         "let nothing apply these objects again (GitOps, Helm) until the migration is over, then"
         " name the field managers in `driver.take_from`",
+    ),
+    FindingCode.KEPT_KEYS: _note(
+        "files of brokers {brokers} still have what ZooKeeper mode needed, with its passwords, in"
+        " lines that begin with `towpath.kept.`",
+        "remove these lines whenever you like: Kafka ignores them, and nothing leads back",
     ),
     FindingCode.NOT_CHECKED: _note(
         "nothing here can see ACLs of znodes besides those of topics",
