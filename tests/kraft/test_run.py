@@ -18,6 +18,7 @@ from towpath.kraft.model import Goal, Stage
 from towpath.kraft.observing.seen import Observation
 from towpath.kraft.planning.effects import after
 from towpath.kraft.planning.moves import Facts
+from towpath.kraft.planning.states import stage_of
 from towpath.kraft.run import KraftRun
 from towpath.kraft.steps import Compare, RollBroker, Step, StopControllers
 from towpath.model.deadline import Deadline
@@ -96,6 +97,43 @@ def test_who_stops_a_run_need_not_wait_for_clients(journal: KraftJournal) -> Non
     end = world.run(config=kraft_config(pause="1h")).bring_to(Goal.DUAL_WRITE, stop)
     assert end.stopped
     assert sum(isinstance(step, RollBroker) for step in world.done) == 1
+
+
+BOTH = frozenset({Stage.HYBRID, Stage.MIXED, Stage.DUAL_WRITE, Stage.FINALIZING})
+
+
+@pytest.mark.parametrize("goal", [Goal.DUAL_WRITE, Goal.FINAL, Goal.ZOOKEEPER])
+def test_no_step_is_done_while_both_are_written_that_was_not_compared(
+    journal: KraftJournal, goal: Goal
+) -> None:
+    """As each step is decided by one look, and the journal says what that look compared."""
+    begin = Stage.HYBRID if goal is Goal.DUAL_WRITE else Stage.DUAL_WRITE
+    world = World(at_stage(CONFIG, begin), journal)
+    stages: list[tuple[Stage, bool]] = []
+
+    def watched(seen: Observation, step: Step) -> Observation:
+        stages.append((stage_of(seen).stage, seen.comparison is not None))
+        return behind(seen, step)
+
+    world.next = watched
+    assert world.run().bring_to(goal, Event()).reached
+    done = events(journal, KraftEvent.STEP_DONE)
+    assert len(done) == len(stages)
+    both = [each for each, (stage, _) in zip(done, stages, strict=True) if stage in BOTH]
+    assert both
+    assert all(compared for stage, compared in stages if stage in BOTH)
+    assert all(each["compared"] == {"equal": True, "things": 0} for each in both)
+
+
+@pytest.mark.parametrize("goal", [Goal.DUAL_WRITE, Goal.FINAL, Goal.ZOOKEEPER])
+@pytest.mark.parametrize("stage", [Stage.HYBRID, Stage.MIXED, Stage.DUAL_WRITE])
+def test_without_a_comparison_no_step_is_done(
+    journal: KraftJournal, goal: Goal, stage: Stage
+) -> None:
+    world = World(replace(at_stage(CONFIG, stage), comparison=None), journal)
+    end = world.run().bring_to(goal, Event())
+    assert world.done == []
+    assert not end.reached
 
 
 def test_a_second_run_finds_nothing_to_do(journal: KraftJournal) -> None:

@@ -111,11 +111,22 @@ def _steps(journal: Iterable[Mapping[str, Any]]) -> Iterator[str]:
             ended[each["event"]],
             each.get("why", ""),
             span(each["seconds"]) if "seconds" in each else "",
+            _both(each.get("compared")),
         )
         for each in journal
         if each["event"] in ended
     ]
-    yield from _section("Steps", ("at", "step", "end", "why", "time taken"), rows)
+    headers = "at", "step", "end", "why", "time taken", "both stores before it"
+    yield from _section("Steps", headers, rows)
+
+
+def _both(compared: object) -> str:
+    """Return what both stores were before a step; nothing where only one of them was there."""
+    match compared:
+        case {"equal": bool(equal), "things": int(things)}:
+            return f"{'equal' if equal else 'not equal'}, {count(things)} compared"
+        case _:
+            return ""
 
 
 def _kept(journal: Sequence[Mapping[str, Any]]) -> Iterator[str]:
