@@ -279,6 +279,29 @@ def test_a_finalized_cluster_may_go_on_to_newer_releases() -> None:
     assert not [each for each in preflight(_CONFIG, seen) if each.code.startswith("SOFTWARE")]
 
 
+@pytest.mark.parametrize(
+    ("code", "words"),
+    [
+        (FindingCode.FILE_UNUSED, ("/etc/other.properties",)),
+        (FindingCode.FILE_UNUSED, ("config/b1",)),
+        (FindingCode.FILE_OVERRIDDEN, ("/b1", "--override", "broker.id=1")),
+        (FindingCode.FILE_OVERRIDDEN, ("/b1", "--override=zookeeper.connect=a:1")),
+    ],
+)
+def test_command_lines_that_win_over_files_are_found(
+    code: FindingCode, words: tuple[str, ...]
+) -> None:
+    assert code in _codes(with_broker(_START, 1, arguments=words))
+
+
+@pytest.mark.parametrize(
+    "words", [None, (), ("/b1",), ("./b1",), ("../x/b1",), ("b1", "--override", "num.io.threads=3")]
+)
+def test_brokers_that_are_started_with_their_file_are_fine(words: tuple[str, ...] | None) -> None:
+    found = _codes(with_broker(_START, 1, arguments=words))
+    assert not found & {FindingCode.FILE_UNUSED, FindingCode.FILE_OVERRIDDEN}
+
+
 def test_what_a_finished_migration_left_in_files_is_told_and_before_that_it_is_needed() -> None:
     final, both = at_stage(_CONFIG, Stage.FINAL), at_stage(_CONFIG, Stage.DUAL_WRITE)
     [left] = [each for each in preflight(_CONFIG, final) if each.code is FindingCode.KEPT_KEYS]

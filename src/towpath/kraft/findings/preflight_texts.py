@@ -79,6 +79,16 @@ PREFLIGHT_TEXTS: Mapping[FindingCode, FindingText] = {
         "files of brokers name other ids: {brokers}",
         "name the same ids in the file of the migration",
     ),
+    FindingCode.FILE_UNUSED: _warn(
+        "brokers were started with other files than `properties` names: {files}",
+        "name the file that a broker is started with, unless both are one file; a file that is made"
+        " anew at each start, as from variables of a container, cannot be used",
+    ),
+    FindingCode.FILE_OVERRIDDEN: _stop(
+        "command lines of brokers override what modes change in their files: {keys}",
+        "move these keys from the command line (`--override`) into the file, and restart the"
+        " brokers",
+    ),
     FindingCode.FOLDER_TAKEN: _stop(
         "folders are those of other nodes: {folders}",
         "name the right ones, for controllers in `data` of `controllers.nodes`; each has its own",
@@ -101,6 +111,17 @@ PREFLIGHT_TEXTS: Mapping[FindingCode, FindingText] = {
         " User:ANONYMOUS, which is not among `super.users`",
         "secure that listener with `controllers.sasl` or `controllers.tls`, or allow User:ANONYMOUS"
         " ClusterAction; brokers could not register",
+    ),
+    FindingCode.CONTROLLERS_SCRAM: _stop(
+        "nodes would log in to controllers by SCRAM ({where}), whose users controllers know only"
+        " once ZooKeeper is copied",
+        "let the controllers' listener have PLAIN, OAUTHBEARER or GSSAPI, or certificates; other"
+        " listeners may have SCRAM",
+    ),
+    FindingCode.CONTROLLERS_LOGIN: _stop(
+        "the controllers' listener is {protocol}, and files lack what nodes need there: {keys}",
+        "add these keys to the brokers' files, where ZooKeeper mode does not use them, and to"
+        " `controllers.properties`",
     ),
     FindingCode.POLICY_DIFFERENT: _warn(
         "brokers have an `alter.config.policy.class.name`, which sees more in KRaft mode "

@@ -23,6 +23,8 @@ from towpath.kraft.planning.gates import (
 )
 from towpath.kraft.planning.moves import Facts
 from towpath.kraft.preflight import files, places, versions
+from towpath.kraft.preflight.command_lines import command_lines
+from towpath.kraft.preflight.logins import logins
 from towpath.kraft.preflight.surroundings import surroundings
 from towpath.kraft.preflight.znodes import znodes
 
@@ -57,7 +59,9 @@ def static(facts: Facts) -> tuple[Finding, ...]:
         files.rendering,
         files.identity,
         files.folders,
+        command_lines,
         files.alike,
+        logins,
         files.voters,
         files.control_plane,
         files.sessions,
