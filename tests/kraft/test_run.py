@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from itertools import count
 from pathlib import Path
 from threading import Event
 
@@ -25,6 +26,7 @@ from towpath.model.deadline import Deadline
 from towpath.model.errors import KraftJournalError, StoppedError, UnexpectedStageError
 
 CONFIG = kraft_config()
+_BEGAN = KraftEvent.STEP_BEGAN
 
 
 def behind(seen: Observation, step: Step) -> Observation:
@@ -244,3 +246,37 @@ def test_what_is_refused_for_good_is_told_at_once(journal: KraftJournal) -> None
     assert not end.reached
     assert end.refused
     assert time.monotonic() - before < 10
+
+
+class FullAt(KraftJournal):
+    """A journal whose disk is full at one entry."""
+
+    def __init__(self, folder: Path, at: int) -> None:
+        super().__init__(folder)
+        self.left = at
+
+    def add(self, event: KraftEvent, **facts: object) -> None:
+        self.left -= 1
+        if self.left == 0:
+            raise KraftJournalError(str(self.folder), "No space left on device")
+        super().add(event, **facts)
+
+
+@pytest.mark.parametrize("goal", [Goal.DUAL_WRITE, Goal.FINAL, Goal.ZOOKEEPER])
+def test_a_disk_that_is_full_at_any_entry_stops_the_run_and_nothing_is_lost(
+    tmp_path: Path, goal: Goal
+) -> None:
+    begin = at_stage(CONFIG, Stage.ZOOKEEPER if goal is Goal.DUAL_WRITE else Stage.DUAL_WRITE)
+    for at in count(1, 3):
+        full = FullAt(tmp_path / f"{at}", at)
+        world = World(begin, full)
+        try:
+            assert world.run().bring_to(goal, Event()).reached
+            assert at > 10
+            break  # no entry is left at which it could be full
+        except KraftJournalError:
+            began = [each.facts["what"] for each in full.entries() if each.event is _BEGAN]
+            assert len(world.done) <= len(began), "nothing is done that was not written down"
+            world.journal = KraftJournal(full.folder)
+            assert world.run().bring_to(goal, Event()).reached
+            assert at < 200

@@ -51,6 +51,8 @@ class KraftEvent(StrEnum):
     TAKEN = "taken"
 
 
+_LONGEST = 180
+"""Bytes of a path in the name of a kept file."""
 _LAST = 253_402_300_800_000
 """The end of the year 9999, in ms since 1970."""
 
@@ -142,7 +144,7 @@ class KraftJournal:
                 return str(last["file"])
             self._begin()
             folder.mkdir(exist_ok=True, mode=0o700)
-            kept = folder / f"{time.time_ns()}-{node}-{path.strip('/').replace('/', '_')}"
+            kept = folder / f"{time.time_ns()}-{node}-{_short(path)}"
             _write_for_owner(kept, data)
         except OSError as error:
             raise KraftJournalError(str(folder), error.strerror or "not written") from error
@@ -294,6 +296,11 @@ def _write_all(file: BinaryIO, data: bytes) -> None:
     while left:
         left = left[file.write(left) :]
     os.fsync(file.fileno())
+
+
+def _short(path: str) -> str:
+    """Return the end of a path as a part of a name; names of files have 255 bytes at most."""
+    return path.strip("/").replace("/", "_").encode()[-_LONGEST:].decode(errors="ignore")
 
 
 def _ends_a_line(path: Path) -> bool:
