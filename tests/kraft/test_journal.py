@@ -75,6 +75,13 @@ def test_originals_are_kept_for_their_owner_alone(tmp_path: Path) -> None:
     assert b"password" not in (tmp_path / "journal.jsonl").read_bytes()
 
 
+def test_the_path_of_an_original_may_be_long(tmp_path: Path) -> None:
+    path = "/" + "/".join(["ü" * 60] * 10) + "/server.properties"
+    name = KraftJournal(tmp_path).keep(7, path, b"a")
+    assert name.endswith("_server.properties")
+    assert (tmp_path / "kept" / name).read_bytes() == b"a"
+
+
 def test_an_original_is_kept_once_and_again_where_it_is_another_or_gone(tmp_path: Path) -> None:
     journal = KraftJournal(tmp_path)
     first = journal.keep(1, "/a", b"x")

@@ -97,7 +97,7 @@ def test_an_original_that_cannot_be_kept_stops_no_node(site: Site, what: str) ->
 @pytest.mark.parametrize("what", [each for each in STEPS if each != "meta.properties"])
 def test_a_file_that_cannot_be_written_stops_no_node(site: Site, what: str) -> None:
     node, step = STEPS[what]
-    (site.folder / f"{node}.properties.new").mkdir()
+    (site.folder / f".{node}.properties.towpath").mkdir()
     with pytest.raises(DriverError, match="writing"):
         step(site)
     assert site.runs(node)

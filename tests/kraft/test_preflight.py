@@ -167,6 +167,8 @@ def _in_files() -> Iterator[tuple[Observation, FindingCode]]:
     yield _with(control_plane_listener_name="C"), code.CONTROL_PLANE
     yield _with(delete_topic_enable="false"), code.PROBE_STAYS
     yield _everywhere("create.topic.policy.class.name", "a.B"), code.PROBE_POLICY
+    left = TopicImage("x" * 22, {})
+    yield _image(topics={"towpath-kraft-probe-00ff": left}), code.PROBES_LEFT
 
 
 _MODES = ServerMode.LEADER, ServerMode.FOLLOWER, None
@@ -275,6 +277,36 @@ def test_controllers_of_a_mended_patch_level_read_an_anchor_without_content() ->
 def test_a_finalized_cluster_may_go_on_to_newer_releases() -> None:
     seen = with_broker(at_stage(_CONFIG, Stage.FINAL), 1, software="4.3")
     assert not [each for each in preflight(_CONFIG, seen) if each.code.startswith("SOFTWARE")]
+
+
+@pytest.mark.parametrize(
+    ("code", "words"),
+    [
+        (FindingCode.FILE_UNUSED, ("/etc/other.properties",)),
+        (FindingCode.FILE_UNUSED, ("config/b1",)),
+        (FindingCode.FILE_OVERRIDDEN, ("/b1", "--override", "broker.id=1")),
+        (FindingCode.FILE_OVERRIDDEN, ("/b1", "--override=zookeeper.connect=a:1")),
+    ],
+)
+def test_command_lines_that_win_over_files_are_found(
+    code: FindingCode, words: tuple[str, ...]
+) -> None:
+    assert code in _codes(with_broker(_START, 1, arguments=words))
+
+
+@pytest.mark.parametrize(
+    "words", [None, (), ("/b1",), ("./b1",), ("../x/b1",), ("b1", "--override", "num.io.threads=3")]
+)
+def test_brokers_that_are_started_with_their_file_are_fine(words: tuple[str, ...] | None) -> None:
+    found = _codes(with_broker(_START, 1, arguments=words))
+    assert not found & {FindingCode.FILE_UNUSED, FindingCode.FILE_OVERRIDDEN}
+
+
+def test_what_a_finished_migration_left_in_files_is_told_and_before_that_it_is_needed() -> None:
+    final, both = at_stage(_CONFIG, Stage.FINAL), at_stage(_CONFIG, Stage.DUAL_WRITE)
+    [left] = [each for each in preflight(_CONFIG, final) if each.code is FindingCode.KEPT_KEYS]
+    assert left.what.startswith("files of brokers 0, 1, 2 still have what ZooKeeper mode needed")
+    assert FindingCode.KEPT_KEYS not in _codes(both)
 
 
 def test_a_broker_with_another_cluster_id_is_found() -> None:

@@ -34,7 +34,9 @@ JAVA = "java\n-Xmx1g\n-cp\n{jars}\nkafka.Kafka\n/etc/kafka/server.properties"
     ],
 )
 def test_the_version_is_that_of_kafkas_own_jar(jars: str, build: str | None) -> None:
-    assert process_of(JAVA.format(jars=jars)) == ProcessSeen(build, 1 << 30)
+    assert process_of(JAVA.format(jars=jars)) == ProcessSeen(
+        build, 1 << 30, ("/etc/kafka/server.properties",)
+    )
 
 
 @pytest.mark.parametrize(
@@ -43,6 +45,13 @@ def test_the_version_is_that_of_kafkas_own_jar(jars: str, build: str | None) -> 
 )
 def test_the_last_heap_counts(words: str, heap: int | None) -> None:
     assert process_of(f"java\n{words}\nkafka.Kafka").heap == heap
+
+
+def test_what_overrides_a_file_is_told_and_open_jars_are_no_arguments() -> None:
+    told = JAVA.format(jars="/k/libs/*") + "\n--override\nbroker.id=1\n/k/libs/a.jar"
+    wanted = ("/etc/kafka/server.properties", "--override", "broker.id=1")
+    assert process_of(told).arguments == wanted
+    assert process_of("java\nOther\n/etc/x").arguments is None
 
 
 def test_hosts_are_asked_now_and_then_and_anew_after_a_stop(tmp_path: Path) -> None:

@@ -58,3 +58,13 @@ def test_changes_are_read_back(kept: dict[str, str], changes: dict[str, str | No
     data = change_properties(change_properties(b"", kept), changes)
     wanted = {key: value for key, value in {**kept, **changes}.items() if value is not None}
     assert read_properties(data) == wanted
+
+
+def test_a_value_is_written_as_people_write_it() -> None:
+    listeners = "A://h:1,B://h:2"
+    made = change_properties(b"a=1\n", {"listeners": listeners, "x y:z": " =#! :\\:\n"})
+    assert made.splitlines()[1] == f"listeners={listeners}".encode()
+    assert made.splitlines()[2] == rb"x\ y\:z=\ =#! :\\:\n"
+    assert read_properties(made) == {"a": "1", "listeners": listeners, "x y:z": " =#! :\\:\n"}
+    back = change_properties(made, {"x y:z": None})
+    assert back == f"a=1\nlisteners={listeners}\n".encode()

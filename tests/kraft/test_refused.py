@@ -284,6 +284,21 @@ def test_it_is_found_before_anything_is_done(ward: Ward, here: Here, what: str) 
         assert ward.state() == before
 
 
+def test_a_way_that_is_not_there_stops_a_run_before_anything_is_changed(
+    ward: Ward, here: Here
+) -> None:
+    text, [port] = ward.lab.config.read_text(), ward.lab.ports.controllers
+    ward.lab.config.write_text(text.replace(f"127.0.0.1:{port}", f"nowhere.invalid:{port}"))
+    try:
+        before = ward.state()
+        ended = here(*arguments(ward.lab, "run"), "--output", "json")
+        assert ended.code == 3, ended.said
+        assert codes(ended.json, "refusals") == {"UNREACHED"}
+        assert ward.state() == before
+    finally:
+        ward.lab.config.write_text(text)
+
+
 @pytest.mark.parametrize("what", WARNINGS)
 def test_it_is_told_and_stops_nobody(ward: Ward, here: Here, what: str) -> None:
     code, plant = WARNINGS[what]
@@ -330,6 +345,7 @@ def test_no_broker_is_restarted_to_which_nobody_could_log_in(tmp_path: Path, her
 def test_who_is_asked_may_interrupt(ward: Ward) -> None:
     """A command that asks has begun nothing, so it need not end in good order."""
     before, (ours, theirs) = ward.state(), os.openpty()
+    approved = [each for each in entries(ward.lab) if each["event"] == "approved"]
     command = [sys.executable, "-m", "towpath", "kraft", "run", str(ward.lab.config)]
     asked = subprocess.Popen(
         command, stdin=theirs, stdout=theirs, stderr=theirs, env=environment(), text=True
@@ -347,7 +363,7 @@ def test_who_is_asked_may_interrupt(ward: Ward) -> None:
         os.close(ours)
         os.close(theirs)
     assert ward.state() == before
-    assert "approved" not in {each["event"] for each in entries(ward.lab)}
+    assert [each for each in entries(ward.lab) if each["event"] == "approved"] == approved
 
 
 def test_without_a_fault_there_is_a_way(ward: Ward, here: Here) -> None:

@@ -13,6 +13,7 @@ import pytest
 from tests.support.kraft_pods import pod_config
 from tests.support.kraft_worlds import (
     at_stage,
+    broker_properties,
     kraft_config,
     start_of,
     with_broker,
@@ -71,6 +72,15 @@ def test_brokers_must_reach_controllers_and_they_everybody() -> None:
     assert wanted[NodeId(0)] == CONTROLLERS
     brokers = tuple(each.address for each in CONFIG.brokers)
     assert wanted[NodeId(3000)] == (*CONTROLLERS, *brokers, "127.0.0.1:16181")
+
+
+def test_controllers_must_reach_zookeeper_where_their_files_will_name_it() -> None:
+    """They get the brokers' addresses; that of the file may be one that is reached from here."""
+    seen = START
+    for each in CONFIG.brokers:
+        properties = {**broker_properties(each.id), "zookeeper.connect": "zk1:2181, zk2:2181/kafka"}
+        seen = with_broker(seen, each.id, properties=properties)
+    assert addresses_from(CONFIG, seen)[NodeId(3000)][-2:] == ("zk1:2181", "zk2:2181")
 
 
 def test_hosts_that_reach_everything_are_no_finding() -> None:
@@ -286,6 +296,12 @@ def test_sessions_of_controllers_and_authorizers_are_not_foreign() -> None:
 def test_servers_that_do_not_tell_who_is_connected_are_named() -> None:
     said = found(clients({}, untold=("zk1:2181 (not in the whitelist)",)), RUNS)
     assert "zk1:2181 (not in the whitelist)" in said[FindingCode.CLIENTS_UNKNOWN].what
+
+
+def test_what_else_lies_in_the_ensemble_is_told() -> None:
+    shared = replace(told(Reach.OPEN), neighbours=("/hbase", "/other (a cluster of Kafka)"))
+    said = found(shared)[FindingCode.ZOOKEEPER_SHARED]
+    assert said.what.endswith(": /hbase, /other (a cluster of Kafka)")
 
 
 def test_who_else_keeps_properties_is_told_before_anything_is_written() -> None:

@@ -68,6 +68,13 @@ def test_a_broker_serves_once_it_runs_in_its_mode_and_is_registered() -> None:
     silent = with_broker(start, 1, mode=None)
     assert not_serving(silent, ONE, BrokerMode.ZOOKEEPER, None) == "broker 1 does not answer yet"
     assert not_serving(start, ONE, BrokerMode.KRAFT, None) == "broker 1 runs in zookeeper mode"
+    ahead = with_broker(start, ONE, stale=True)
+    said = not_serving(ahead, ONE, BrokerMode.ZOOKEEPER, None) or ""
+    assert said.startswith("the file of broker 1 is newer than its process; `touch` it")
+    unused = with_broker(start, ONE, mode=BrokerMode.MIGRATION)
+    said = not_serving(unused, ONE, BrokerMode.ZOOKEEPER, None) or ""
+    assert said.endswith("its file is for zookeeper mode: it may be started with another file, or"
+                         " with `--override`")  # fmt: skip
     assert start.zookeeper is not None
     gone = replace(start, zookeeper=replace(start.zookeeper, brokers=frozenset({NodeId(0)})))
     text = "broker 1 answers, and is not registered or is fenced"

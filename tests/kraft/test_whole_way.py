@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.ensembles import fill, znodes
 from tests.support.here import Here
 from tests.support.kafka import create_topic, wait_until
 from tests.support.kraft_runs import arguments, entries, run_until, run_whole, steps, tell
@@ -29,15 +30,22 @@ STAGES = ("provisioned", "registering", "hybrid", "mixed", "dual_write")
 def test_a_cluster_leaves_zookeeper_under_traffic(tmp_path: Path, here: Here) -> None:
     with ZooKeeperCluster(1, 1, home=tmp_path) as lab:
         seed(lab)
+        fill(lab.connect, {"/other/cluster/id": b"theirs", "/other/brokers/ids/1": b"theirs"})
+        theirs = znodes(lab.connect, "/other")
         checked = here("kraft", "check", str(lab.config), "--output", "json")
         assert not any(each["code"].startswith("SOFTWARE") for each in checked.json["findings"]), (
             checked.said
         )
+        notes: set[str] = set()
         with Traffic(lab) as traffic:
             for command, stage in (("run", "dual_write"), ("finalize", "final")):
                 ended = here(*arguments(lab, command), "--output", "json")
                 assert ended.code == 0, ended.said
                 assert ended.json["stage"] == stage
+                notes |= {each["code"] for each in ended.json["notes"]}
+            # Whoever stops ZooKeeper next has been told who else needs it, and nobody was harmed.
+            assert {"ZOOKEEPER_SHARED", "KEPT_KEYS"} <= notes
+            assert znodes(lab.connect, "/other") == theirs
             lab.zookeeper.kill()
             create_topic(lab.back_door, "after")
             traffic.flowing()
@@ -47,7 +55,13 @@ def test_a_cluster_leaves_zookeeper_under_traffic(tmp_path: Path, here: Here) ->
     told = traffic.result()
     assert told.whole, told
     assert steps(lab)[:2] == ["FormatController", "StartControllers"]
-    assert all(each["equal"] for each in entries(lab) if each["event"] == "compared")
+    written = entries(lab)
+    assert all(each["equal"] for each in written if each["event"] == "compared")
+    stages = {each["stage"]: at for at, each in enumerate(written) if each["event"] == "stage"}
+    while_both = written[stages["hybrid"] : stages["final"]]
+    decided = [each["compared"] for each in while_both if each["event"] == "step_began"]
+    assert decided
+    assert all(each["equal"] and each["things"] > 40 for each in decided), decided
 
 
 @pytest.mark.soak

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from kazoo.client import KazooClient
+from kazoo.exceptions import NoNodeError
 
 from towpath.config.kraft import ZooKeeperConfig
 from towpath.dev import distribution, ports
@@ -137,6 +138,30 @@ def fill(connect: str, znodes: Mapping[str, bytes | None]) -> None:
     finally:
         client.stop()
         client.close()
+
+
+def znodes(connect: str, path: str = "") -> dict[str, tuple[bytes | None, int]]:
+    """Return all znodes below a path, with contents and versions."""
+    client = KazooClient(connect)
+    client.start(30)
+    try:
+        return dict(_below(client, path))
+    finally:
+        client.stop()
+        client.close()
+
+
+def _below(client: KazooClient, path: str) -> Iterator[tuple[str, tuple[bytes | None, int]]]:
+    try:
+        names = client.get_children(path or "/")
+    except NoNodeError:  # gone meanwhile
+        return
+    for name in names:
+        child = f"{path}/{name}"
+        with suppress(NoNodeError):
+            data, stat = client.get(child)
+            yield child, (data, stat.version)
+        yield from _below(client, child)
 
 
 def _above(path: str) -> Iterable[str]:

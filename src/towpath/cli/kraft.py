@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -194,23 +195,25 @@ def _migration(file: Path) -> Iterator[Migration]:
 def _bring(file: Path, goal: Goal, *, yes: bool, name: str | None = None) -> int:
     with _migration(file) as migration:
         from towpath.cli.show import kraft as shown  # noqa: PLC0415
-        from towpath.kraft.planning.gates import too_early  # noqa: PLC0415
+        from towpath.kraft.findings.findings import stops  # noqa: PLC0415
         from towpath.kraft.run import RunEnd  # noqa: PLC0415
 
         if (over := migration.over(goal)) is not None:
             return _ended(over)
         with migration.alone(lambda held: console(stderr=True).print(line(str(held)))) as lock:
             facts, planned = migration.outline(goal)
-            if early := too_early(facts, goal):
-                return _ended(RunEnd(facts.standing, 0, (early,)))
+            notes = migration.concerns(facts, goal)
+            if barred := stops(notes):
+                return _ended(RunEnd(facts.standing, 0, barred))
             if planned.steps:
                 console(stderr=True).print(shown.outline_picture(facts, planned))
+                console(stderr=True).print(shown.notes_picture(notes))
                 _require_agreed(migration.config.kraft, goal, yes=yes, name=name)
-                migration.approve(facts, goal, planned)
+                migration.approve(facts, goal, planned, notes)
             # Before this, a signal interrupts: nothing is begun while somebody is asked.
             with stopping() as stop:
                 end = migration.bring_to(goal, stop, shown.KraftDisplay().show, lock)
-    return _ended(end)
+    return _ended(replace(end, notes=(*notes, *end.notes)))
 
 
 def _ended(end: RunEnd) -> int:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import replace
+from typing import Protocol
 
 from towpath.config import KraftConfig, KubernetesDriver
 from towpath.kraft.drivers.driver import Driver
@@ -13,14 +15,25 @@ from towpath.kraft.model import NodeId
 from towpath.kraft.observing.reach import addresses_from, ask_hosts, resolved
 from towpath.kraft.observing.seen import Observation
 from towpath.kraft.observing.surroundings import ClientsSeen, Surroundings
+from towpath.model.deadline import Deadline
 from towpath.model.errors import DriverError, ZooKeeperError
+
+_SESSION = 10.0
+"""Seconds for one question to ZooKeeper."""
+
+
+class Asks(Protocol):
+    """What is asked of ZooKeeper."""
+
+    def clients(self, deadline: Deadline) -> ClientsSeen:
+        """Return who is connected."""
+
+    def neighbours(self, deadline: Deadline) -> tuple[str, ...]:
+        """Return what else lies in the ensemble."""
 
 
 def look_around(
-    config: KraftConfig,
-    seen: Observation,
-    drivers: Mapping[NodeId, Driver],
-    ask_clients: Callable[[], ClientsSeen],
+    config: KraftConfig, seen: Observation, drivers: Mapping[NodeId, Driver], asks: Asks
 ) -> Surroundings:
     """Return what lies around a cluster; what cannot be asked is left out.
 
@@ -28,18 +41,25 @@ def look_around(
         config: The file.
         seen: The cluster.
         drivers: One for each node.
-        ask_clients: Asks the servers of ZooKeeper who is connected.
+        asks: Asks ZooKeeper.
     """
-    clients = None
-    if seen.zookeeper is not None:
-        with suppress(ZooKeeperError):
-            clients = ask_clients()
-    return Surroundings(
+    return replace(
+        users_of(config, seen, asks),
         hosts=ask_hosts(drivers, addresses_from(config, seen)),
-        clients=clients,
-        addresses={NodeId(each.id): resolved(each.address) for each in config.controllers.nodes},
         keepers=_keepers(config, drivers),
     )
+
+
+def users_of(config: KraftConfig, seen: Observation, asks: Asks) -> Surroundings:
+    """Return who else uses ZooKeeper; what cannot be asked is left out."""
+    addresses = {NodeId(each.id): resolved(each.address) for each in config.controllers.nodes}
+    around = Surroundings(addresses=addresses)
+    if seen.zookeeper is None:
+        return around
+    with suppress(ZooKeeperError):
+        around = replace(around, clients=asks.clients(Deadline.after(_SESSION)))
+        around = replace(around, neighbours=asks.neighbours(Deadline.after(_SESSION)))
+    return around
 
 
 def _keepers(config: KraftConfig, drivers: Mapping[NodeId, Driver]) -> Mapping[NodeId, str]:

@@ -12,13 +12,14 @@ import json
 import os
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from types import MappingProxyType, NoneType
-from typing import Any
+from typing import Any, BinaryIO
 
+from towpath.kraft.model import PROBES
 from towpath.kraft.observing.seen import Proven
 from towpath.model.clock import now_ms
 from towpath.model.errors import JournalHeldError, KraftJournalError
@@ -40,6 +41,8 @@ class KraftEvent(StrEnum):
     STEP_DONE = "step_done"
     STEP_FAILED = "step_failed"
     COMPARED = "compared"
+    PROBE_NAMED = "probe_named"
+    PROBE_GONE = "probe_gone"
     PROBED = "probed"
     STOPPED = "stopped"
     STARTED = "started"
@@ -48,6 +51,8 @@ class KraftEvent(StrEnum):
     TAKEN = "taken"
 
 
+_LONGEST = 180
+"""Bytes of a path in the name of a kept file."""
 _LAST = 253_402_300_800_000
 """The end of the year 9999, in ms since 1970."""
 
@@ -60,6 +65,8 @@ _FACTS: Mapping[KraftEvent, Mapping[str, tuple[type, ...]]] = MappingProxyType(
         KraftEvent.COMPARED: {
             "equal": (bool,), "compared": (dict,), "digests": (dict,), "differences": (list,)
         },
+        KraftEvent.PROBE_NAMED: {"topic": (str,)},
+        KraftEvent.PROBE_GONE: {"topic": (str,)},
         KraftEvent.PROBED: {"epoch": (int, NoneType)},
         KraftEvent.STOPPED: {"epoch": (int,)},
         KraftEvent.KEPT: {"node": (int,), "name": (str,), "file": (str,), "sha256": (str,)},
@@ -97,10 +104,7 @@ class KraftJournal:
         entry = {"at": now_ms(), "event": event, **facts}
         try:
             self._begin()
-            with self._file.open("a", encoding="utf-8") as file:
-                file.write(json.dumps(entry) + "\n")
-                file.flush()
-                os.fsync(file.fileno())
+            _append(self._file, f"{json.dumps(entry)}\n".encode())
         except OSError as error:
             raise KraftJournalError(str(self._file), error.strerror or "not written") from error
 
@@ -113,7 +117,8 @@ class KraftJournal:
         Raises:
             KraftJournalError: The history is that of another cluster, or it cannot be written.
         """
-        known = [each.facts.get("id") for each in self._read() if each.event is KraftEvent.CLUSTER]
+        told = self.entries()
+        known = [each.facts.get("id") for each in told if each.event is KraftEvent.CLUSTER]
         if not known:
             self.add(KraftEvent.CLUSTER, id=cluster)
         elif known[0] != cluster:
@@ -132,14 +137,14 @@ class KraftJournal:
             data: The content.
         """
         digest = hashlib.sha256(data).hexdigest()
-        last = self._last_kept(node, path)
-        if last is not None and last["sha256"] == digest:
-            return str(last["file"])
         folder = self.folder / _KEPT
         try:
+            last = self._last_kept(node, path)
+            if last is not None and last["sha256"] == digest:
+                return str(last["file"])
             self._begin()
             folder.mkdir(exist_ok=True, mode=0o700)
-            kept = folder / f"{time.time_ns()}-{node}-{path.strip('/').replace('/', '_')}"
+            kept = folder / f"{time.time_ns()}-{node}-{_short(path)}"
             _write_for_owner(kept, data)
         except OSError as error:
             raise KraftJournalError(str(folder), error.strerror or "not written") from error
@@ -147,7 +152,7 @@ class KraftJournal:
         return kept.name
 
     def _last_kept(self, node: int, path: str) -> Mapping[str, Any] | None:
-        kept = [each.facts for each in self._read() if each.event is KraftEvent.KEPT]
+        kept = [each.facts for each in self.entries() if each.event is KraftEvent.KEPT]
         of_file = [each for each in kept if (each.get("node"), each.get("name")) == (node, path)]
         there = (
             each for each in reversed(of_file) if (self.folder / _KEPT / each["file"]).exists()
@@ -176,15 +181,37 @@ class KraftJournal:
 
     def entries(self) -> tuple[KraftEntry, ...]:
         """Return all entries, in order; lines that a kill cut off, or of no known form, are not."""
-        return tuple(self._read())
+        return tuple(entry for entry in self._read() if entry is not None)
+
+    @property
+    def probes(self) -> tuple[str, ...]:
+        """The probe topics that we were about to make, and that are not known to be gone."""
+        left: dict[str, None] = {}
+        for entry in self.entries():
+            match entry.event:
+                case KraftEvent.PROBE_NAMED if entry.facts["topic"].startswith(PROBES):
+                    left[entry.facts["topic"]] = None
+                case KraftEvent.PROBE_GONE:
+                    left.pop(entry.facts["topic"], None)
+                case _:
+                    pass
+        return tuple(left)
 
     @property
     def proven(self) -> Proven:
-        """What steps have proven that only doing can prove."""
+        """What steps have proven that only doing can prove.
+
+        A line that cannot be read may have taken a proof back, so nothing before it is one. An
+        entry of a time that has not come yet, of a clock that was ahead, tells no duration.
+        """
         probed: int | None = None
         stopped: int | None = None
         since: int | None = None
+        now = now_ms()
         for entry in self._read():
+            if entry is None:
+                probed = stopped = since = None
+                continue
             match entry.event:
                 case KraftEvent.PROBED:
                     probed = entry.facts.get("epoch")
@@ -192,8 +219,10 @@ class KraftJournal:
                     stopped, since = entry.facts.get("epoch"), None
                 case KraftEvent.STARTED:
                     stopped = None
-                case KraftEvent.COMPARED:
-                    since = (since or entry.at) if entry.facts.get("equal") else None
+                case KraftEvent.COMPARED if entry.facts["equal"] and since is None:
+                    since = entry.at if entry.at <= now else None
+                case KraftEvent.COMPARED if not entry.facts["equal"]:
+                    since = None
                 case _:
                     pass
         return Proven(probed=probed, stopped=stopped, equal_since=since)
@@ -209,14 +238,15 @@ class KraftJournal:
             with self._file.open("ab") as file:
                 file.write(b"\n")
 
-    def _read(self) -> Iterator[KraftEntry]:
+    def _read(self) -> Iterator[KraftEntry | None]:
+        """Yield the entry of each line, None for a line that cannot be read."""
         try:
             lines = self._file.read_text("utf-8", "replace").splitlines()
         except FileNotFoundError:
             return
         except OSError as error:
             raise KraftJournalError(str(self._file), error.strerror or "not read") from error
-        yield from (entry for line in lines if (entry := _entry(line)) is not None)
+        yield from map(_entry, lines)
 
 
 def _lock(file: int, path: Path) -> None:
@@ -238,12 +268,39 @@ def _entry(line: str) -> KraftEntry | None:
     return entry if fits and type(entry.at) is int and 0 <= entry.at < _LAST else None
 
 
+def _append(path: Path, line: bytes) -> None:
+    """Write a line at the end of a file, or nothing of it; it is on disk when this returns."""
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600), "wb", buffering=0) as file:
+        before = file.seek(0, os.SEEK_END)
+        try:
+            _write_all(file, line)
+        except OSError:
+            with suppress(OSError):
+                file.truncate(before)
+            raise
+
+
 def _write_for_owner(path: Path, data: bytes) -> None:
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
-    with os.fdopen(os.open(path, flags, 0o600), "wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
+    try:
+        with os.fdopen(os.open(path, flags, 0o600), "wb", buffering=0) as file:
+            _write_all(file, data)
+    except OSError:
+        with suppress(OSError):
+            path.unlink(missing_ok=True)
+        raise
+
+
+def _write_all(file: BinaryIO, data: bytes) -> None:
+    left = memoryview(data)
+    while left:
+        left = left[file.write(left) :]
+    os.fsync(file.fileno())
+
+
+def _short(path: str) -> str:
+    """Return the end of a path as a part of a name; names of files have 255 bytes at most."""
+    return path.strip("/").replace("/", "_").encode()[-_LONGEST:].decode(errors="ignore")
 
 
 def _ends_a_line(path: Path) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from threading import Event
@@ -13,20 +13,21 @@ from typing import Self
 
 from towpath.config import KraftConfig, KubernetesDriver
 from towpath.kraft.acting.hands import Hands
-from towpath.kraft.around import look_around
+from towpath.kraft.around import look_around, users_of
 from towpath.kraft.drivers import drivers_of
 from towpath.kraft.drivers.fenced import FencedDriver
-from towpath.kraft.findings.findings import Finding
+from towpath.kraft.findings.findings import Finding, stops
 from towpath.kraft.journal import KraftEvent, KraftJournal
 from towpath.kraft.kubernetes.manifests import manifests
 from towpath.kraft.model import Goal, NodeId, Stage
 from towpath.kraft.observing.observe import Observer
 from towpath.kraft.observing.seen import ZooKeeperSeen
-from towpath.kraft.observing.surroundings import ClientsSeen
+from towpath.kraft.planning.gates import too_early
 from towpath.kraft.planning.moves import Facts, Reached, Refused
 from towpath.kraft.planning.outline import Outline, outline
 from towpath.kraft.planning.planner import decide
-from towpath.kraft.preflight.preflight import preflight
+from towpath.kraft.preflight.preflight import BEFORE_COPY, leftovers, preflight
+from towpath.kraft.preflight.surroundings import surroundings, users
 from towpath.kraft.run import KraftRun, RunEnd
 from towpath.kraft.telling import Tell, Teller, telling
 from towpath.kraft.zookeeper.client import ZooKeeper
@@ -114,11 +115,23 @@ class Migration:
         facts = self.look()
         if facts.standing.stage is Stage.FINAL:  # ZooKeeper and its ways may be gone
             return preflight(self.config, facts.seen)
-        around = look_around(self.config, facts.seen, self._drivers, self._ask_clients)
+        around = look_around(self.config, facts.seen, self._drivers, self._zookeeper)
         return preflight(self.config, facts.seen, around)
 
-    def _ask_clients(self) -> ClientsSeen:
-        return self._zookeeper.clients(Deadline.after(_SESSION))
+    def concerns(self, facts: Facts, goal: Goal) -> tuple[Finding, ...]:
+        """Return what a person should know before the steps to a goal are begun, stops among it.
+
+        Before the copy, hosts are asked as `check` asks them: what would stop a step later on stops
+        before anything is changed. Before a finalize, who else uses ZooKeeper is named.
+        """
+        if (early := too_early(facts, goal)) is not None:
+            return (early,)
+        if goal is Goal.DUAL_WRITE and facts.standing.stage in BEFORE_COPY:
+            around = look_around(self.config, facts.seen, self._drivers, self._zookeeper)
+            return stops(surroundings(facts, around))
+        if goal is Goal.FINAL:
+            return tuple(users(facts, users_of(self.config, facts.seen, self._zookeeper)))
+        return ()
 
     def outline(self, goal: Goal) -> tuple[Facts, Outline]:
         """Return what is seen, and all steps to a goal that are foreseen from there."""
@@ -147,7 +160,7 @@ class Migration:
         self._left_zookeeper = facts.seen.zookeeper is None
         match decide(facts, goal):
             case Reached():
-                return RunEnd(facts.standing, 0)
+                return RunEnd(facts.standing, 0, notes=tuple(leftovers(facts)))
             case Refused(reasons):
                 return RunEnd(facts.standing, 0, reasons)
             case _:
@@ -190,8 +203,10 @@ class Migration:
             with suppress(ZooKeeperError):  # it ends with our session in any case
                 lock.release(Deadline.after(_RELEASE))
 
-    def approve(self, facts: Facts, goal: Goal, planned: Outline) -> None:
-        """Write down that a person wants these steps done.
+    def approve(
+        self, facts: Facts, goal: Goal, planned: Outline, notes: Iterable[Finding] = ()
+    ) -> None:
+        """Write down that a person wants these steps done, and what was told before.
 
         Raises:
             KraftJournalError: The journal is that of another cluster, or cannot be written.
@@ -199,7 +214,8 @@ class Migration:
         if facts.seen.zookeeper is not None:
             self.journal.belong_to(facts.seen.zookeeper.cluster_id)
         steps = [each.sentence for each in planned.steps]
-        self.journal.add(KraftEvent.APPROVED, goal=goal, by=this_user(), steps=steps)
+        told = [str(each) for each in notes]
+        self.journal.add(KraftEvent.APPROVED, goal=goal, by=this_user(), steps=steps, notes=told)
 
     def watch(self, every: float, stop: Event, tell: Tell) -> Facts:
         """Look every so many seconds until `stop` is set; return what was seen last."""

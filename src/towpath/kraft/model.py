@@ -5,10 +5,9 @@ from __future__ import annotations
 from enum import IntEnum, StrEnum
 from typing import NewType
 
-from towpath.model.nouns import TopicName
-
-PROBE = TopicName("towpath-kraft-probe")
-"""A topic that is made and deleted to prove that changes reach every broker and ZooKeeper."""
+PROBES = "towpath-kraft-probe-"
+"""Begins the names of topics that are made and deleted to prove that changes reach every broker and
+ZooKeeper. Random letters end them, so nobody else has made a topic of a name that we chose."""
 
 NodeId = NewType("NodeId", int)
 """Id of a broker or controller; brokers and controllers of a cluster share one range."""

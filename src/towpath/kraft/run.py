@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from threading import Event
 from typing import Protocol
@@ -24,6 +25,7 @@ from towpath.kraft.planning.gates import too_early
 from towpath.kraft.planning.moves import Decision, Facts, Move, Reached, Refused
 from towpath.kraft.planning.planner import decide
 from towpath.kraft.planning.states import KraftStanding
+from towpath.kraft.preflight.preflight import leftovers
 from towpath.kraft.sentences import sentence
 from towpath.kraft.steps import (
     Compare,
@@ -34,7 +36,7 @@ from towpath.kraft.steps import (
     StopControllers,
 )
 from towpath.model.deadline import Deadline
-from towpath.model.errors import TowpathError, UnexpectedStageError
+from towpath.model.errors import KraftJournalError, TowpathError, UnexpectedStageError
 
 _LOOK = 60.0
 """Seconds that one look may take."""
@@ -75,12 +77,14 @@ class RunEnd:
         steps: Number of steps done.
         refused: Why no further step was safe; empty where the goal was reached.
         stopped: Whether the user asked to stop before the goal was reached.
+        notes: What else a person should know.
     """
 
     standing: KraftStanding
     steps: int
     refused: tuple[Finding, ...] = ()
     stopped: bool = False
+    notes: tuple[Finding, ...] = ()
 
     @property
     def reached(self) -> bool:
@@ -114,6 +118,7 @@ class KraftRun:
         self._journal, self._tell = journal, tell
         self._stage: Stage | None = None
         self._told: Mapping[str, object] | None = None
+        self._compared: Mapping[str, object] | None = None
         self._done = 0
         self._rolled_at = -math.inf
 
@@ -126,7 +131,7 @@ class KraftRun:
         """
         self._journal.add(KraftEvent.RUN_BEGAN, goal=goal)
         end = self._steps(goal, stop)
-        self._journal.add(KraftEvent.RUN_ENDED, **_told(end))
+        self._journal.add(KraftEvent.RUN_ENDED, **_told(end), compared=self._compared)
         return end
 
     def _steps(self, goal: Goal, stop: Event) -> RunEnd:
@@ -134,7 +139,7 @@ class KraftRun:
             facts, decision = self._decided(goal, stop)
             match decision:
                 case Reached():
-                    return RunEnd(facts.standing, self._done)
+                    return RunEnd(facts.standing, self._done, notes=tuple(leftovers(facts)))
                 case Refused(reasons):
                     return RunEnd(facts.standing, self._done, reasons)
                 case Move() if stop.is_set():
@@ -167,6 +172,7 @@ class KraftRun:
         if standing.stage is not self._stage:
             self._stage = standing.stage
             self._journal.add(KraftEvent.STAGE, stage=standing.stage, kip=standing.kip)
+        self._compared = _both_told(compared)
         if compared is not None and (told := comparison_told(compared)) != self._told:
             self._told = told
             self._journal.add(KraftEvent.COMPARED, **told)
@@ -184,21 +190,24 @@ class KraftRun:
                 return facts, decision
 
     def _do(self, facts: Facts, move: Move) -> None:
-        step, name = move.step, type(move.step).__name__
-        said = sentence(step)
+        step = move.step
+        told = {
+            "step": type(step).__name__,
+            "what": sentence(step),
+            "compared": _both_told(facts.seen.comparison),
+        }
         self._before()
-        self._journal.add(KraftEvent.STEP_BEGAN, step=name, what=said)
-        self._tell(facts, said)
+        self._journal.add(KraftEvent.STEP_BEGAN, **told)
+        self._tell(facts, sentence(step))
         began = time.monotonic()
         try:
             done = self._hands.do(step, lambda text: self._tell(facts, text))
         except TowpathError as error:
-            self._journal.add(KraftEvent.STEP_FAILED, step=name, what=said, why=str(error))
+            with suppress(KraftJournalError):  # it may be why the step failed
+                self._journal.add(KraftEvent.STEP_FAILED, **told, why=str(error))
             raise
         seconds = round(time.monotonic() - began, 3)
-        self._journal.add(
-            KraftEvent.STEP_DONE, step=name, what=said, seconds=seconds, facts=dict(done)
-        )
+        self._journal.add(KraftEvent.STEP_DONE, **told, seconds=seconds, facts=dict(done))
         if isinstance(step, RollBroker):
             self._rolled_at = time.monotonic()
         self._prove(facts, step)
@@ -254,6 +263,16 @@ def comparison_told(compared: ImageComparison) -> Mapping[str, object]:
             for each in compared.differences
         ],
     }
+
+
+def _both_told(compared: ImageComparison | None) -> Mapping[str, object] | None:
+    """Return what a step was decided by: how much of both stores was compared, None for nothing.
+
+    The digests are those of the last comparison that the journal has.
+    """
+    if compared is None:
+        return None
+    return {"equal": compared.equal, "things": sum(compared.compared.values())}
 
 
 def _told(end: RunEnd) -> dict[str, object]:

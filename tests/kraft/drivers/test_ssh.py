@@ -62,13 +62,26 @@ def test_files_are_replaced_whole(node: SshNode, tmp_path: Path, name: str) -> N
     path.chmod(0o640)
     node.write(str(path), second)
     assert node.read(str(path)) == second
-    assert path.with_name(name + ".old").read_bytes() == first
+    assert [each.name for each in path.parent.iterdir()] == [name]
     assert stat.S_IMODE(path.stat().st_mode) == 0o640
     changed = node.modified(str(path))
     assert changed is not None
     assert abs(changed - path.stat().st_mtime_ns / 1e6) < 2
     node.remove(str(path.parent))
     assert not path.parent.exists()
+
+
+def test_a_link_is_as_old_as_the_file_that_it_names(node: SshNode, tmp_path: Path) -> None:
+    real, link = tmp_path / "real", tmp_path / "link"
+    real.write_bytes(b"a")
+    link.symlink_to(real)
+    os.utime(link, (1, 1), follow_symlinks=False)
+    node.write(str(link), b"b")
+    changed = node.modified(str(link))
+    assert link.is_symlink()
+    assert real.read_bytes() == b"b"
+    assert changed is not None
+    assert abs(changed - real.stat().st_mtime_ns / 1e6) < 2
 
 
 def test_a_file_that_says_the_same_is_left(node: SshNode, tmp_path: Path) -> None:

@@ -11,11 +11,15 @@ from typing import Any
 import pytest
 
 from tests.support.kraft_pods import NAMESPACE, config_map, pod, pod_config
+from tests.support.kraft_worlds import start_of
 from towpath.config import KraftConfig, KubernetesDriver
 from towpath.kraft.drivers import drivers_of
+from towpath.kraft.findings.codes import FindingCode
 from towpath.kraft.kubernetes.kubectl import Kubectl
 from towpath.kraft.kubernetes.places import place_of
-from towpath.kraft.model import NodeId, Role
+from towpath.kraft.migration import Migration
+from towpath.kraft.model import Goal, NodeId, Role
+from towpath.kraft.planning.moves import Facts
 from towpath.model.deadline import Deadline
 from towpath.model.errors import DriverError
 
@@ -167,6 +171,17 @@ def test_what_another_manager_keeps_is_told_before_anything_is_stopped(tmp_path:
     with pytest.raises(DriverError, match=said):
         drivers_of(kept_by(tmp_path, "helm"))[NodeId(0)].require_ours(path)
     drivers_of(kept_by(tmp_path, "helm", take_from=["helm"]))[NodeId(0)].require_ours(path)
+
+
+def test_what_another_manager_keeps_stops_a_run_before_its_first_step(tmp_path: Path) -> None:
+    for taken, wanted in (((), {FindingCode.FIELDS_KEPT}), (("helm",), set())):
+        config = kept_by(tmp_path, "helm", take_from=taken)
+        facts = Facts.of(config, start_of(config))
+        with Migration(config) as migration:
+            told = migration.concerns(facts, Goal.DUAL_WRITE)
+            back = migration.concerns(facts, Goal.ZOOKEEPER)
+        assert {each.code for each in told} == wanted
+        assert back == ()
 
 
 def test_what_the_file_allows_is_taken_as_it_was_seen_and_told(tmp_path: Path) -> None:

@@ -28,11 +28,21 @@ _DIFFERENCES = 20
 
 def findings_picture(findings: Iterable[Finding]) -> RenderableType:
     """Return what a check found."""
-    found = sorted(findings, key=lambda each: list(Severity).index(each.severity))
-    lines = [f"{_SIGNS[each.severity]} {each}" for each in found]
+    found = tuple(findings)
+    lines = _found(found)
     if not any(each.severity is Severity.STOP for each in found):
         lines.append("✓ nothing was found that would stop the migration")
     return Group(*map(line, lines))
+
+
+def notes_picture(findings: Iterable[Finding]) -> RenderableType:
+    """Return what a person should know before steps are begun."""
+    return Group(*map(line, _found(findings)))
+
+
+def _found(findings: Iterable[Finding]) -> list[str]:
+    found = sorted(findings, key=lambda each: list(Severity).index(each.severity))
+    return [f"{_SIGNS[each.severity]} {each}" for each in found]
 
 
 def findings_told(findings: Iterable[Finding]) -> Mapping[str, Any]:
@@ -280,6 +290,7 @@ def end_picture(end: RunEnd) -> RenderableType:
     lines += [f"✗ no further: {each}" for each in end.refused]
     if end.stopped:
         lines.append("stopped as you asked; the same command goes on from here")
+    lines += _found(end.notes)
     return Group(*map(line, lines))
 
 
@@ -292,6 +303,7 @@ def end_told(end: RunEnd) -> Mapping[str, Any]:
         "reached": end.reached,
         "stopped": end.stopped,
         "refusals": [_finding(each) for each in end.refused],
+        "notes": [_finding(each) for each in end.notes],
     }
 
 

@@ -19,8 +19,7 @@ _HOW = (
 
 _KEPT = (
     "In the folder `kept` of the journal, for their owner alone, as they hold passwords. What a"
-    " mode changes in a broker's file stays in that file, too (`towpath.kept.`), and what a file"
-    " was before it was written last lies beside it (`.old`)."
+    " mode changes in a broker's file stays in that file, too (`towpath.kept.`)."
 )
 
 
@@ -112,11 +111,22 @@ def _steps(journal: Iterable[Mapping[str, Any]]) -> Iterator[str]:
             ended[each["event"]],
             each.get("why", ""),
             span(each["seconds"]) if "seconds" in each else "",
+            _both(each.get("compared")),
         )
         for each in journal
         if each["event"] in ended
     ]
-    yield from _section("Steps", ("at", "step", "end", "why", "time taken"), rows)
+    headers = "at", "step", "end", "why", "time taken", "both stores before it"
+    yield from _section("Steps", headers, rows)
+
+
+def _both(compared: object) -> str:
+    """Return what both stores were before a step; nothing where only one of them was there."""
+    match compared:
+        case {"equal": bool(equal), "things": int(things)}:
+            return f"{'equal' if equal else 'not equal'}, {count(things)} compared"
+        case _:
+            return ""
 
 
 def _kept(journal: Sequence[Mapping[str, Any]]) -> Iterator[str]:

@@ -15,7 +15,7 @@ from towpath.kraft.acting.controllers import (
     wipe_controller,
 )
 from towpath.kraft.acting.files import StepFacts, Tools, since
-from towpath.kraft.acting.probe import probe
+from towpath.kraft.acting.probe import Probing, probe
 from towpath.kraft.acting.waiting import Look, Missing, StepWaits, Tell
 from towpath.kraft.drivers.driver import Driver
 from towpath.kraft.journal import KraftEvent, KraftJournal
@@ -115,7 +115,8 @@ class Hands:
         if seen.log is not None and seen.log.state is LogState.MIGRATION:
             tools.waits.until("ZooKeeper and the metadata log are equal", "copy", _not_equal)
         equal, seconds = since(began), float(self._config.limits.copy_)
-        times = probe(self._config.cluster, self._zookeeper.read, "copy", seconds, tools.waits.tell)
+        read, tell = self._zookeeper.read, tools.waits.tell
+        times = probe(Probing(self._config.cluster, read, self._journal, "copy", seconds, tell))
         return {
             "equal_seconds": equal,
             "created_seconds": round(times.created, 3),

@@ -1,7 +1,12 @@
-"""A topic that is made and deleted again, to show that changes reach every broker and ZooKeeper."""
+"""A topic that is made and deleted again, to show that changes reach every broker and ZooKeeper.
+
+Nothing is deleted that we have not made: each topic has a name of its own with random letters,
+which the journal knows before the topic is made.
+"""
 
 from __future__ import annotations
 
+import secrets
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,13 +14,17 @@ from dataclasses import dataclass
 from towpath.cluster.admin import Admin
 from towpath.config.clusters import ClusterConfig
 from towpath.kraft.acting.waiting import Tell
-from towpath.kraft.model import PROBE
+from towpath.kraft.journal import KraftEvent, KraftJournal
+from towpath.kraft.model import PROBES
 from towpath.kraft.observing.seen import ZooKeeperSeen
 from towpath.model.deadline import Deadline
 from towpath.model.errors import StepLateError
+from towpath.model.nouns import TopicName
 
 _SIDE = "cluster"
 _PAUSE = 0.1
+_RANDOM = 8
+"""Random bytes of a name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,31 +35,41 @@ class ProbeTimes:
     deleted: float
 
 
-def probe(
-    config: ClusterConfig,
-    read: Callable[[Deadline], ZooKeeperSeen],
-    limit: str,
-    seconds: float,
-    tell: Tell,
-) -> ProbeTimes:
-    """Make a topic, see it in ZooKeeper and on each broker, and delete it again everywhere.
+@dataclass(frozen=True, slots=True)
+class Probing:
+    """What a probe works with.
 
-    A topic of that name that a killed process has left is deleted first.
-
-    Args:
+    Attributes:
         config: The brokers, and how to log in.
         read: Reads ZooKeeper.
+        journal: Knows the topics that are ours.
         limit: The key of `limits` that gives the time.
-        seconds: How long each of the two may take.
+        seconds: How long each creation and deletion may take.
         tell: Is told what is waited for.
+    """
+
+    config: ClusterConfig
+    read: Callable[[Deadline], ZooKeeperSeen]
+    journal: KraftJournal
+    limit: str
+    seconds: float
+    tell: Tell
+
+
+def probe(probing: Probing) -> ProbeTimes:
+    """Make a topic, see it in ZooKeeper and on each broker, and delete it again everywhere.
+
+    Those that killed processes have left are deleted first, as far as the journal names them.
 
     Raises:
         ClusterError: The brokers refuse, or do not answer.
         StepLateError: A broker or ZooKeeper did not show it in time.
+        KraftJournalError: The journal cannot be written; nothing is made then.
     """
-    with Admin(config, _SIDE) as admin:
-        passing = _Passing(admin, read, limit, seconds, tell)
-        passing.delete()
+    with Admin(probing.config, _SIDE) as admin:
+        for left in probing.journal.probes:
+            _Passing(admin, probing, TopicName(left)).delete()
+        passing = _Passing(admin, probing, TopicName(PROBES + secrets.token_hex(_RANDOM)))
         created = passing.create()
         return ProbeTimes(created, passing.delete())
 
@@ -58,43 +77,45 @@ def probe(
 @dataclass(frozen=True, slots=True)
 class _Passing:
     admin: Admin
-    read: Callable[[Deadline], ZooKeeperSeen]
-    limit: str
-    seconds: float
-    tell: Tell
+    probing: Probing
+    topic: TopicName
 
     def create(self) -> float:
+        self.probing.journal.add(KraftEvent.PROBE_NAMED, topic=self.topic)
         began = time.monotonic()
-        self.admin.topics.create_small(PROBE, {})
-        self._until(f"topic {PROBE} is on every broker", self._everywhere)
-        self._until(f"topic {PROBE} is in ZooKeeper", lambda _: self._in_zookeeper())
+        self.admin.topics.create_small(self.topic, {})
+        self._until(f"topic {self.topic} is on every broker", self._everywhere)
+        self._until(f"topic {self.topic} is in ZooKeeper", lambda _: self._in_zookeeper())
         return time.monotonic() - began
 
     def delete(self) -> float:
         began = time.monotonic()
-        found = self.admin.topics.find(PROBE)
-        if found is None and not self._in_zookeeper():
-            return 0.0
+        found = self.admin.topics.find(self.topic)
         if found is not None:
-            self.admin.topics.delete(PROBE, found.id)
-        self._until(f"topic {PROBE} is gone from every broker", self._nowhere)
-        self._until(f"topic {PROBE} is gone from ZooKeeper", lambda _: not self._in_zookeeper())
-        return time.monotonic() - began
+            self.admin.topics.delete(self.topic, found.id)
+        self._until(f"topic {self.topic} is gone from every broker", self._nowhere)
+        self._until(
+            f"topic {self.topic} is gone from ZooKeeper", lambda _: not self._in_zookeeper()
+        )
+        seconds = time.monotonic() - began
+        self.probing.journal.add(KraftEvent.PROBE_GONE, topic=self.topic)
+        return seconds
 
     def _in_zookeeper(self) -> bool:
-        seen = self.read(Deadline.after(self.seconds))
-        return PROBE in seen.image.topics or PROBE in seen.deleting
+        seen = self.probing.read(Deadline.after(self.probing.seconds))
+        return self.topic in seen.image.topics or self.topic in seen.deleting
 
     def _everywhere(self, _: Deadline) -> bool:
-        return PROBE in self.admin.topics.everywhere([PROBE])
+        return self.topic in self.admin.topics.everywhere([self.topic])
 
     def _nowhere(self, _: Deadline) -> bool:
-        return PROBE in self.admin.topics.nowhere([PROBE])
+        return self.topic in self.admin.topics.nowhere([self.topic])
 
     def _until(self, what: str, holds: Callable[[Deadline], bool]) -> None:
-        deadline = Deadline.after(self.seconds)
-        self.tell(f"waiting until {what}")
+        seconds = self.probing.seconds
+        deadline = Deadline.after(seconds)
+        self.probing.tell(f"waiting until {what}")
         while not holds(deadline):
             if deadline.over:
-                raise StepLateError(what, self.seconds, self.limit, "it is not so yet")
+                raise StepLateError(what, seconds, self.probing.limit, "it is not so yet")
             time.sleep(_PAUSE)

@@ -11,7 +11,7 @@ from towpath.kraft.contents.image import ClusterImage
 from towpath.kraft.drivers.driver import Driver
 from towpath.kraft.model import BrokerMode, LogState, NodeId
 from towpath.kraft.observing.nodes import file_mode, is_registered
-from towpath.kraft.observing.seen import Observation
+from towpath.kraft.observing.seen import NodeSeen, Observation
 from towpath.model.deadline import Deadline
 from towpath.model.errors import NodeEndedError, StepLateError
 
@@ -111,13 +111,24 @@ def not_serving(seen: Observation, node: NodeId, mode: BrokerMode, epoch: int | 
     if there.mode is None:
         return f"broker {node} does not answer yet"
     if there.mode is not mode or file_mode(there) is not mode or there.stale:
-        return f"broker {node} runs in {there.mode} mode"
+        return _other_mode(there, mode)
     if not is_registered(seen, node):
         return f"broker {node} answers, and is not registered or is fenced"
     registered = seen.log.brokers.get(node) if seen.log else None
     if epoch is not None and registered is not None and registered.epoch == epoch:
         return f"broker {node} answers, and has not registered again"
     return None
+
+
+def _other_mode(there: NodeSeen, mode: BrokerMode) -> str:
+    """Return what a broker runs with, and where its file says otherwise what may be the cause."""
+    if file_mode(there) is not mode or (there.stale and there.mode is not mode):
+        return f"broker {there.id} runs in {there.mode} mode"
+    if there.stale:
+        advice = "`touch` it on its host if its time lies in the future"
+        return f"the file of broker {there.id} is newer than its process; {advice}"
+    why = "it may be started with another file, or with `--override`"
+    return f"broker {there.id} runs in {there.mode} mode, and its file is for {mode} mode: {why}"
 
 
 def not_in_sync(seen: Observation, node: NodeId | None = None) -> str | None:

@@ -21,7 +21,7 @@ class Driver(Protocol):
         """Return when a file was written last, in ms since 1970; None where there is none."""
 
     def write(self, path: str, data: bytes) -> None:
-        """Replace a file in one step; the content that it had before stays beside it."""
+        """Replace a file in one step; of a link the file that it names."""
 
     def require_ours(self, path: str) -> None:
         """Raise where somebody else keeps a file, so that writing it would be refused."""

@@ -30,7 +30,7 @@ class FencedDriver:
         return self.driver.modified(path)
 
     def write(self, path: str, data: bytes) -> None:
-        """Replace a file in one step; the content that it had before stays beside it."""
+        """Replace a file in one step; of a link the file that it names."""
         self.require()
         self.driver.write(path, data)
 

@@ -20,8 +20,6 @@ from towpath.model.errors import DriverError
 from towpath.model.foreign import foreign, printed
 from towpath.model.kept_process import KeptProcess
 
-OLD = ".old"
-"""Ends the name of what a file was before it was written last."""
 _LINES = 20
 _PATIENCE = 60.0
 """Seconds for a command whose deadline nobody gives."""
@@ -59,13 +57,13 @@ class LocalNode:
                 return None
 
     def write(self, path: str, data: bytes) -> None:
-        """Replace a file in one step; the content that it had before stays beside it.
+        """Replace a file in one step; of a link the file that it names.
 
         It keeps its owner and rights; a new file can be read by its owner alone. A file that says
         the same already is left as it is.
         """
         with self._trouble(f"writing {path}"):
-            _replace(Path(path), data)
+            _replace(Path(path).resolve(), data)
 
     def require_ours(self, path: str) -> None:
         """Do nothing: files of hosts belong to whoever writes them."""
@@ -147,29 +145,31 @@ def _replace(path: Path, data: bytes) -> None:
     """Write a file beside the old one, then let it take its place; both are on disk behind it."""
     mode, owner = 0o600, None
     with suppress(FileNotFoundError):
-        before = path.read_bytes()
-        if before == data:
+        if path.read_bytes() == data:
             return
         about = path.stat()
         mode, owner = stat.S_IMODE(about.st_mode), (about.st_uid, about.st_gid)
-        _write(path.with_name(path.name + OLD), before, mode, owner)
     path.parent.mkdir(parents=True, exist_ok=True)
-    _write(path, data, mode, owner)
+    scratch = path.with_name(f".{path.name}.towpath")
+    scratch.unlink(missing_ok=True)
+    try:
+        _write(scratch, data, mode, owner)
+        scratch.replace(path)
+    except OSError:
+        scratch.unlink(missing_ok=True)
+        raise
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
 
 
 def _write(path: Path, data: bytes, mode: int, owner: tuple[int, int] | None) -> None:
-    scratch = path.with_name(path.name + ".new")
-    scratch.unlink(missing_ok=True)
-    with os.fdopen(os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
         file.write(data)
         if owner is not None and owner != (os.geteuid(), os.getegid()):
             os.fchown(file.fileno(), *owner)
         os.fchmod(file.fileno(), mode)
         file.flush()
         os.fsync(file.fileno())
-    scratch.replace(path)
-    folder = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)

@@ -5,16 +5,20 @@ from __future__ import annotations
 ABSENT = 44
 """Exit code for a file that is not there; ssh itself fails with 255, kubectl with 1."""
 READ = f'[ -e "$1" ] || exit {ABSENT}; cat -- "$1"'
-# The new file takes owner and rights of the old one, and its name in one step. Without an old one
-# it belongs to the user `$2`, if one is given, who must be able to read it. It has `$3` bytes: the
-# input ends early where a connection is cut.
+# The new file takes owner and rights of the old one, and its name in one step; a link stays, and
+# the file that it names is written. Without an old one it belongs to the user `$2`, if one is
+# given, who must be able to read it. It has `$3` bytes: the input of a cut connection ends early.
 WRITE = (
-    'set -e; umask 077; d=$(dirname -- "$1"); mkdir -p -- "$d"; rm -f -- "$1.new";'
-    ' if [ -e "$1" ]; then cp -p -- "$1" "$1.old"; cp -p -- "$1" "$1.new";'
-    ' else : > "$1.new"; [ -z "$2" ] || chown -- "$2" "$1.new"; fi;'
-    ' cat > "$1.new"; n=$(($(wc -c < "$1.new"))); if [ "$n" != "$3" ]; then'
-    ' echo "$n of $3 bytes arrived" >&2; exit 1; fi;'
-    ' sync -- "$1.new"; mv -f -- "$1.new" "$1"; sync -- "$d"'
+    'set -e; umask 077; f=$1; if [ -L "$1" ]; then f=$(readlink -f -- "$1"); fi;'
+    ' d=$(dirname -- "$f"); mkdir -p -- "$d"; n=$d/.$(basename -- "$f").towpath; rm -f -- "$n";'
+    " trap 'rm -f -- \"$n\"' EXIT; trap 'exit 1' HUP INT TERM;"
+    ' if [ -e "$f" ]; then cp -p -- "$f" "$n"; a=$(stat -c %u:%g -- "$f");'
+    ' b=$(stat -c %u:%g -- "$n"); if [ "$a" != "$b" ]; then'
+    ' echo "its owner $a cannot be kept by this login" >&2; exit 1; fi;'
+    ' else : > "$n"; [ -z "$2" ] || chown -- "$2" "$n"; fi;'
+    ' cat > "$n"; c=$(($(wc -c < "$n"))); if [ "$c" != "$3" ]; then'
+    ' echo "$c of $3 bytes arrived" >&2; exit 1; fi;'
+    ' sync -- "$n"; mv -f -- "$n" "$f"; sync -- "$d"'
 )
 _TELL = 'tr "\\0" "\\n" < "/proc/$p/cmdline"; ls -l "/proc/$p/fd" | grep -o "/[^ ]*[.]jar$"; exit 0'
 PROCESS = f'p=$1; [ -d "/proc/$p" ] || exit {ABSENT}; {_TELL}'

@@ -40,7 +40,7 @@ _OPTIONS = (
 _MARK = "towpath-output-begins"
 """Comes before what a command prints: files of a login shell may print something before it."""
 
-_MODIFIED = f'[ -e "$1" ] || exit {ABSENT}; stat -c %.3Y -- "$1"'
+_MODIFIED = f'[ -e "$1" ] || exit {ABSENT}; stat -L -c %.3Y -- "$1"'
 _FREE = (
     'p=$1; while [ ! -e "$p" ]; do p=$(dirname -- "$p"); done; df -B1 --output=avail -- "$p" | tail'
     " -n 1"
@@ -82,7 +82,7 @@ class SshNode:
         return None if told is None else round(float(told) * 1000)
 
     def write(self, path: str, data: bytes) -> None:
-        """Replace a file in one step; the content that it had before stays beside it."""
+        """Replace a file in one step; of a link the file that it names."""
         if self.read(path) != data:
             self._script(WRITE, path, f"writing {path}", data, self._user, str(len(data)))
 

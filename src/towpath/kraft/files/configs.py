@@ -137,6 +137,11 @@ def of_kraft(properties: Properties) -> tuple[str, ...]:
     return tuple(sorted(_OF_KRAFT & properties.keys()))
 
 
+def differs_between_modes(key: str) -> bool:
+    """Whether a broker's key is another one, or not there, in some mode."""
+    return _leaves(key) or key in _OF_KRAFT or key in {AUTHORIZER, _MAP}
+
+
 def _leaves(key: str) -> bool:
     return key in _NOT_IN_KRAFT or key.startswith("zookeeper.")
 

@@ -6,13 +6,18 @@ Kafka reads them with `Properties.load(InputStream)`: ISO 8859-1, escapes, lines
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Mapping
 
-from javaproperties import InvalidUEscapeError, PropertiesFile
+from javaproperties import InvalidUEscapeError, PropertiesFile, join_key_value
 
 from towpath.model.foreign import foreign
 
 _ENCODING = "iso-8859-1"
+_LINE = re.compile(r"(?P<key>(?:[^\\=]|\\.)*)=(?P<value>.*)", re.DOTALL)
+_ESCAPE = re.compile(r"\\(.)", re.DOTALL)
+_NEEDLESS = frozenset(":=#!")
+"""What begins no comment and ends no key in a value."""
 
 
 class PropertiesFormError(ValueError):
@@ -46,7 +51,24 @@ def change_properties(data: bytes, changes: Mapping[str, str | None]) -> bytes:
             file.pop(key, None)
         elif file.get(key) != value:
             file[key] = value
-    return file.dumps(separator="=").encode(_ENCODING)
+    text = file.dumps(separator="=")
+    for key, value in changes.items():
+        if value is not None:
+            line = join_key_value(key, value, separator="=")
+            text = text.replace(f"{line}\n", f"{_plain(line)}\n")
+    return text.encode(_ENCODING)
+
+
+def _plain(line: str) -> str:
+    """Return a line whose value is not escaped where Java does not ask for it.
+
+    Programs that are not Java read such files, too, and people compare them.
+    """
+    match = _LINE.fullmatch(line)
+    if match is None:
+        return line
+    value = _ESCAPE.sub(lambda each: each[1] if each[1] in _NEEDLESS else each[0], match["value"])
+    return f"{match['key']}={value}"
 
 
 def _file(data: bytes) -> PropertiesFile:

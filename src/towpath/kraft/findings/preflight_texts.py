@@ -79,6 +79,16 @@ PREFLIGHT_TEXTS: Mapping[FindingCode, FindingText] = {
         "files of brokers name other ids: {brokers}",
         "name the same ids in the file of the migration",
     ),
+    FindingCode.FILE_UNUSED: _warn(
+        "brokers were started with other files than `properties` names: {files}",
+        "name the file that a broker is started with, unless both are one file; a file that is made"
+        " anew at each start, as from variables of a container, cannot be used",
+    ),
+    FindingCode.FILE_OVERRIDDEN: _stop(
+        "command lines of brokers override what modes change in their files: {keys}",
+        "move these keys from the command line (`--override`) into the file, and restart the"
+        " brokers",
+    ),
     FindingCode.FOLDER_TAKEN: _stop(
         "folders are those of other nodes: {folders}",
         "name the right ones, for controllers in `data` of `controllers.nodes`; each has its own",
@@ -101,6 +111,17 @@ PREFLIGHT_TEXTS: Mapping[FindingCode, FindingText] = {
         " User:ANONYMOUS, which is not among `super.users`",
         "secure that listener with `controllers.sasl` or `controllers.tls`, or allow User:ANONYMOUS"
         " ClusterAction; brokers could not register",
+    ),
+    FindingCode.CONTROLLERS_SCRAM: _stop(
+        "nodes would log in to controllers by SCRAM ({where}), whose users controllers know only"
+        " once ZooKeeper is copied",
+        "let the controllers' listener have PLAIN, OAUTHBEARER or GSSAPI, or certificates; other"
+        " listeners may have SCRAM",
+    ),
+    FindingCode.CONTROLLERS_LOGIN: _stop(
+        "the controllers' listener is {protocol}, and files lack what nodes need there: {keys}",
+        "add these keys to the brokers' files, where ZooKeeper mode does not use them, and to"
+        " `controllers.properties`",
     ),
     FindingCode.POLICY_DIFFERENT: _warn(
         "brokers have an `alter.config.policy.class.name`, which sees more in KRaft mode "
@@ -143,9 +164,14 @@ PREFLIGHT_TEXTS: Mapping[FindingCode, FindingText] = {
         " `controllers.properties`, until the migration is over",
     ),
     FindingCode.PROBE_POLICY: _warn(
-        "brokers have a `create.topic.policy.class.name`, which may refuse the probe topic {topic}",
-        "make sure that it allows a topic of that name with one partition and up to three replicas;"
+        "brokers have a `create.topic.policy.class.name`, which may refuse probe topics ({topic})",
+        "make sure that it allows topics of such names with one partition and up to three replicas;"
         " no step is done without it once both stores are written",
+    ),
+    FindingCode.PROBES_LEFT: _note(
+        "there are topics with names of probe topics: {topics}",
+        "those that the journal names, as a killed run has left them, are deleted before the next"
+        " probe; others are never touched, so delete them yourself if a journal was lost",
     ),
     FindingCode.ZNODE_ACLS: _warn(
         "znodes may be written by {writers} alone",
@@ -276,10 +302,20 @@ PREFLIGHT_TEXTS: Mapping[FindingCode, FindingText] = {
         "allow `cons` in `4lw.commands.whitelist`, or look yourself for tools that read or write"
         " znodes",
     ),
+    FindingCode.ZOOKEEPER_SHARED: _note(
+        "the ensemble of ZooKeeper also holds what is not this cluster's: {paths}",
+        "keep its servers until nobody needs that; a migration reads and writes only below the path"
+        " of `zookeeper.connect`",
+    ),
     FindingCode.FIELDS_KEPT: _stop(
         "other field managers keep the properties of brokers: {kept}",
         "let nothing apply these objects again (GitOps, Helm) until the migration is over, then"
         " name the field managers in `driver.take_from`",
+    ),
+    FindingCode.KEPT_KEYS: _note(
+        "files of brokers {brokers} still have what ZooKeeper mode needed, with its passwords, in"
+        " lines that begin with `towpath.kept.`",
+        "remove these lines whenever you like: Kafka ignores them, and nothing leads back",
     ),
     FindingCode.NOT_CHECKED: _note(
         "nothing here can see ACLs of znodes besides those of topics",

@@ -103,7 +103,8 @@ _UNSEEN: Mapping[FindingCode, FindingText] = {
     ),
     FindingCode.NODES_UNSEEN: _stop(
         "nothing is known of nodes {nodes}: {why}",
-        "make their hosts reachable and run again; no step is safe with a node unseen",
+        "make their hosts reachable and run again; no step is safe with a node unseen. A broker"
+        " that is gone for good: remove it from the file, and do what the next message says",
     ),
     FindingCode.QUORUM_UNSEEN: _stop(
         "controllers {controllers} run, and their metadata log could not be read: {why}",
@@ -185,7 +186,8 @@ _GATES: Mapping[FindingCode, FindingText] = {
     ),
     FindingCode.BROKERS_NOT_IN_FILE: _stop(
         "brokers {brokers} belong to the cluster, and the file does not name them",
-        "name every broker under `brokers`; each has to be restarted with the others",
+        "name every broker under `brokers`; each has to be restarted with the others. One that is"
+        " gone for good: move its replicas to others, then `kafka-cluster.sh unregister --id ID`",
     ),
     FindingCode.FINAL_FOR_GOOD: _stop(
         "the metadata log says that the migration is finalized",
@@ -196,7 +198,8 @@ _GATES: Mapping[FindingCode, FindingText] = {
 _FILES: Mapping[FindingCode, FindingText] = {
     FindingCode.BROKER_ID_UNSET: _stop(
         "a broker's file has {found} as `broker.id`",
-        "write its id there, as KRaft generates none",
+        "write its id there, as KRaft generates none; for one above `reserved.broker.max.id` add"
+        " `broker.id.generation.enable=false`, and restart the broker",
     ),
     FindingCode.LISTENER_TAKEN: _stop(
         "broker {broker} has a listener `{listener}` of its own",

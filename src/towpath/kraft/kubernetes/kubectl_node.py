@@ -53,7 +53,7 @@ _PAUSE = 0.5
 _SLACK = 30.0
 """Seconds that a pod may outlast its grace: its host kills the processes, then tells the API."""
 # Containers may have BusyBox's tools, which know whole seconds only.
-_MODIFIED = f'[ -e "$1" ] || exit {ABSENT}; stat -c %Y -- "$1"'
+_MODIFIED = f'[ -e "$1" ] || exit {ABSENT}; stat -L -c %Y -- "$1"'
 _FREE = 'p=$1; while [ ! -e "$p" ]; do p=$(dirname -- "$p"); done; df -Pk -- "$p" | tail -n 1'
 _AVAILABLE = 3
 """The column of `df -P`."""
@@ -112,7 +112,7 @@ class KubectlNode:
         return None if told is None else int(told) * 1000
 
     def write(self, path: str, data: bytes) -> None:
-        """Replace a file in one step; beside other files than the properties the old one stays.
+        """Replace a file in one step; of a link the file that it names.
 
         A controller that has no pod yet gets one with its first properties; it is held back.
         """

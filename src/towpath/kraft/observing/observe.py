@@ -148,6 +148,7 @@ class Observer:
             software=answer.software if answer else None,
             build=process.build,
             heap=process.heap,
+            arguments=process.arguments,
             free_bytes=files.free_bytes,
             client_ports=self._ports_of(NodeId(node.id)) if files.running else None,
         )

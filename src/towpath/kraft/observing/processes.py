@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import takewhile
 
 from towpath.kraft.drivers.driver import Driver
 from towpath.kraft.model import NodeId
@@ -17,6 +18,7 @@ _VERSION = r"-(\d+\.\d+\.\d+[^/:\s]*?)(?:-test)?\.jar\b"
 _JARS = (re.compile(rf"/kafka_\d+\.\d+{_VERSION}"), re.compile(rf"/kafka-clients{_VERSION}"))
 """Jars with Kafka's version, such as `kafka_2.13-3.9.2.jar`; plugins may have other clients."""
 _HEAP = re.compile(r"^-Xmx(\d+)([kmgt]?)$", re.I | re.M)
+_MAIN = frozenset({"kafka.Kafka", "io.confluent.support.metrics.SupportedKafka"})
 _UNITS = {"": 0, "k": 10, "m": 20, "g": 30, "t": 40}
 _AGAIN = 30.0
 """Seconds for which what a host told of a process is taken as true."""
@@ -29,10 +31,13 @@ class ProcessSeen:
     Attributes:
         build: Its version with the patch level, such as "3.9.2"; None where it cannot be told.
         heap: Its largest heap, in bytes (`-Xmx`); None where it names none.
+        arguments: Those of Kafka: its properties file, and what overrides that; None where they
+            cannot be told.
     """
 
     build: str | None = None
     heap: int | None = None
+    arguments: tuple[str, ...] | None = None
 
 
 def process_of(told: str) -> ProcessSeen:
@@ -40,7 +45,16 @@ def process_of(told: str) -> ProcessSeen:
     builds = next(filter(None, (set(jar.findall(told)) for jar in _JARS)), set[str]())
     sizes = _HEAP.findall(told)
     heap = int(sizes[-1][0]) << _UNITS[sizes[-1][1].lower()] if sizes else None
-    return ProcessSeen(builds.pop() if len(builds) == 1 else None, heap)
+    return ProcessSeen(builds.pop() if len(builds) == 1 else None, heap, _arguments(told))
+
+
+def _arguments(told: str) -> tuple[str, ...] | None:
+    """Return what stands behind the main class; the jars that are open come behind all words."""
+    words = told.splitlines()
+    begin = next((at for at, word in enumerate(words, 1) if word in _MAIN), None)
+    if begin is None:
+        return None
+    return tuple(takewhile(lambda word: not word.endswith(".jar"), words[begin:]))
 
 
 class Processes:

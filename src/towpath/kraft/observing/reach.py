@@ -29,12 +29,21 @@ def addresses_from(config: KraftConfig, seen: Observation) -> Mapping[NodeId, tu
     """Return the addresses that the host of each node must reach."""
     controllers = tuple(each.address for each in config.controllers.nodes)
     brokers = tuple(found for found in brokers_at(config, seen).values() if found is not None)
-    servers = config.zookeeper.connect.partition("/")[0].split(",")
-    theirs = (*controllers, *brokers, *(each.strip() for each in servers))
+    theirs = (*controllers, *brokers, *_servers(config, seen))
     return {
         **{NodeId(each.id): controllers for each in config.brokers},
         **{NodeId(each.id): theirs for each in config.controllers.nodes},
     }
+
+
+def _servers(config: KraftConfig, seen: Observation) -> tuple[str, ...]:
+    """Return the servers of ZooKeeper as controllers will name them: as brokers do, if they do."""
+    told = (
+        in_zookeeper(config, each.properties, seen).get("zookeeper.connect", "")
+        for _id, each in sorted(seen.brokers.items())
+    )
+    connect = next(filter(None, told), config.zookeeper.connect)
+    return tuple(each.strip() for each in connect.partition("/")[0].split(","))
 
 
 def brokers_at(config: KraftConfig, seen: Observation) -> Mapping[NodeId, str | None]:

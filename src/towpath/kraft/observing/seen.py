@@ -208,6 +208,8 @@ class NodeSeen:
         software: Its release, such as "3.9", as far as its answers tell it.
         build: Its version with the patch level, such as "3.9.2", as far as its host tells it.
         heap: The largest heap of its process in bytes, as far as its host tells it.
+        arguments: What Kafka was started with: its properties file and what overrides that, as far
+            as its host tells them.
         free_bytes: Space left where it keeps its metadata.
         client_ports: What its kernel gives to connections of clients; None where it does not tell.
         written: The mode in which its file would start a broker; None where it has no file.
@@ -225,6 +227,7 @@ class NodeSeen:
     software: str | None = None
     build: str | None = None
     heap: int | None = None
+    arguments: tuple[str, ...] | None = None
     free_bytes: int | None = None
     client_ports: range | None = None
     written: BrokerMode | None = field(init=False, compare=False, repr=False)

@@ -63,9 +63,11 @@ class Surroundings:
         clients: Who is connected to ZooKeeper; None where it was not asked.
         addresses: The addresses of controllers' host names, as they are known here.
         keepers: Who else keeps a node's properties file: `manager: fields`.
+        neighbours: Paths in the ensemble that are not the cluster's.
     """
 
     hosts: Mapping[NodeId, HostTold] = field(default_factory=dict)
     clients: ClientsSeen | None = None
     addresses: Mapping[NodeId, tuple[str, ...]] = field(default_factory=dict)
     keepers: Mapping[NodeId, str] = field(default_factory=dict)
+    neighbours: tuple[str, ...] = ()

@@ -17,7 +17,7 @@ from towpath.kraft.files.configs import (
 )
 from towpath.kraft.findings.codes import FindingCode
 from towpath.kraft.findings.findings import Finding
-from towpath.kraft.model import PROBE, BrokerMode, NodeId
+from towpath.kraft.model import PROBES, BrokerMode, NodeId
 from towpath.kraft.observing.nodes import file_mode
 from towpath.kraft.observing.seen import NodeSeen
 from towpath.kraft.planning.moves import Facts, Refused
@@ -141,7 +141,7 @@ def voters(facts: Facts) -> Iterator[Finding]:
 
 
 def probe(facts: Facts) -> Iterator[Finding]:
-    """Yield findings about configs by which the probe topic could not be made, or not deleted."""
+    """Yield findings about probe topics that could not be made or deleted, and that were left."""
     own = facts.config.controllers.properties
     told = {f"broker {each.id}": in_zookeeper(facts.config, each.properties, facts.seen)
             for each in facts.brokers} | {"the controllers": own}  # fmt: skip
@@ -151,7 +151,11 @@ def probe(facts: Facts) -> Iterator[Finding]:
     if kept:
         yield Finding.of(FindingCode.PROBE_STAYS, nodes=kept)
     if any(each.get(_CREATION, "").strip() for each in told.values()):
-        yield Finding.of(FindingCode.PROBE_POLICY, topic=PROBE)
+        yield Finding.of(FindingCode.PROBE_POLICY, topic=f"{PROBES}*")
+    image = facts.seen.zookeeper.image if facts.seen.zookeeper else None
+    left = sorted(name for name in image.topics if name.startswith(PROBES)) if image else []
+    if left:
+        yield Finding.of(FindingCode.PROBES_LEFT, topics=left)
 
 
 def sessions(facts: Facts) -> Iterator[Finding]:

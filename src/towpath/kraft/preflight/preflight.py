@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from towpath.config.kraft import KraftConfig
+from towpath.kraft.files.configs import KEPT
 from towpath.kraft.findings.codes import FindingCode, Severity
 from towpath.kraft.findings.findings import Finding
 from towpath.kraft.model import Stage
@@ -22,10 +23,13 @@ from towpath.kraft.planning.gates import (
 )
 from towpath.kraft.planning.moves import Facts
 from towpath.kraft.preflight import files, places, versions
+from towpath.kraft.preflight.command_lines import command_lines
+from towpath.kraft.preflight.logins import logins
 from towpath.kraft.preflight.surroundings import surroundings
 from towpath.kraft.preflight.znodes import znodes
 
-_BEFORE_COPY = frozenset({Stage.ZOOKEEPER, Stage.PROVISIONED, Stage.REGISTERING})
+BEFORE_COPY = frozenset({Stage.ZOOKEEPER, Stage.PROVISIONED, Stage.REGISTERING})
+"""Stages in which brokers still decide, and nothing was copied."""
 
 
 def preflight(
@@ -55,7 +59,9 @@ def static(facts: Facts) -> tuple[Finding, ...]:
         files.rendering,
         files.identity,
         files.folders,
+        command_lines,
         files.alike,
+        logins,
         files.voters,
         files.control_plane,
         files.sessions,
@@ -110,11 +116,21 @@ def _seen(facts: Facts) -> Iterator[Finding]:
         yield foreign
 
 
+def leftovers(facts: Facts) -> Iterator[Finding]:
+    """Yield the note about what a finished migration has left in files of brokers."""
+    kept = [
+        each.id for each in facts.brokers if any(key.startswith(KEPT) for key in each.properties)
+    ]
+    if kept and facts.standing.stage is Stage.FINAL:
+        yield Finding.of(FindingCode.KEPT_KEYS, brokers=kept)
+
+
 def _noted(facts: Facts) -> Iterator[Finding]:
     """Yield what nobody here can see, so that nobody takes it for checked."""
-    if facts.standing.stage in _BEFORE_COPY:
+    if facts.standing.stage in BEFORE_COPY:
         yield Finding.of(FindingCode.NOT_CHECKED)
         yield from places.processes(facts)
+    yield from leftovers(facts)
     znode = anchor(facts.seen)
     if znode is not None and znode.is_null:
         yield Finding.of(FindingCode.ANCHOR_EMPTY)

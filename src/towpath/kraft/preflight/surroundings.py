@@ -19,11 +19,18 @@ def surroundings(facts: Facts, around: Surroundings) -> Iterator[Finding]:
     """Yield findings about what lies around a cluster."""
     yield from _ways(facts, around)
     yield from _names(around)
-    if around.clients is not None:
-        yield from _clients(facts, around, around.clients)
+    yield from users(facts, around)
     if around.keepers:
         kept = [f"{node} ({told})" for node, told in sorted(around.keepers.items())]
         yield Finding.of(FindingCode.FIELDS_KEPT, kept=kept)
+
+
+def users(facts: Facts, around: Surroundings) -> Iterator[Finding]:
+    """Yield findings about who else uses ZooKeeper."""
+    if around.clients is not None:
+        yield from _clients(facts, around, around.clients)
+    if around.neighbours:
+        yield Finding.of(FindingCode.ZOOKEEPER_SHARED, paths=around.neighbours)
 
 
 def _ways(facts: Facts, around: Surroundings) -> Iterator[Finding]:

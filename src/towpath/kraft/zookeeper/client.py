@@ -13,6 +13,7 @@ from towpath.kraft.observing.surroundings import ClientsSeen
 from towpath.kraft.zookeeper.clients import clients
 from towpath.kraft.zookeeper.ensemble import ensemble
 from towpath.kraft.zookeeper.lock import ClusterLock, Waiting, take
+from towpath.kraft.zookeeper.neighbours import neighbours
 from towpath.kraft.zookeeper.read import read
 from towpath.kraft.zookeeper.session import ZooKeeperSession
 from towpath.kraft.zookeeper.versions import raise_versions
@@ -73,6 +74,10 @@ class ZooKeeper:
     def clients(self, deadline: Deadline) -> ClientsSeen:
         """Ask each server of the file who is connected; see `clients.clients`."""
         return clients(self._session, self._config.tls, deadline)
+
+    def neighbours(self, deadline: Deadline) -> tuple[str, ...]:
+        """Return what else lies in the ensemble; see `neighbours.neighbours`."""
+        return neighbours(self._session, deadline)
 
     def raise_epoch(self, to: int, version: int, deadline: Deadline) -> int:
         """Set `/controller_epoch`, and return its version; see `write.raise_epoch`."""

@@ -166,6 +166,7 @@ class ZooKeeperSession:
         deadline: Deadline,
         *,
         children: bool = False,
+        whole: bool = False,
     ) -> Iterator[tuple[str, Answer]]:
         """Read many znodes, with many requests in flight.
 
@@ -174,6 +175,7 @@ class ZooKeeperSession:
             paths: Their paths.
             deadline: When to give up.
             children: Read the names of their children instead.
+            whole: Whether they are whole paths, which may lie outside of the cluster.
 
         Yields:
             Each path and what was answered, in the order of `paths`.
@@ -185,11 +187,12 @@ class ZooKeeperSession:
         """
         for start in range(0, len(paths), _WINDOW):
             part = paths[start : start + _WINDOW]
-            asked = [self._asked(path, children=children) for path in part]
+            at = dict(zip(part, part if whole else map(self.path, part), strict=True))
+            asked = [self._asked(at[path], children=children) for path in part]
             # Answers come in order: being woken for the last alone leaves kazoo's thread its time.
             asked[-1].wait(deadline.left())
             for path, pending in zip(part, asked, strict=True):
-                yield path, self._read(what, path, pending, deadline, children=children)
+                yield path, self._read(what, at[path], pending, deadline, children=children)
 
     def one(self, what: str, path: str, deadline: Deadline) -> Znode | None:
         """Read one znode that decides about something; None where it is not there.
@@ -205,8 +208,8 @@ class ZooKeeperSession:
         return told if isinstance(told, Znode) else None
 
     def _asked(self, path: str, *, children: bool) -> Any:
-        made, whole = self._made, self.path(path)
-        return made.get_children_async(whole) if children else made.get_async(whole)
+        made = self._made
+        return made.get_children_async(path) if children else made.get_async(path)
 
     def _read(
         self, what: str, path: str, pending: Any, deadline: Deadline, *, children: bool
