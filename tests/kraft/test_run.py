@@ -14,7 +14,7 @@ from tests.support.kraft_worlds import at_stage, kraft_config, start_of
 from towpath.config import KraftConfig
 from towpath.kraft.findings.codes import FindingCode
 from towpath.kraft.journal import KraftEvent, KraftJournal
-from towpath.kraft.model import Goal, Stage
+from towpath.kraft.model import BrokerMode, Goal, Stage
 from towpath.kraft.observing.seen import Observation
 from towpath.kraft.planning.effects import after
 from towpath.kraft.planning.moves import Facts
@@ -117,6 +117,26 @@ def test_there_and_back_and_there_again(journal: KraftJournal) -> None:
         end = world.run().bring_to(goal, Event())
         assert (end.reached, end.standing.stage) == (True, stage), end.refused
     assert any(isinstance(each, StopControllers) for each in world.done)
+
+
+def test_a_second_migration_takes_no_proof_from_the_first_one(journal: KraftJournal) -> None:
+    """Its quorum may have been elected as often as a broker was, when that probe passed."""
+    world = World(start_of(CONFIG), journal)
+    for goal in Goal.DUAL_WRITE, Goal.ZOOKEEPER:
+        world.run().bring_to(goal, Event())
+    epoch = journal.proven.probed
+    assert epoch is not None
+
+    def elected_often(seen: Observation, step: Step) -> Observation:
+        seen = behind(seen, step)
+        return replace(seen, quorum=replace(seen.quorum, epoch=epoch)) if seen.quorum else seen
+
+    world.next = elected_often
+    world.done.clear()
+    assert world.run().bring_to(Goal.DUAL_WRITE, Event()).reached
+    in_kraft = [isinstance(each, RollBroker) and each.mode is BrokerMode.KRAFT
+                for each in world.done]  # fmt: skip
+    assert Compare() in world.done[: in_kraft.index(True)]
 
 
 @pytest.mark.parametrize(

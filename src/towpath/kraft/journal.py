@@ -19,6 +19,7 @@ from pathlib import Path
 from types import MappingProxyType, NoneType
 from typing import Any
 
+from towpath.kraft.model import Stage
 from towpath.kraft.observing.seen import Proven
 from towpath.model.clock import now_ms
 from towpath.model.errors import JournalHeldError, KraftJournalError
@@ -51,9 +52,15 @@ class KraftEvent(StrEnum):
 _LAST = 253_402_300_800_000
 """The end of the year 9999, in ms since 1970."""
 
+_BEGINNING = frozenset({Stage.ZOOKEEPER, Stage.PROVISIONED, Stage.REGISTERING, Stage.COPYING})
+"""Stages behind which a migration begins: its quorum counts epochs from 1, as earlier ones did."""
+_LEADERLESS = frozenset({Stage.HEADLESS, Stage.UNKNOWN})
+"""Stages in which no controller is known to lead."""
+
 _FACTS: Mapping[KraftEvent, Mapping[str, tuple[type, ...]]] = MappingProxyType(
     {
         KraftEvent.RUN_ENDED: {"refused": (list,)},
+        KraftEvent.STAGE: {"stage": (str,)},
         KraftEvent.APPROVED: {"goal": (str,), "by": (str,), "steps": (list,)},
         KraftEvent.STEP_DONE: {"what": (str,), "seconds": (int, float)},
         KraftEvent.STEP_FAILED: {"what": (str,)},
@@ -192,6 +199,10 @@ class KraftJournal:
                     stopped, since = entry.facts.get("epoch"), None
                 case KraftEvent.STARTED:
                     stopped = None
+                case KraftEvent.STAGE:
+                    stage = entry.facts["stage"]
+                    stopped = stopped if stage in _LEADERLESS else None
+                    probed, since = (None, None) if stage in _BEGINNING else (probed, since)
                 case KraftEvent.COMPARED:
                     since = (since or entry.at) if entry.facts.get("equal") else None
                 case _:
