@@ -96,6 +96,29 @@ def test_g3_restarts_nothing_while_a_broker_or_a_replica_is_away() -> None:
     assert started.node == 2
 
 
+def _away(seen: Observation, node: int) -> Observation:
+    """Return a cluster with a broker that runs, and that the controllers have fenced."""
+    assert seen.log is not None
+    fenced = replace(seen.log.brokers[NodeId(node)], fenced=True)
+    return with_log(seen, brokers={**seen.log.brokers, fenced.id: fenced})
+
+
+def test_each_gate_between_restarts_waits_for_brokers_that_do_not_serve() -> None:
+    away = {FindingCode.BROKERS_NOT_SERVING}
+    hybrid = at_stage(_CONFIG, Stage.HYBRID)
+    assert hybrid.quorum is not None
+    proven = replace(hybrid, proven=Proven(probed=hybrid.quorum.epoch))
+    assert _codes(g2(Facts.of(_CONFIG, _away(proven, 2)))) == away
+    assert _codes(g3(Facts.of(_CONFIG, _away(proven, 2)))) == away
+    kraft = at_stage(_CONFIG, Stage.DUAL_WRITE)
+    assert _codes(g5(Facts.of(_CONFIG, _away(kraft, 2)))) == away
+    # The broker whose restart was cut off is the one that goes on; it need not serve before.
+    cut_off = with_broker(_away(proven, 2), 2, stale=True)
+    assert g2(Facts.of(_CONFIG, cut_off), NodeId(2)) == ()
+    assert _codes(g2(Facts.of(_CONFIG, cut_off), NodeId(1))) == away
+    assert _codes(g2(Facts.of(_CONFIG, _away(proven, 2)), NodeId(2))) == away
+
+
 def test_g4_a_controller_without_the_flag_is_mended_before_anything_else() -> None:
     seen = at_stage(_CONFIG, Stage.MIXED)
     flagless = with_controller(seen, 3001, flag=False)
