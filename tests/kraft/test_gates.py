@@ -66,6 +66,14 @@ def test_g1_lets_no_broker_leave_zookeeper_without_ready_controllers() -> None:
     taken = with_zookeeper(seen, migration=migration_znode(5))
     assert _codes(g1(Facts.of(_CONFIG, taken))) == {FindingCode.ANCHOR_TAKEN}
     assert _reasons(silent, Goal.DUAL_WRITE) == {FindingCode.FLAG_NOT_TOLD}
+    assert seen.quorum is not None
+    fewer = replace(seen, quorum=replace(seen.quorum, voters=_C[:2]))
+    assert _codes(g1(Facts.of(_CONFIG, fewer))) == {FindingCode.VOTERS_DIFFER}
+    leaderless = replace(seen, quorum=None)
+    assert _codes(g1(Facts.of(_CONFIG, leaderless))) == {FindingCode.QUORUM_UNSEEN}
+    theirs = tuple(replace(each, cluster_id="OTHER") for each in seen.controllers[_C[0]].meta)
+    foreign = with_controller(seen, 3000, meta=theirs)
+    assert _codes(g1(Facts.of(_CONFIG, foreign))) == {FindingCode.CLUSTER_ID}
 
 
 def test_g2_lets_no_broker_go_to_kraft_before_both_are_proven_equal() -> None:
@@ -77,6 +85,8 @@ def test_g2_lets_no_broker_go_to_kraft_before_both_are_proven_equal() -> None:
     assert g2(Facts.of(_CONFIG, proven)) == ()
     unequal = replace(proven, comparison=UNEQUAL)
     assert _codes(g2(Facts.of(_CONFIG, unequal))) == {FindingCode.UNEQUAL}
+    flagless = with_controller(proven, 3001, flag=False)
+    assert _codes(g2(Facts.of(_CONFIG, flagless))) == {FindingCode.FLAG_NOT_TOLD}
     assert _next(unequal, Goal.DUAL_WRITE) == Compare()
     # Another leader writes to ZooKeeper by its own connection.
     elected = replace(proven, quorum=replace(seen.quorum, epoch=seen.quorum.epoch + 1))
@@ -89,6 +99,7 @@ def test_g3_restarts_nothing_while_a_broker_or_a_replica_is_away() -> None:
     assert FindingCode.NOT_IN_SYNC in _codes(g3(Facts.of(_CONFIG, thin)))
     assert _next(thin, Goal.DUAL_WRITE) == AwaitHealthy()
     blind = replace(seen, health=None)
+    assert FindingCode.HEALTH_UNSEEN in _codes(g3(Facts.of(_CONFIG, blind)))
     assert _reasons(blind, Goal.DUAL_WRITE) == {FindingCode.HEALTH_UNSEEN}
     down = end(at_stage(_CONFIG, Stage.MIXED), seen.brokers[NodeId(2)])
     started = _next(down, Goal.DUAL_WRITE)
@@ -293,6 +304,9 @@ def test_a_leader_that_has_not_taken_over_is_waited_for() -> None:
     moved = replace(seen, quorum=replace(seen.quorum, leader=NodeId(3001)))
     for goal in Goal:
         assert _reasons(moved, goal) == {FindingCode.TAKEOVER_PENDING}
+    assert _codes(g3(Facts.of(_CONFIG, moved))) == {FindingCode.TAKEOVER_PENDING}
+    nobody = with_zookeeper(moved, controller=None)
+    assert g3(Facts.of(_CONFIG, nobody)) == (), "who decides is then a doubt, not a takeover"
 
 
 def test_a_controller_whose_folder_is_lost_is_never_formatted_in_a_migration() -> None:
