@@ -16,6 +16,7 @@ from tests.support.patients import seed
 from tests.support.traffic import Traffic
 
 from towpath.dev.zookeeper import ZooKeeperCluster
+from towpath.model.errors import TowpathError
 
 
 def main(folder: Path) -> None:
@@ -40,14 +41,7 @@ def main(folder: Path) -> None:
 def play(cluster: ZooKeeperCluster, traffic: Traffic) -> None:
     """Migrate, roll back, migrate again, and finalize, under traffic."""
     file = str(cluster.config)
-    for title, *command in (
-        ("Everything that would stop it: towpath kraft check", "check", file),
-        ("To KRaft: towpath kraft run", "run", file, "--yes"),
-        ("Both stores side by side: towpath kraft status", "status", file),
-        ("Back to ZooKeeper: towpath kraft rollback", "rollback", file, "--yes"),
-        ("To KRaft again", "run", file, "--yes"),
-        ("For good: towpath kraft finalize", "finalize", file, "--confirm", cluster.name),
-    ):
+    for title, *command in commands(file, cluster.name):
         step(title)
         began = time.monotonic()
         towpath(*command)
@@ -61,10 +55,24 @@ def play(cluster: ZooKeeperCluster, traffic: Traffic) -> None:
     towpath("report", file, "--to", str(page))
 
 
+def commands(file: str, name: str) -> tuple[tuple[str, ...], ...]:
+    """Return a heading and the words of each command, for the file and name of a migration."""
+    return (
+        ("Everything that would stop it: towpath kraft check", "check", file),
+        ("To KRaft: towpath kraft run", "run", file, "--yes"),
+        ("Both stores side by side: towpath kraft status", "status", file),
+        ("Back to ZooKeeper: towpath kraft rollback", "rollback", file, "--yes"),
+        ("To KRaft again", "run", file, "--yes"),
+        ("For good: towpath kraft finalize", "finalize", file, "--confirm", name),
+    )
+
+
 def towpath(*arguments: str) -> None:
     """Run a command of `towpath kraft` as a user would."""
     words = [sys.executable, "-m", "towpath", "kraft", *arguments]
-    subprocess.run(words, check=True)  # noqa: S603, words of ours
+    code = subprocess.run(words, check=False).returncode  # noqa: S603, words of ours
+    if code:
+        sys.exit(f"towpath kraft {arguments[0]} ended with {code}")
 
 
 def step(text: str) -> None:
@@ -78,4 +86,7 @@ def say(text: str) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    try:
+        main(Path(sys.argv[1]))
+    except TowpathError as error:
+        sys.exit(str(error))

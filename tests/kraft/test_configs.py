@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -30,8 +31,9 @@ from towpath.kraft.files.configs import (
 from towpath.kraft.files.file_changes import changes, shown_changes
 from towpath.kraft.files.kafka_versions import level_of, version_of
 from towpath.kraft.findings.codes import FindingCode
-from towpath.kraft.model import BrokerMode, NodeId, Stage
+from towpath.kraft.model import BrokerMode, Goal, NodeId, Stage
 from towpath.kraft.planning.moves import Refused
+from towpath.kraft.planning.planner import next_step
 
 _CONFIG = kraft_config(brokers=2, controllers=2)
 _SEEN = start_of(_CONFIG)
@@ -270,3 +272,18 @@ def test_controllers_reach_an_encrypted_zookeeper_as_brokers_do_and_none_when_it
     assert not isinstance(kraft, Refused)
     assert not keys.keys() & kraft.keys()
     assert broker_properties(config, BrokerMode.ZOOKEEPER, kraft, seen) == secured
+
+
+@pytest.mark.parametrize(
+    "key", ["process.roles", "node.id", "log.dirs", "log.dir", FLAG, "zookeeper.connect"]
+)
+def test_a_file_cannot_take_from_controllers_what_makes_them_controllers(key: str) -> None:
+    """Among these is the flag: a controller without it would finalize once it is elected."""
+    config = kraft_config(properties={key: "false"})
+    made = controller_properties(config, NodeId(3000), start_of(config), flag=True)
+    assert isinstance(made, Refused)
+    [found] = made.reasons
+    assert found.code is FindingCode.CONTROLLER_KEYS_TAKEN
+    decision = next_step(config, start_of(config), Goal.DUAL_WRITE)
+    assert isinstance(decision, Refused)
+    assert found in decision.reasons

@@ -7,7 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.kraft_worlds import kraft_config, start_of, with_broker
+from tests.support.kraft_worlds import (
+    CLUSTER,
+    kraft_config,
+    start_of,
+    with_broker,
+    with_controller,
+)
 from towpath.config.kraft import KraftConfig
 from towpath.kraft.acting.controllers import format_controller, wipe_controller
 from towpath.kraft.acting.files import Tools
@@ -16,8 +22,9 @@ from towpath.kraft.drivers import drivers_of
 from towpath.kraft.files.properties import read_properties
 from towpath.kraft.journal import KraftJournal
 from towpath.kraft.model import NodeId
-from towpath.kraft.observing.seen import Observation
+from towpath.kraft.observing.seen import MetaProperties, Observation
 from towpath.kraft.steps import FormatController, WipeController
+from towpath.model.deadline import Deadline
 from towpath.model.errors import StepRefusedError
 
 ONE = NodeId(3000)
@@ -29,14 +36,14 @@ def tools(folder: Path, told: KraftConfig, seen: Observation) -> Tools:
     return Tools(told, drivers, waits, KraftJournal(folder / "journal"))
 
 
-def config(folder: Path) -> KraftConfig:
+def config(folder: Path, start: str = "true") -> KraftConfig:
     node = {"id": 3000, "address": "127.0.0.1:16300", "properties": str(folder / "c.properties"),
             "data": str(folder / "data")}  # fmt: skip
     data = kraft_config(nodes=[node]).model_dump(mode="python", by_alias=True)
     driver = {
         "via": "local",
         "folder": str(folder),
-        "start": "true",
+        "start": start,
         "format": "touch {properties}",
     }
     return KraftConfig.model_validate({**data, "driver": driver})
@@ -78,3 +85,53 @@ def test_what_others_keep_in_the_folder_of_a_controller_survives_its_wipe(tmp_pa
         (data / name).touch()
     wipe_controller(tools(tmp_path, told, seen), WipeController(ONE))
     assert {each.name for each in data.iterdir()} == {"lost+found", "photo.jpg"}
+
+
+OTHERS = {
+    "of another cluster": MetaProperties(
+        directory="/data/c", version=1, cluster_id="OTHER", node=ONE, directory_id=None
+    ),
+    "of another node": MetaProperties(
+        directory="/data/c", version=1, cluster_id=CLUSTER, node=NodeId(0), directory_id=None
+    ),
+}
+
+
+@pytest.mark.parametrize("whose", OTHERS)
+@pytest.mark.parametrize("step", [FormatController(ONE), WipeController(ONE)])
+def test_a_folder_of_others_is_neither_formatted_nor_wiped(
+    tmp_path: Path, whose: str, step: FormatController | WipeController
+) -> None:
+    told = config(tmp_path)
+    seen = with_controller(start_of(told), ONE, meta=(OTHERS[whose],))
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "meta.properties").touch()
+    with pytest.raises(StepRefusedError, match="/data/c of controller 3000 belongs to node"):
+        do(step, tools(tmp_path, told, seen))
+    assert (tmp_path / "data" / "meta.properties").exists()
+    assert not (tmp_path / "c.properties").exists()
+
+
+@pytest.mark.parametrize("step", [FormatController(ONE), WipeController(ONE)])
+def test_a_controller_that_runs_is_neither_formatted_nor_wiped(
+    tmp_path: Path, step: FormatController | WipeController
+) -> None:
+    told = config(tmp_path, start="sleep 600")
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "meta.properties").touch()
+    with_it = tools(tmp_path, told, start_of(told))
+    with_it.drivers[ONE].start()
+    try:
+        with pytest.raises(StepRefusedError, match="controller 3000 runs"):
+            do(step, with_it)
+    finally:
+        with_it.drivers[ONE].stop(Deadline.after(30))
+    assert (tmp_path / "data" / "meta.properties").exists()
+    assert not (tmp_path / "c.properties").exists()
+
+
+def do(step: FormatController | WipeController, with_it: Tools) -> None:
+    if isinstance(step, FormatController):
+        format_controller(with_it, step)
+    else:
+        wipe_controller(with_it, step)

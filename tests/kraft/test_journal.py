@@ -15,7 +15,7 @@ from towpath.kraft.acting.files import Tools
 from towpath.kraft.acting.waiting import StepWaits
 from towpath.kraft.drivers.local import LocalNode
 from towpath.kraft.journal import KraftEvent, KraftJournal
-from towpath.kraft.model import NodeId, Role
+from towpath.kraft.model import NodeId, Role, Stage
 from towpath.kraft.observing.seen import Proven
 from towpath.model.errors import JournalHeldError, KraftJournalError
 
@@ -126,6 +126,29 @@ def test_what_was_proven_holds_until_it_does_not(tmp_path: Path) -> None:
     assert journal.proven == Proven(probed=4, stopped=9)
     journal.add(KraftEvent.STARTED)
     assert journal.proven == Proven(probed=4)
+
+
+def test_proofs_end_with_the_migration_that_they_are_of(tmp_path: Path) -> None:
+    """Those of a quorum that was formatted anew begin at the same epochs again."""
+    for stage in Stage:
+        journal = KraftJournal(tmp_path / stage)
+        journal.add(KraftEvent.PROBED, epoch=4)
+        journal.add(KraftEvent.COMPARED, equal=True, **_COMPARED)
+        since = journal.proven.equal_since
+        journal.add(KraftEvent.STAGE, stage=stage, kip=None)
+        begins = stage in {Stage.ZOOKEEPER, Stage.PROVISIONED, Stage.REGISTERING, Stage.COPYING}
+        kept = Proven() if begins else Proven(probed=4, equal_since=since)
+        assert journal.proven == kept, stage
+
+
+def test_controllers_that_were_seen_to_lead_are_no_longer_stopped(tmp_path: Path) -> None:
+    """Somebody else may have started them, and have formatted them anew before."""
+    for stage in Stage:
+        journal = KraftJournal(tmp_path / stage)
+        journal.add(KraftEvent.STOPPED, epoch=9)
+        journal.add(KraftEvent.STAGE, stage=stage, kip=None)
+        away = stage in {Stage.HEADLESS, Stage.UNKNOWN}
+        assert journal.proven.stopped == (9 if away else None), stage
 
 
 def test_a_journal_that_cannot_be_written_says_so(tmp_path: Path) -> None:

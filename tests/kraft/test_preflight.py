@@ -15,6 +15,7 @@ from tests.support.kraft_worlds import (
     broker_seen,
     kraft_config,
     migration_znode,
+    reasons,
     start_of,
     with_broker,
     with_controller,
@@ -230,6 +231,40 @@ def test_it_is_found(seen: Observation, code: FindingCode) -> None:
     found = {each.code: each for each in preflight(_CONFIG, seen)}
     assert code in found
     assert str(found[code])
+
+
+_PASSING = {FindingCode.NOT_IN_SYNC, FindingCode.BROKERS_NOT_SERVING}
+"""What stops, and passes by itself or by a step: it is waited for, or mended."""
+_HARD = {
+    "WIPE_AHEAD", "NEVER_MIGRATABLE", "ANCHOR_NULL", "CLUSTER_ID", "VOTERS_DIFFER",
+    "VOTERS_OF_BROKERS", "SOFTWARE_OTHER", "SOFTWARE_MIXED", "PROTOCOL_UNSET",
+    "PROTOCOL_MIXED", "PROTOCOL_OLD", "PROTOCOL_DIFFERS", "LOG_DIRS_SEVERAL",
+    "LOG_DIRS_MISSING", "LOG_DIRS_OFFLINE", "BROKER_ID_UNSET", "BROKER_ID_DIFFERS",
+    "CONTROLLER_ID_TAKEN", "FOLDER_TAKEN", "LISTENER_TAKEN", "AUTHORIZER_UNKNOWN",
+    "BROKERS_DIFFER", "DYNAMIC_LISTENERS", "TOKEN_KEY_MISSING", "ENCODER_SECRET_MISSING",
+    "ACL_SLASH", "REPLICAS_AWAY", "REASSIGNING", "DELETING", "BROKERS_AWAITED",
+    "BROKERS_NOT_IN_FILE", "TOPIC_IDS_MISSING", "ZNODES_FORBIDDEN", "ZNODES_UNKNOWN",
+    "PROBE_STAYS", "NOTHING_SEEN", "NODES_UNSEEN",
+}  # fmt: skip
+"""What loses a cluster, or leaves a migration where nothing goes on."""
+_STOPPING = [case for case in _CASES if case[1].name in _HARD]
+
+
+def test_what_would_lose_a_cluster_stops_a_migration() -> None:
+    stops = {code for _seen, code in _CASES if TEXTS[code].severity is Severity.STOP}
+    assert {code.name for code in stops - _PASSING} == _HARD
+
+
+@pytest.mark.parametrize(
+    ("seen", "code"),
+    _STOPPING,
+    ids=[f"{code}-{number}" for number, (_seen, code) in enumerate(_STOPPING)],
+)
+def test_nothing_is_done_where_it_is_found(seen: Observation, code: FindingCode) -> None:
+    found = reasons(_CONFIG, seen, Goal.DUAL_WRITE)
+    # A broker with the id of a controller is none of the file, which is looked at first.
+    other = FindingCode.BROKERS_NOT_IN_FILE if code is FindingCode.CONTROLLER_ID_TAKEN else code
+    assert {code, other} & found
 
 
 def test_places_are_judged_by_the_file() -> None:

@@ -11,12 +11,19 @@ from threading import Event
 
 import pytest
 
-from tests.support.kraft_worlds import at_stage, kraft_config, start_of
+from tests.support.kraft_worlds import (
+    at_stage,
+    kraft_config,
+    migration_znode,
+    start_of,
+    with_log,
+    with_zookeeper,
+)
 from towpath.config import KraftConfig
 from towpath.kraft.findings.codes import FindingCode
 from towpath.kraft.journal import KraftEvent, KraftJournal
-from towpath.kraft.model import Goal, Stage
-from towpath.kraft.observing.seen import Observation
+from towpath.kraft.model import BrokerMode, Goal, Stage
+from towpath.kraft.observing.seen import CopiedRange, Observation
 from towpath.kraft.planning.effects import after
 from towpath.kraft.planning.moves import Facts
 from towpath.kraft.planning.states import stage_of
@@ -156,6 +163,46 @@ def test_there_and_back_and_there_again(journal: KraftJournal) -> None:
         end = world.run().bring_to(goal, Event())
         assert (end.reached, end.standing.stage) == (True, stage), end.refused
     assert any(isinstance(each, StopControllers) for each in world.done)
+
+
+def test_a_second_migration_takes_no_proof_from_the_first_one(journal: KraftJournal) -> None:
+    """Its quorum may have been elected as often as a broker was, when that probe passed."""
+    world = World(start_of(CONFIG), journal)
+    for goal in Goal.DUAL_WRITE, Goal.ZOOKEEPER:
+        world.run().bring_to(goal, Event())
+    epoch = journal.proven.probed
+    assert epoch is not None
+
+    def elected_often(seen: Observation, step: Step) -> Observation:
+        seen = behind(seen, step)
+        return replace(seen, quorum=replace(seen.quorum, epoch=epoch)) if seen.quorum else seen
+
+    world.next = elected_often
+    world.done.clear()
+    assert world.run().bring_to(Goal.DUAL_WRITE, Event()).reached
+    in_kraft = [isinstance(each, RollBroker) and each.mode is BrokerMode.KRAFT
+                for each in world.done]  # fmt: skip
+    assert Compare() in world.done[: in_kraft.index(True)]
+
+
+def test_a_stop_in_the_middle_of_the_copy_proves_nothing(journal: KraftJournal) -> None:
+    """Nothing was compared before it, and the copy may have ended meanwhile."""
+    hybrid = at_stage(CONFIG, Stage.HYBRID)
+    assert hybrid.log is not None
+    copied = CopiedRange(begin=3, state=8, end=hybrid.log.end - 1)
+    seen = with_zookeeper(with_log(hybrid, copied=copied), migration=migration_znode(-1))
+    world = World(replace(seen, comparison=None), journal)
+    stop = Event()
+
+    def stopping(seen: Observation, step: Step) -> Observation:
+        stop.set()
+        return behind(seen, step)
+
+    world.next = stopping
+    assert world.run().bring_to(Goal.ZOOKEEPER, stop).standing.stage is Stage.HEADLESS
+    assert [type(step) for step in world.done] == [StopControllers]
+    assert journal.proven.stopped is None
+    assert events(journal, KraftEvent.STOPPED) == []
 
 
 @pytest.mark.parametrize(

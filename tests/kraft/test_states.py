@@ -22,6 +22,7 @@ from tests.support.kraft_worlds import (
 from towpath.kraft.findings.codes import FindingCode
 from towpath.kraft.model import Alarm, BrokerMode, KipState, LogState, NodeId, Stage
 from towpath.kraft.observing.seen import ControllerZnode, CopiedRange, Observation
+from towpath.kraft.planning.alarms import holds_everything
 from towpath.kraft.planning.stages import Final, Stranded
 from towpath.kraft.planning.states import stage_of
 
@@ -170,3 +171,15 @@ def test_contradictions_are_unknown_and_say_what_would_be_safe() -> None:
 def test_without_zookeeper_the_log_tells_the_stage() -> None:
     for stage in (Stage.HYBRID, Stage.MIXED, Stage.DUAL_WRITE, Stage.FINAL):
         assert stage_of(replace(at_stage(_CONFIG, stage), zookeeper=None)).stage is stage
+
+
+def test_controllers_may_be_stopped_where_zookeeper_is_known_to_hold_everything() -> None:
+    hybrid = at_stage(_CONFIG, Stage.HYBRID)
+    assert holds_everything(at_stage(_CONFIG, Stage.REGISTERING)), "nothing was copied yet"
+    assert holds_everything(replace(hybrid, comparison=EQUAL))
+    for unknown in (
+        replace(hybrid, comparison=UNEQUAL),
+        replace(hybrid, comparison=None),
+        replace(hybrid, quorum=None, log=None, comparison=None),
+    ):
+        assert not holds_everything(unknown)

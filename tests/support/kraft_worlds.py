@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
 from towpath.config.kraft import KraftConfig
 from towpath.kraft.contents.image import ClusterImage, ImageComparison, ImageDifference, ImageKind
+from towpath.kraft.findings.codes import FindingCode
+from towpath.kraft.findings.findings import Finding
 from towpath.kraft.model import BrokerMode, Goal, NodeId, Role, Stage
 from towpath.kraft.observing.seen import (
     ControllerZnode,
@@ -192,3 +194,15 @@ def at_stage(config: KraftConfig, stage: Stage, *, epoch: int = 5) -> Observatio
             (at for at in along(config, seen, step) if stage_of(at).stage is stage), None
         ) or after(config, seen, step)
     return seen
+
+
+def codes_of(found: Iterable[Finding]) -> set[FindingCode]:
+    """Return the codes of findings."""
+    return {each.code for each in found}
+
+
+def reasons(config: KraftConfig, seen: Observation, goal: Goal) -> set[FindingCode]:
+    """Return why no step is safe."""
+    step = next_step(config, seen, goal)
+    assert isinstance(step, Refused), step
+    return codes_of(step.reasons)

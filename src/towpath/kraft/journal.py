@@ -19,7 +19,7 @@ from pathlib import Path
 from types import MappingProxyType, NoneType
 from typing import Any, BinaryIO
 
-from towpath.kraft.model import PROBES
+from towpath.kraft.model import PROBES, Stage
 from towpath.kraft.observing.seen import Proven
 from towpath.model.clock import now_ms
 from towpath.model.errors import JournalHeldError, KraftJournalError
@@ -56,9 +56,15 @@ _LONGEST = 180
 _LAST = 253_402_300_800_000
 """The end of the year 9999, in ms since 1970."""
 
+_BEGINNING = frozenset({Stage.ZOOKEEPER, Stage.PROVISIONED, Stage.REGISTERING, Stage.COPYING})
+"""Stages behind which a migration begins: its quorum counts epochs from 1, as earlier ones did."""
+_LEADERLESS = frozenset({Stage.HEADLESS, Stage.UNKNOWN})
+"""Stages in which no controller is known to lead."""
+
 _FACTS: Mapping[KraftEvent, Mapping[str, tuple[type, ...]]] = MappingProxyType(
     {
         KraftEvent.RUN_ENDED: {"refused": (list,)},
+        KraftEvent.STAGE: {"stage": (str,)},
         KraftEvent.APPROVED: {"goal": (str,), "by": (str,), "steps": (list,)},
         KraftEvent.STEP_DONE: {"what": (str,), "seconds": (int, float)},
         KraftEvent.STEP_FAILED: {"what": (str,)},
@@ -219,6 +225,10 @@ class KraftJournal:
                     stopped, since = entry.facts.get("epoch"), None
                 case KraftEvent.STARTED:
                     stopped = None
+                case KraftEvent.STAGE:
+                    stage = entry.facts["stage"]
+                    stopped = stopped if stage in _LEADERLESS else None
+                    probed, since = (None, None) if stage in _BEGINNING else (probed, since)
                 case KraftEvent.COMPARED if entry.facts["equal"] and since is None:
                     since = entry.at if entry.at <= now else None
                 case KraftEvent.COMPARED if not entry.facts["equal"]:

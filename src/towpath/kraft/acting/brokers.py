@@ -105,13 +105,9 @@ def await_healthy(tools: Tools) -> StepFacts:
 
 def _not_all_serving(seen: Observation) -> str | None:
     idle = [
-        str(each.id) for each in seen.brokers.values() if each.running and not _done(seen, each.id)
+        str(each.id) for each in seen.brokers.values() if each.running and not serves(seen, each.id)
     ]
     return f"broker {', '.join(sorted(idle))} does not serve yet" if idle else None
-
-
-def _done(seen: Observation, node: NodeId) -> bool:
-    return serves(seen, node)
 
 
 def _of(seen: Observation, node: NodeId) -> dict[str, str]:

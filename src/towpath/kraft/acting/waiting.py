@@ -1,4 +1,4 @@
-"""StepWaits of steps: each says what it waits for, and at its end what it saw instead."""
+"""The waits of steps: each says what it waits for, and at its end what it saw instead."""
 
 from __future__ import annotations
 

@@ -8,6 +8,8 @@ import subprocess
 from collections.abc import Sequence
 from contextlib import suppress
 
+from towpath.model.foreign import printed
+
 
 class ChildLateError(Exception):
     """A program did not end in time, and was killed.
@@ -52,3 +54,8 @@ def run_child(
                 raise ChildLateError(command[0], seconds) from None
             raise
     return subprocess.CompletedProcess(command, child.returncode, out, err)
+
+
+def shown(output: bytes) -> str:
+    """Return what a program printed, for people."""
+    return printed(output.decode(errors="replace")).strip()

@@ -11,13 +11,13 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from towpath.config.kraft_drivers import LocalDriver
-from towpath.kraft.drivers.child import ChildLateError, run_child
+from towpath.kraft.drivers.child import ChildLateError, run_child, shown
 from towpath.kraft.drivers.commands import filled
 from towpath.kraft.drivers.scripts import PROCESS
 from towpath.kraft.model import NodeId, Role
 from towpath.model.deadline import Deadline
 from towpath.model.errors import DriverError
-from towpath.model.foreign import foreign, printed
+from towpath.model.foreign import foreign
 from towpath.model.kept_process import KeptProcess
 
 _LINES = 20
@@ -88,7 +88,7 @@ class LocalNode:
         what = f"running {command[0]}"
         with self._trouble(what):
             done = run_child(command, seconds=deadline.left())
-        text = printed((done.stdout + done.stderr).decode(errors="replace")).strip()
+        text = shown(done.stdout + done.stderr)
         if done.returncode:
             tail = "\n".join(text.splitlines()[-_LINES:])
             raise DriverError(self._node, what, f"it ended with code {done.returncode}:\n{tail}\n")

@@ -12,12 +12,12 @@ import time
 from collections.abc import Mapping, Sequence
 
 from towpath.config.kraft_drivers import SshDriver
-from towpath.kraft.drivers.child import ChildLateError, run_child
+from towpath.kraft.drivers.child import ChildLateError, run_child, shown
 from towpath.kraft.drivers.scripts import ABSENT, PROCESS, READ, REMOVE, WRITE
 from towpath.kraft.model import NodeId, Role
 from towpath.model.deadline import Deadline
 from towpath.model.errors import DriverError
-from towpath.model.foreign import foreign, printed
+from towpath.model.foreign import foreign
 
 _PATIENCE = 60.0
 """Seconds for one command whose deadline nobody gives."""
@@ -105,7 +105,7 @@ class SshNode:
         """Run a program as the unit's user to its end, and return what it printed."""
         user = ("-u", self._user) if self._config.sudo and self._user else ()
         done = self._call([*self._sudo, *user, *command], f"running {command[0]}", deadline)
-        return _text(done)
+        return shown(done)
 
     def start(self) -> None:
         """Start the node's unit unless it runs; return before it is ready."""
@@ -159,7 +159,7 @@ class SshNode:
     def log(self, lines: int) -> str:
         """Return the last lines that it logged."""
         command = ["journalctl", "--no-pager", "-o", "cat", "-n", str(lines), "-u", self._unit]
-        return _text(self._call([*self._sudo, *command], "reading its log"))
+        return shown(self._call([*self._sudo, *command], "reading its log"))
 
     def _await_end(self) -> None:
         patience = Deadline.after(_PATIENCE)
@@ -187,7 +187,7 @@ class SshNode:
     def _user(self) -> str:
         """The user that the unit runs as, "" where the unit names none."""
         command = ["systemctl", "show", "-p", "User", "--", self._unit]
-        return _text(self._call(command, "asking for its user")).partition("=")[2]
+        return shown(self._call(command, "asking for its user")).partition("=")[2]
 
     @property
     def _sudo(self) -> Sequence[str]:
@@ -225,7 +225,7 @@ class SshNode:
             raise DriverError(self._node, what, foreign(error)) from error
         _, marked, printed_behind = done.stdout.partition(f"{_MARK}\n".encode())
         if not marked and done.returncode == 0:
-            why = f"its login shell does not run commands: {_text(done.stdout + done.stderr)}"
+            why = f"its login shell does not run commands: {shown(done.stdout + done.stderr)}"
             raise DriverError(self._node, what, f"on {self._host}: {why}")
         if marked:
             done.stdout = printed_behind
@@ -234,7 +234,7 @@ class SshNode:
     def _checked(self, done: subprocess.CompletedProcess[bytes], what: str, said: bytes) -> bytes:
         if done.returncode == 0:
             return done.stdout
-        tail = "; ".join(_text(said).splitlines()[-_LINES:])
+        tail = "; ".join(shown(said).splitlines()[-_LINES:])
         where = f"ssh to {self._host} failed" if done.returncode == _SSH else f"on {self._host}"
         raise DriverError(self._node, what, f"{where}: code {done.returncode}: {tail}")
 
@@ -261,7 +261,3 @@ def ssh_command(config: SshDriver, host: str) -> Sequence[str]:
     port = ("-p", str(config.port)) if config.port is not None else ()
     user = ("-l", config.user) if config.user is not None else ()
     return ("ssh", *named, *port, *user, "--", host)
-
-
-def _text(data: bytes) -> str:
-    return printed(data.decode(errors="replace")).strip()

@@ -144,3 +144,18 @@ class FindingText:
     severity: Severity
     what: str
     advice: str
+
+
+def stop(what: str, advice: str) -> FindingText:
+    """Return the text of a finding that stops a migration."""
+    return FindingText(Severity.STOP, what, advice)
+
+
+def warn(what: str, advice: str) -> FindingText:
+    """Return the text of a finding that may cost something later."""
+    return FindingText(Severity.WARNING, what, advice)
+
+
+def note(what: str, advice: str) -> FindingText:
+    """Return the text of a finding about what could not be looked at."""
+    return FindingText(Severity.NOTE, what, advice)

@@ -5,90 +5,81 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from towpath.kraft.findings.codes import FindingCode, FindingText, Severity
+from towpath.kraft.findings.codes import FindingCode, FindingText, stop, warn
 from towpath.kraft.findings.preflight_texts import PREFLIGHT_TEXTS
 
-
-def _stop(what: str, advice: str) -> FindingText:
-    return FindingText(Severity.STOP, what, advice)
-
-
-def _warn(what: str, advice: str) -> FindingText:
-    return FindingText(Severity.WARNING, what, advice)
-
-
 _STATES: Mapping[FindingCode, FindingText] = {
-    FindingCode.NEVER_MIGRATABLE: _stop(
+    FindingCode.NEVER_MIGRATABLE: stop(
         "a controller without `zookeeper.metadata.migration.enable` led the empty metadata log,"
         " so the log says that this cluster was made in KRaft mode",
         "roll back, which wipes the controllers, then start again; no data is lost",
     ),
-    FindingCode.WIPE_AHEAD: _stop(
+    FindingCode.WIPE_AHEAD: stop(
         "ZooKeeper's `/migration` is at offset {offset}, left by an earlier migration; controllers"
         " that have no copy of ZooKeeper would take it as done and delete all topics, ACLs,"
         " configs and users from ZooKeeper",
         "stop all controllers now; `kraft rollback` does that and deletes `/migration`",
     ),
-    FindingCode.LOST_ANCHOR: _stop(
+    FindingCode.LOST_ANCHOR: stop(
         "the metadata log says that the migration runs, and ZooKeeper's `/migration` {found}, so"
         " the controllers no longer write to ZooKeeper",
         "change no topics, configs, ACLs or users; if both stores are equal, roll back; if not,"
         " do not restart anything before you know which changes ZooKeeper lacks",
     ),
-    FindingCode.STRANDED: _stop(
+    FindingCode.STRANDED: stop(
         "the migration was finalized while brokers {brokers} were not in KRaft mode; they get no"
         " more metadata",
         "roll these brokers to KRaft mode: `kraft run`; nothing leads back to ZooKeeper",
     ),
-    FindingCode.FLAG_MISSING: _stop(
+    FindingCode.FLAG_MISSING: stop(
         "controllers {controllers} run or would start without"
         " `zookeeper.metadata.migration.enable` while both stores are written; if one of them is"
         " elected, it finalizes the migration for good",
         "restart them with the flag: `kraft run`; restart no other controller before that",
     ),
-    FindingCode.UNEQUAL: _stop(
+    FindingCode.UNEQUAL: stop(
         "ZooKeeper and the metadata log differ in {count} things: {names}",
         "wait, if the cluster is busy; if they stay, ZooKeeper is no longer written: look for"
         " ACLs on names with '/' and for errors in the log of the leading controller",
     ),
-    FindingCode.UNWRITABLE: _stop(
+    FindingCode.UNWRITABLE: stop(
         "the metadata log holds ACLs on names that ZooKeeper cannot hold: {names}; from the next"
         " election of a controller on nothing is written to ZooKeeper",
         "delete these ACLs before anything is restarted, and create none before the migration is"
         " finalized",
     ),
-    FindingCode.KRAFT_ONLY: _warn(
+    FindingCode.KRAFT_ONLY: warn(
         "the metadata log holds {count} configs of kinds that ZooKeeper does not have: {names}; a"
         " rollback loses them",
         "write them down and delete them, or go on to the end; in ZooKeeper mode brokers know no"
         " such configs",
     ),
-    FindingCode.USERS_DELETED: _stop(
+    FindingCode.USERS_DELETED: stop(
         "SCRAM users were deleted since the copy: {users}; a node that loads the metadata log may"
         " forget all other users of that mechanism by it, so that nobody can log in",
         "create them again before anything is restarted, with any password and no ACLs, and delete"
         " users only before or after the migration",
     ),
-    FindingCode.NOTHING_SEEN: _stop(
+    FindingCode.NOTHING_SEEN: stop(
         "neither ZooKeeper nor the metadata log could be read",
         "make one of them reachable from here; change nothing before that",
     ),
-    FindingCode.TWO_HEADS: _stop(
+    FindingCode.TWO_HEADS: stop(
         "the metadata log says that the controllers lead the cluster, and ZooKeeper's `/controller`"
         " {found}; both change metadata apart from each other",
         "somebody deleted `/controller` while controllers ran; stop all controllers, compare what"
         " was changed since, and only then delete `/migration`",
     ),
-    FindingCode.BORN_IN_KRAFT: _stop(
+    FindingCode.BORN_IN_KRAFT: stop(
         "the metadata log says that the cluster was made in KRaft mode, and brokers {brokers} run"
         " in KRaft mode",
         "there is nothing to migrate; check the addresses in the file",
     ),
-    FindingCode.NOBODY_REGISTERED: _stop(
+    FindingCode.NOBODY_REGISTERED: stop(
         "the metadata log says that the migration runs, and no broker is registered in it",
         "check that the controllers in the file are those of this cluster",
     ),
-    FindingCode.KRAFT_WITHOUT_CONTROLLERS: _stop(
+    FindingCode.KRAFT_WITHOUT_CONTROLLERS: stop(
         "brokers {brokers} are set to KRaft mode, and neither ZooKeeper nor a metadata log names a"
         " KRaft controller",
         "start the controllers with their own folders again; format none of them anew",
@@ -96,120 +87,120 @@ _STATES: Mapping[FindingCode, FindingText] = {
 }
 
 _UNSEEN: Mapping[FindingCode, FindingText] = {
-    FindingCode.ZOOKEEPER_UNSEEN: _stop(
+    FindingCode.ZOOKEEPER_UNSEEN: stop(
         "ZooKeeper could not be read: {why}",
         "make it reachable and run again; brokers go on meanwhile, and what controllers write is"
         " written to ZooKeeper once it is back",
     ),
-    FindingCode.NODES_UNSEEN: _stop(
+    FindingCode.NODES_UNSEEN: stop(
         "nothing is known of nodes {nodes}: {why}",
         "make their hosts reachable and run again; no step is safe with a node unseen. A broker"
         " that is gone for good: remove it from the file, and do what the next message says",
     ),
-    FindingCode.QUORUM_UNSEEN: _stop(
+    FindingCode.QUORUM_UNSEEN: stop(
         "controllers {controllers} run, and their metadata log could not be read: {why}",
         "check that they have a leader, and that this login may read the log (ClusterAction)",
     ),
-    FindingCode.HEALTH_UNSEEN: _stop(
+    FindingCode.HEALTH_UNSEEN: stop(
         "no broker told which partitions are in sync",
         "make a broker reachable under `cluster` and run again; nothing is restarted blindly",
     ),
-    FindingCode.CONTROLLERS_ELSEWHERE: _stop(
+    FindingCode.CONTROLLERS_ELSEWHERE: stop(
         "controller {controller} leads the quorum, and its driver says that it does not run",
         "mend `driver` in the file so that it finds the controllers' processes",
     ),
-    FindingCode.NOT_COMPARED: _stop(
+    FindingCode.NOT_COMPARED: stop(
         "ZooKeeper and the metadata log were not compared",
         "run again once both can be read",
     ),
 }
 
 _GATES: Mapping[FindingCode, FindingText] = {
-    FindingCode.FLAG_NOT_TOLD: _stop(
+    FindingCode.FLAG_NOT_TOLD: stop(
         "controllers {controllers} do not tell the flag `zookeeper.metadata.migration.enable`",
         "restart them with the flag: `kraft run`",
     ),
-    FindingCode.VOTERS_DIFFER: _stop(
+    FindingCode.VOTERS_DIFFER: stop(
         "the quorum has voters {voters}, and the file names controllers {controllers}",
         "name the same controllers in the file and in `controller.quorum.voters` of all nodes",
     ),
-    FindingCode.ANCHOR_TAKEN: _stop(
+    FindingCode.ANCHOR_TAKEN: stop(
         "ZooKeeper's `/migration` is at offset {offset} before the first copy",
         "roll back, which deletes it, then start again",
     ),
-    FindingCode.CLUSTER_ID: _stop(
+    FindingCode.CLUSTER_ID: stop(
         "nodes {nodes} are formatted for another cluster than `{cluster}`",
         "mend the addresses or folders in the file, or move these away; nothing wipes them",
     ),
-    FindingCode.BROKERS_NOT_SERVING: _stop(
+    FindingCode.BROKERS_NOT_SERVING: stop(
         "brokers {brokers} do not serve in the mode that their files name, or have files that are "
         "newer than their processes",
         "start or restart them, or wait until they are registered and not fenced",
     ),
-    FindingCode.NOT_IN_SYNC: _stop(
+    FindingCode.NOT_IN_SYNC: stop(
         "{count} partitions are offline or lack replicas: {partitions}",
         "wait until all replicas are in sync before the next restart",
     ),
-    FindingCode.NOT_PROBED: _stop(
+    FindingCode.NOT_PROBED: stop(
         "no probe topic has passed from the metadata log to ZooKeeper under this leader",
         "run again: `kraft run` creates and deletes one",
     ),
-    FindingCode.STILL_MIGRATING: _stop(
+    FindingCode.STILL_MIGRATING: stop(
         "brokers {brokers} are not in KRaft mode",
         "roll them to KRaft mode before finalizing; they would get no more metadata",
     ),
-    FindingCode.SOAKING: _stop(
+    FindingCode.SOAKING: stop(
         "both stores have been written and equal for {seconds} s, and `limits.soak` asks for"
         " {wanted} s",
         "wait, and finalize then",
     ),
-    FindingCode.TOO_EARLY: _stop(
+    FindingCode.TOO_EARLY: stop(
         "the cluster is in stage {stage}, and `finalize` begins behind `towpath kraft run` only",
         "run `towpath kraft run`, which ends where both stores are written and all can still go"
         " back; look at the cluster there, and finalize then",
     ),
-    FindingCode.TAKEOVER_PENDING: _stop(
+    FindingCode.TAKEOVER_PENDING: stop(
         "ZooKeeper's `/controller` names controller {named}, and controller {leader} leads the"
         " quorum",
         "look again in a few seconds; if it stays, read the log of the leader: it cannot write to"
         " ZooKeeper, and no broker must be stopped before it can",
     ),
-    FindingCode.FLAGLESS_LEADER: _stop(
+    FindingCode.FLAGLESS_LEADER: stop(
         "controller {controller} leads the quorum without the flag, so the migration is being"
         " finalized",
         "look again in a few seconds; nothing leads back from there",
     ),
-    FindingCode.CONTROLLERS_LOST: _stop(
+    FindingCode.CONTROLLERS_LOST: stop(
         "the folders of controllers {controllers} are not formatted, or their disks are lost",
         "bring back their folders; a controller that is formatted anew while the migration runs"
         " does not know of it",
     ),
-    FindingCode.BROKERS_NOT_IN_FILE: _stop(
+    FindingCode.BROKERS_NOT_IN_FILE: stop(
         "brokers {brokers} belong to the cluster, and the file does not name them",
         "name every broker under `brokers`; each has to be restarted with the others. One that is"
         " gone for good: move its replicas to others, then `kafka-cluster.sh unregister --id ID`",
     ),
-    FindingCode.FINAL_FOR_GOOD: _stop(
+    FindingCode.FINAL_FOR_GOOD: stop(
         "the metadata log says that the migration is finalized",
         "nothing leads back to ZooKeeper; a new cluster and a mirror would",
     ),
 }
 
 _FILES: Mapping[FindingCode, FindingText] = {
-    FindingCode.BROKER_ID_UNSET: _stop(
+    FindingCode.BROKER_ID_UNSET: stop(
         "a broker's file has {found} as `broker.id`",
         "write its id there, as KRaft generates none; for one above `reserved.broker.max.id` add"
         " `broker.id.generation.enable=false`, and restart the broker",
     ),
-    FindingCode.LISTENER_TAKEN: _stop(
+    FindingCode.LISTENER_TAKEN: stop(
         "broker {broker} has a listener `{listener}` of its own",
         "name the controllers' listener otherwise, with `controllers.listener`",
     ),
-    FindingCode.AUTHORIZER_UNKNOWN: _stop(
+    FindingCode.AUTHORIZER_UNKNOWN: stop(
         "broker {broker} has the authorizer {found}, which is not known to work in KRaft mode",
         "if it does, name it as `authorizer.class.name` in `controllers.properties`, too",
     ),
-    FindingCode.CONTROLLER_KEYS_TAKEN: _stop(
+    FindingCode.CONTROLLER_KEYS_TAKEN: stop(
         "`controllers.properties` sets {keys}, which the migration sets itself",
         "remove these keys",
     ),

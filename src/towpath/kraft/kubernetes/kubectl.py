@@ -10,7 +10,7 @@ import subprocess
 from collections.abc import Callable, Sequence
 
 from towpath.config.kraft_kubernetes import KubernetesDriver
-from towpath.kraft.drivers.child import ChildLateError, run_child
+from towpath.kraft.drivers.child import ChildLateError, run_child, shown
 from towpath.kraft.drivers.scripts import ABSENT
 from towpath.kraft.kubernetes.objects import KubernetesObject, kind_and_name, patch_of
 from towpath.kraft.kubernetes.observed import uid_of
@@ -18,7 +18,7 @@ from towpath.kraft.kubernetes.owners import kept_advice, kept_by_others, not_nam
 from towpath.kraft.kubernetes.places import MANAGER, NodePlace, ObjectKind
 from towpath.model.deadline import Deadline
 from towpath.model.errors import DriverError
-from towpath.model.foreign import foreign, printed
+from towpath.model.foreign import foreign
 
 _PATIENCE = 60.0
 """Seconds for one command whose deadline nobody gives."""
@@ -195,12 +195,12 @@ class Kubectl:
         what = f"reading the log of {container}"
         if ended and (told := self._log_before(what, at)):
             return told
-        told = _text(self._call(what, *at).encode())
+        told = shown(self._call(what, *at).encode())
         return told or self._log_before(what, at)
 
     def _log_before(self, what: str, at: Sequence[str]) -> str:
         before = self._run(what, (*at, "--previous"))
-        return _text(before.stdout) if before.returncode == 0 else ""
+        return shown(before.stdout) if before.returncode == 0 else ""
 
     def _call(self, what: str, *words: str, data: bytes = b"") -> str:
         return self._checked(self._run(what, words, data), what).decode(errors="replace")
@@ -230,7 +230,7 @@ class Kubectl:
         raise self._failure(done, what)
 
     def _failure(self, done: subprocess.CompletedProcess[bytes], what: str) -> DriverError:
-        tail = "; ".join(_text(done.stdout + done.stderr).splitlines()[-_LINES:])
+        tail = "; ".join(shown(done.stdout + done.stderr).splitlines()[-_LINES:])
         return self._error(
             what, f"kubectl ended with code {done.returncode}: {tail}{_advice(tail)}"
         )
@@ -253,7 +253,3 @@ def _advice(told: str) -> str:
     if "(Forbidden)" not in told:
         return ""
     return "; give who asks (`kubectl auth whoami`) the rights that docs/kraft.md lists"
-
-
-def _text(data: bytes) -> str:
-    return printed(data.decode(errors="replace")).strip()

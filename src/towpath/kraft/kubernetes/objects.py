@@ -194,32 +194,8 @@ def controller_object(
         hold: Name of the ConfigMap that names held pods; it is the migration's label, too.
         start: The command that runs the controller.
     """
-    stateful_set, at = broker
-    template = stateful_set["spec"]["template"]
-    kafka = container_of(template, at.container)
-    assert kafka is not None  # noqa: S101, `observed.require_ours` asked
     labels = {NODE_LABEL: str(place.node), MIGRATION_LABEL: hold}
-    mounts, volumes = _shared(template, kafka, place, at)
-    container = {
-        "name": KAFKA,
-        "image": kafka["image"],
-        "command": list(start),
-        "volumeMounts": [
-            {"name": _DATA, "mountPath": place.volume},
-            {"name": _PROPERTIES, "mountPath": place.mounted_at, "readOnly": True},
-            *mounts,
-        ],
-        **{key: kafka[key] for key in _LIKE_KAFKA if kafka.get(key)},
-    }
-    spec = {key: template["spec"][key] for key in _FROM_BROKERS if key in template["spec"]}
-    own = {"name": _PROPERTIES, "secret": {"secretName": place.holder_name}}
-    pod = {
-        **spec,
-        "initContainers": [holding(container, hold)],
-        "containers": [container],
-        "volumes": [own, *volumes],
-        "affinity": _apart(hold),
-    }
+    pod = _controller_pod(place, broker, hold, start)
     return _object(
         ObjectKind.STATEFUL_SET,
         place.holder_name,
@@ -234,6 +210,48 @@ def controller_object(
             "volumeClaimTemplates": [_claim(driver, labels)],
         },
     )
+
+
+def _controller_pod(
+    place: NodePlace,
+    broker: tuple[KubernetesObject, NodePlace],
+    hold: str,
+    start: Iterable[str],
+) -> KubernetesObject:
+    stateful_set, at = broker
+    template = stateful_set["spec"]["template"]
+    kafka = container_of(template, at.container)
+    assert kafka is not None  # noqa: S101, `observed.require_ours` asked
+    mounts, volumes = _shared(template, kafka, place, at)
+    container = _controller_container(place, kafka, mounts, start)
+    own = {"name": _PROPERTIES, "secret": {"secretName": place.holder_name}}
+    return {
+        **{key: template["spec"][key] for key in _FROM_BROKERS if key in template["spec"]},
+        "initContainers": [holding(container, hold)],
+        "containers": [container],
+        "volumes": [own, *volumes],
+        "affinity": _apart(hold),
+    }
+
+
+def _controller_container(
+    place: NodePlace,
+    kafka: KubernetesObject,
+    mounts: Iterable[KubernetesObject],
+    start: Iterable[str],
+) -> KubernetesObject:
+    """Return the container of a controller, which is like that of a broker's Kafka."""
+    return {
+        "name": KAFKA,
+        "image": kafka["image"],
+        "command": list(start),
+        "volumeMounts": [
+            {"name": _DATA, "mountPath": place.volume},
+            {"name": _PROPERTIES, "mountPath": place.mounted_at, "readOnly": True},
+            *mounts,
+        ],
+        **{key: kafka[key] for key in _LIKE_KAFKA if kafka.get(key)},
+    }
 
 
 _LIKE_KAFKA = ("imagePullPolicy", "env", "envFrom", "resources", "securityContext")

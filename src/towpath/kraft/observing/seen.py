@@ -265,14 +265,15 @@ class Unseen:
 class Proven:
     """What only doing can prove, and only one pass after another: the journal keeps it.
 
-    A journal that was lost costs time, no safety: what is not proven is done again.
+    A journal that was lost costs time, no safety: what is not proven is done again. A migration
+    that begins again has proven nothing, as the epochs of its quorum begin at 1 again.
 
     Attributes:
         probed: Under which epoch a probe topic passed last: the epoch of the quorum
             (`QuorumSeen.epoch`), or `/controller_epoch` where a broker decided.
         stopped: `/controller`'s KRaft epoch when we last stopped all controllers, if the
             contents were equal right before, or nothing had been copied yet
-            (`alarms.holds_everything`); None once a controller is started again.
+            (`alarms.holds_everything`); None once controllers are started, or seen to lead.
         equal_since: From when on both stores were written, and equal each time that they were
             compared, in ms since 1970; None where the last comparison was not.
     """

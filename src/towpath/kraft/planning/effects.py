@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from towpath.config.kraft import KraftConfig
-from towpath.kraft.contents.image import ImageComparison
 from towpath.kraft.files.configs import Properties
 from towpath.kraft.files.file_changes import rendered
 from towpath.kraft.model import BrokerMode, LogState, NodeId, Role
@@ -24,7 +23,14 @@ from towpath.kraft.observing.seen import (
     has_flag,
 )
 from towpath.kraft.planning.alarms import holds_everything
-from towpath.kraft.planning.elections import broker_elected, by_itself, elected, with_log, with_node
+from towpath.kraft.planning.elections import (
+    EQUAL,
+    broker_elected,
+    by_itself,
+    elected,
+    with_log,
+    with_node,
+)
 from towpath.kraft.planning.moves import Refused
 from towpath.kraft.planning.versions import lower_versions, with_versions
 from towpath.kraft.steps import (
@@ -44,8 +50,6 @@ from towpath.kraft.steps import (
     StopControllers,
     WipeController,
 )
-
-_EQUAL = ImageComparison({}, {}, ())
 
 
 def after(config: KraftConfig, seen: Observation, step: Step) -> Observation:
@@ -223,7 +227,7 @@ def _compared(seen: Observation) -> Observation:
     probed = seen.quorum.epoch if seen.quorum else epoch[0] if epoch else None
     since = seen.proven.equal_since if seen.proven.equal_since is not None else seen.at
     proven = replace(seen.proven, probed=probed, equal_since=since)
-    return replace(seen, proven=proven, comparison=_EQUAL if seen.log else None)
+    return replace(seen, proven=proven, comparison=EQUAL if seen.log else None)
 
 
 def _written(

@@ -18,7 +18,8 @@ from towpath.kraft.observing.seen import (
 )
 from towpath.kraft.planning.alarms import anchor, claimed
 
-_EQUAL = ImageComparison({}, {}, ())
+EQUAL = ImageComparison({}, {}, ())
+"""What two equal stores are compared to, without the numbers and digests of a look."""
 
 
 def by_itself(seen: Observation) -> Observation:
@@ -37,7 +38,7 @@ def by_itself(seen: Observation) -> Observation:
         controller_epoch=(epoch[0] + 1, epoch[1] + 1),
         migration=_anchored(quorum, log.end),
     )
-    seen = replace(seen, zookeeper=copied, comparison=_EQUAL)
+    seen = replace(seen, zookeeper=copied, comparison=EQUAL)
     return with_log(seen, state=LogState.MIGRATION)
 
 
@@ -117,7 +118,7 @@ def elected(seen: Observation) -> Observation:
             voters=tuple(sorted(seen.controllers)),
         ),
         log=seen.log or _assumed(seen),
-        comparison=_EQUAL,
+        comparison=EQUAL,
     )
     return _led(seen, leader, epoch)
 

@@ -33,11 +33,12 @@ _NOT_READ: Mapping[Oddity, FindingCode] = MappingProxyType(
 def g1(facts: Facts) -> tuple[Finding, ...]:
     """Return what forbids that a broker leaves ZooKeeper mode.
 
-    All controllers tell the flag, are the voters, and belong to this cluster; `/migration` is at
-    -1.
+    All controllers tell the flag, are the voters of a quorum that is led, and belong to this
+    cluster; `/migration` is at -1.
     """
     return _found(
         _flags(facts),
+        _leaderless(facts),
         voters_differ(facts),
         _anchor_free(facts),
         cluster_ids(facts, facts.controllers),
@@ -185,6 +186,13 @@ def _flags(facts: Facts) -> Finding | None:
     if not lacking:
         return None
     return Finding.of(FindingCode.FLAG_NOT_TOLD, controllers=sorted(lacking))
+
+
+def _leaderless(facts: Facts) -> Finding | None:
+    if facts.seen.quorum is not None:
+        return None
+    nodes = [each.id for each in facts.controllers]
+    return unseen(facts, FindingCode.QUORUM_UNSEEN, controllers=nodes)
 
 
 def voters_differ(facts: Facts) -> Finding | None:

@@ -42,14 +42,7 @@ def read(session: ZooKeeperSession, deadline: Deadline) -> ZooKeeperSeen:
     session.call("reading", lambda made: made.sync_async(session.path("/")), deadline)
     begin = session.position
     reading, began = ZnodeReading(session, deadline), time.monotonic()
-    cluster_id = reading.needed("/cluster/id", lambda znode: forms.cluster_id(znode.data))
-    if cluster_id is None:
-        raise ZnodeUnknownError(
-            session.servers,
-            f"reading {session.path('/cluster/id')}",
-            "there is no such znode, so no cluster",
-            "give the path of the cluster in `zookeeper.connect`, as its brokers have it",
-        )
+    cluster_id = _cluster_id(session, reading)
     controller = reading.needed("/controller", _controller)
     epoch = reading.needed("/controller_epoch", _epoch)
     migration = reading.needed("/migration", _migration)
@@ -72,6 +65,18 @@ def read(session: ZooKeeperSession, deadline: Deadline) -> ZooKeeperSeen:
         still=session.position == begin,
         writers=_writers(session, deadline),
         seconds=round(time.monotonic() - began, 3),
+    )
+
+
+def _cluster_id(session: ZooKeeperSession, reading: ZnodeReading) -> str:
+    found = reading.needed("/cluster/id", lambda znode: forms.cluster_id(znode.data))
+    if found is not None:
+        return found
+    raise ZnodeUnknownError(
+        session.servers,
+        f"reading {session.path('/cluster/id')}",
+        "there is no such znode, so no cluster",
+        "give the path of the cluster in `zookeeper.connect`, as its brokers have it",
     )
 
 
@@ -141,30 +146,28 @@ def _topics(reading: ZnodeReading, deleting: Iterable[str]) -> Mapping[str, Topi
     """Topics that are being deleted are not copied; Kafka deletes them from ZooKeeper instead."""
     names = sorted({*reading.children(TOPICS)} - {*deleting})
     told = reading.values({name: f"{TOPICS}/{name}" for name in names}, forms.assignment)
+    for name, each in told.items():
+        if not each.id:
+            reading.note(f"{TOPICS}/{name}", Oddity.NO_TOPIC_ID, "the topic has no id")
+    found = _partitions(reading, told)
+    return {name: TopicImage(each.id, found[name]) for name, each in told.items()}
+
+
+def _partitions(
+    reading: ZnodeReading, told: Mapping[str, TopicZnode]
+) -> Mapping[str, Mapping[int, PartitionImage]]:
+    """Return the partitions of each topic that could be read, in their order."""
     paths = {
         (name, index): state_path(name, index)
         for name, each in told.items()
         for index in sorted(each.replicas)
     }
     states = reading.znodes(paths.values())
-    found: dict[tuple[str, int], PartitionImage] = {}
+    found: dict[str, dict[int, PartitionImage]] = {name: {} for name in told}
     for (name, index), path in paths.items():
         make = partial(_partition, reading, told[name], index, path, states.get(path))
-        reading.keep(found, (name, index), path, make)
-    for name, each in told.items():
-        if not each.id:
-            reading.note(f"{TOPICS}/{name}", Oddity.NO_TOPIC_ID, "the topic has no id")
-    return {
-        name: TopicImage(
-            each.id,
-            {
-                index: found[name, index]
-                for index in sorted(each.replicas)
-                if (name, index) in found
-            },
-        )
-        for name, each in told.items()
-    }
+        reading.keep(found[name], index, path, make)
+    return found
 
 
 def _partition(

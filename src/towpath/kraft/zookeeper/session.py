@@ -49,7 +49,7 @@ class Znode:
     Attributes:
         data: Its content, None for null.
         version: How often its content was replaced.
-        owner: ZooKeeperSession that it ends with; 0 for a znode that stays.
+        owner: The session that it ends with; 0 for a znode that stays.
         created: The transaction that created it.
     """
 

@@ -5,7 +5,7 @@ A connection may be lost before the answer of a write; then the znodes tell whet
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -140,13 +140,17 @@ def _delete(
             continue
         except KazooException as error:
             raise session.error(what, error) from None
-        failed = [each for each in results if isinstance(each, Exception)]
-        if any(isinstance(each, BadVersionError | NoNodeError) for each in failed):
-            why = "a controller was elected, or a znode was changed, in this moment"
-            raise changed(session, what, why)
-        if failed:
-            raise session.error(what, failed[-1])
+        _require_deleted(session, what, results)
         return
+
+
+def _require_deleted(session: ZooKeeperSession, what: str, results: Iterable[object]) -> None:
+    failed = [each for each in results if isinstance(each, Exception)]
+    if any(isinstance(each, BadVersionError | NoNodeError) for each in failed):
+        why = "a controller was elected, or a znode was changed, in this moment"
+        raise changed(session, what, why)
+    if failed:
+        raise session.error(what, failed[-1])
 
 
 def _is_still(now: Znode | None, before: Znode) -> bool:
