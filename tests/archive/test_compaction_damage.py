@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 
+from tests.support.archives import WRITER
 from tests.support.compacting import compacted
 from tests.support.forgetting import forgotten
 from tests.support.mixed import MixedArchive, partition
@@ -15,6 +18,7 @@ from tests.support.stored import old_records
 from towpath.archive.verify.content import CheckSlice, check
 from towpath.model.nouns import SegmentFormat
 from towpath.segments.format.parquet_writer import ParquetOptions
+from towpath.segments.log.entries import Draft
 from towpath.segments.model import Segment
 from towpath.wire.plain import Record
 
@@ -111,3 +115,46 @@ def test_nothing_is_forgotten_of_an_object_with_a_changed_bit(
         assert (done.erased, len(done.failed)) == (0, 1), (at, bit)
         back()
     assert forgotten(config, b"k1").erased == 1
+
+
+def unsummed(archive: MixedArchive) -> Segment:
+    """Archive two segments whose checksums the commit log does not have, as in older archives."""
+    records = large(2 * RECORDS)
+    made = [
+        archive.own(records, at, at + RECORDS, options=ParquetOptions(), commit=False)
+        for at in (0, RECORDS)
+    ]
+    places = [replace(each.place, crc=None) for each in made if each.place is not None]
+    old = [replace(each, place=place) for each, place in zip(made, places, strict=True)]
+    archive.log.append(Draft(writer=WRITER, add=tuple(old)))
+    return old[0]
+
+
+@pytest.mark.parametrize("key", [None, b"k1"])
+def test_nothing_unproven_comes_along_where_the_log_has_no_checksum(
+    tmp_path: Path, key: bytes | None
+) -> None:
+    """Statistics that have changed would hide records; so they are made anew from the records."""
+    archive = MixedArchive(tmp_path)
+    config = archive.config()
+    segment = unsummed(archive)
+    assert segment.place is not None
+    whole = (archive.folder / "store" / segment.place.key).read_bytes()
+    last = (RECORDS - 1).to_bytes(8, "little")
+    flip(archive, segment, whole.rindex(b"\x08" + last) + 1, 0)
+    done = compacted(config) if key is None else forgotten(config, key)
+    assert not done.failed
+    merged = archive.log.state.segments(partition())[0]
+    assert merged.place is not None
+    assert merged.place.crc is not None
+    file = pq.ParquetFile(archive.folder / "store" / merged.place.key)
+    found = [
+        max(file.read_row_group(number).column("offset").to_pylist())
+        for number in range(file.num_row_groups)
+    ]
+    column = file.schema.names.index("offset")
+    told = [
+        file.metadata.row_group(number).column(column).statistics.max
+        for number in range(file.num_row_groups)
+    ]
+    assert told == found

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import threading
 import time
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -37,6 +38,8 @@ from towpath.segments.model import PartitionId, Segment, SegmentPlace
 from towpath.wire.plain import Record
 
 NewName = Callable[[str], str]
+UNSEEN = b"parquet-cpp"
+"""Bytes of a footer that no reader looks at, as they look at no statistics that are wrong."""
 
 
 @pytest.fixture
@@ -79,6 +82,7 @@ def share(stored: StoredArchive, topic: str, parts: list[tuple[Record, ...]]) ->
                 size=size,
                 first_row_group=footer.first_row_group,
                 row_groups=len(footer.parts),
+                crc=zlib.crc32(out.getvalue()),
             ),
         )
         for footer in footers
@@ -247,6 +251,52 @@ def test_what_cannot_be_registered_is_told_and_stops_no_other(
     without = here("archive", "register", str(stored.file()))
     assert without.code == 2, without.said
     assert "iceberg: is missing" in without.err
+
+
+def flip(stored: StoredArchive, segment: Segment, at: int) -> None:
+    """Change a bit of the object of a segment."""
+    assert segment.place is not None
+    whole = bytearray(stored.store.get(segment.place.key))
+    whole[at] ^= 1
+    stored.store.put(segment.place.key, bytes(whole))
+
+
+def test_no_table_gets_a_file_whose_bytes_have_changed(stored: StoredArchive, here: Here) -> None:
+    """A changed statistic would hide records from each query, and from each later copy."""
+    (orders,) = stored.put("orders", old_records(40))
+    (users,) = stored.put("users", old_records(40))
+    file = str(stored.file())
+    assert orders.place is not None
+    whole = stored.store.get(orders.place.key)
+    flip(stored, orders, whole.index(UNSEEN))
+    told = registered(here, file, 3)
+    assert "is damaged: its bytes have the CRC-32" in told["orders"]["why"]
+    assert (told["orders"]["files"], told["users"]["files"]) == (0, 1)
+    stored.store.put(orders.place.key, whole)
+    assert registered(here, file)["orders"]["files"] == 1
+    flip(stored, users, 40)  # it is in the table already, and not looked at again
+    assert registered(here, file)["users"]["why"] == ""
+
+
+@pytest.mark.parametrize("of_one", [True, False])
+def test_no_copy_is_made_of_an_object_whose_bytes_have_changed(
+    stored: StoredArchive, here: Here, of_one: bool
+) -> None:
+    if of_one:  # another history has the end of it
+        (damaged,) = stored.put("orders", old_records(40))
+        number = stored.fork("orders", 30)
+        stored.put("orders", old_records(10, 30), number=number, start=30, end=40)
+    else:
+        damaged, other = share(stored, "orders", [old_records(8), old_records(9, 100)])
+        compact(stored, [other])
+    assert damaged.place is not None
+    whole = stored.store.get(damaged.place.key)
+    flip(stored, damaged, whole.index(UNSEEN))
+    file = str(stored.file())
+    told = registered(here, file, 3)["orders"]
+    assert "is damaged" in told["why"]
+    stored.store.put(damaged.place.key, whole)
+    assert registered(here, file)["orders"]["why"] == ""
 
 
 def test_tables_follow_an_archive_that_grows_until_stopped(stored: StoredArchive) -> None:

@@ -11,12 +11,13 @@ from towpath.model.secret import Secret
 
 USERS = {
     name: Secret(f"{name}-pw")
-    for name in ("admin", "mirror", "nobody", "stranger", "first", "second")
+    for name in ("admin", "mirror", "nobody", "stranger", "first", "second", "restorer")
 }
 """Of a secured cluster: `admin` may do everything, the others what an ACL allows.
 
 All tests use them at the same time. So `mirror` never has rights on the whole cluster: `first` and
-`second` are there for that, each for one test. `stranger` has no right on the ledger.
+`second` are there for that, each for one test. `stranger` has no right on the ledger; those of
+`restorer` on it come and go in one test.
 """
 
 LOGIN_LIFE = 1.5

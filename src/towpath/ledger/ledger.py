@@ -231,13 +231,22 @@ class Ledger:
         """
         begun = self._read_to.get(tp)
         found: dict[bytes | int, tuple[bytes, bytes | None]] = {}
+        strange: dict[bytes, LedgerError] = {}
         try:
             for offset, key, value in self._fetched(tp, wait):
-                about = decode_key(key)
+                try:
+                    about = decode_key(key)
+                except LedgerError as error:
+                    strange[key] = error
+                    if value is None:  # somebody has deleted the record, as the error asks for
+                        del strange[key]
+                    continue
                 if wanted(about):
                     slot = key if _only_last_counts(about) else offset
                     found.pop(slot, None)
                     found[slot] = key, value
+            for wrong in strange.values():
+                raise wrong
         except TowpathError:
             self._read_to.pop(tp, None)
             self._read_to |= {tp: begun} if begun is not None else {}

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import zlib
 from collections import defaultdict
 from collections.abc import Container, Mapping
 from contextlib import suppress
@@ -29,6 +30,7 @@ from towpath.segments.model import PartitionId
 from towpath.store import Store
 
 _NO_END = (1 << 63) - 1
+_PIECE = 8 << 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,6 +40,7 @@ class TableObject:
     Attributes:
         key: Its key.
         size: Its size in bytes.
+        crc: The CRC-32 of its bytes; `None` where the commit log has none.
         records: Number of records that the commit log knows in it.
         row_groups: First and number of the row groups of each segment, in order.
         cuts: Likewise of segments of which only offsets [first, end) count, as another history
@@ -46,6 +49,7 @@ class TableObject:
 
     key: str
     size: int
+    crc: int | None
     records: int
     row_groups: tuple[tuple[int, int], ...]
     cuts: tuple[tuple[int, int, int, int], ...] = ()
@@ -101,10 +105,10 @@ def objects_of(archive: Archive, partitions: set[PartitionId]) -> TopicObjects:
 def _object(key: str, pieces: list[SegmentPiece]) -> TableObject:
     groups: list[tuple[int, int]] = []
     cuts: list[tuple[int, int, int, int]] = []
-    size = 0
+    size, crc = 0, None
     for segment, first, end in pieces:
         assert segment.place is not None  # noqa: S101  # by the caller
-        size = segment.place.size
+        size, crc = segment.place.size, segment.place.crc
         place = segment.place.first_row_group, segment.place.row_groups
         if (first, end) == (segment.start, segment.end):
             groups.append(place)
@@ -113,6 +117,7 @@ def _object(key: str, pieces: list[SegmentPiece]) -> TableObject:
     return TableObject(
         key=key,
         size=size,
+        crc=crc,
         records=sum(each.segment.records for each in pieces),
         row_groups=tuple(sorted(groups)),
         cuts=tuple(sorted(cuts)),
@@ -143,17 +148,39 @@ class TableFiles:
             there: Keys of the files that the table has already; these are not looked at.
 
         Raises:
-            CorruptSegmentError: The object is no Parquet file, or has too few records.
+            CorruptSegmentError: The object is no Parquet file, has too few records, or its bytes
+                have changed.
             StoreError: The store cannot be read or written.
         """
         if not is_shared(found.key) and not found.cuts:
+            if found.key not in there:
+                self._prove(found)
             return found.key
         if found.key in there and found.key not in self.replaced and not found.cuts:
             return found.key
         copy = registered_key(self.region, self.topic, f"{found.key} {found.content}")
         if copy in there:
             return copy
+        self._prove(found)
         return self._cut(found, copy) if found.cuts else self._looked_at(found, copy)
+
+    def _prove(self, found: TableObject) -> None:
+        """Compare the bytes of an object with the checksum in the commit log.
+
+        A catalog takes bounds of columns from footers, by which engines leave files out. A footer
+        that has changed would hide records, and a copy would get a checksum of its own.
+        """
+        if found.crc is None:
+            return
+        crc = self.store.head(found.key).crc
+        if crc is None:  # the store does not tell it
+            crc = 0
+            for at in range(0, found.size, _PIECE):
+                end = min(at + _PIECE, found.size)
+                crc = zlib.crc32(self.store.read(found.key, at, end)[1], crc)
+        if crc != found.crc:
+            text = f"its bytes have the CRC-32 {crc:08x}, and the commit log says {found.crc:08x}"
+            raise CorruptSegmentError(found.key, text)
 
     def _cut(self, found: TableObject, copy: str) -> str:
         """Write the rows of an object that count, row group by row group, as it may be large."""

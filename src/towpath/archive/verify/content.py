@@ -50,6 +50,7 @@ _FETCH_BYTES = 8 << 20
 _AT_ONCE = 128 << 20
 """Bytes of an object that is read at once; a larger one is read twice, piece by piece."""
 _PIECE = 8 << 20
+_MAGIC = b"PAR1"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,6 +149,8 @@ class _Object:
         found = list[CheckedSegment]()
         try:
             file = read_object(self._segments[0].format, source, needed.key)
+            if needed.crc is None and self._segments[0].format is SegmentFormat.PARQUET:
+                self._require_magic(source)
             try:
                 found = [self._segment(each, file) for each in self._segments]
             finally:
@@ -162,6 +165,16 @@ class _Object:
             text = "; all records are whole, so its footer, an index or unused bytes have changed"
             self._problems.append(replace(wrong, why=wrong.why + text))
         return found
+
+    def _require_magic(self, source: Any) -> None:
+        """Look at the first bytes, which some readers want and pyarrow does not look at."""
+        source.seek(0)
+        if source.read(len(_MAGIC)) != _MAGIC:
+            self._wrong(CorruptSegmentError(self._key, "it does not begin as a Parquet file does"))
+
+    @property
+    def _key(self) -> str:
+        return self._needed.key if self._needed is not None else ""
 
     def _segment(self, segment: Segment, file: SegmentObjectReader | None) -> CheckedSegment:
         made = CheckedSegment(id=segment.partition_id)
@@ -184,9 +197,8 @@ class _Object:
         return replace(made, compared=told.compared, gone=told.gone, uncompared=told.uncompared)
 
     def _wrong(self, error: TowpathError) -> None:
-        about = self._needed.key if self._needed is not None else ""
         why = error.why if isinstance(error, CorruptSegmentError) else str(error)
-        self._problems.append(ArchiveProblem(code=error.code, about=about, why=why))
+        self._problems.append(ArchiveProblem(code=error.code, about=self._key, why=why))
 
 
 def _opened(store: Store, key: str) -> tuple[StoredObject, Any]:

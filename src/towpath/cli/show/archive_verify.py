@@ -74,10 +74,21 @@ def check_picture(found: CheckedArchive, data: Mapping[str, Any]) -> RenderableT
         parts.append(line(f"{counted(number, 'object')} ({size(bytes_)}) in no entry of the commit"
                           f" log, {text}"))  # fmt: skip
     if found.unsummed:
-        more = "" if found.scope.reads else " (--deep computes it)"
-        parts.append(line(f"of {counted(found.unsummed, 'object')} the checksum is not told{more}"))
+        parts.append(line(_unsummed(found)))
     parts += map(line, pointers(each.code for each in found.problems))
     return Group(*parts, line(_sentence(found, data)))
+
+
+def _unsummed(found: CheckedArchive) -> str:
+    """Return what is not proven where checksums are not told."""
+    text = f"of {counted(found.unsummed, 'object')} the checksum is not told"
+    if not found.scope.reads:
+        return f"{text} (--deep computes it)"
+    return (
+        f"{text}, as the commit log of an older Towpath has none: their records are proven, their"
+        " statistics and indexes are not; `towpath archive compact --now` writes them again, with"
+        " a checksum"
+    )
 
 
 def _row(partition: PartitionId, each: CheckedPartition) -> tuple[Text | str, ...]:

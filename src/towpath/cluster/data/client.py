@@ -11,7 +11,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
 from towpath.cluster.admin import Admin
-from towpath.cluster.codes import LEADER_NOT_AVAILABLE, UNKNOWN_TOPIC_OR_PARTITION, refused
+from towpath.cluster.codes import (
+    LEADER_NOT_AVAILABLE,
+    TOPIC_AUTHORIZATION_FAILED,
+    UNKNOWN_TOPIC_OR_PARTITION,
+    refused,
+)
 from towpath.cluster.connect.connection import Connected, connect_to
 from towpath.cluster.connect.control import may_pass
 from towpath.cluster.connect.retrying import retried
@@ -150,7 +155,8 @@ class Client:
             self._muted[leader.node] = Deadline.after(session.throttle)
             if said is None:
                 raise refused(self._side, f"fetching {tp}", UNKNOWN_TOPIC_OR_PARTITION)
-            self._check(said.error, f"fetching {tp} at {offset}")
+            acl = f"Read on topic {tp.topic}"
+            self._check(said.error, f"fetching {tp} at {offset}", acl)
             return Records(buffer, said)
 
         return self._retried(tp, f"fetching {tp}", once, wait)
@@ -173,7 +179,8 @@ class Client:
             answer = producing.response(memoryview(buffer), version)
             self._muted[leader.node] = Deadline.after(answer.throttle)
             said = answer.batches[0]
-            self._check(said.error, f"producing to {tp}", said.text, said.records)
+            acl = f"Write on topic {tp.topic}"
+            self._check(said.error, f"producing to {tp}", acl, said.text, said.records)
             return said.base_offset
 
         return self._retried(tp, f"producing to {tp}", once)
@@ -253,9 +260,12 @@ class Client:
         size = int.from_bytes(_receive(connected, 4), "big")
         return _receive(connected, size)
 
-    def _check(self, error: int, what: str, text: str = "", records: tuple[int, ...] = ()) -> None:
+    def _check(
+        self, error: int, what: str, acl: str, text: str = "", records: tuple[int, ...] = ()
+    ) -> None:
         if error:
-            raise refused(self._side, what, error, text, records=records)
+            acl = acl if error == TOPIC_AUTHORIZATION_FAILED else ""
+            raise refused(self._side, what, error, text, acl, records=records)
 
 
 def _receive(connected: Connected, size: int) -> bytearray:

@@ -119,8 +119,9 @@ def _forgotten(store: Store, work: ForgetSlice, segment: Segment) -> tuple[int, 
         records = sum(affected.values())
         if not records or not work.writes:
             return records, None
-        is_parquet = segment.format is SegmentFormat.PARQUET
-        source = RowGroupSource(file, place.key) if is_parquet else None
+        # Without a checksum nothing proves statistics and indexes: they are made anew.
+        copies = segment.format is SegmentFormat.PARQUET and place.crc is not None
+        source = RowGroupSource(file, place.key) if copies else None
         given = MergedInput(footer, reader, source)
         made = _written(store, work, given, affected, segment, partial(file.require, place.crc))
     _require_rest(made, segment, records, place)

@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import islice
 
@@ -59,7 +59,8 @@ def inputs_of(
         with closing(source), closing(SummedFile(source, key)) as file:
             found = open_input(segment.format, file, key, segment.place.first_row_group, rows)
             found.footer.require_holds(segment, key)
-            yield found
+            # Without a checksum nothing proves statistics and indexes: they are made anew.
+            yield found if segment.place.crc is not None else replace(found, source=None)
             file.require(segment.place.crc)
 
 

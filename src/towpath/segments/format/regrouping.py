@@ -49,7 +49,8 @@ class MergedInput:
     Attributes:
         footer: The segment.
         reader: Reads its object; None for a segment of gaps alone.
-        source: Copies row groups of its object; None for an object of batches.
+        source: Copies row groups of its object; None for an object of batches, or where all
+            records are to be written again.
     """
 
     footer: SegmentFooter
