@@ -234,6 +234,17 @@ def test_a_run_that_ends_waits_for_open_transactions_for_a_while() -> None:
     assert goal.incomplete == ()
 
 
+def test_a_topic_that_is_deleted_before_it_was_archived_is_told() -> None:
+    standings = Standings(ArchiveState())
+    standings.saw(look(partition_id()))
+    goal = ArchiveGoal(standings)
+    standings.saw(replace(look(partition_id()), topics={}, ends={}))
+    assert goal.reached
+    assert goal.incomplete == (
+        "orders-0: its topic was deleted at the source when it was archived up to offset 0 of 30",
+    )
+
+
 def test_partitions_that_share_keys_with_others_are_known() -> None:
     old, new = partition_id(), PartitionId(partition_id().cluster, TopicId("later"), 0)
     further = new._replace(partition=1)
