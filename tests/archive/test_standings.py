@@ -213,6 +213,17 @@ def test_what_is_behind_an_open_transaction_is_exposed() -> None:
     assert found.exposed(19.0) == 0.0
 
 
+def test_what_may_have_come_since_the_source_was_seen_is_exposed() -> None:
+    standings = Standings(ArchiveState())
+    standings.saw(look(partition_id()))
+    found = standings[partition_id()]
+    found.reached(SourceOffset(30))
+    assert found.exposed(standings.looked + 59.0) == 0.0
+    assert found.exposed(standings.looked + 600.0) == pytest.approx(600.0)
+    standings.saw(replace(look(partition_id()), topics={}, ends={}))
+    assert found.exposed(standings.looked + 600.0) == 0.0, "its topic is gone"
+
+
 def test_a_run_that_ends_waits_for_open_transactions_for_a_while() -> None:
     now = 0.0
     standings = Standings(ArchiveState())
@@ -232,6 +243,17 @@ def test_a_run_that_ends_waits_for_open_transactions_for_a_while() -> None:
     now = 0.0
     assert goal.reached, "what was open when it began has ended"
     assert goal.incomplete == ()
+
+
+def test_a_topic_that_is_deleted_before_it_was_archived_is_told() -> None:
+    standings = Standings(ArchiveState())
+    standings.saw(look(partition_id()))
+    goal = ArchiveGoal(standings)
+    standings.saw(replace(look(partition_id()), topics={}, ends={}))
+    assert goal.reached
+    assert goal.incomplete == (
+        "orders-0: its topic was deleted at the source when it was archived up to offset 0 of 30",
+    )
 
 
 def test_partitions_that_share_keys_with_others_are_known() -> None:

@@ -93,3 +93,12 @@ def test_lost_offsets_are_left_out() -> None:
     assert without(whole, (5, 8)) == [(0, 5), (8, 20)]
     assert without(whole, (0, 20)) == []
     assert without(whole, (15, 30)) == [(0, 15)]
+
+
+def test_records_of_others_are_a_difference_where_nobody_else_may_write() -> None:
+    found = [replace(compared(0, 0, ONE, ONE), others=3), compared(0, 10, TWO, TWO)]
+    alone, _ = judged(*found)
+    assert (alone.state, alone.others) == (ProofState.DIFFERENT, 3)
+    assert alone.why.startswith("3 records of others stand among those that were restored")
+    together, _ = verdicts(SCOPE, found, shared=True)
+    assert (together.state, together.others, together.why) == (ProofState.EQUAL, 3, "")

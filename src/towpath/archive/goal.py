@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from towpath.archive.look import held_sentence
 from towpath.archive.standing import PartitionStanding
@@ -53,7 +53,17 @@ class ArchiveGoal:
             if each.trouble is None
         )
         held = (held_sentence(each.topic, each.id.partition, each.ends) for each in self._held())
-        return (*left, *held)
+        return (*left, *held, *self._gone())
+
+    def _gone(self) -> Iterator[str]:
+        """Yield a sentence for each partition whose topic was deleted before it was archived."""
+        for source, end in self._ends.items():
+            each = self._standings.newest(source)
+            if each.gone and each.archived_to < end:
+                yield (
+                    f"{each.topic}-{each.id.partition}: its topic was deleted at the source when it"
+                    f" was archived up to offset {each.archived_to} of {end}"
+                )
 
     def _held(self) -> list[PartitionStanding]:
         """Return the partitions of which a part is behind a transaction that was open then."""

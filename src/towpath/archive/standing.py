@@ -19,6 +19,8 @@ from towpath.segments.model import BatchMark, PartitionId, Segment
 
 AGAIN = BackOff(first=1.0, longest=60.0, jitter=0.1)
 """Pauses before a partition in trouble is tried again."""
+_UNSEEN = 60.0
+"""Seconds after which a look is so old that records may have come that nobody knows of."""
 _NEW = 0.5
 """Weight of the latest segment in the density of a partition."""
 
@@ -36,6 +38,7 @@ class PartitionStanding:
             `None` if all is archived.
         held_since: When its oldest offset behind an open transaction may have come, likewise;
             `None` if no transaction is open.
+        looked: When the source told its ends last, likewise; `None` if it has not so far.
         overdue: Nobody knows for how long it waits, so it is archived at once.
         density: Bytes for each offset so far, `None` if nothing is known.
         ahead: Segments that are written and not committed, by their start.
@@ -60,6 +63,7 @@ class PartitionStanding:
     ends: PartitionEnds
     since: float | None = None
     held_since: float | None = None
+    looked: float | None = None
     overdue: bool = False
     density: float | None = None
     ahead: dict[SourceOffset, Segment] = field(default_factory=dict)
@@ -113,12 +117,14 @@ class PartitionStanding:
         return 0.0 if self.since is None else max(0.0, now - self.since)
 
     def exposed(self, now: float) -> float:
-        """Return for how many seconds its oldest offset may have waited, also behind a transaction.
+        """Return for how many seconds its oldest offset may have waited, whatever is known of it.
 
-        Unlike `waited`, it counts what nobody can archive before a transaction ends.
+        Unlike `waited`, it counts what nobody can archive before a transaction ends, and what may
+        have come since the source told its ends last, if that is long ago.
         """
         held = 0.0 if self.held_since is None else max(0.0, now - self.held_since)
-        return max(held, self.waited(now))
+        unseen = 0.0 if self.looked is None or self.gone else now - self.looked
+        return max(held, self.waited(now), unseen if unseen > _UNSEEN else 0.0)
 
     def view(self, now: float) -> PartitionView:
         """Return what the plan of a cycle needs."""

@@ -94,6 +94,7 @@ class Standings:
                 self._newest[partition] = partition
                 new.append(standing)
             standing.saw(ends, before, look.epochs.get(partition))
+            standing.looked = self.looked
         self._missing(look)
         self._first = False
         return new
@@ -142,7 +143,7 @@ class Standings:
         for standing in self:
             if standing.id.source in known or standing.topic in look.hidden:
                 continue
-            standing.gone, standing.since = True, None
+            standing.gone, standing.since, standing.held_since = True, None, None
             standing.trouble = RECREATED if standing.topic in names else DELETED
 
 

@@ -34,7 +34,8 @@ def prove(state: RestoreState, spark: Any) -> None:
     except RuntimeError as error:
         state.progress.unproven = "stopped" if state.stop.is_set() else str(of_spark(error))
         return
-    proofs = tuple(verdicts(state.scope, found))
+    shared = state.task.rules.topics.shared
+    proofs = tuple(verdicts(state.scope, found, shared=shared))
     state.progress.proofs, state.progress.unproven = proofs, ""
     state.progress.left_out += tuple(
         str(RestoreDiffersError(each.named, each.why)) for each in proofs if each.differs

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
@@ -91,13 +91,32 @@ class PartProof:
         }
 
 
-def verdicts(scope: RestoreScope, compared: Iterable[ComparedRange]) -> Iterator[PartProof]:
+def verdicts(
+    scope: RestoreScope, compared: Iterable[ComparedRange], *, shared: bool = False
+) -> Iterator[PartProof]:
     """Yield how each partition compares.
 
     Args:
         scope: What was restored.
         compared: The ranges that were compared, those of a partition in order.
+        shared: Whether others may write to the topics, so that their records are only counted.
     """
+    for each in _verdicts(scope, compared):
+        yield each if shared else _without_others(each)
+
+
+def _without_others(proof: PartProof) -> PartProof:
+    """Return what a proof is worth where nobody else may write."""
+    if proof.state is not ProofState.EQUAL or not proof.others:
+        return proof
+    why = (
+        f"{proof.others} records of others stand among those that were restored, and consumers of"
+        " the target see them, too; `restore.topics.shared` would allow that"
+    )
+    return replace(proof, why=why, differs=True)
+
+
+def _verdicts(scope: RestoreScope, compared: Iterable[ComparedRange]) -> Iterator[PartProof]:
     found: dict[TopicPartition, list[ComparedRange]] = {}
     for each in compared:
         found.setdefault(each.tp, []).append(each)
