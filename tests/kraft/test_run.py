@@ -13,6 +13,7 @@ import pytest
 
 from tests.support.kraft_worlds import at_stage, kraft_config, start_of
 from towpath.config import KraftConfig
+from towpath.kraft.contents.image import ImageComparison, ImageDifference, ImageKind
 from towpath.kraft.findings.codes import FindingCode
 from towpath.kraft.journal import KraftEvent, KraftJournal
 from towpath.kraft.model import Goal, Stage
@@ -135,6 +136,25 @@ def test_without_a_comparison_no_step_is_done(
     end = world.run().bring_to(goal, Event())
     assert world.done == []
     assert not end.reached
+
+
+def test_the_journal_lists_some_of_many_differences(journal: KraftJournal) -> None:
+    kind = ImageKind.PARTITIONS
+    many = tuple(ImageDifference(kind, f"t-{each}: isr", "1", "2") for each in range(1_000))
+    unequal = ImageComparison({kind: 5_000}, {kind: "00"}, many)
+    world = World(replace(at_stage(CONFIG, Stage.DUAL_WRITE), comparison=unequal), journal)
+    stop = Event()
+
+    def halted(seen: Observation, _step: Step) -> Observation:
+        stop.set()
+        return seen
+
+    world.next = halted
+    assert world.run().bring_to(Goal.DUAL_WRITE, stop).stopped
+    (told,) = events(journal, KraftEvent.COMPARED)
+    differences = told["differences"]
+    assert isinstance(differences, list)
+    assert (len(differences), told["more"], told["equal"]) == (100, 900, False)
 
 
 def test_a_second_run_finds_nothing_to_do(journal: KraftJournal) -> None:

@@ -10,7 +10,7 @@ import math
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from threading import Event
 from typing import Protocol
 
@@ -43,6 +43,8 @@ _LOOK = 60.0
 _AGAIN = 30.0
 """Seconds for which a refusal is looked at again: elections and restarts pass by themselves."""
 _PAUSE = 1.0
+_DIFFERENCES = 100
+"""Number of differences of one comparison that the journal lists."""
 
 _FOLLOWS: Mapping[Stage, frozenset[Stage]] = {
     Stage.ZOOKEEPER: frozenset({Stage.PROVISIONED}),
@@ -175,7 +177,7 @@ class KraftRun:
         self._compared = _both_told(compared)
         if compared is not None and (told := comparison_told(compared)) != self._told:
             self._told = told
-            self._journal.add(KraftEvent.COMPARED, **told)
+            self._journal.add(KraftEvent.COMPARED, **_shortened(compared))
         self._tell(facts, "")
         return facts
 
@@ -263,6 +265,18 @@ def comparison_told(compared: ImageComparison) -> Mapping[str, object]:
             for each in compared.differences
         ],
     }
+
+
+def _shortened(compared: ImageComparison) -> Mapping[str, object]:
+    """Return a comparison with some of its differences, and how many more there are.
+
+    Each look reads the whole journal, and a busy cluster may differ in thousands of partitions.
+    """
+    more = len(compared.differences) - _DIFFERENCES
+    if more <= 0:
+        return comparison_told(compared)
+    some = replace(compared, differences=compared.differences[:_DIFFERENCES])
+    return {**comparison_told(some), "more": more}
 
 
 def _both_told(compared: ImageComparison | None) -> Mapping[str, object] | None:
