@@ -195,9 +195,11 @@ def test_nothing_is_finalized_that_was_not_migrated(journal: KraftJournal, stage
 def test_nothing_is_done_with_the_journal_of_another_cluster(journal: KraftJournal) -> None:
     journal.belong_to("another")
     world = World(start_of(CONFIG), journal)
+    before = (journal.folder / "journal.jsonl").read_bytes()
     with pytest.raises(KraftJournalError, match="the history of cluster another"):
         world.run().bring_to(Goal.DUAL_WRITE, Event())
     assert not world.done
+    assert (journal.folder / "journal.jsonl").read_bytes() == before
 
 
 def test_a_stop_ends_it_behind_a_step(journal: KraftJournal) -> None:

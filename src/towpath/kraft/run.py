@@ -122,6 +122,7 @@ class KraftRun:
         self._told: Mapping[str, object] | None = None
         self._compared: Mapping[str, object] | None = None
         self._done = 0
+        self._goal: Goal | None = None
         self._rolled_at = -math.inf
 
     def bring_to(self, goal: Goal, stop: Event) -> RunEnd:
@@ -131,7 +132,7 @@ class KraftRun:
             UnexpectedStageError: A step led to another stage than it should.
             TowpathError: A step could not be done.
         """
-        self._journal.add(KraftEvent.RUN_BEGAN, goal=goal)
+        self._goal = goal
         end = self._steps(goal, stop)
         self._journal.add(KraftEvent.RUN_ENDED, **_told(end), compared=self._compared)
         return end
@@ -171,6 +172,9 @@ class KraftRun:
         standing, compared = facts.standing, facts.seen.comparison
         if facts.seen.zookeeper is not None:
             self._journal.belong_to(facts.seen.zookeeper.cluster_id)
+        if self._goal is not None:  # nothing is written into the journal of another cluster
+            self._journal.add(KraftEvent.RUN_BEGAN, goal=self._goal)
+            self._goal = None
         if standing.stage is not self._stage:
             self._stage = standing.stage
             self._journal.add(KraftEvent.STAGE, stage=standing.stage, kip=standing.kip)
