@@ -249,10 +249,17 @@ class Health:
 
 @dataclass(frozen=True, slots=True)
 class DisksSeen:
-    """Log directories that brokers have lost; `why` nobody could tell, "" where all told."""
+    """Log directories that brokers have lost, and which cluster the brokers say they are.
+
+    Attributes:
+        lost: The directories.
+        why: Why nobody could tell, "" where all told.
+        cluster: The id of the cluster, "" where nobody told.
+    """
 
     lost: Mapping[NodeId, tuple[str, ...]] = field(default_factory=dict)
     why: str = ""
+    cluster: str = ""
 
 
 @dataclass(frozen=True, slots=True)
