@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from tests.support.kraft_worlds import (
+    CLUSTER,
     FLAG,
     UNEQUAL,
     at_stage,
@@ -21,7 +22,15 @@ from tests.support.kraft_worlds import (
 )
 from towpath.kraft.findings.codes import FindingCode
 from towpath.kraft.model import BrokerMode, Goal, NodeId, Stage
-from towpath.kraft.observing.seen import Health, Observation, Oddity, OddZnode, Proven, Unseen
+from towpath.kraft.observing.seen import (
+    DisksSeen,
+    Health,
+    Observation,
+    Oddity,
+    OddZnode,
+    Proven,
+    Unseen,
+)
 from towpath.kraft.planning.effects import end
 from towpath.kraft.planning.gates import g1, g2, g3, g4, g5
 from towpath.kraft.planning.moves import Facts, Refused
@@ -182,6 +191,17 @@ def test_nothing_is_planned_without_seeing_what_it_touches() -> None:
     assert reasons(_CONFIG, replace(seen, log=None), Goal.DUAL_WRITE) == {FindingCode.QUORUM_UNSEEN}
     elsewhere = with_controller(seen, 3000, running=False)
     assert reasons(_CONFIG, elsewhere, Goal.ZOOKEEPER) == {FindingCode.CONTROLLERS_ELSEWHERE}
+
+
+@pytest.mark.parametrize("goal", Goal)
+def test_nothing_is_done_where_brokers_are_another_cluster(goal: Goal) -> None:
+    """A probe topic would be made there, and the restarts of brokers be judged by it."""
+    seen = replace(at_stage(_CONFIG, Stage.DUAL_WRITE), disks=DisksSeen(cluster="other"))
+    refused = next_step(_CONFIG, seen, goal)
+    assert isinstance(refused, Refused)
+    assert [each.code for each in refused.reasons] == [FindingCode.CLUSTER_ELSEWHERE]
+    for fine in DisksSeen(cluster=CLUSTER), DisksSeen(why="nobody answers"):
+        assert not isinstance(next_step(_CONFIG, replace(seen, disks=fine), goal), Refused)
 
 
 def test_a_leader_that_has_not_taken_over_is_waited_for() -> None:

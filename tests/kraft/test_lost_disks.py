@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,8 @@ def test_a_broker_that_goes_on_without_a_disk_tells_it(tmp_path: Path) -> None:
     with LocalCluster(brokers=1, home=tmp_path / "cluster", properties=more) as cluster:
         config = ClusterConfig(bootstrap=(cluster.bootstrap,))
         disks = LostDisks(config)
-        assert disks.look([broker()]) == DisksSeen()
+        fine = DisksSeen(cluster=cluster.cluster_id)
+        assert disks.look([broker()]) == fine
         shutil.rmtree(dirs[1])
         dirs[1].touch()
         # One of these belongs into the directory that is gone, so the broker notices.
@@ -36,9 +38,9 @@ def test_a_broker_that_goes_on_without_a_disk_tells_it(tmp_path: Path) -> None:
             while not (lost := admin.disks.offline(patience)):
                 assert not patience.over
         assert lost == {1: (str(dirs[1]),)}
-        assert disks.look([broker()]) == DisksSeen()  # told a moment ago
+        assert disks.look([broker()]) == fine  # told a moment ago
         assert disks.look([broker(), broker(mode=None)]) is None
-        assert disks.look([broker()]) == DisksSeen({NodeId(1): (str(dirs[1]),)})
+        assert disks.look([broker()]) == replace(fine, lost={NodeId(1): (str(dirs[1]),)})
 
 
 def test_brokers_that_do_not_tell_are_no_brokers_without_a_fault() -> None:

@@ -329,6 +329,12 @@ def test_command_lines_that_win_over_files_are_found(
     assert code in _codes(with_broker(_START, 1, arguments=words))
 
 
+def test_brokers_whose_files_may_be_made_from_variables_are_told() -> None:
+    seen = with_broker(_START, 1, variables=("KAFKA_ZOOKEEPER_CONNECT",))
+    [found] = [x for x in preflight(_CONFIG, seen) if x.code is FindingCode.FILE_FROM_VARIABLES]
+    assert found.what.endswith(": KAFKA_ZOOKEEPER_CONNECT of broker 1")
+
+
 @pytest.mark.parametrize(
     "words", [None, (), ("/b1",), ("./b1",), ("../x/b1",), ("b1", "--override", "num.io.threads=3")]
 )

@@ -54,6 +54,22 @@ def test_what_overrides_a_file_is_told_and_open_jars_are_no_arguments() -> None:
     assert process_of("java\nOther\n/etc/x").arguments is None
 
 
+def test_names_of_variables_are_told_and_nothing_that_they_hold(tmp_path: Path) -> None:
+    config = LocalDriver(via="local", start=("sleep", "600"), format=("true",),
+                         folder=str(tmp_path / "run"))  # fmt: skip
+    node = LocalNode(config, NodeId(7), Role.BROKER, "/x")
+    with pytest.MonkeyPatch.context() as patch:
+        for name in "KAFKA_CFG_ZOOKEEPER_CONNECT", "KAFKA_OPTS", "ZOOKEEPER_CONNECT":
+            patch.setenv(name, "word")
+        node.start()
+    try:
+        told = node.process() or ""
+    finally:
+        node.kill()
+    assert process_of(told).variables == ("KAFKA_CFG_ZOOKEEPER_CONNECT",)
+    assert "word" not in told
+
+
 def test_hosts_are_asked_now_and_then_and_anew_after_a_stop(tmp_path: Path) -> None:
     jar = tmp_path / "kafka_2.13-3.9.2.jar"
     jar.touch()

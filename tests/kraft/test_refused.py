@@ -350,6 +350,7 @@ def test_who_is_asked_may_interrupt(ward: Ward) -> None:
     asked = subprocess.Popen(
         command, stdin=theirs, stdout=theirs, stderr=theirs, env=environment(), text=True
     )
+    os.close(theirs)  # so that reading ends with the command
     try:
         said = b""
         while b"Do these steps?" not in said:
@@ -361,7 +362,6 @@ def test_who_is_asked_may_interrupt(ward: Ward) -> None:
         asked.kill()
         asked.wait()
         os.close(ours)
-        os.close(theirs)
     assert ward.state() == before
     assert [each for each in entries(ward.lab) if each["event"] == "approved"] == approved
 

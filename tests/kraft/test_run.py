@@ -20,6 +20,7 @@ from tests.support.kraft_worlds import (
     with_zookeeper,
 )
 from towpath.config import KraftConfig
+from towpath.kraft.contents.image import ImageComparison, ImageDifference, ImageKind
 from towpath.kraft.findings.codes import FindingCode
 from towpath.kraft.journal import KraftEvent, KraftJournal
 from towpath.kraft.model import BrokerMode, Goal, Stage
@@ -144,6 +145,25 @@ def test_without_a_comparison_no_step_is_done(
     assert not end.reached
 
 
+def test_the_journal_lists_some_of_many_differences(journal: KraftJournal) -> None:
+    kind = ImageKind.PARTITIONS
+    many = tuple(ImageDifference(kind, f"t-{each}: isr", "1", "2") for each in range(1_000))
+    unequal = ImageComparison({kind: 5_000}, {kind: "00"}, many)
+    world = World(replace(at_stage(CONFIG, Stage.DUAL_WRITE), comparison=unequal), journal)
+    stop = Event()
+
+    def halted(seen: Observation, _step: Step) -> Observation:
+        stop.set()
+        return seen
+
+    world.next = halted
+    assert world.run().bring_to(Goal.DUAL_WRITE, stop).stopped
+    (told,) = events(journal, KraftEvent.COMPARED)
+    differences = told["differences"]
+    assert isinstance(differences, list)
+    assert (len(differences), told["more"], told["equal"]) == (100, 900, False)
+
+
 def test_a_second_run_finds_nothing_to_do(journal: KraftJournal) -> None:
     world = World(start_of(CONFIG), journal)
     world.run().bring_to(Goal.DUAL_WRITE, Event())
@@ -222,9 +242,11 @@ def test_nothing_is_finalized_that_was_not_migrated(journal: KraftJournal, stage
 def test_nothing_is_done_with_the_journal_of_another_cluster(journal: KraftJournal) -> None:
     journal.belong_to("another")
     world = World(start_of(CONFIG), journal)
+    before = (journal.folder / "journal.jsonl").read_bytes()
     with pytest.raises(KraftJournalError, match="the history of cluster another"):
         world.run().bring_to(Goal.DUAL_WRITE, Event())
     assert not world.done
+    assert (journal.folder / "journal.jsonl").read_bytes() == before
 
 
 def test_a_stop_ends_it_behind_a_step(journal: KraftJournal) -> None:

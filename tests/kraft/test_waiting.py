@@ -67,7 +67,9 @@ def test_a_broker_serves_once_it_runs_in_its_mode_and_is_registered() -> None:
     assert not_serving(start, ONE, BrokerMode.ZOOKEEPER, None) is None
     silent = with_broker(start, 1, mode=None)
     assert not_serving(silent, ONE, BrokerMode.ZOOKEEPER, None) == "broker 1 does not answer yet"
-    assert not_serving(start, ONE, BrokerMode.KRAFT, None) == "broker 1 runs in zookeeper mode"
+    assert not_serving(start, ONE, BrokerMode.KRAFT, None) == (
+        "broker 1 runs in zookeeper mode, as its file says: something else writes that file"
+    )
     ahead = with_broker(start, ONE, stale=True)
     said = not_serving(ahead, ONE, BrokerMode.ZOOKEEPER, None) or ""
     assert said.startswith("the file of broker 1 is newer than its process; `touch` it")

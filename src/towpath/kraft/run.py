@@ -10,7 +10,7 @@ import math
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from threading import Event
 from typing import Protocol
 
@@ -43,6 +43,8 @@ _LOOK = 60.0
 _AGAIN = 30.0
 """Seconds for which a refusal is looked at again: elections and restarts pass by themselves."""
 _PAUSE = 1.0
+_DIFFERENCES = 100
+"""Number of differences of one comparison that the journal lists."""
 
 _FOLLOWS: Mapping[Stage, frozenset[Stage]] = {
     Stage.ZOOKEEPER: frozenset({Stage.PROVISIONED}),
@@ -120,6 +122,7 @@ class KraftRun:
         self._told: Mapping[str, object] | None = None
         self._compared: Mapping[str, object] | None = None
         self._done = 0
+        self._goal: Goal | None = None
         self._rolled_at = -math.inf
 
     def bring_to(self, goal: Goal, stop: Event) -> RunEnd:
@@ -129,7 +132,7 @@ class KraftRun:
             UnexpectedStageError: A step led to another stage than it should.
             TowpathError: A step could not be done.
         """
-        self._journal.add(KraftEvent.RUN_BEGAN, goal=goal)
+        self._goal = goal
         end = self._steps(goal, stop)
         self._journal.add(KraftEvent.RUN_ENDED, **_told(end), compared=self._compared)
         return end
@@ -169,13 +172,16 @@ class KraftRun:
         standing, compared = facts.standing, facts.seen.comparison
         if facts.seen.zookeeper is not None:
             self._journal.belong_to(facts.seen.zookeeper.cluster_id)
+        if self._goal is not None:  # nothing is written into the journal of another cluster
+            self._journal.add(KraftEvent.RUN_BEGAN, goal=self._goal)
+            self._goal = None
         if standing.stage is not self._stage:
             self._stage = standing.stage
             self._journal.add(KraftEvent.STAGE, stage=standing.stage, kip=standing.kip)
         self._compared = _both_told(compared)
         if compared is not None and (told := comparison_told(compared)) != self._told:
             self._told = told
-            self._journal.add(KraftEvent.COMPARED, **told)
+            self._journal.add(KraftEvent.COMPARED, **_shortened(compared))
         self._tell(facts, "")
         return facts
 
@@ -263,6 +269,18 @@ def comparison_told(compared: ImageComparison) -> Mapping[str, object]:
             for each in compared.differences
         ],
     }
+
+
+def _shortened(compared: ImageComparison) -> Mapping[str, object]:
+    """Return a comparison with some of its differences, and how many more there are.
+
+    Each look reads the whole journal, and a busy cluster may differ in thousands of partitions.
+    """
+    more = len(compared.differences) - _DIFFERENCES
+    if more <= 0:
+        return comparison_told(compared)
+    some = replace(compared, differences=compared.differences[:_DIFFERENCES])
+    return {**comparison_told(some), "more": more}
 
 
 def _both_told(compared: ImageComparison | None) -> Mapping[str, object] | None:

@@ -87,7 +87,9 @@ def _comparisons(
     if last is None:
         return
     equal = last["equal"]
-    said = "equal" if equal else f"not equal: {counted(len(last['differences']), 'difference')}"
+    more = last.get("more")
+    number = len(last["differences"]) + (more if isinstance(more, int) else 0)
+    said = "equal" if equal else f"not equal: {counted(number, 'difference')}"
     yield f"<h2>ZooKeeper and the metadata log</h2><p>{text(_HOW)}</p>"
     yield verdict(f"the last comparison found both {said}", good=equal)
     rows = ((kind, count(n), last["digests"][kind]) for kind, n in last["compared"].items())

@@ -122,8 +122,11 @@ def not_serving(seen: Observation, node: NodeId, mode: BrokerMode, epoch: int | 
 
 def _other_mode(there: NodeSeen, mode: BrokerMode) -> str:
     """Return what a broker runs with, and where its file says otherwise what may be the cause."""
-    if file_mode(there) is not mode or (there.stale and there.mode is not mode):
+    if there.stale and there.mode is not mode:
         return f"broker {there.id} runs in {there.mode} mode"
+    if file_mode(there) is not mode:
+        why = "something else writes that file"
+        return f"broker {there.id} runs in {there.mode} mode, as its file says: {why}"
     if there.stale:
         advice = "`touch` it on its host if its time lies in the future"
         return f"the file of broker {there.id} is newer than its process; {advice}"

@@ -20,9 +20,13 @@ WRITE = (
     ' echo "$c of $3 bytes arrived" >&2; exit 1; fi;'
     ' sync -- "$n"; mv -f -- "$n" "$f"; sync -- "$d"'
 )
-_TELL = 'tr "\\0" "\\n" < "/proc/$p/cmdline"; ls -l "/proc/$p/fd" | grep -o "/[^ ]*[.]jar$"; exit 0'
+# Of its variables the names alone are told, of those from which images make properties files.
+_TELL = (
+    'tr "\\0" "\\n" < "/proc/$p/cmdline"; ls -l "/proc/$p/fd" | grep -o "/[^ ]*[.]jar$";'
+    ' tr "\\0" "\\n" < "/proc/$p/environ" | grep -o "^KAFKA_[A-Z_]*ZOOKEEPER_CONNECT="; exit 0'
+)
 PROCESS = f'p=$1; [ -d "/proc/$p" ] || exit {ABSENT}; {_TELL}'
-"""What a process tells; `$1` is its pid."""
+"""What a process tells; `$1` is its pid: its command line, jars that it has open, variables."""
 # The names in brackets are not found in the command line of this script.
 PROCESS_WITH = (
     "for d in /proc/[0-9]*; do p=${d#/proc/};"

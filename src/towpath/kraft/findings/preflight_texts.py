@@ -71,6 +71,11 @@ PREFLIGHT_TEXTS: Mapping[FindingCode, FindingText] = {
         "name the file that a broker is started with, unless both are one file; a file that is made"
         " anew at each start, as from variables of a container, cannot be used",
     ),
+    FindingCode.FILE_FROM_VARIABLES: warn(
+        "brokers have variables from which images of containers make their files: {variables}",
+        "make sure that each is started with the file as it stands; one that is made anew at each"
+        " start loses what a migration writes into it",
+    ),
     FindingCode.FILE_OVERRIDDEN: stop(
         "command lines of brokers override what modes change in their files: {keys}",
         "move these keys from the command line (`--override`) into the file, and restart the"

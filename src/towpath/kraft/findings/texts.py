@@ -135,7 +135,8 @@ _GATES: Mapping[FindingCode, FindingText] = {
     FindingCode.BROKERS_NOT_SERVING: stop(
         "brokers {brokers} do not serve in the mode that their files name, or have files that are "
         "newer than their processes",
-        "start or restart them, or wait until they are registered and not fenced",
+        "start or restart them, or wait until they are registered and not fenced; `touch` a file"
+        " first whose time lies in the future",
     ),
     FindingCode.NOT_IN_SYNC: stop(
         "{count} partitions are offline or lack replicas: {partitions}",
@@ -179,6 +180,11 @@ _GATES: Mapping[FindingCode, FindingText] = {
         "brokers {brokers} belong to the cluster, and the file does not name them",
         "name every broker under `brokers`; each has to be restarted with the others. One that is"
         " gone for good: move its replicas to others, then `kafka-cluster.sh unregister --id ID`",
+    ),
+    FindingCode.CLUSTER_ELSEWHERE: stop(
+        "the brokers at `cluster.bootstrap` are cluster {found}, and ZooKeeper holds cluster"
+        " {cluster}",
+        "correct the addresses in the file; a probe topic would be made in the other cluster",
     ),
     FindingCode.FINAL_FOR_GOOD: stop(
         "the metadata log says that the migration is finalized",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from towpath.cluster.admin import Admin
 from towpath.config.clusters import ClusterConfig
@@ -11,7 +11,7 @@ from towpath.kraft.model import NodeId
 from towpath.kraft.observing.remembered import Remembered
 from towpath.kraft.observing.seen import DisksSeen, NodeSeen
 from towpath.model.deadline import Deadline
-from towpath.model.errors import ClusterError
+from towpath.model.errors import ClusterError, RefusedError
 
 _AGAIN = 30.0
 """Seconds for which what brokers told of their disks is taken as true."""
@@ -37,9 +37,16 @@ class LostDisks:
         return self._told.get(self._ask)
 
     def _ask(self) -> DisksSeen:
+        lost: Mapping[int, tuple[str, ...]] = {}
+        why = cluster = ""
         try:
             with Admin(self._cluster, SIDE) as admin:
-                lost = admin.disks.offline(Deadline.after(_SECONDS))
+                try:
+                    lost = admin.disks.offline(Deadline.after(_SECONDS))
+                except RefusedError as error:  # a right is missing, which the id does not need
+                    why = str(error)
+                cluster = str(admin.cluster.id())
         except ClusterError as error:
-            return DisksSeen(why=str(error))
-        return DisksSeen({NodeId(broker): folders for broker, folders in lost.items()})
+            why = str(error)
+        told = {NodeId(broker): folders for broker, folders in lost.items()}
+        return DisksSeen(told, why, cluster)

@@ -149,6 +149,7 @@ class Observer:
             build=process.build,
             heap=process.heap,
             arguments=process.arguments,
+            variables=process.variables,
             free_bytes=files.free_bytes,
             client_ports=self._ports_of(NodeId(node.id)) if files.running else None,
         )

@@ -18,6 +18,7 @@ _VERSION = r"-(\d+\.\d+\.\d+[^/:\s]*?)(?:-test)?\.jar\b"
 _JARS = (re.compile(rf"/kafka_\d+\.\d+{_VERSION}"), re.compile(rf"/kafka-clients{_VERSION}"))
 """Jars with Kafka's version, such as `kafka_2.13-3.9.2.jar`; plugins may have other clients."""
 _HEAP = re.compile(r"^-Xmx(\d+)([kmgt]?)$", re.I | re.M)
+_VARIABLE = re.compile(r"^(KAFKA_[A-Z_]*ZOOKEEPER_CONNECT)=$", re.MULTILINE)
 _MAIN = frozenset({"kafka.Kafka", "io.confluent.support.metrics.SupportedKafka"})
 _UNITS = {"": 0, "k": 10, "m": 20, "g": 30, "t": 40}
 _AGAIN = 30.0
@@ -33,11 +34,13 @@ class ProcessSeen:
         heap: Its largest heap, in bytes (`-Xmx`); None where it names none.
         arguments: Those of Kafka: its properties file, and what overrides that; None where they
             cannot be told.
+        variables: Names of its variables from which images make properties files.
     """
 
     build: str | None = None
     heap: int | None = None
     arguments: tuple[str, ...] | None = None
+    variables: tuple[str, ...] = ()
 
 
 def process_of(told: str) -> ProcessSeen:
@@ -45,16 +48,21 @@ def process_of(told: str) -> ProcessSeen:
     builds = next(filter(None, (set(jar.findall(told)) for jar in _JARS)), set[str]())
     sizes = _HEAP.findall(told)
     heap = int(sizes[-1][0]) << _UNITS[sizes[-1][1].lower()] if sizes else None
-    return ProcessSeen(builds.pop() if len(builds) == 1 else None, heap, _arguments(told))
+    build = builds.pop() if len(builds) == 1 else None
+    return ProcessSeen(build, heap, _arguments(told), tuple(_VARIABLE.findall(told)))
 
 
 def _arguments(told: str) -> tuple[str, ...] | None:
-    """Return what stands behind the main class; the jars that are open come behind all words."""
+    """Return what stands behind the main class; open jars and variables come behind all words."""
     words = told.splitlines()
     begin = next((at for at, word in enumerate(words, 1) if word in _MAIN), None)
     if begin is None:
         return None
-    return tuple(takewhile(lambda word: not word.endswith(".jar"), words[begin:]))
+    return tuple(takewhile(_is_argument, words[begin:]))
+
+
+def _is_argument(word: str) -> bool:
+    return not (word.endswith(".jar") or _VARIABLE.fullmatch(word))
 
 
 class Processes:

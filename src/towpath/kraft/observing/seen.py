@@ -210,6 +210,7 @@ class NodeSeen:
         heap: The largest heap of its process in bytes, as far as its host tells it.
         arguments: What Kafka was started with: its properties file and what overrides that, as far
             as its host tells them.
+        variables: Names of its process's variables from which images make properties files.
         free_bytes: Space left where it keeps its metadata.
         client_ports: What its kernel gives to connections of clients; None where it does not tell.
         written: The mode in which its file would start a broker; None where it has no file.
@@ -228,6 +229,7 @@ class NodeSeen:
     build: str | None = None
     heap: int | None = None
     arguments: tuple[str, ...] | None = None
+    variables: tuple[str, ...] = ()
     free_bytes: int | None = None
     client_ports: range | None = None
     written: BrokerMode | None = field(init=False, compare=False, repr=False)
@@ -247,10 +249,17 @@ class Health:
 
 @dataclass(frozen=True, slots=True)
 class DisksSeen:
-    """Log directories that brokers have lost; `why` nobody could tell, "" where all told."""
+    """Log directories that brokers have lost, and which cluster the brokers say they are.
+
+    Attributes:
+        lost: The directories.
+        why: Why nobody could tell, "" where all told.
+        cluster: The id of the cluster, "" where nobody told.
+    """
 
     lost: Mapping[NodeId, tuple[str, ...]] = field(default_factory=dict)
     why: str = ""
+    cluster: str = ""
 
 
 @dataclass(frozen=True, slots=True)

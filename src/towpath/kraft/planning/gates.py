@@ -161,6 +161,17 @@ def not_in_file(facts: Facts) -> Finding | None:
     return Finding.of(FindingCode.BROKERS_NOT_IN_FILE, brokers=others) if others else None
 
 
+def elsewhere(facts: Facts) -> Finding | None:
+    """Return the finding about brokers of another cluster than the one that ZooKeeper holds."""
+    told, zookeeper = facts.seen.disks, facts.seen.zookeeper
+    if told is None or not told.cluster or zookeeper is None:
+        return None
+    if told.cluster == zookeeper.cluster_id:
+        return None
+    wanted = zookeeper.cluster_id
+    return Finding.of(FindingCode.CLUSTER_ELSEWHERE, found=told.cluster, cluster=wanted)
+
+
 def still_migrating(facts: Facts) -> Finding | None:
     """Return the finding about brokers that are not wholly in KRaft mode; None where all are."""
     log = facts.seen.log

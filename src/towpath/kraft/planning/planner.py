@@ -13,6 +13,7 @@ from towpath.kraft.findings.findings import Finding, stops
 from towpath.kraft.model import Alarm, BrokerMode, Goal, NodeId
 from towpath.kraft.observing.seen import Observation, has_flag
 from towpath.kraft.planning.gates import (
+    elsewhere,
     g1,
     g2,
     g5,
@@ -92,8 +93,8 @@ def _missing(facts: Facts, state: KnownStage) -> tuple[Finding, ...]:
     leader = facts.seen.controllers.get(facts.leader) if facts.leader is not None else None
     if leader is not None and not leader.running:
         found.append(Finding.of(FindingCode.CONTROLLERS_ELSEWHERE, controller=leader.id))
-    foreign = not_in_file(facts)
-    return (*found, foreign) if foreign is not None else tuple(found)
+    others = (not_in_file(facts), elsewhere(facts))
+    return (*found, *(each for each in others if each is not None))
 
 
 def _forward(facts: Facts, state: KnownStage, goal: Goal) -> Decision:

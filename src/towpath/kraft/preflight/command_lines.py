@@ -26,6 +26,9 @@ def command_lines(facts: Facts) -> Iterator[Finding]:
     ]
     if other:
         yield Finding.of(FindingCode.FILE_UNUSED, files=other)
+    variables = [f"{name} of broker {each.id}" for each in facts.brokers for name in each.variables]
+    if variables:
+        yield Finding.of(FindingCode.FILE_FROM_VARIABLES, variables=variables)
     keys = [f"{key} of broker {node.id}" for node in facts.brokers for key in _overridden(node)]
     if keys:
         yield Finding.of(FindingCode.FILE_OVERRIDDEN, keys=keys)

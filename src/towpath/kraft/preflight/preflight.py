@@ -15,6 +15,7 @@ from towpath.kraft.observing.surroundings import Surroundings
 from towpath.kraft.planning.alarms import anchor
 from towpath.kraft.planning.gates import (
     cluster_ids,
+    elsewhere,
     in_sync,
     nodes_unseen,
     not_in_file,
@@ -111,9 +112,7 @@ def _seen(facts: Facts) -> Iterator[Finding]:
         yield away
     if facts.seen.zookeeper is None and facts.standing.stage is not Stage.FINAL:
         yield unseen(facts, FindingCode.ZOOKEEPER_UNSEEN)
-    foreign = not_in_file(facts)
-    if foreign is not None:
-        yield foreign
+    yield from filter(None, (not_in_file(facts), elsewhere(facts)))
 
 
 def leftovers(facts: Facts) -> Iterator[Finding]:
