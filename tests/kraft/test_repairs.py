@@ -7,6 +7,8 @@ from dataclasses import replace
 import pytest
 
 from tests.support.kraft_worlds import (
+    CLUSTER,
+    FLAG,
     UNEQUAL,
     at_stage,
     kraft_config,
@@ -19,25 +21,29 @@ from tests.support.kraft_worlds import (
     with_log,
     with_zookeeper,
 )
+from towpath.kraft.contents.image import ClusterImage, PartitionImage, TopicImage
 from towpath.kraft.findings.codes import FindingCode
 from towpath.kraft.model import BrokerMode, Goal, LogState, NodeId, Stage
-from towpath.kraft.observing.seen import Health, Proven
+from towpath.kraft.observing.seen import Health, MetaProperties, Observation, Proven
 from towpath.kraft.planning.effects import after, along, end
-from towpath.kraft.planning.moves import Facts
+from towpath.kraft.planning.moves import Facts, Reached
 from towpath.kraft.planning.planner import next_step
 from towpath.kraft.steps import (
     AwaitHealthy,
     Compare,
     FormatController,
     MendMetaProperties,
+    RaiseControllerEpoch,
     ReleaseZooKeeper,
     RestartController,
     RollBroker,
     StartControllers,
     StopControllers,
+    WipeController,
 )
 
 _CONFIG = kraft_config()
+_ALL = (0, 1, 2)
 _C = tuple(NodeId(each) for each in (3000, 3001, 3002))
 
 
@@ -163,3 +169,87 @@ def test_a_broker_whose_file_was_written_and_that_was_not_stopped_is_rolled(brok
     written = next(iter(along(config, seen, step)))
     assert written.brokers[step.node].stale
     assert next_step(config, written, Goal.DUAL_WRITE) == step
+
+
+@pytest.mark.parametrize("stage", [Stage.MIXED, Stage.DUAL_WRITE])
+def test_no_broker_goes_back_where_the_anchor_is_lost(stage: Stage) -> None:
+    """The controllers write nothing to ZooKeeper then, also where both are still equal."""
+    seen = with_zookeeper(at_stage(_CONFIG, stage), migration=None)
+    assert reasons(_CONFIG, seen, Goal.ZOOKEEPER) == {FindingCode.LOST_ANCHOR}
+
+
+def test_a_controller_without_the_flag_is_mended_before_all_are_stopped() -> None:
+    seen = with_controller(at_stage(_CONFIG, Stage.HYBRID), 3001, flag=False)
+    step = next_step(_CONFIG, seen, Goal.ZOOKEEPER)
+    assert step == RestartController(NodeId(3001), flag=True)
+
+
+def _stopped(**znodes: object) -> Observation:
+    """Return a cluster whose controllers were stopped while both stores were equal."""
+    seen = at_stage(_CONFIG, Stage.HYBRID)
+    step = next_step(_CONFIG, seen, Goal.ZOOKEEPER)
+    assert isinstance(step, StopControllers)
+    return with_zookeeper(after(_CONFIG, seen, step), **znodes)
+
+
+def test_zookeeper_is_not_released_where_a_controller_would_start_without_the_flag() -> None:
+    """Somebody may have started it so since: it would have finalized."""
+    seen = _stopped()
+    assert isinstance(next_step(_CONFIG, seen, Goal.ZOOKEEPER), ReleaseZooKeeper)
+    file = {"process.roles": "controller", FLAG: "false"}
+    seen = with_controller(seen, 3001, properties=file)
+    step = next_step(_CONFIG, seen, Goal.ZOOKEEPER)
+    assert step == RestartController(NodeId(3001), flag=True)
+
+
+def test_the_epoch_is_raised_above_all_that_controllers_used() -> None:
+    """Each of them may be the highest: KAFKA-20488."""
+    seen = _stopped()
+    assert seen.zookeeper is not None
+    assert seen.zookeeper.controller is not None
+    used = replace(seen.zookeeper.controller, kraft_epoch=9)
+    proven = Proven(stopped=9)
+    of_controller = replace(_stopped(controller=used, controller_epoch=(9, 4)), proven=proven)
+    assert next_step(_CONFIG, of_controller, Goal.ZOOKEEPER) == RaiseControllerEpoch(10, 4)
+    anchor = replace(migration_znode(5), controller_epoch=8)
+    low = replace(used, kraft_epoch=7)
+    of_anchor = _stopped(controller=low, migration=anchor, controller_epoch=(8, 4))
+    of_anchor = replace(of_anchor, proven=Proven(stopped=7))
+    assert next_step(_CONFIG, of_anchor, Goal.ZOOKEEPER) == RaiseControllerEpoch(9, 4)
+    enough = replace(_stopped(controller=used, controller_epoch=(10, 4)), proven=proven)
+    assert isinstance(next_step(_CONFIG, enough, Goal.ZOOKEEPER), ReleaseZooKeeper)
+
+
+def test_no_folder_of_another_cluster_is_wiped() -> None:
+    _done, seen = walk(_CONFIG, at_stage(_CONFIG, Stage.PROVISIONED), Goal.ZOOKEEPER)
+    meta = MetaProperties(
+        directory="/data/c0", version=1, cluster_id="OTHER", node=_C[0], directory_id=None
+    )
+    for theirs in meta, replace(meta, cluster_id=CLUSTER, node=NodeId(0)):
+        there = with_controller(seen, 3000, meta=(theirs,))
+        assert next_step(_CONFIG, there, Goal.ZOOKEEPER) == Reached(Stage.ZOOKEEPER)
+    own = with_controller(seen, 3000, meta=(replace(meta, cluster_id=CLUSTER),))
+    assert next_step(_CONFIG, own, Goal.ZOOKEEPER) == WipeController(_C[0])
+
+
+def test_nothing_is_finalized_on_with_a_broker_that_is_still_migrating() -> None:
+    seen = with_broker(at_stage(_CONFIG, Stage.FINALIZING), 1, mode=BrokerMode.MIGRATION)
+    assert reasons(_CONFIG, seen, Goal.FINAL) == {FindingCode.STILL_MIGRATING}
+
+
+def test_the_broker_that_leads_fewest_partitions_goes_first() -> None:
+    seen = start_of(_CONFIG)
+    topics = {
+        f"t{number}": TopicImage(
+            f"id{number}",
+            {
+                0: PartitionImage(
+                    replicas=_ALL, isr=_ALL, leader=1, leader_epoch=0, partition_epoch=0
+                )
+            },
+        )
+        for number in range(2)
+    }
+    done, _seen = walk(_CONFIG, with_zookeeper(seen, image=ClusterImage(topics=topics)), Goal.FINAL)
+    rolled = [step.node for step, _stage in done if isinstance(step, RollBroker)]
+    assert rolled[:3] == [2, 1, 0], "ZooKeeper's controller comes last, whatever it leads"

@@ -89,6 +89,19 @@ def test_fresh_controllers_before_an_old_anchor_would_wipe_zookeeper() -> None:
     assert _alarms(fresh) == []
 
 
+def test_an_anchor_is_old_where_those_that_claimed_the_cluster_never_led_so_far() -> None:
+    """Nobody tells the log of controllers that are stopped, so epochs tell them apart."""
+    hybrid = replace(at_stage(_CONFIG, Stage.HYBRID), quorum=None, log=None, comparison=None)
+    assert hybrid.zookeeper is not None
+    assert hybrid.zookeeper.controller is not None
+    epoch = hybrid.zookeeper.controller.kraft_epoch
+    for of_anchor, alarms in ((epoch, []), (epoch + 1, [Alarm.WIPE_AHEAD])):
+        anchor = replace(migration_znode(137), controller_epoch=of_anchor)
+        seen = with_zookeeper(hybrid, migration=anchor)
+        assert stage_of(seen).stage is Stage.HEADLESS
+        assert _alarms(seen) == alarms
+
+
 def test_a_migration_without_its_anchor_is_lost() -> None:
     hybrid = at_stage(_CONFIG, Stage.HYBRID)
     assert _alarms(with_zookeeper(hybrid, migration=None)) == [Alarm.LOST_ANCHOR]

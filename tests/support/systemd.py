@@ -13,12 +13,12 @@ import shutil
 import signal
 import subprocess
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from tests.support.kafka import wait_until
-from towpath.model.deadline import Deadline
 
 _PROGRAMS = (Path("/usr/lib/systemd/systemd"), Path("/lib/systemd/systemd"))
 _TARGETS = ("default", "basic", "shutdown", "exit", "sysinit")
@@ -92,13 +92,17 @@ class UserSystemd:
             self.systemctl("kill", "--signal=SIGKILL", each.name)
         self._process.send_signal(signal.SIGRTMIN + 24)  # exit at once
         self._process.wait(_PATIENCE)
-        deadline = Deadline.after(_PATIENCE)
-        while self._group.exists() and not deadline.over:
+        wait_until(self._is_group_removed, "the processes of all units have ended", _PATIENCE)
+        shutil.rmtree(self._runtime)
+
+    def _is_group_removed(self) -> bool:
+        """Remove the control groups; while one of their processes still ends they are busy."""
+        with suppress(OSError):
             for each in sorted(self._group.rglob("*"), reverse=True):
                 if each.is_dir():
                     each.rmdir()
             self._group.rmdir()
-        shutil.rmtree(self._runtime)
+        return not self._group.exists()
 
     @property
     def command(self) -> str:
