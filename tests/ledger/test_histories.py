@@ -163,6 +163,10 @@ SAME_DISTANCE = happened(*_COPIED, ("cut", 5), ("markers", 5), ("records", 3), (
 """The new records lie as far from each other as the old ones did, so one run holds both."""
 _AGAIN = ("records", 4), ("mirror", 4)
 CUT_TWICE = happened(*_COPIED, ("cut", 5), *_AGAIN, ("cut", 4), ("markers", 1))
+ALL_CUT = happened(
+    ("records", 1), ("mirror", 1), ("cut", 1), ("markers", 1), ("mirror", 1), ("delete", 1)
+)
+"""The only run is of a record that was cut off, and that the target has deleted."""
 
 
 @st.composite
@@ -178,6 +182,7 @@ def histories(draw: st.DrawFn) -> History:
 @example(MARKERS_FIRST)
 @example(SAME_DISTANCE)
 @example(CUT_TWICE)
+@example(ALL_CUT)
 def test_a_consumer_that_moves_goes_on_at_the_next_record(history: History) -> None:
     offsets = history.map()
     for at in range(history.end + 4):
@@ -201,7 +206,7 @@ def expected(history: History, at: int) -> Exactness:
     live = [(o, there) for o, there in history.runs if history.at.get(o) == there]
     if any(offset >= at and there < history.log_start for offset, there in live):
         return Exactness.LOST
-    front = history.start <= at < history.position and all(o > at for o, _ in history.runs)
+    front = history.start <= at < history.position and all(o > at for o, _ in live)
     if front and history.log_start > history.target_start:
         return Exactness.BOUNDED
     if at < history.start:
@@ -213,6 +218,7 @@ def expected(history: History, at: int) -> Exactness:
 @example(MARKERS_FIRST)
 @example(SAME_DISTANCE)
 @example(CUT_TWICE)
+@example(ALL_CUT)
 def test_a_consumer_that_moves_back_goes_on_at_the_next_record(history: History) -> None:
     offsets = history.map()
     for there in range(max(history.log_start, history.target_start), history.written + 1):
