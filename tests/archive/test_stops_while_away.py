@@ -29,6 +29,8 @@ from towpath.archive.pruning import PruneWishes, prune
 from towpath.archive.verify.found import VerifyScope
 from towpath.archive.verify.verify import verify
 from towpath.model.errors import StoppedError
+from towpath.restore.run import run as restore
+from towpath.restore.task import RestoreTask
 
 SOON = 30.0
 """Far from `store.timeout`, which is an hour here, and from the few seconds that it should take."""
@@ -129,15 +131,20 @@ def _verify(away: Away, stop: threading.Event) -> Any:
     return verify(away.archive.config(), VerifyScope(), None, lambda *_: None, stop)
 
 
+def _restore(away: Away, stop: threading.Event) -> Any:
+    return restore(RestoreTask.of(away.archive.config()), SPARK, stop, lambda _: None)
+
+
 @pytest.mark.parametrize(
     ("command", "how"),
     [
         (_verify, REFUSES),
+        (_restore, REFUSES),
         *(
             pytest.param(command, how, marks=pytest.mark.soak)
-            for command in (_compact, _forget, _prune, _verify)
+            for command in (_compact, _forget, _prune, _verify, _restore)
             for how in (REFUSES, SILENT)
-            if (command, how) != (_verify, REFUSES)
+            if (command, how) not in {(_verify, REFUSES), (_restore, REFUSES)}
         ),
     ],
 )

@@ -14,7 +14,6 @@ from towpath.archive.compaction import WORK, Compaction, CompactionProgress, Wan
 from towpath.archive.last_compaction import last_compaction, told_compaction
 from towpath.archive.lease import HeldArchive
 from towpath.archive.listing import require_partitions, require_topics
-from towpath.archive.stopping import stoppable, unanswered
 from towpath.archive.tidying import tidy
 from towpath.config import ArchiveConfig
 from towpath.config.compaction import CompactionConfig
@@ -34,6 +33,7 @@ from towpath.model.errors import (
 )
 from towpath.segments.log import CommitLog
 from towpath.store import Store
+from towpath.store.stopping import stoppable, unanswered
 
 _RUN = "run"
 """The command of `towpath archive` that compacts by schedules."""

@@ -13,7 +13,6 @@ from towpath.archive.compacting import held
 from towpath.archive.compaction import CompactionProgress, writer_of
 from towpath.archive.lease import HeldArchive
 from towpath.archive.listing import require_topics
-from towpath.archive.stopping import stoppable, unanswered
 from towpath.archive.tidying import tidy
 from towpath.config import ArchiveConfig
 from towpath.config.naming import fits
@@ -32,6 +31,7 @@ from towpath.segments.compact.plan import shared_out
 from towpath.segments.log import Capture, CommitLog, Draft, EntryKind, living_readers
 from towpath.segments.model import PartitionId, Segment
 from towpath.store import Store
+from towpath.store.stopping import stoppable, unanswered
 
 FORGETTING = ("towpath.segments.compact.forgetting",)
 """Modules that Python workers import before the first slice comes."""

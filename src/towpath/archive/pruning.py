@@ -15,7 +15,6 @@ from pydantic import ValidationError
 from towpath.archive.compacting import held
 from towpath.archive.compaction import CompactionProgress, writer_of
 from towpath.archive.listing import require_topics
-from towpath.archive.stopping import stoppable
 from towpath.archive.tidying import tidy
 from towpath.config import ArchiveConfig
 from towpath.config.naming import fits
@@ -28,6 +27,7 @@ from towpath.segments.compact.plan import object_shares
 from towpath.segments.log import ArchiveState, CommitLog, Draft, EntryKind
 from towpath.segments.model import PartitionId, Segment, SegmentId
 from towpath.store import Store
+from towpath.store.stopping import stoppable
 
 _MOST = 20_000
 """Segments of one entry, unless a single partition loses more."""

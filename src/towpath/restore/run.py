@@ -40,11 +40,14 @@ from towpath.segments.ingress.work import RESTORE
 from towpath.segments.log import ArchiveReading
 from towpath.store import Store, hasty
 from towpath.store.patience import AGAIN
+from towpath.store.stopping import stoppable
 
 _UNREGISTERED = (
     "objects that a compaction replaces meanwhile may be deleted while they are read; they are"
     " found again under their new keys"
 )
+
+_INCOMPLETE = "the restore is not complete, and the next one goes on where it stands"
 
 
 def run(
@@ -74,13 +77,15 @@ def run(
         LedgerError: Another restore of this name is alive, or the name belongs to another one.
         SparkStartError: Spark did not start.
         SparkUnencryptedError: Credentials would leave this machine unencrypted.
+        StoppedError: The store is away, and `stop` was set.
         StoreError: The store could not be read.
     """
     progress = RestoreProgress()
-    with ExitStack() as stack:
+    with stoppable(stop, _INCOMPLETE), ExitStack() as stack:
         spark.require_allowed()
         show(progress)
-        store = stack.enter_context(Store(hasty(task.store) if task.follow else task.store))
+        place = hasty(task.store) if task.follow else task.store
+        store = stack.enter_context(Store(place, stop=stop))
         reading = stack.enter_context(_registered(store, task.region, progress))
         following = FollowedArchive(store, task.region, task.rules.follow) if task.follow else None
         archive = following.archive if following else open_any(store, task.region, task.as_of)

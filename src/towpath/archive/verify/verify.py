@@ -11,7 +11,6 @@ from functools import partial
 
 import pyarrow as pa
 
-from towpath.archive.stopping import stoppable
 from towpath.archive.verify.content import SCHEMA, CheckSlice, check_rows
 from towpath.archive.verify.entries import differing, newest, replay
 from towpath.archive.verify.found import ArchiveProblem, CheckedArchive, CheckedObject, VerifyScope
@@ -28,6 +27,7 @@ from towpath.segments.keys import checkpoint_prefix, log_prefix
 from towpath.segments.log import ArchiveReading, ArchiveState, CommitLog, followed_histories
 from towpath.segments.model import Segment
 from towpath.store import Store
+from towpath.store.stopping import stoppable
 
 _SLICE_BYTES = 256 << 20
 _SLICE_SEGMENTS = 500
