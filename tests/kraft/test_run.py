@@ -16,6 +16,7 @@ from tests.support.kraft_worlds import (
     kraft_config,
     migration_znode,
     start_of,
+    with_controller,
     with_log,
     with_zookeeper,
 )
@@ -29,7 +30,7 @@ from towpath.kraft.planning.effects import after
 from towpath.kraft.planning.moves import Facts
 from towpath.kraft.planning.states import stage_of
 from towpath.kraft.run import KraftRun
-from towpath.kraft.steps import Compare, RollBroker, Step, StopControllers
+from towpath.kraft.steps import Compare, RollBroker, StartControllers, Step, StopControllers
 from towpath.model.deadline import Deadline
 from towpath.model.errors import KraftJournalError, StoppedError, UnexpectedStageError
 
@@ -247,6 +248,23 @@ def test_nothing_is_done_with_the_journal_of_another_cluster(journal: KraftJourn
         world.run().bring_to(Goal.DUAL_WRITE, Event())
     assert not world.done
     assert (journal.folder / "journal.jsonl").read_bytes() == before
+
+
+@pytest.mark.parametrize("stage", [Stage.HYBRID, Stage.MIXED, Stage.DUAL_WRITE])
+@pytest.mark.parametrize("running", [False, True])
+def test_controllers_that_are_started_again_may_be_anywhere_behind_the_copy(
+    journal: KraftJournal, stage: Stage, running: bool
+) -> None:
+    """Only their log tells where; while they start themselves nobody has told it yet."""
+    seen = at_stage(CONFIG, stage)
+    for node in seen.controllers:
+        seen = with_controller(seen, node, running=running, flag=None)
+    world = World(replace(seen, quorum=None, log=None, comparison=None), journal)
+    end = world.run().bring_to(Goal.DUAL_WRITE, Event())
+    assert (end.reached, end.standing.stage) == (True, Stage.DUAL_WRITE)
+    assert world.done[0] == StartControllers(tuple(seen.controllers)), "all that are without one"
+    stages = [each["stage"] for each in events(journal, KraftEvent.STAGE)]
+    assert stages[:2] == [Stage.HEADLESS, stage]
 
 
 def test_a_stop_ends_it_behind_a_step(journal: KraftJournal) -> None:

@@ -54,6 +54,10 @@ _FOLLOWS: Mapping[Stage, frozenset[Stage]] = {
     Stage.FINALIZING: frozenset({Stage.FINAL}),
 }
 """What comes by itself behind a stage: the copy, once all brokers are registered, and the end."""
+_TOLD_BY_LOG = frozenset(
+    {Stage.COPYING, Stage.HYBRID, Stage.MIXED, Stage.DUAL_WRITE, Stage.FINALIZING}
+)
+"""Where controllers without a leader may be: only their log tells, once they are started."""
 
 
 class Looks(Protocol):
@@ -244,6 +248,9 @@ class KraftRun:
         fine = {before.standing.stage, move.to.stage}
         for stage in (*fine, Stage.REGISTERING):
             fine |= _FOLLOWS.get(stage, frozenset())
+        starts = isinstance(move.step, StartControllers | RestartController)
+        if starts and before.standing.stage is Stage.HEADLESS:
+            fine |= _TOLD_BY_LOG
         if after.stage not in fine and after.stage is not Stage.UNKNOWN:
             raise UnexpectedStageError(sentence(move.step), move.to.stage, after.stage)
 

@@ -15,6 +15,7 @@ from towpath.kraft.observing.seen import (
     NodeSeen,
     Observation,
     QuorumSeen,
+    has_flag,
 )
 from towpath.kraft.planning.alarms import anchor, claimed
 
@@ -107,6 +108,9 @@ def elected(seen: Observation) -> Observation:
     quorum = seen.quorum
     if quorum is not None and seen.controllers[quorum.leader].running:
         return seen
+    running = [_answering(each) for each in running]
+    for each in running:
+        seen = with_node(seen, each)
     leader = min(running, key=lambda each: each.id)
     epoch = _epoch(seen) + 1
     seen = replace(
@@ -121,6 +125,12 @@ def elected(seen: Observation) -> Observation:
         comparison=EQUAL,
     )
     return _led(seen, leader, epoch)
+
+
+def _answering(controller: NodeSeen) -> NodeSeen:
+    """Return a controller that runs once it answers: one that still starts tells no flag."""
+    flag = controller.flag
+    return replace(controller, flag=has_flag(controller.properties) if flag is None else flag)
 
 
 def _epoch(seen: Observation) -> int:
