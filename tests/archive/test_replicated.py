@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -44,6 +45,7 @@ def read(store: Store, segments: Sequence[Segment]) -> list[Record]:
         file = read_object(each.format, store.reader(each.place.key), each.place.key)
         footer = file.segment(each.place.first_row_group)
         assert footer.segment(SegmentFormat.PARQUET, each.place) == each
+        assert each.place.crc == zlib.crc32(store.get(each.place.key))
         found += [one.record for one in seen(file.rows(footer))]
         file.close()
     return found

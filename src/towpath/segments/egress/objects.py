@@ -7,7 +7,6 @@ to its final key while the next one is made.
 
 from __future__ import annotations
 
-import secrets
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -22,6 +21,24 @@ _WAITING = 1
 """Objects that may wait to be written, or be on their way, while the next one is made: each takes
 memory for all its bytes."""
 _ATTEMPTS = 4
+
+
+def written_anew(write: Callable[[str], StoredObject], attempt: str = "") -> StoredObject:
+    """Return an object under a key that is new; a writer that died may have left one.
+
+    Args:
+        write: Writes the object under the key with these letters, as `segment_key` has them.
+        attempt: The letters of the first key.
+
+    Raises:
+        ObjectExistsError: There was an object each time.
+        StoreError: It could not be written.
+    """
+    for _ in range(_ATTEMPTS):
+        with suppress(ObjectExistsError):
+            return write(attempt)
+        attempt = unique()
+    return write(attempt)
 
 
 class Uploads:
@@ -59,10 +76,7 @@ class Uploads:
 
     def _written(self, spool: Spool, key: Callable[[str], str]) -> StoredObject:
         try:
-            for attempt in range(_ATTEMPTS):
-                with suppress(ObjectExistsError):
-                    return self._write(spool, key(unique() if attempt else ""))
-            return self._write(spool, key(secrets.token_hex(8)))
+            return written_anew(lambda attempt: self._write(spool, key(attempt)))
         finally:
             spool.close()
 

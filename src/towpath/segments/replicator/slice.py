@@ -6,18 +6,18 @@ writer that an archive has anyway.
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
-from tempfile import SpooledTemporaryFile
-from typing import IO
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
 
-from towpath.model.errors import ObjectExistsError, TowpathError
+from towpath.model.errors import TowpathError
 from towpath.model.nouns import SegmentFormat, SourceOffset
+from towpath.segments.egress.objects import written_anew
+from towpath.segments.egress.spool import Spool
 from towpath.segments.format.files import SegmentObjectWriter, write_object
 from towpath.segments.format.footer import SegmentFooter, SegmentHead
 from towpath.segments.format.packing import pack_rows
@@ -29,10 +29,6 @@ from towpath.segments.replicator.rows import Doubts, ReplicatorFile
 from towpath.segments.replicator.work import ImportResult, ImportSlice
 from towpath.store import Store, StoredObject
 from towpath.wire.codec import NONE
-
-_IN_MEMORY = 64 << 20
-_PIECE = 4 << 20
-_ATTEMPTS = 4
 
 
 def import_rows(work: ImportSlice) -> Iterator[pa.RecordBatch]:
@@ -76,7 +72,7 @@ class _Importing:
     made: list[Segment] = field(default_factory=list)
     doubts: Doubts = field(default_factory=Doubts)
     _fresh: Doubts = field(default_factory=Doubts)
-    _spool: IO[bytes] | None = None
+    _spool: Spool | None = None
     _object: SegmentObjectWriter | None = None
     _writer: SegmentWriter | None = None
 
@@ -139,8 +135,8 @@ class _Importing:
             self._writer = self._object.segment(head)
         return self._writer
 
-    def _begun(self) -> IO[bytes]:
-        self._spool = SpooledTemporaryFile(_IN_MEMORY, prefix="towpath-import-")  # noqa: SIM115
+    def _begun(self) -> Spool:
+        self._spool = Spool()
         return self._spool
 
     def _segment(self, footer: SegmentFooter) -> Segment:
@@ -152,15 +148,13 @@ class _Importing:
             size=found.size,
             row_groups=len(footer.parts),
             storage_class=self.work.store.class_of(STREAMING),
+            crc=found.crc,
         )
         return footer.segment(SegmentFormat.PARQUET, place)
 
     def _stored(self, footer: SegmentFooter) -> StoredObject:
         """Write the object; a dead import may have left one with its key."""
-        for attempt in range(_ATTEMPTS):
-            with suppress(ObjectExistsError):
-                return self._put(footer, unique() if attempt or self.work.again else "")
-        return self._put(footer, secrets.token_hex(8))
+        return written_anew(partial(self._put, footer), unique() if self.work.again else "")
 
     def _put(self, footer: SegmentFooter, attempt: str) -> StoredObject:
         assert self._spool is not None  # noqa: S101  # the object has a record
@@ -174,10 +168,8 @@ class _Importing:
             attempt=attempt,
             spread=self.work.store.spread,
         )
-        self._spool.seek(0)
         with self.ours.writer(key, self.work.store.class_of(STREAMING)) as out:
-            while data := self._spool.read(_PIECE):
-                out.write(data)
+            self._spool.copy(out)
             return out.close()
 
 
