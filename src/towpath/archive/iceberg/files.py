@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import hashlib
 import io
-import zlib
 from collections import defaultdict
 from collections.abc import Container, Mapping
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from itertools import chain
 
@@ -23,6 +22,7 @@ import pyarrow.parquet as pq
 from towpath.model.errors import CorruptSegmentError, ObjectExistsError
 from towpath.model.foreign import foreign
 from towpath.model.nouns import SegmentFormat, TopicName
+from towpath.segments.compact.summed import SummedFile, require_crc
 from towpath.segments.format.schema import ARCHIVED, OFFSET
 from towpath.segments.keys import is_shared, registered_key
 from towpath.segments.log import Archive, SegmentPiece
@@ -30,7 +30,6 @@ from towpath.segments.model import PartitionId
 from towpath.store import Store
 
 _NO_END = (1 << 63) - 1
-_PIECE = 8 << 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -172,15 +171,15 @@ class TableFiles:
         """
         if found.crc is None:
             return
-        crc = self.store.head(found.key).crc
-        if crc is None:  # the store does not tell it
-            crc = 0
-            for at in range(0, found.size, _PIECE):
-                end = min(at + _PIECE, found.size)
-                crc = zlib.crc32(self.store.read(found.key, at, end)[1], crc)
-        if crc != found.crc:
-            text = f"its bytes have the CRC-32 {crc:08x}, and the commit log says {found.crc:08x}"
-            raise CorruptSegmentError(found.key, text)
+        told = self.store.head(found.key)
+        if told.crc is not None:
+            require_crc(found.key, told.crc, found.crc)
+            return
+        with (
+            closing(self.store.reader(found.key)) as object_,
+            closing(SummedFile(object_, found.key)) as file,
+        ):
+            file.require(found.crc)
 
     def _cut(self, found: TableObject, copy: str) -> str:
         """Write the rows of an object that count, row group by row group, as it may be large."""

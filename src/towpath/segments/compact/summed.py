@@ -19,6 +19,22 @@ _NEAR = 64 << 10
 _PIECE = 8 << 20
 
 
+def require_crc(name: str, found: int, wanted: int) -> None:
+    """Compare the checksum of an object with the one in the commit log.
+
+    Args:
+        name: The key of the object, for errors.
+        found: The CRC-32 of its bytes.
+        wanted: The CRC-32 in the commit log.
+
+    Raises:
+        CorruptSegmentError: It is another one.
+    """
+    if found != wanted:
+        text = f"its bytes have the CRC-32 {found:08x}, and the commit log says {wanted:08x}"
+        raise CorruptSegmentError(name, text)
+
+
 class SummedFile(SeekableFile):
     """A seekable file that sums its bytes as they are read, from the first one on.
 
@@ -46,9 +62,7 @@ class SummedFile(SeekableFile):
             return
         while self._summed < self._size:
             self._read(self._summed, min(_PIECE, self._size - self._summed))
-        if self._crc != crc:
-            text = f"its bytes have the CRC-32 {self._crc:08x}, and the commit log says"
-            raise CorruptSegmentError(self._name, f"{text} {crc:08x}")
+        require_crc(self._name, self._crc, crc)
 
     def read(self, size: int = -1) -> bytes:
         """Return up to `size` bytes, all up to the end for -1."""
