@@ -41,6 +41,7 @@ from towpath.segments.format.damage import BY_DAMAGE
 from towpath.segments.format.files import SegmentObjectReader, read_object
 from towpath.segments.format.footer import SegmentFooter
 from towpath.segments.format.packing import digest_of
+from towpath.segments.format.row_groups import MAGIC
 from towpath.segments.format.schema import OFFSET
 from towpath.segments.model import PartitionId, Segment
 from towpath.store import Store, StoredObject
@@ -50,7 +51,6 @@ _FETCH_BYTES = 8 << 20
 _AT_ONCE = 128 << 20
 """Bytes of an object that is read at once; a larger one is read twice, piece by piece."""
 _PIECE = 8 << 20
-_MAGIC = b"PAR1"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -169,7 +169,7 @@ class _Object:
     def _require_magic(self, source: Any) -> None:
         """Look at the first bytes, which some readers want and pyarrow does not look at."""
         source.seek(0)
-        if source.read(len(_MAGIC)) != _MAGIC:
+        if source.read(len(MAGIC)) != MAGIC:
             self._wrong(CorruptSegmentError(self._key, "it does not begin as a Parquet file does"))
 
     @property

@@ -32,7 +32,8 @@ from towpath.segments.format.thrift import (
 )
 from towpath.wire.spare import Spares
 
-_MAGIC = b"PAR1"
+MAGIC = b"PAR1"
+"""The first and the last bytes of a Parquet file."""
 _TAIL = 8
 _PIECE = 32 << 20
 """Bytes that are read at once."""
@@ -71,7 +72,7 @@ class RowGroupSource:
         size = source.seek(0, 2)
         end = self.read(max(0, size - _TAIL), _TAIL)
         length = int.from_bytes(end[:4], "little")
-        if end[4:] != _MAGIC or length > size - _TAIL:
+        if end[4:] != MAGIC or length > size - _TAIL:
             raise CorruptSegmentError(name, "it does not end as a Parquet file does")
         self._end = size - _TAIL - length
         self._rest_at, self._rest = self._end, b""
@@ -134,7 +135,7 @@ class RowGroupCopier:
     def __init__(self, sink: Sink) -> None:
         """Begin the file; the caller closes the sink."""
         self._sink = HashedSink(sink)
-        self._sink.write(_MAGIC)
+        self._sink.write(MAGIC)
         self._first: ThriftStruct | None = None
         self._groups: list[ThriftStruct] = []
         self._beside: list[tuple[ThriftStruct, int, bytes]] = []
@@ -179,7 +180,7 @@ class RowGroupCopier:
         """Write the footer. Returns the size of the file."""
         self._put_aside()
         footer = write_struct(self._footer(footers))
-        self._sink.write(footer + len(footer).to_bytes(4, "little") + _MAGIC)
+        self._sink.write(footer + len(footer).to_bytes(4, "little") + MAGIC)
         return self._sink.size
 
     def _bytes(self, source: RowGroupSource, part: SegmentPart) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import xxhash
 
+from towpath.store.seekable import SeekableFile
 from towpath.wire.batch import Buffer
 from towpath.wire.spare import Spares
 
@@ -18,16 +19,16 @@ _MOST_SPARE = 72 << 20
 """Bytes of the largest memory that is kept: a row group that hardly became smaller."""
 
 
-class WindowedFile(io.RawIOBase):
-    """A seekable file over another one, for pyarrow. One thread uses it at a time.
+class WindowedFile(SeekableFile):
+    """A seekable file over another one, for pyarrow.
 
     Args:
         source: A file with `read`, `seek` and `size`.
     """
 
     def __init__(self, source: Any) -> None:
-        super().__init__()
-        self._source, self._at = source, 0
+        super().__init__(int(source.seek(0, io.SEEK_END)))
+        self._source = source
         self._first, self._held = 0, pa.py_buffer(b"")
         self._memory: Buffer = _NONE
 
@@ -82,28 +83,3 @@ class WindowedFile(io.RawIOBase):
         data = bytes(self._source.read(size) if size >= 0 else self._source.read())
         self._at += len(data)
         return data
-
-    def size(self) -> int:
-        """Return the size of the file in bytes."""
-        return int(self.seek(0, io.SEEK_END))
-
-    def readable(self) -> bool:
-        """Return True."""
-        return True
-
-    def seekable(self) -> bool:
-        """Return True."""
-        return True
-
-    def tell(self) -> int:
-        """Return the position."""
-        return self._at
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        """Move the position, and return it."""
-        if whence == io.SEEK_END:
-            self._source.seek(0, io.SEEK_END)
-            self._at = int(self._source.tell()) + offset
-        else:
-            self._at = offset + (self._at if whence == io.SEEK_CUR else 0)
-        return self._at
