@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Any
 
 from towpath.archive.compaction import WORK, Compaction, CompactionProgress, Wanted, run_on
-from towpath.archive.last_compaction import last_compaction, told_compaction
+from towpath.archive.last_compaction import last_compaction, some_of, told_compaction
 from towpath.archive.lease import HeldArchive
 from towpath.archive.listing import require_partitions, require_topics
 from towpath.archive.tidying import tidy
@@ -33,7 +33,7 @@ from towpath.model.errors import (
 )
 from towpath.segments.log import CommitLog
 from towpath.store import Store
-from towpath.store.stopping import stoppable, unanswered
+from towpath.store.stopping import given_up, stoppable
 
 _RUN = "run"
 """The command of `towpath archive` that compacts by schedules."""
@@ -136,9 +136,7 @@ def compact(
             if not stop.is_set():
                 tidy(config, log, lease, progress)
         except StoreAwayError as error:
-            if not stop.is_set():
-                raise
-            progress.unanswered = unanswered(error)
+            progress.unanswered = given_up(error, stop)
         return progress
 
 
@@ -298,7 +296,7 @@ class ScheduledCompaction:
         except TowpathError as error:
             self.trouble = str(error)
             return "stopped" if self._stop.is_set() else "errors"
-        self.trouble = "; ".join(f"{at}: {why}" for at, why in sorted(self._now.failed.items())[:3])
+        self.trouble = some_of(self._now.failed)
         if self._stop.is_set():
             return "stopped"
         return "errors" if self._now.failed else "success"

@@ -31,7 +31,7 @@ from towpath.segments.compact.plan import shared_out
 from towpath.segments.log import Capture, CommitLog, Draft, EntryKind, living_readers
 from towpath.segments.model import PartitionId, Segment
 from towpath.store import Store
-from towpath.store.stopping import stoppable, unanswered
+from towpath.store.stopping import given_up, stoppable
 
 FORGETTING = ("towpath.segments.compact.forgetting",)
 """Modules that Python workers import before the first slice comes."""
@@ -136,9 +136,7 @@ def forget(
         try:
             work.go(following(spark.result(), parallelism).number)
         except StoreAwayError as error:
-            if not stop.is_set():
-                raise
-            work.done.unanswered = unanswered(error)
+            work.done.unanswered = given_up(error, stop)
         return work.done
 
 

@@ -79,8 +79,7 @@ class LastCompaction:
         """What it could not merge and why, "" if there is nothing."""
         if self.failing and not (self.why or self.failures):
             return "the last one that was not stopped had failures"
-        failed = (f"{at}: {why}" for at, why in sorted(self.failed.items())[:_SHOWN])
-        return self.why or "; ".join(failed)
+        return self.why or some_of(self.failed)
 
     @property
     def where(self) -> str:
@@ -135,6 +134,11 @@ def told_compaction(
         except StoreError as error:
             facts = {"why": str(error), "code": error.code}
             logging.event("compaction.untold", region, "", facts, trouble=True)
+
+
+def some_of(failed: Mapping[str, str]) -> str:
+    """Return the first failures of a compaction and why, "" if there are none."""
+    return "; ".join(f"{at}: {why}" for at, why in sorted(failed.items())[:_SHOWN])
 
 
 def _was_failing(store: Store, region: str) -> bool:

@@ -9,8 +9,14 @@ from contextlib import contextmanager
 from towpath.model.errors import StoppedError, StoreAwayError
 
 
-def unanswered(error: StoreAwayError) -> str:
-    """Return why a command that was stopped did not end what it had begun."""
+def given_up(error: StoreAwayError, stop: threading.Event) -> str:
+    """Return why a command that was stopped did not end what it had begun.
+
+    Raises:
+        StoreAwayError: That error, as the user did not ask to stop.
+    """
+    if not stop.is_set():
+        raise error
     return f"the store did not answer ({error})"
 
 
@@ -28,6 +34,4 @@ def stoppable(stop: threading.Event, what: str) -> Iterator[None]:
     try:
         yield
     except StoreAwayError as error:
-        if not stop.is_set():
-            raise
-        raise StoppedError(f"{unanswered(error)}; {what}") from error
+        raise StoppedError(f"{given_up(error, stop)}; {what}") from error
