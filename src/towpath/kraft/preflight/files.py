@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from towpath.kraft.contents.digests import SECRET_CONFIGS
 from towpath.kraft.files.configs import (
     AUTHORIZER,
     STANDARD_AUTHORIZER,
     VOTER_KEYS,
+    Properties,
     broker_properties,
     controller_properties,
     controller_protocol,
@@ -140,11 +141,18 @@ def voters(facts: Facts) -> Iterator[Finding]:
         yield Finding.of(FindingCode.VOTERS_OF_BROKERS, brokers=other)
 
 
+def of_brokers(facts: Facts) -> Mapping[str, Properties]:
+    """Return the files of brokers as ZooKeeper mode has them, by what people call a broker."""
+    return {
+        f"broker {each.id}": in_zookeeper(facts.config, each.properties, facts.seen)
+        for each in facts.brokers
+    }
+
+
 def probe(facts: Facts) -> Iterator[Finding]:
     """Yield findings about probe topics that could not be made or deleted, and that were left."""
     own = facts.config.controllers.properties
-    told = {f"broker {each.id}": in_zookeeper(facts.config, each.properties, facts.seen)
-            for each in facts.brokers} | {"the controllers": own}  # fmt: skip
+    told = {**of_brokers(facts), "the controllers": own}
     kept = [
         node for node, each in told.items() if each.get(_DELETION, "").strip().lower() == "false"
     ]

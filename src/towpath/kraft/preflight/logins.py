@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from towpath.kraft.files.configs import controller_properties, controller_protocol, in_zookeeper
+from towpath.kraft.files.configs import Properties, controller_properties, controller_protocol
 from towpath.kraft.findings.codes import FindingCode
 from towpath.kraft.findings.findings import Finding
 from towpath.kraft.model import NodeId
 from towpath.kraft.planning.moves import Facts, Refused
+from towpath.kraft.preflight.files import of_brokers
 
 _MECHANISM = "sasl.mechanism.controller.protocol"
 _DEFAULT = "GSSAPI"
@@ -18,21 +19,23 @@ _CLIENT_AUTH = "ssl.client.auth"
 
 def logins(facts: Facts) -> Iterator[Finding]:
     """Yield findings about logins at the controllers' listener that cannot succeed."""
-    protocol, files = controller_protocol(facts.config), _files(facts)
-    ours = facts.config.controllers.sasl
-    wanted = _DEFAULT if ours is None else ours.mechanism
+    protocol = controller_protocol(facts.config)
+    brokers, controllers = of_brokers(facts), _of_controllers(facts)
+    lacking: list[str] = []
     if protocol.startswith("SASL"):
+        ours = facts.config.controllers.sasl
+        wanted = _DEFAULT if ours is None else ours.mechanism
+        files = {**brokers, **controllers}
         told = {f"{_MECHANISM} of {node}": each.get(_MECHANISM) for node, each in files.items()}
         scram = [key for key, value in told.items() if _is_scram(value)]
         scram += ["`controllers.sasl`"] if _is_scram(wanted) else []
         if scram:
             yield Finding.of(FindingCode.CONTROLLERS_SCRAM, where=scram)
             return
-        lacking = [key for key, value in told.items() if value is None and wanted != _DEFAULT]
-    else:
-        lacking = []
+        lacking += [key for key, value in told.items() if value is None and wanted != _DEFAULT]
     if protocol.endswith("SSL"):
-        lacking += list(_without_keys(facts, files))
+        asked = {node: each for node, each in brokers.items() if _is_asked(facts, each)}
+        lacking += _without_keys(facts, {**asked, **controllers})
     if lacking:
         yield Finding.of(FindingCode.CONTROLLERS_LOGIN, protocol=protocol, keys=lacking)
 
@@ -41,28 +44,28 @@ def _is_scram(mechanism: str | None) -> bool:
     return mechanism is not None and mechanism.startswith("SCRAM")
 
 
-def _without_keys(facts: Facts, files: Mapping[str, Mapping[str, str]]) -> Iterator[str]:
-    """Yield the keys of certificates that are missing: of controllers, and of all where asked."""
+def _is_asked(facts: Facts, properties: Properties) -> bool:
+    """Whether a broker must have a certificate; controllers, which are servers, always must."""
+    return _of_listener(facts, properties, _CLIENT_AUTH) == "required"
+
+
+def _without_keys(facts: Facts, files: Mapping[str, Properties]) -> Iterator[str]:
+    """Yield the keys of certificates that are missing."""
     for node, each in files.items():
-        asked = _of_listener(facts, each, _CLIENT_AUTH) == "required"
-        is_server = node not in {f"broker {one.id}" for one in facts.brokers}
-        needed = is_server or asked
-        if needed and not any(_of_listener(facts, each, key) for key in _STORES):
+        if not any(_of_listener(facts, each, key) for key in _STORES):
             yield f"{_STORES[0]} of {node}"
 
 
-def _of_listener(facts: Facts, properties: Mapping[str, str], key: str) -> str | None:
+def _of_listener(facts: Facts, properties: Properties, key: str) -> str | None:
     prefix = f"listener.name.{facts.config.controllers.listener.lower()}."
     return properties.get(prefix + key, properties.get(key))
 
 
-def _files(facts: Facts) -> Mapping[str, Mapping[str, str]]:
-    found = {
-        f"broker {each.id}": in_zookeeper(facts.config, each.properties, facts.seen)
-        for each in facts.brokers
+def _of_controllers(facts: Facts) -> Mapping[str, Properties]:
+    made = {
+        each.id: controller_properties(facts.config, NodeId(each.id), facts.seen, flag=True)
+        for each in facts.config.controllers.nodes
     }
-    for one in facts.config.controllers.nodes:
-        made = controller_properties(facts.config, NodeId(one.id), facts.seen, flag=True)
-        if not isinstance(made, Refused):
-            found[f"controller {one.id}"] = made
-    return found
+    return {
+        f"controller {node}": each for node, each in made.items() if not isinstance(each, Refused)
+    }
