@@ -237,9 +237,10 @@ class Ledger:
                 try:
                     about = decode_key(key)
                 except LedgerError as error:
-                    strange[key] = error
                     if value is None:  # somebody has deleted the record, as the error asks for
-                        del strange[key]
+                        strange.pop(key, None)
+                    else:
+                        strange[key] = error
                     continue
                 if wanted(about):
                     slot = key if _only_last_counts(about) else offset

@@ -81,10 +81,10 @@ def unique() -> str:
 
 def shared_key(region: str, topic: TopicName, level: int, *, spread: bool = False) -> str:
     """Return a new key for an object of several segments of one topic."""
-    unique = uuid4()
-    name = f"{_hash(unique.hex, 8)}-{unique}.{SegmentFormat.PARQUET}"
+    own = uuid4()
+    name = f"{_hash(own.hex, 8)}-{own}.{SegmentFormat.PARQUET}"
     key = f"{quoted(region)}/_shared/{quoted(topic)}/{level}/{name}"
-    return f"{_spread(unique.hex)}/{key}" if spread else key
+    return f"{_spread(own.hex)}/{key}" if spread else key
 
 
 def data_key(region: str, key: str) -> DataKey | None:
