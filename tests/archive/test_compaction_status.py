@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.compacting import compacted
+from tests.support.compacting import SPARK, compacted
 from tests.support.compacting import here as in_this_process
 from tests.support.here import Here
 from tests.support.mixed import REGION, MixedArchive
@@ -30,18 +30,6 @@ def archive(tmp_path: Path) -> MixedArchive:
     for at in range(0, 20, 5):
         made.own(records, at, at + 5)
     return made
-
-
-class Spark:
-    """Stands for a session that nobody asks anything."""
-
-    number = 2
-
-    def require_allowed(self) -> None:
-        pass
-
-    def result(self) -> None:
-        pass
 
 
 def status(here: Here, archive: MixedArchive, code: int = 0) -> tuple[dict[str, Any], str]:
@@ -92,20 +80,19 @@ def test_the_last_compaction_is_told_with_what_it_could_not_merge(
 ) -> None:
     config: Any = archive.config(compaction=[EAGER])
     monkeypatch.setattr(compacting, "run_on", lambda *_: in_this_process)
-    monkeypatch.setattr(compacting, "following", lambda *_: Spark())
-    spark: Any = Spark()
+    monkeypatch.setattr(compacting, "following", lambda *_: SPARK)
     damaged = archive.own(old_records(30), 20, 30)
     assert damaged.place is not None
     whole = archive.store.get(damaged.place.key)
     archive.store.put(damaged.place.key, whole[:-40] + bytes(40))
     archive.config(compaction=[EAGER])
-    compact(config, CompactionWishes(), spark, threading.Event(), lambda _: None)
+    compact(config, CompactionWishes(), SPARK, threading.Event(), lambda _: None)
     found, text = status(here, archive, 3)
     assert (found["last"]["failures"], found["last"]["complete"]) == (1, False)
     assert "✗ orders-0 was not compacted: " in text
     archive.store.put(damaged.place.key, whole)
     archive.config(compaction=[EAGER])
-    compact(config, CompactionWishes(), spark, threading.Event(), lambda _: None)
+    compact(config, CompactionWishes(), SPARK, threading.Event(), lambda _: None)
     found, text = status(here, archive)
     last = found["last"]
     assert (last["read"], last["written"], last["failures"], last["deleted"]) == (5, 1, 0, 5)

@@ -10,7 +10,6 @@ import json
 import os
 import random
 import signal
-import subprocess
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
@@ -26,7 +25,7 @@ from tests.support.egress_scene import Scene
 from tests.support.here import Here
 from tests.support.kafka import consume, end_offsets, wait_until
 from tests.support.program import Program
-from tests.support.small_disks import SmallDisk
+from tests.support.small_disks import SmallDisk, mounted
 from tests.support.stores import REMOTE, StoreLine, section
 from tests.support.toxiproxy import Toxiproxy
 
@@ -59,12 +58,8 @@ def new_scene(
 
 @pytest.fixture
 def disk(tmp_path: Path) -> Iterator[SmallDisk]:
-    try:
-        made = SmallDisk(tmp_path / "disk", 64 * MIB)
-    except subprocess.CalledProcessError as error:
-        pytest.skip(f"file systems cannot be mounted here: {error.stderr!r}")
-    yield made
-    made.close()
+    with mounted(tmp_path / "disk", 64 * MIB) as made:
+        yield made
 
 
 def in_trouble(scene: Scene, code: str) -> None:

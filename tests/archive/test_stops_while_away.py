@@ -10,12 +10,13 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
 
 from tests.support.buckets import Buckets, StoreFront
-from tests.support.compacting import compacted, held_records
+from tests.support.compacting import SPARK, compacted, held_records
 from tests.support.compacting import here as merged
 from tests.support.forgetting import erased, forgotten
 from tests.support.kafka import wait_until
@@ -38,21 +39,6 @@ REFUSES, SILENT = "refuses", "is silent"
 EAGER = {"min_age": "0s", "min_count": 2, "min_size": "1B"}
 OWN = {"grace": "0s", "segments": {"share": "0B"}, "compaction": [EAGER]}
 Command = Callable[["Away", threading.Event], Any]
-
-
-class Spark:
-    """Stands for a session that nobody asks anything."""
-
-    number = 2
-
-    def require_allowed(self) -> None:
-        pass
-
-    def result(self) -> None:
-        pass
-
-
-SPARK: Any = Spark()
 
 
 class Away:
@@ -170,8 +156,20 @@ class Slices:
         return found
 
 
-def committing(away: Away, command: Command, slices: Slices) -> Any:
-    """Ask a command to stop that cannot commit; return what became of it."""
+def committing(
+    away: Away, command: Command, slices: Slices, module: ModuleType, patch: pytest.MonkeyPatch
+) -> Any:
+    """Ask a command to stop that cannot commit; return what became of it, and bring back the store.
+
+    Args:
+        away: The archive.
+        command: The command.
+        slices: Runs its slices.
+        module: The module of the command, which would run them on Spark.
+        patch: Puts `slices` there.
+    """
+    patch.setattr(module, "run_on", lambda *_: slices)
+    patch.setattr(module, "following", lambda *_: SPARK)
     stop = threading.Event()
     with ThreadPoolExecutor(1) as pool:
         asked = pool.submit(command, away, stop)
@@ -180,10 +178,13 @@ def committing(away: Away, command: Command, slices: Slices) -> Any:
             asked.result(0.5)  # it waits for the store
         stop.set()
         try:
-            return asked.result(SOON)
+            done = asked.result(SOON)
         except TimeoutError:
             away.back()
             pytest.fail("it goes on")
+    assert "the store did not answer" in done.unanswered
+    away.back()
+    return done
 
 
 @pytest.mark.parametrize("how", [SILENT, pytest.param(REFUSES, marks=pytest.mark.soak)])
@@ -191,11 +192,7 @@ def test_a_compaction_that_cannot_commit_ends_soon_and_leaves_nothing_half_done(
     away: Away, monkeypatch: pytest.MonkeyPatch, how: str
 ) -> None:
     slices = Slices(away, how, merged)
-    monkeypatch.setattr(compacting, "run_on", lambda *_: slices)
-    monkeypatch.setattr(compacting, "following", lambda *_: SPARK)
-    done = committing(away, _compact, slices)
-    assert "the store did not answer" in done.unanswered
-    away.back()
+    done = committing(away, _compact, slices, compacting, monkeypatch)
     assert away.records() == away.before
     done = compacted(away.archive.config())
     assert not done.failed
@@ -209,11 +206,7 @@ def test_an_erasure_that_cannot_commit_ends_soon_and_is_done_by_the_next_one(
     away: Away, monkeypatch: pytest.MonkeyPatch, how: str
 ) -> None:
     slices = Slices(away, how, erased)
-    monkeypatch.setattr(forgetting, "run_on", lambda *_: slices)
-    monkeypatch.setattr(forgetting, "following", lambda *_: SPARK)
-    done = committing(away, _forget, slices)
-    assert "the store did not answer" in done.unanswered
-    away.back()
+    done = committing(away, _forget, slices, forgetting, monkeypatch)
     erased_now = forgotten(away.archive.config(), b"key 3").erased
     assert done.erased + erased_now <= 2
     assert forgotten(away.archive.config(), b"key 3").records == 0

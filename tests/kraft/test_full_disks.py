@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ from tests.support.here import Here
 from tests.support.kraft_runs import arguments
 from tests.support.patients import seed
 from tests.support.secured_labs import in_file, restart
-from tests.support.small_disks import SmallDisk
+from tests.support.small_disks import SmallDisk, mounted
 from towpath.dev.zookeeper import ZooKeeperCluster
 from towpath.kraft.journal import KraftEvent, KraftJournal
 
@@ -23,15 +23,11 @@ _SIZE = 64 << 20
 
 @pytest.fixture
 def disks(tmp_path: Path) -> Iterator[dict[str, SmallDisk]]:
-    made: dict[str, SmallDisk] = {}
-    try:
-        for name in "controller", "broker", "journal":
-            made[name] = SmallDisk(tmp_path / "disks" / name, _SIZE)
-    except subprocess.CalledProcessError:
-        pytest.skip("nothing may be mounted here")
-    yield made
-    for each in made.values():
-        each.close()
+    with ExitStack() as stack:
+        yield {
+            name: stack.enter_context(mounted(tmp_path / "disks" / name, _SIZE))
+            for name in ("controller", "broker", "journal")
+        }
 
 
 def test_full_disks_stop_a_step_and_lose_nothing(

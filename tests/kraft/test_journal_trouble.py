@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -12,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.small_disks import SmallDisk
+from tests.support.small_disks import SmallDisk, mounted
 from towpath.kraft.journal import KraftEvent, KraftJournal
 from towpath.kraft.observing.seen import Proven
 from towpath.model.errors import KraftJournalError
@@ -24,12 +23,8 @@ NOBODY = 65534
 
 @pytest.fixture
 def disk(tmp_path: Path) -> Iterator[SmallDisk]:
-    try:
-        made = SmallDisk(tmp_path / "disk", 1 << 20)
-    except subprocess.CalledProcessError:
-        pytest.skip("nothing may be mounted here")
-    yield made
-    made.close()
+    with mounted(tmp_path / "disk") as made:
+        yield made
 
 
 def names(folder: Path) -> set[str]:

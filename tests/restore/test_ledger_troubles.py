@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import pytest
 from confluent_kafka import Producer
@@ -66,6 +65,13 @@ class Half:
         topics = AdminClient({"bootstrap.servers": self.back_door}).list_topics(timeout=10).topics
         found = consume(self.back_door, self.topic) if self.topic in topics else []
         return [each.offset for each in found]
+
+
+def refused(here: Here, word: str, file: str) -> str:
+    """Return what a command of `towpath restore` says that the ledger does not let go on."""
+    ended = here.on_spark("restore", word, file) if word == "run" else here("restore", word, file)
+    assert ended.code == 4, ended.said
+    return str(ended.said)
 
 
 @contextmanager
@@ -174,9 +180,8 @@ def test_checkpoints_that_the_ledger_takes_no_more_for_their_size(
         code = run.wait(500)
     assert code != 0, run.said
     assert "max.message.bytes" in run.said
-    refused = here.on_spark("restore", "run", str(alone.stored.file(**SOON)))
-    assert refused.code == 4, refused.said
-    assert f"topic {LEDGER} has max.message.bytes=90" in refused.said
+    said = refused(here, "run", str(alone.stored.file(**SOON)))
+    assert f"topic {LEDGER} has max.message.bytes=90" in said
     set_config(lone.bootstrap, LEDGER, "max.message.bytes", "10485760")
     all_of_it(alone, here)
 
@@ -187,11 +192,9 @@ def test_a_ledger_that_may_not_be_read_begins_no_restore(
     file = str(secured.begin())
     secured.mend()
     withdraw(secured_target, TOPIC, LEDGER, READ, USER)
-    for words in (("plan",), ("run",)):
-        command = ("restore", *words, file)
-        refused = here.on_spark(*command) if words == ("run",) else here(*command)
-        assert refused.code == 4, refused.said
-        assert re.search(f"ACL Read .*on topic {LEDGER}", refused.said), refused.said
+    for word in "plan", "run":
+        said = refused(here, word, file)
+        assert re.search(f"ACL Read .*on topic {LEDGER}", said), said
     assert secured.restored() == []
     allow(secured_target, TOPIC, LEDGER, (READ,), USER)
     all_of_it(secured, here)
@@ -206,11 +209,8 @@ def test_a_ledger_that_lost_its_first_entries_begins_no_restore(
     alone.mend()
     all_of_it(alone, here)
     _cut_off(lone)
-    for words in (("run", file), ("status", file)):
-        command = ("restore", *words)
-        refused = here.on_spark(*command) if words[0] == "run" else here(*command)
-        assert refused.code == 4, refused.said
-        assert f"the first entries of topic {LEDGER} were deleted" in refused.said
+    for word in "run", "status":
+        assert f"the first entries of topic {LEDGER} were deleted" in refused(here, word, file)
     assert alone.restored() == [*range(20)]
     for topic in (LEDGER, alone.topic):
         delete_topic(lone.bootstrap, topic)
@@ -229,9 +229,8 @@ def test_a_ledger_with_a_record_of_somebody_else_begins_no_restore(
     for wrong, value in ((key, b"{"), ("no json", b"{}")):
         producer.produce(LEDGER, key=wrong, value=value, partition=0)
         producer.flush(10)
-        refused: Any = here.on_spark("restore", "run", file)
-        assert refused.code == 4, refused.said
-        assert "is no entry" in refused.said or LEDGER in refused.said
+        said = refused(here, "run", file)
+        assert "is no entry" in said or LEDGER in said
         producer.produce(LEDGER, key=wrong, value=None, partition=0)  # as the sentence asks for
         producer.flush(10)
         all_of_it(alone, here)

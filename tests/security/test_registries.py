@@ -6,7 +6,7 @@ import base64
 import json
 import time
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -101,6 +101,34 @@ def page(address: str) -> bytes:
     return b""
 
 
+def linked(name: str, clusters: tuple[str, str], registries: tuple[str, str]) -> str:
+    """Return the file of a link between two clusters whose registries ask for logins."""
+    source, target = clusters
+    front, back = registries
+    login = f"{{token_url: '{back}/token', client_id: me, client_secret: 'env:TARGET_WORD'}}"
+    return (
+        f"source: {{bootstrap: '{source}'}}\n"
+        f"target: {{bootstrap: '{target}'}}\n"
+        f"link: {name}\n"
+        f"topics: {{include: ['{name}.*']}}\n"
+        "schemas:\n"
+        f"  source: {{url: '{front}', basic: {{username: ann, password: 'env:SOURCE_WORD'}}}}\n"
+        f"  target: {{url: '{back}', oauth: {login}}}\n"
+        "  ids: translate\n"
+        f"  include: ['{name}.*']\n"
+    )
+
+
+def watched(run: Program, port: int, pages: Iterable[str]) -> dict[str, bytes]:
+    """Return what Spark's pages showed last while a program ran."""
+    seen: dict[str, bytes] = {}
+    while run.running:
+        for address in pages:
+            seen[address] = page(f"http://127.0.0.1:{port}{address}") or seen.get(address, b"")
+        time.sleep(0.3)
+    return seen
+
+
 def test_no_login_reaches_a_log_a_plan_the_ledger_or_a_page(
     source: SharedCluster,
     target: SharedCluster,
@@ -118,19 +146,8 @@ def test_no_login_reaches_a_log_a_plan_the_ledger_or_a_page(
     word = base64.b64encode(f"ann:{WORDS['SOURCE_WORD']}".encode()).decode()
     front = gates(ours.url, f"Basic {word}")
     back = gates(theirs.url, f"Bearer {TOKEN}")
-    login = f"{{token_url: '{back.url}/token', client_id: me, client_secret: 'env:TARGET_WORD'}}"
     file = tmp_path / "link.yaml"
-    file.write_text(
-        f"source: {{bootstrap: '{source.bootstrap}'}}\n"
-        f"target: {{bootstrap: '{target.bootstrap}'}}\n"
-        f"link: {name}\n"
-        f"topics: {{include: ['{name}.*']}}\n"
-        "schemas:\n"
-        f"  source: {{url: '{front.url}', basic: {{username: ann, password: 'env:SOURCE_WORD'}}}}\n"
-        f"  target: {{url: '{back.url}', oauth: {login}}}\n"
-        "  ids: translate\n"
-        f"  include: ['{name}.*']\n"
-    )
+    file.write_text(linked(name, (source.bootstrap, target.bootstrap), (front.url, back.url)))
     [port] = ports.reserve(1)
     events = tmp_path / "events"
     events.mkdir()
@@ -157,11 +174,7 @@ def test_no_login_reaches_a_log_a_plan_the_ledger_or_a_page(
         codes[step] = towpath(step, *arguments).wait(120)
     run = towpath("run", "run", str(file), "--until-caught-up", "--master", "local[2]")
     pages = "/jobs/", "/stages/", "/environment/", "/executors/", "/SQL/", "/StreamingQuery/"
-    seen: dict[str, bytes] = {}
-    while run.running:
-        for address in pages:
-            seen[address] = page(f"http://127.0.0.1:{port}{address}") or seen.get(address, b"")
-        time.sleep(0.3)
+    seen = watched(run, port, pages)
     codes["run"] = run.wait(1)
     codes["proof"] = towpath("proof", "verify", str(file), "--schemas").wait(180)
     codes["status"] = towpath("status", "status", str(file), "-o", "json").wait(120)

@@ -24,6 +24,21 @@ EAGER = CompactionConfig.model_validate({"min_age": "0s", "min_count": 2, "min_s
 """A rule that waits for nothing."""
 
 
+class IdleSpark:
+    """Stands for a session that nobody asks anything."""
+
+    number = 2
+
+    def require_allowed(self) -> None:
+        """Do nothing."""
+
+    def result(self) -> None:
+        """Do nothing."""
+
+
+SPARK: Any = IdleSpark()
+
+
 def here(slices: Sequence[CompactSlice], told: Callable[[int, int], None]) -> list[CompactResult]:
     """Run slices in this process."""
     found = [CompactResult.from_json(each.to_json()) for work in slices for each in compact(work)]

@@ -6,10 +6,9 @@ import struct
 import zlib
 from uuid import UUID
 
-import numpy as np
 from hypothesis import strategies as st
 
-from tests.support.batches import CODECS, at_offsets, batch
+from tests.support.random_logs import random_logs
 from towpath.model.changes import (
     AddedHeader,
     BytesMatch,
@@ -152,23 +151,13 @@ DECIDED = st.fixed_dictionaries(
 )
 
 
-@st.composite
-def logs(draw: st.DrawFn, records: st.SearchStrategy[list[Record]] = RECORDS) -> list[bytearray]:
-    """Consecutive batches, with holes within and between them."""
-    base, made = draw(st.integers(0, 1 << 40)), []
-    for some in draw(st.lists(records, min_size=1, max_size=3)):
-        gaps = draw(st.lists(st.sampled_from([1, 1, 2, 90]), min_size=len(some)))
-        places = (base + np.cumsum(gaps[: len(some)])).tolist()
-        last = (places[-1] if places else base) + draw(st.integers(0, 2))
-        made.append(
-            batch(
-                at_offsets(some, places),
-                draw(st.sampled_from(CODECS)),
-                attributes=draw(st.sampled_from([0, LOG_APPEND_TIME])),
-                max_timestamp=draw(st.none() | st.integers(0, 40)),
-                base=base,
-                last=last,
-            )
-        )
-        base = last + 1
-    return made
+def logs(
+    records: st.SearchStrategy[list[Record]] = RECORDS,
+) -> st.SearchStrategy[list[bytearray]]:
+    """Return what draws consecutive batches, with holes within and between them."""
+    return random_logs(
+        st.lists(records, min_size=1, max_size=3),
+        [1, 1, 2, 90],
+        attributes=st.sampled_from([0, LOG_APPEND_TIME]),
+        max_timestamp=st.none() | st.integers(0, 40),
+    )

@@ -3,10 +3,26 @@
 from __future__ import annotations
 
 import subprocess
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
+import pytest
+
 _PIECE = 64 << 10
+
+
+@contextmanager
+def mounted(folder: Path, size: int = 1 << 20) -> Iterator[SmallDisk]:
+    """Mount a disk of so many bytes; skip the test where that is not allowed."""
+    try:
+        made = SmallDisk(folder, size)
+    except subprocess.CalledProcessError as error:
+        pytest.skip(f"file systems cannot be mounted here: {error.stderr!r}")
+    try:
+        yield made
+    finally:
+        made.close()
 
 
 class SmallDisk:

@@ -10,6 +10,10 @@ TOPIC_ID = "xtzWWN4bTjitpL3kfd9s5g"
 
 def small() -> dict[str, bytes | None]:
     """Return a cluster of two brokers with one of each kind."""
+    return {**_cluster(), **_configs(), **_access()}
+
+
+def _cluster() -> dict[str, bytes | None]:
     return {
         "/cluster/id": _json({"version": "1", "id": CLUSTER_ID}),
         "/controller": _json(
@@ -47,6 +51,14 @@ def small() -> dict[str, bytes | None]:
             {"partitions": {"0": [1]}, "topic_id": "AAAAAAAAAAAAAAAAAAAAAg", "version": 3}
         ),
         "/admin/delete_topics/going": None,
+        "/latest_producer_id_block": _json(
+            {"version": 1, "broker": 1, "block_start": "3000", "block_end": "3999"}
+        ),
+    }
+
+
+def _configs() -> dict[str, bytes | None]:
+    return {
         "/config/topics/orders": config(**{"retention.ms": "86400000"}),
         "/config/topics/going": config(**{"retention.ms": "1"}),
         "/config/topics/gone": config(**{"retention.ms": "1"}),
@@ -76,6 +88,11 @@ def small() -> dict[str, bytes | None]:
         "/config/clients/%3A%2F": config(controller_mutation_rate="0.5"),
         "/config/ips/10.0.0.1": config(connection_creation_rate="9"),
         "/config/ips/<default>": config(connection_creation_rate="10"),
+    }
+
+
+def _access() -> dict[str, bytes | None]:
+    return {
         "/kafka-acl/Topic/orders": acls(("User:alice", "Allow", "Read", "*")),
         "/kafka-acl/Cluster/kafka-cluster": acls(("User:bob", "Deny", "DESCRIBECONFIGS", "::1")),
         "/kafka-acl/TransactionalId/*": acls(("User:a:b", "Allow", "Write", "*")),
@@ -92,9 +109,6 @@ def small() -> dict[str, bytes | None]:
                 "expiryTimestamp": 2,
                 "tokenId": "t1",
             }
-        ),
-        "/latest_producer_id_block": _json(
-            {"version": 1, "broker": 1, "block_start": "3000", "block_end": "3999"}
         ),
     }
 

@@ -20,6 +20,7 @@ from tests.support.batches import (
     numbered,
     sealed,
 )
+from tests.support.random_logs import random_logs
 from towpath.model.errors import CorruptBatchError
 from towpath.wire import plain
 from towpath.wire.batch import (
@@ -73,27 +74,15 @@ def records(written: Sequence[Dense]) -> list[Record]:
     return found
 
 
-@st.composite
-def logs(draw: st.DrawFn) -> list[bytearray]:
-    """Consecutive batches of every kind, with holes within and between them."""
-    base, made = draw(st.integers(0, 1 << 40)), []
-    for some in draw(st.lists(st.lists(RECORD, max_size=6), min_size=1, max_size=6)):
-        gaps = draw(st.lists(st.sampled_from([1, 1, 1, 2, 90]), min_size=len(some)))
-        places = (base + np.cumsum(gaps[: len(some)])).tolist()
-        last = (places[-1] if places else base) + draw(st.integers(0, 2))
-        made.append(
-            batch(
-                at_offsets(some, places),
-                draw(st.sampled_from(CODECS)),
-                attributes=draw(st.sampled_from([0, LOG_APPEND_TIME, TRANSACTIONAL])),
-                max_timestamp=draw(st.none() | st.integers(0, 1 << 42)),
-                base=base,
-                last=last,
-                producer_id=draw(st.sampled_from([-1, 77])),
-            )
-        )
-        base = last + 1
-    return made
+def logs() -> st.SearchStrategy[list[bytearray]]:
+    """Return what draws consecutive batches of every kind, with holes within and between them."""
+    return random_logs(
+        st.lists(st.lists(RECORD, max_size=6), min_size=1, max_size=6),
+        [1, 1, 1, 2, 90],
+        attributes=st.sampled_from([0, LOG_APPEND_TIME, TRANSACTIONAL]),
+        max_timestamp=st.none() | st.integers(0, 1 << 42),
+        producer_id=st.sampled_from([-1, 77]),
+    )
 
 
 @given(logs(), st.data())

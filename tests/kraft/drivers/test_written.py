@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.small_disks import SmallDisk
+from tests.support.small_disks import SmallDisk, mounted
 from towpath.config.kraft_drivers import LocalDriver
 from towpath.kraft.drivers.local import LocalNode
 from towpath.kraft.drivers.scripts import WRITE
@@ -91,12 +91,8 @@ def test_a_new_file_is_for_its_owner_alone(write: Write, tmp_path: Path) -> None
 
 @pytest.fixture
 def disk(tmp_path: Path) -> Iterator[SmallDisk]:
-    try:
-        made = SmallDisk(tmp_path / "disk", 1 << 20)
-    except subprocess.CalledProcessError:
-        pytest.skip("nothing may be mounted here")
-    yield made
-    made.close()
+    with mounted(tmp_path / "disk") as made:
+        yield made
 
 
 def test_on_a_full_disk_the_file_stays_as_it_was_and_nothing_is_left(
