@@ -24,13 +24,13 @@ from towpath.archive.look import SourceLook, SourceLooks
 from towpath.cluster.admin import Admin
 from towpath.config import ArchiveConfig, load_archive
 from towpath.model.nouns import Side, SourceOffset, TopicName
-from towpath.segments.egress.objects import Uploads
 from towpath.segments.egress.plan import PlannedRange
 from towpath.segments.egress.slice import archive
 from towpath.segments.egress.work import EgressSlice
 from towpath.segments.egress.writing import RangeWriting
 from towpath.segments.log import ArchiveState, CommitLog, Draft, LogWriter
 from towpath.segments.model import PartitionId, Segment
+from towpath.segments.objects.uploads import Uploads
 from towpath.store import Store
 
 MOST_STEPS = 70

@@ -13,10 +13,8 @@ from towpath.config.segments import SegmentLimits
 from towpath.model.errors import TowpathError
 from towpath.model.nouns import ProducerId, SegmentFormat, SourceOffset, TopicId, TopicName
 from towpath.model.reasons import Reason
-from towpath.segments.egress.objects import Uploads
 from towpath.segments.egress.plan import PlannedRange
 from towpath.segments.egress.reader import FetchedPart, Hole, mark_before
-from towpath.segments.egress.spool import Spool
 from towpath.segments.format.files import write_object
 from towpath.segments.format.footer import SegmentFooter, SegmentHead
 from towpath.segments.format.segment_writer import SegmentWriter
@@ -29,6 +27,8 @@ from towpath.segments.model import (
     Segment,
     SegmentPlace,
 )
+from towpath.segments.objects.spool import Spool
+from towpath.segments.objects.uploads import Uploads
 from towpath.store import StoredObject
 from towpath.wire import batch as wire
 

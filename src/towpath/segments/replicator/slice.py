@@ -16,14 +16,14 @@ import pyarrow as pa
 
 from towpath.model.errors import TowpathError
 from towpath.model.nouns import SegmentFormat, SourceOffset
-from towpath.segments.egress.objects import written_anew
-from towpath.segments.egress.spool import Spool
 from towpath.segments.format.files import SegmentObjectWriter, write_object
 from towpath.segments.format.footer import SegmentFooter, SegmentHead
 from towpath.segments.format.packing import pack_rows
 from towpath.segments.format.segment_writer import SegmentWriter
 from towpath.segments.keys import segment_key, unique
 from towpath.segments.model import STREAMING, GapKind, Segment, SegmentPlace
+from towpath.segments.objects.spool import Spool
+from towpath.segments.objects.uploads import written_anew
 from towpath.segments.replicator.layout import ReplicatorPiece
 from towpath.segments.replicator.rows import Doubts, ReplicatorFile
 from towpath.segments.replicator.work import ImportResult, ImportSlice

@@ -15,9 +15,9 @@ import pytest
 
 from towpath.config import StoreConfig
 from towpath.model.errors import TemporaryFileError
-from towpath.segments.egress import spool as spools
-from towpath.segments.egress.spool import Spool
 from towpath.segments.format.sink import HashedSink
+from towpath.segments.objects import spool as spools
+from towpath.segments.objects.spool import Spool
 from towpath.store import Store
 from towpath.wire.spare import Spares
 

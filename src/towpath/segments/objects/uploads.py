@@ -13,8 +13,8 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 
 from towpath.model.errors import ObjectExistsError, TowpathError
-from towpath.segments.egress.spool import Spool
 from towpath.segments.keys import unique
+from towpath.segments.objects.spool import Spool
 from towpath.store import Store, StoredObject
 
 _WAITING = 1
