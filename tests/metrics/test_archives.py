@@ -21,7 +21,7 @@ from towpath.metrics.archive_collector import AboutArchive, ArchiveCollector
 from towpath.metrics.server import MetricsServer
 from towpath.metrics.stand import LIMIT
 from towpath.model.clock import now_ms
-from towpath.model.errors import ConfigError
+from towpath.model.errors import ConfigError, StoreAwayError
 from towpath.model.nouns import (
     ClusterId,
     Detail,
@@ -100,6 +100,7 @@ RESTORE = [
     ("towpath_restore_left_out", "gauge", ()),
     ("towpath_restore_trouble", "gauge", ()),
     ("kafka_producer_errors_total", "counter", ()),
+    ("s3_client_errors_total", "counter", ()),
     ("sqs_messages_received_total", "counter", ()),
     ("sqs_messages_success_total", "counter", ()),
     ("sqs_messages_invalid_total", "counter", ()),
@@ -283,6 +284,24 @@ def test_errors_of_the_target_count_each_time_that_they_begin() -> None:
             show(progress)
             found.append(Scrape(address).get("kafka_producer_errors_total"))
     assert found == [0, 1, 1, 1, 2, 2]
+
+
+def test_errors_of_the_store_count_each_time_that_they_begin() -> None:
+    away = StoreAwayError("s3://bucket", "read", "nothing listens there")
+    held = replace(ROW, error="late", codes=(str(ReasonCode.ARCHIVE_LATE), *away.reason.codes))
+    broken = Heard(region="eu", state=HeardState.BROKEN, codes=away.reason.codes)
+    progress, found = RestoreProgress(following=True), list[float | None]()
+    with told() as (show, address, _):
+        for row, heard, error in (
+            (ROW, (), None), (held, (), None), (held, (broken,), None), (ROW, (broken,), away),
+            (ROW, (), away), (ROW, (), None), (held, (), None),
+        ):  # fmt: skip
+            progress.take([row])
+            progress.heard = heard
+            progress.held_up(error) if error else progress.goes_on()
+            show(progress)
+            found.append(Scrape(address).get("s3_client_errors_total"))
+    assert found == [0, 1, 2, 3, 3, 3, 4]
 
 
 def test_an_archive_that_is_not_heard_is_trouble_and_messages_are_counted() -> None:

@@ -81,6 +81,7 @@ class RestoreCounts:
         seconds_left: Seconds until all is restored at this rate; `None` if that is not known.
         left_out: Number of topics and others that are not restored.
         trouble: Whether the restore as a whole is in trouble.
+        unread: Names of partitions, archives and others that an error of the store holds up.
         queue: What came from the queue; `None` if none is named.
     """
 
@@ -91,6 +92,7 @@ class RestoreCounts:
     seconds_left: float | None = None
     left_out: int = 0
     trouble: bool = False
+    unread: frozenset[str] = frozenset()
     queue: QueueCounts | None = None
 
 
@@ -105,6 +107,7 @@ class RestoreMeter(ToldMeter[RestoreCounts]):
 
     Attributes:
         refusals: How often an error of the target kept a partition from moving.
+        store_errors: How often one of the store came to hold something up.
     """
 
     def __init__(self) -> None:
@@ -112,7 +115,8 @@ class RestoreMeter(ToldMeter[RestoreCounts]):
         self._before: dict[_Place, int] = {}
         self._segments: dict[_Place, tuple[int, int]] = {}
         self._refused: set[_Place] = set()
-        self.refusals = 0
+        self._unread: frozenset[str] = frozenset()
+        self.refusals = self.store_errors = 0
 
     def tell(self, reading: RestoreCounts) -> None:
         """Take in how things stand."""
@@ -125,6 +129,8 @@ class RestoreMeter(ToldMeter[RestoreCounts]):
         refused = {each.place for each in reading.stands if each.refused}
         self.refusals += len(refused - self._refused)
         self._refused = refused
+        self.store_errors += len(reading.unread - self._unread)
+        self._unread = reading.unread
         super().tell(reading)
         self.turned()
 

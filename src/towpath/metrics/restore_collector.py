@@ -71,6 +71,7 @@ class RestoreCollector(Collector):
             names.RESTORE_PARTITIONS, (((state,), numbers[state]) for state in about.states)
         )
         yield family(names.TARGET_ERRORS, [((), self._meter.refusals)])
+        yield family(names.STORE_ERRORS, [((), self._meter.store_errors)])
         yield from _whole(now)
 
 

@@ -114,6 +114,12 @@ TARGET_ERRORS = counter(
     "errors",
     "Errors of the target that this run has met, each time that one kept a partition from moving.",
 )
+STORE_ERRORS = counter(
+    "s3_client_errors_total",
+    "errors",
+    "Errors of the store, of any kind of store, that this run has met, each time that one came to"
+    " hold up a partition, an archive that is followed, or the restore as a whole.",
+)
 SQS_RECEIVED = counter(
     "sqs_messages_received_total",
     "messages",
@@ -162,6 +168,7 @@ ALL: tuple[Metric, ...] = (
     RESTORE_LEFT_OUT,
     RESTORE_TROUBLE,
     TARGET_ERRORS,
+    STORE_ERRORS,
     SQS_RECEIVED,
     SQS_SUCCESS,
     SQS_INVALID,

@@ -173,7 +173,7 @@ class RoundPlayer:
             for row in ended
             if row["error"]
         }
-        state.progress.trouble = ""
+        state.progress.goes_on()
         self._failures = 0
 
     def _failed(self, error: RuntimeError, number: int) -> None:
@@ -188,7 +188,7 @@ class RoundPlayer:
             raise said from error
         with suppress(ClusterError):
             session.end_round(number)
-        state.progress.trouble = str(said)
+        state.progress.held_up(said)
         state.to.events.tell(What.ROUND_FAILED, number=number, error=str(said), code=said.code)
         state.show(state.progress)
         # Slices of the failed round may go on until they have read that it ended.

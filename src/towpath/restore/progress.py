@@ -11,7 +11,7 @@ from typing import Any
 from towpath.ledger.books import LinkBooks, PartitionBooks
 from towpath.ledger.entries import Gap
 from towpath.model.amounts import time_left
-from towpath.model.errors import TargetLostError
+from towpath.model.errors import TargetLostError, TowpathError
 from towpath.model.nouns import SourceOffset, TopicName, TopicPartition
 from towpath.model.reasons import ReasonCode
 from towpath.restore.groups import GivenPositions
@@ -210,6 +210,7 @@ class RestoreProgress:
         rows: How far each partition is.
         left_out: Sentences about topics that are not restored.
         trouble: What keeps the restore as a whole from going on; empty if nothing does.
+        trouble_codes: The codes of that, which the runbook explains, as far as it has some.
         notes: What a person should know.
         takeover: The dead process whose lease was taken over; empty if there was none.
         groups: What became of groups of consumers.
@@ -229,6 +230,7 @@ class RestoreProgress:
     rows: tuple[RestoreRow, ...] = ()
     left_out: tuple[str, ...] = ()
     trouble: str = ""
+    trouble_codes: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     takeover: str = ""
     groups: GivenPositions = field(default_factory=GivenPositions)
@@ -242,6 +244,14 @@ class RestoreProgress:
     compared: tuple[int, int] = (0, 0)
     notified: Notified | None = None
     _seen: list[tuple[float, float]] = field(default_factory=list)
+
+    def held_up(self, error: TowpathError) -> None:
+        """Take in what keeps the restore as a whole from going on."""
+        self.trouble, self.trouble_codes = str(error), error.reason.codes
+
+    def goes_on(self) -> None:
+        """Take in that nothing keeps it from that any more."""
+        self.trouble, self.trouble_codes = "", ()
 
     def take(self, rows: Sequence[RestoreRow]) -> None:
         """Take new rows."""

@@ -134,6 +134,7 @@ class Whole:
         whole.schemas = _named(parts, lambda each: each.schemas)
         whole.notes = _named(parts, lambda each: each.notes)
         whole.trouble = "; ".join(_named(parts, lambda each: (each.trouble,)))
+        whole.trouble_codes = tuple(code for each in parts.values() for code in each.trouble_codes)
         whole.takeover = "; ".join(_named(parts, lambda each: (each.takeover,)))
         whole.take([replace(row, source=name) for name, each in parts.items() for row in each.rows])
 
@@ -228,7 +229,7 @@ class _Region(threading.Thread):
     def _fail(self, error: TowpathError) -> None:
         if self._failed is None or self._progress.rows:
             self._failed = self._progress
-        self._failed.trouble = str(error)
+        self._failed.held_up(error)
         self._whole.take(self._task.source, self._failed)
 
     def _show(self, progress: RestoreProgress) -> None:

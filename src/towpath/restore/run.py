@@ -252,12 +252,12 @@ class _Restore:
                 self._planned_again(follower)
             except StoreAwayError as error:
                 failures += 1
-                state.progress.trouble = str(error)
+                state.progress.held_up(error)
                 state.look()
                 state.stop.wait(AGAIN.after(failures))
             else:
                 if failures:
-                    state.progress.trouble = ""
+                    state.progress.goes_on()
                 return
 
     def _planned_again(self, follower: Follower) -> None:

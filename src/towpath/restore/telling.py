@@ -71,6 +71,7 @@ def reading(progress: RestoreProgress, regions: Mapping[str, str]) -> RestoreCou
         seconds_left=progress.seconds_left,
         left_out=len(progress.left_out),
         trouble=bool(progress.trouble) or not is_heard,
+        unread=frozenset(_unread(progress)),
         queue=_counts(queue) if queue is not None else None,
     )
 
@@ -85,8 +86,17 @@ def _counts(queue: Notified) -> QueueCounts:
     )
 
 
-_OF_TARGET = ("CLUSTER", "TARGET")
-"""What the codes of errors of the target begin with."""
+_OF_TARGET, _OF_STORE = ("CLUSTER", "TARGET"), "STORE"
+"""What the codes of errors of the target and of the store begin with."""
+
+
+def _unread(progress: RestoreProgress) -> Iterator[str]:
+    """Yield names of what an error of the store holds up."""
+    held = [(each.named, each.codes if each.error else ()) for each in progress.rows]
+    heard = [(f"archive of {each.region}", each.codes) for each in progress.heard]
+    for name, codes in (*held, *heard, ("the restore", progress.trouble_codes)):
+        if any(code.startswith(_OF_STORE) for code in codes):
+            yield name
 
 
 def _stand(row: RestoreRow, region: str) -> RestoreStand:
