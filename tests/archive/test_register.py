@@ -33,7 +33,7 @@ from towpath.segments.format.files import write_object
 from towpath.segments.format.footer import SegmentHead
 from towpath.segments.format.merging import merge, open_input
 from towpath.segments.keys import shared_key
-from towpath.segments.log import Draft, EntryKind
+from towpath.segments.log import Draft, EntryKind, living_readers, sweep
 from towpath.segments.model import PartitionId, Segment, SegmentPlace
 from towpath.wire.plain import Record
 
@@ -329,6 +329,38 @@ def test_tables_follow_an_archive_that_grows_until_stopped(stored: StoredArchive
     facts, is_trouble = round_facts(ended[0])
     assert (facts["version"], facts["tables"]) == (stored.log.state.version, 2)
     assert (facts["failed"], facts["why"], is_trouble) == (0, "", False)
+
+
+def test_files_that_tables_name_stay_until_tables_are_made_anew(stored: StoredArchive) -> None:
+    records = old_records(9)
+    segments = stored.put("orders", records, cuts=[3, 6])
+    config, stop = stored.config(), threading.Event()
+    told: list[Registration | StoreError] = []
+    again = threading.Event()
+
+    def show(done: Registration | StoreError) -> None:
+        told.append(done)
+        again.wait(30)  # the round is over: the tables are what they are until the next one
+        again.clear()
+
+    thread = threading.Thread(target=keep_registered, args=(config, 0.1, stop, show), daemon=True)
+    thread.start()
+    try:
+        wait_until(lambda: len(told) == 1, "the first round", 30)
+        compact(stored, segments)
+        assert sweep(stored.log, COMPACTOR, 0) == ()
+        table = catalog(stored).load_table(("kafka", "orders"))
+        assert len(table.scan().to_arrow()) == len(records)
+        again.set()
+        wait_until(lambda: len(told) == 2, "the second round", 30)
+        assert len(sweep(stored.log, COMPACTOR, 0)) == len(segments)
+        table = catalog(stored).load_table(("kafka", "orders"))
+        assert len(table.scan().to_arrow()) == len(records)
+    finally:
+        stop.set()
+        again.set()
+        thread.join(30)
+    assert living_readers(stored.store, REGION) == []
 
 
 @pytest.mark.soak

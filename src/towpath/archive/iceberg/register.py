@@ -11,7 +11,7 @@ from __future__ import annotations
 import threading
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
 from towpath.archive.iceberg.files import TableFiles, TopicObjects, objects_of
@@ -22,7 +22,7 @@ from towpath.model.clock import now_ms
 from towpath.model.errors import ConfigError, ConfigProblem, StoreError, TowpathError
 from towpath.model.nouns import TopicId, TopicName
 from towpath.segments.keys import quoted, registered_prefix
-from towpath.segments.log import Archive, CommitLog
+from towpath.segments.log import Archive, ArchiveReading, CommitLog
 from towpath.segments.model import PartitionId
 from towpath.store import Store, hasty
 
@@ -76,8 +76,12 @@ class Registration:
     @property
     def complete(self) -> bool:
         """Whether each topic has a table with all of its records."""
-        every = len(self.tables) == self.topics
-        return every and not any(each.why or each.skipped for each in self.tables)
+        return self.current and not any(each.skipped for each in self.tables)
+
+    @property
+    def current(self) -> bool:
+        """Whether no table names a file that the archive does not have any more."""
+        return len(self.tables) == self.topics and not any(each.why for each in self.tables)
 
 
 ShowRound = Callable[["Registration | StoreError"], None]
@@ -108,7 +112,8 @@ def keep_registered(
 ) -> Registration:
     """Register the files of an archive again and again, until stopped; return the last round.
 
-    A store that fails after the first round is told, and asked again in the next one.
+    A store that fails after the first round is told, and asked again in the next one. Objects that
+    tables still name stay, as it is a reader of the archive.
 
     Args:
         config: The archive.
@@ -141,20 +146,29 @@ def _opened(
     if config.iceberg is None:
         text = "is missing: name the catalog whose tables the files become"
         raise ConfigError((ConfigProblem("iceberg", text),))
-    with Store(store_config) as store:
+    with (
+        Store(store_config) as store,
+        ArchiveReading(store, config.region, WORK) as reading,
+    ):
         log = CommitLog.open(store, config.region)
         location = f"{_base(store)}/{quoted(config.region)}/_iceberg/_tables"
         tables = IcebergTables(config.iceberg, config.store, location)
-        held = HeldArchive(store, config.archive, config.region, "register", WORK, stop)
+        held = HeldArchive(store, config.archive, config.region, WORK, WORK, stop)
         with held:
-            yield _Registering(log, tables, held, stop)
+            yield _Registering(log, tables, held, reading, stop)
 
 
 class _Registering:
     def __init__(
-        self, log: CommitLog, tables: IcebergTables, held: HeldArchive, stop: threading.Event
+        self,
+        log: CommitLog,
+        tables: IcebergTables,
+        held: HeldArchive,
+        reading: ArchiveReading,
+        stop: threading.Event,
     ) -> None:
         self._log, self._tables, self._held, self._stop = log, tables, held, stop
+        self._reading = reading
         self._store, self._region = log.store, log.region
         self._base = _base(log.store)
 
@@ -173,7 +187,11 @@ class _Registering:
                 break
             tables.append(self._topic(topic, ids[-1], partitions[ids[-1]]))
             on_done(len(tables), len(topics))
-        return Registration(self._log.state.version, tuple(tables), len(topics))
+        done = Registration(self._log.state.version, tuple(tables), len(topics))
+        if done.current:
+            with suppress(StoreError):  # the next sign of life says so
+                self._reading.passed(done.version)
+        return done
 
     def _topic(
         self, topic: TopicName, number: TopicId, partitions: set[PartitionId]
