@@ -21,7 +21,6 @@ from towpath.model.errors import (
 from towpath.store.kinds import CONDITIONS, backend_of
 from towpath.store.objects import Backend, Data, Put, StoredObject, ThawSpeed, Unfinished
 from towpath.store.patience import Patience, StoppablePatience
-from towpath.store.ranges import cut, joined
 from towpath.store.reader import ObjectReader
 from towpath.store.writer import ObjectWriter, part_bytes
 
@@ -172,17 +171,6 @@ class Store:
         pieces = self.threads.map(lambda at: self.read(key, at, at + _PIECE, found.tag)[1], rest)
         return b"".join([first, *pieces])
 
-    def get_ranges(self, key: str, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
-        """Return the bytes of several ranges [first, end) of an object, which are read at once.
-
-        Raises:
-            ObjectMissingError: There is no such object.
-            StoreError: The store could not do it.
-        """
-        wholes = joined(ranges)
-        read = list(self.threads.map(lambda each: self.read(key, *each)[1], wholes))
-        return [cut(each, wholes, read) for each in ranges]
-
     def reader(self, key: str, size: int | None = None) -> ObjectReader:
         """Return a file to read an object from, as pyarrow wants it.
 
@@ -251,8 +239,8 @@ class Store:
             ours: Whether an upload with this key may be removed.
 
         Returns:
-            The uploads that were removed; none where `finds_unfinished` is false, as the provider
-            removes them by itself.
+            The uploads that were removed; none where `Backend.keeps_unfinished` is false, as the
+            provider removes them by itself.
 
         Raises:
             StoreError: The store could not do it.
@@ -263,11 +251,6 @@ class Store:
         for each in old:
             self.repeated(partial(self.backend.abort, each))
         return old
-
-    @property
-    def finds_unfinished(self) -> bool:
-        """Whether `abort_uploads` finds what dead writers left."""
-        return self.backend.keeps_unfinished
 
     def require_conditions(self) -> None:
         """Check that the store refuses a second object with the same key, and writes none.
