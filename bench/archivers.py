@@ -7,18 +7,17 @@ import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
-import psutil
 import pyspark
 from tests.support.buckets import Buckets
 
 from bench.arena import Arena
-from bench.meter import Watch, tree
+from bench.watched import WatchedProcess
 from towpath.config import StoreConfig, load_archive
 from towpath.dev import distribution, ports
 from towpath.dev.broker_configs import properties_text
-from towpath.dev.process import LOG4J2, JavaProcess
+from towpath.dev.process import LOG4J2
 from towpath.engine import java
 from towpath.model.errors import NoArchiveError
 from towpath.segments.log import CommitLog
@@ -53,7 +52,7 @@ class Task:
         return self.arena.source.bootstrap
 
 
-class Archiver:
+class Archiver(WatchedProcess):
     """A process that archives while it is entered.
 
     Args:
@@ -65,30 +64,8 @@ class Archiver:
     about = ""
 
     def __init__(self, task: Task, home: Path, name: str) -> None:
-        self.name, self._task, self._folder = name, task, home / name
-        self._process: JavaProcess | None = None
-        self._watch: Watch | None = None
-
-    def __enter__(self) -> Self:
-        self._folder.mkdir(parents=True)
-        self._process = JavaProcess(self._command(), self._folder / "out")
-        self._watch = Watch(self._process.identity.pid)
-        self._watch.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.watch.stop()
-        below = tree(self._started.identity.pid)
-        self._started.stop(patience=60.0)
-        _, left = psutil.wait_procs(below, timeout=5)
-        for process in left:
-            process.kill()
-
-    @property
-    def watch(self) -> Watch:
-        """What its processes use."""
-        assert self._watch is not None  # noqa: S101 - told to the type checker only
-        return self._watch
+        super().__init__(home / name, "out")
+        self.name, self._task = name, task
 
     @property
     def store_pids(self) -> Sequence[int]:
@@ -98,12 +75,7 @@ class Archiver:
     @property
     def trouble(self) -> str:
         """The end of its log once it has ended, "" while it runs."""
-        return "" if self._started.running else f"{self.name} ended:\n{self.log_end}"
-
-    @property
-    def log_end(self) -> str:
-        """The end of what it printed."""
-        return self._started.log_end()
+        return "" if self.running else f"{self.name} ended:\n{self.log_end}"
 
     def archived(self, topic: str) -> int:
         """Return how many records of a topic others can read."""
@@ -111,14 +83,6 @@ class Archiver:
 
     def size(self) -> int:
         """Return the bytes of all objects."""
-        raise NotImplementedError
-
-    @property
-    def _started(self) -> JavaProcess:
-        assert self._process is not None  # noqa: S101 - told to the type checker only
-        return self._process
-
-    def _command(self) -> Sequence[str]:
         raise NotImplementedError
 
 

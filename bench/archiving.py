@@ -9,7 +9,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import signal
 import subprocess
 import sys
 import tempfile
@@ -21,7 +20,6 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 import pyarrow as pa
@@ -36,6 +34,7 @@ from bench.data import SETS, DataSet, Prepared, prepare
 from bench.meter import GIB, MIB, Stamp, machine
 from bench.pages import RESULTS, publish
 from bench.report import table
+from bench.telling import end_on_signals, tell
 from towpath.model.nouns import SegmentFormat
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -86,7 +85,7 @@ class Measurement:
     def measure(self, data: DataSet, wanted: dict[str, tuple[str, Make]]) -> None:
         """Measure one set with everybody."""
         data = data.scaled(self._factor)
-        _tell(f"{data.name}: making {data.records:,} records")
+        tell(f"{data.name}: making {data.records:,} records")
         prepared, warm = prepare(data), prepare(data.scaled(_WARMING))
         of_set: Figures = {
             "about": data.about, "partitions": data.partitions, "records": data.records,
@@ -100,16 +99,16 @@ class Measurement:
         arena.create(arena.source, "control-iceberg", 1)
         for name, (about, make) in wanted.items():
             arena.hide(topic)
-            _tell(f"{data.name}: {name}, load {os.getloadavg()[0]:.1f}")
+            tell(f"{data.name}: {name}, load {os.getloadavg()[0]:.1f}")
             try:
                 with _limited(of_set["limit"], data.name, wanted=name == LIMITED):
                     figures = self._archived(make, name, topic, prepared, warm)
             except Exception as error:  # noqa: BLE001 - one failure must not cost the other figures
                 self.found["trouble"].append(f"{data.name}, {name}: {error}")
-                _tell(traceback.format_exc())
+                tell(traceback.format_exc())
             else:
                 of_set["archivers"][name] = {"about": about} | figures
-                _tell(f"    {figures}")
+                tell(f"    {figures}")
             finally:
                 arena.show(topic)
         for each in (topic, WARM, "control-iceberg"):
@@ -229,8 +228,7 @@ def _measure_limit(name: str) -> None:
 def main() -> int:
     """Run; return 0 when everything was measured, 1 when something failed."""
     wish = _arguments()
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, _leave)
+    end_on_signals()
     towpath_environment(ROOT)
     pa.set_cpu_count(1)
     if wish.limit:
@@ -344,17 +342,6 @@ def _memory(of_set: Figures) -> Iterator[str]:
     ]  # fmt: skip
     yield from table(("who", "CPU s per GiB by process", "largest resident MiB"), rows)
 
-
-def _leave(number: int, _frame: FrameType | None) -> None:
-    raise KeyboardInterrupt(f"signal {number}")
-
-
-def _tell(text: str) -> None:
-    sys.stderr.write(f"[{time.monotonic() - BEGAN:6.1f} s] {text}\n")
-    sys.stderr.flush()
-
-
-BEGAN = time.monotonic()
 
 _METHOD = """
 Broker, archiver and store share the processors above, so only ratios within this page mean

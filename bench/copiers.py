@@ -7,15 +7,12 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
-
-import psutil
 
 from bench.arena import Arena
-from bench.meter import Watch, tree
+from bench.watched import WatchedProcess
 from towpath.dev import distribution
 from towpath.dev.broker_configs import properties_text
-from towpath.dev.process import LOG4J2, JavaProcess
+from towpath.dev.process import LOG4J2
 from towpath.engine import java
 
 DISCOVER = 5
@@ -54,7 +51,7 @@ class Wish:
     properties: tuple[tuple[str, str], ...] = ()
 
 
-class Copier:
+class Copier(WatchedProcess):
     """A copier that runs while it is entered.
 
     Args:
@@ -68,57 +65,12 @@ class Copier:
 
     def __init__(self, arena: Arena, wish: Wish, home: Path, label: str) -> None:
         self.alias = f"{self.name}-{label}"
-        self._arena, self._wish, self._folder = arena, wish, home / self.alias
-        self._process: JavaProcess | None = None
-        self._watching: Watch | None = None
-
-    def __enter__(self) -> Self:
-        self._folder.mkdir(parents=True, exist_ok=True)
-        self._process = JavaProcess(self._command(), self._folder / f"{self.name}.out")
-        self._watching = Watch(self.pid)
-        self._watching.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.watch.stop()
-        below = tree(self.pid)
-        self._started.stop(patience=60.0)
-        _, left = psutil.wait_procs(below, timeout=5)
-        for process in left:
-            process.kill()
-
-    @property
-    def pid(self) -> int:
-        """Its process; the others are below it."""
-        return self._started.identity.pid
-
-    @property
-    def watch(self) -> Watch:
-        """What its processes use."""
-        assert self._watching is not None  # noqa: S101 - told to the type checker only
-        return self._watching
-
-    @property
-    def running(self) -> bool:
-        """Whether it has not ended."""
-        return self._started.running
-
-    @property
-    def log_end(self) -> str:
-        """The end of what it printed."""
-        return self._started.log_end()
+        super().__init__(home / self.alias, f"{self.name}.out")
+        self._arena, self._wish = arena, wish
 
     def copy_of(self, topic: str) -> str:
         """Return the name of a topic on the target."""
         return f"{self.alias}.{topic}"
-
-    @property
-    def _started(self) -> JavaProcess:
-        assert self._process is not None  # noqa: S101 - told to the type checker only
-        return self._process
-
-    def _command(self) -> Sequence[str]:
-        raise NotImplementedError
 
 
 class Towpath(Copier):

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import signal
 import sys
 import tempfile
-import time
 from datetime import UTC, datetime
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 from bench.arena import Arena
@@ -21,6 +18,7 @@ from bench.meter import machine
 from bench.pages import RESULTS, publish, some_of
 from bench.report import markdown
 from bench.suite import COPIERS, SCALES, Results, Suite
+from bench.telling import end_on_signals, tell
 
 ROOT = Path(__file__).resolve().parents[1]
 LATENCY = "latency"
@@ -34,11 +32,10 @@ PARTS = (*(each.name for each in SETS), LATENCY, CHANGES)
 def main() -> int:
     """Run; return 0 when everything was measured, 1 when something failed."""
     wish = _arguments()
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, _leave)
+    end_on_signals()
     towpath_environment(ROOT)
     if MANY in wish.sets:
-        return many(wish.out, wish.home, wish.partitions, _tell)
+        return many(wish.out, wish.home, wish.partitions, tell)
     found: dict[str, Any] = {
         "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         "size": wish.size,
@@ -52,7 +49,7 @@ def main() -> int:
     whole = set(wish.sets) == set(PARTS) and not wish.skip and INTERRUPTED not in results.trouble
     marks = ("" if wish.size == "full" else f"-{wish.size}") + ("" if whole else "-part")
     file = publish(wish.out, f"mirror{marks}", found, markdown(found))
-    _tell(f"written: {file.name}, and the figures beside it")
+    tell(f"written: {file.name}, and the figures beside it")
     return 1 if results.trouble else 0
 
 
@@ -60,7 +57,7 @@ def _measured(wish: argparse.Namespace, home: Path) -> Results:
     """Measure what was asked for; an interruption keeps what there is by then."""
     scale = SCALES[wish.size]
     with Arena(home, wish.heap) as arena:
-        suite = Suite(arena, home, scale, frozenset(wish.skip), _tell)
+        suite = Suite(arena, home, scale, frozenset(wish.skip), tell)
         try:
             suite.warm_brokers()
             for data in SETS:
@@ -87,17 +84,6 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--out", type=Path, default=RESULTS)
     return parser.parse_args()
 
-
-def _leave(number: int, _frame: FrameType | None) -> None:
-    raise KeyboardInterrupt(f"signal {number}")
-
-
-def _tell(text: str) -> None:
-    sys.stderr.write(f"[{time.monotonic() - BEGAN:6.1f} s] {text}\n")
-    sys.stderr.flush()
-
-
-BEGAN = time.monotonic()
 
 if __name__ == "__main__":
     sys.exit(main())

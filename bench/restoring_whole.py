@@ -10,7 +10,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import signal
 import sys
 import tempfile
 import time
@@ -33,6 +32,7 @@ from bench.data import SETS, DataSet, Prepared, prepare
 from bench.meter import MIB, machine
 from bench.pages import RESULTS, publish
 from bench.report import table
+from bench.telling import end_on_signals, tell
 
 ROOT = Path(__file__).resolve().parents[1]
 MIRROR, PLAIN = "mirror", "plain"
@@ -91,7 +91,7 @@ class Measurement:
 
     def measure(self, data: DataSet, ways: Sequence[str]) -> None:
         """Measure one set in all ways."""
-        _tell(f"{data.name}: making {data.records:,} records")
+        tell(f"{data.name}: making {data.records:,} records")
         prepared, topic = prepare(data), f"restore-{data.name}"
         of_set: Figures = {
             "about": data.about, "partitions": data.partitions, "records": data.records,
@@ -100,15 +100,15 @@ class Measurement:
         self.found["sets"][data.name] = of_set
         throughput.load(self.arena, prepared, topic)
         for way in ways:
-            _tell(f"{data.name}: {way}, load {os.getloadavg()[0]:.1f}")
+            tell(f"{data.name}: {way}, load {os.getloadavg()[0]:.1f}")
             try:
                 figures = self._restored(way, prepared, topic)
             except Exception as error:  # noqa: BLE001 - one failure must not cost the other figures
                 self.found["trouble"].append(f"{data.name}, {way}: {error}")
-                _tell(traceback.format_exc())
+                tell(traceback.format_exc())
             else:
                 of_set["ways"][way] = figures
-                _tell(f"    {figures}")
+                tell(f"    {figures}")
 
     def _restored(self, way: str, data: Prepared, topic: str) -> Figures:
         wish = Wish((topic,), data.data.codec_name, data.data.partitions)
@@ -142,7 +142,7 @@ class Measurement:
 def main() -> int:
     """Run; return 0 when everything was measured, 1 when something failed."""
     wish = _arguments()
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    end_on_signals()
     towpath_environment(ROOT)
     now = datetime.now(UTC)
     told = now.strftime("%Y-%m-%d %H:%M UTC")
@@ -217,13 +217,6 @@ def _goal(ways: Figures) -> Iterator[str]:
     yield from table(("restore from Parquet / mirror that opens its batches", "wanted", "found"),
                      rows)  # fmt: skip
 
-
-def _tell(text: str) -> None:
-    sys.stderr.write(f"[{time.monotonic() - BEGAN:6.1f} s] {text}\n")
-    sys.stderr.flush()
-
-
-BEGAN = time.monotonic()
 
 _METHOD = """
 Two brokers, the store (versitygw) and the copier share the processors above, so only ratios within

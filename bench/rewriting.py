@@ -9,7 +9,6 @@ from __future__ import annotations
 import argparse
 import sys
 import tempfile
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
@@ -28,6 +27,7 @@ from bench.meter import machine
 from bench.pages import RESULTS, publish, some_of
 from bench.report import table
 from bench.suite import COPIERS, SCALES, Suite
+from bench.telling import tell
 
 ROOT = Path(__file__).resolve().parents[1]
 KEYED = SETS[0]
@@ -107,7 +107,7 @@ def main() -> int:
 def _whole(wish: argparse.Namespace, home: Path, found: dict[str, Any]) -> None:
     scale = SCALES[wish.size]
     with Arena(home, "1g") as arena, ExitStack() as stack:
-        suite = Suite(arena, home, scale, frozenset(wish.skip), _tell)
+        suite = Suite(arena, home, scale, frozenset(wish.skip), tell)
         suite.warm_brokers()
         prepared = _prepared(scale.records * wish.records, _cluster_id(arena.target.bootstrap))
         throughput.load(arena, prepared, TOPIC)
@@ -255,13 +255,6 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--out", type=Path, default=RESULTS)
     return parser.parse_args()
 
-
-def _tell(text: str) -> None:
-    sys.stderr.write(f"[{time.monotonic() - BEGAN:6.1f} s] {text}\n")
-    sys.stderr.flush()
-
-
-BEGAN = time.monotonic()
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -143,7 +143,6 @@ def test_one_change_is_one_difference(
     assert found(log) == [(name, zookeeper, told)]
     (difference,) = compare(image(), log).differences
     assert difference.passing == passing
-    assert bool(compare(image(), log).lasting) != passing
 
 
 def test_a_topic_that_was_created_anew_has_another_id() -> None:

@@ -19,14 +19,15 @@ from tests.support.kraft_worlds import (
 from tests.support.kraft_worlds import (
     broker_properties as zookeeper_file,
 )
+from towpath.kraft.acting.controllers import format_command
 from towpath.kraft.files.configs import (
     ACL_AUTHORIZER,
+    IBP,
     KEPT,
     STANDARD_AUTHORIZER,
     Properties,
     broker_properties,
     controller_properties,
-    release_version,
 )
 from towpath.kraft.files.file_changes import changes, shown_changes
 from towpath.kraft.files.kafka_versions import level_of, version_of
@@ -186,9 +187,11 @@ def test_a_controller_says_the_same_whatever_mode_brokers_are_in() -> None:
 
 
 def test_controllers_are_formatted_with_the_version_of_the_brokers() -> None:
-    assert release_version(_CONFIG, _SEEN) == "3.9"
-    moved = with_broker(_SEEN, 0, properties=_in(BrokerMode.KRAFT))
-    assert release_version(_CONFIG, moved) == "3.9"
+    at = _CONFIG.controllers.nodes[0]
+    assert "--release-version" not in format_command(_CONFIG, at, "cluster", _SEEN)
+    older = with_broker(_SEEN, 0, properties={**_FILE, IBP: "3.8-IV0"})
+    command = format_command(_CONFIG, at, "cluster", older)
+    assert command[-2:] == ("--release-version", "3.8-IV0")
 
 
 def test_the_file_wins_for_controllers_but_not_over_the_migration() -> None:

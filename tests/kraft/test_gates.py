@@ -23,7 +23,7 @@ from tests.support.kraft_worlds import (
 from towpath.kraft.findings.codes import FindingCode
 from towpath.kraft.model import BrokerMode, Goal, NodeId, Stage
 from towpath.kraft.observing.seen import (
-    DisksSeen,
+    ClusterSeen,
     Health,
     Observation,
     Oddity,
@@ -196,12 +196,12 @@ def test_nothing_is_planned_without_seeing_what_it_touches() -> None:
 @pytest.mark.parametrize("goal", Goal)
 def test_nothing_is_done_where_brokers_are_another_cluster(goal: Goal) -> None:
     """A probe topic would be made there, and the restarts of brokers be judged by it."""
-    seen = replace(at_stage(_CONFIG, Stage.DUAL_WRITE), disks=DisksSeen(cluster="other"))
+    seen = replace(at_stage(_CONFIG, Stage.DUAL_WRITE), cluster=ClusterSeen(id="other"))
     refused = next_step(_CONFIG, seen, goal)
     assert isinstance(refused, Refused)
     assert [each.code for each in refused.reasons] == [FindingCode.CLUSTER_ELSEWHERE]
-    for fine in DisksSeen(cluster=CLUSTER), DisksSeen(why="nobody answers"):
-        assert not isinstance(next_step(_CONFIG, replace(seen, disks=fine), goal), Refused)
+    for fine in ClusterSeen(id=CLUSTER), ClusterSeen(why="nobody answers"):
+        assert not isinstance(next_step(_CONFIG, replace(seen, cluster=fine), goal), Refused)
 
 
 def test_a_leader_that_has_not_taken_over_is_waited_for() -> None:

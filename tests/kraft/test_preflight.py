@@ -35,7 +35,7 @@ from towpath.kraft.findings.findings import Finding
 from towpath.kraft.findings.texts import TEXTS
 from towpath.kraft.model import Goal, LogState, NodeId, Stage
 from towpath.kraft.observing.seen import (
-    DisksSeen,
+    ClusterSeen,
     Health,
     MetaProperties,
     MigrationZnode,
@@ -182,8 +182,11 @@ def _elsewhere() -> Iterator[tuple[Observation, FindingCode]]:
     provisioned = at_stage(_CONFIG, Stage.PROVISIONED)
     yield with_broker(_START, 1, free_bytes=1_000), code.DISK_LOW
     yield with_broker(_START, 1, meta=()), code.LOG_DIRS_MISSING
-    yield replace(_START, disks=DisksSeen({NodeId(1): ("/data/b",)})), code.LOG_DIRS_OFFLINE
-    yield replace(_START, disks=DisksSeen(why="no answer")), code.LOG_DIRS_UNKNOWN
+    yield (
+        replace(_START, cluster=ClusterSeen(lost_dirs={NodeId(1): ("/data/b",)})),
+        code.LOG_DIRS_OFFLINE,
+    )
+    yield replace(_START, cluster=ClusterSeen(why="no answer")), code.LOG_DIRS_UNKNOWN
     yield with_controller(_START, 3000, meta=(_META,)), code.CLUSTER_ID
     assert provisioned.quorum is not None
     few_voters = replace(provisioned.quorum, voters=(NodeId(3000),))

@@ -13,7 +13,8 @@ from towpath.config import RestoreConfig
 from towpath.model.errors import NoVersionError
 from towpath.model.nouns import SourceOffset, TopicId, TopicName
 from towpath.restore.model import RestoreScope
-from towpath.restore.scope import expired, scope_of
+from towpath.restore.parts import expired
+from towpath.restore.scope import scope_of
 from towpath.segments.log import AsOf, open_archive
 from towpath.segments.log.entries import Draft, EntryKind
 from towpath.segments.model import PartitionId

@@ -138,7 +138,7 @@ def test_a_writer_of_a_store_that_goes_away_leaves_what_can_be_removed(behind: S
             writer.close()
     with Store(behind.past(config)) as direct:
         assert list(direct.list()) == []
-        left = ["large"] if direct.finds_unfinished else []
+        left = ["large"] if direct.backend.keeps_unfinished else []
         assert [each.key for each in direct.abort_uploads("", 0)] == left
 
 

@@ -12,13 +12,12 @@ import pickle
 import random
 import signal
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import urllib3
 
 from tests.support.archives import COMPACTOR, archiving, partition_id, segment
+from tests.support.steps import KillingSteps
 from towpath.config import StoreConfig
 from towpath.segments.log import commit_log
 from towpath.segments.log.commit_log import CommitLog
@@ -104,27 +103,9 @@ def _commit(config: StoreConfig, step: int) -> None:
     store = Store(config)
     log = CommitLog.open_or_begin(store, "eu")
     log.append(archiving(segment(0, 10)))
-    calls: list[str] = []
-
-    def counted(owner: Any, name: str) -> None:
-        true: Callable[..., Any] = getattr(owner, name)
-
-        def call(*args: Any, **more: Any) -> Any:
-            _count()
-            made = true(*args, **more)
-            _count()
-            return made
-
-        setattr(owner, name, call)
-
-    def _count() -> None:
-        calls.append("")
-        if len(calls) == step:
-            os.kill(os.getpid(), signal.SIGKILL)
-
-    for name in ("fsync", "link", "unlink", "open"):
-        counted(os, name)
-    counted(urllib3.PoolManager, "urlopen")
+    steps = KillingSteps(step)
+    steps.around(os, "fsync", "link", "unlink", "open")
+    steps.around(urllib3.PoolManager, "urlopen")
     log.append(archiving(segment(10, 20)))
     log.settle()
 

@@ -8,44 +8,23 @@ compacts to the end and prints how many such calls there were.
 from __future__ import annotations
 
 import os
-import signal
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from tests.support.compacting import EAGER, compacted
+from tests.support.steps import KillingSteps
 from towpath.config import load_archive
 
 
 def main() -> None:
     """Do what the arguments say."""
     path, step = sys.argv[1], int(sys.argv[2])
-    calls = 0
-
-    def count() -> None:
-        nonlocal calls
-        calls += 1
-        if calls == step:
-            os.kill(os.getpid(), signal.SIGKILL)
-
-    def counted(name: str) -> None:
-        true: Callable[..., Any] = getattr(os, name)
-
-        def call(*args: Any, **more: Any) -> Any:
-            count()
-            made = true(*args, **more)
-            count()
-            return made
-
-        setattr(os, name, call)
-
-    for name in ("fsync", "link", "unlink", "open", "rename", "replace"):
-        counted(name)
+    steps = KillingSteps(step)
+    steps.around(os, "fsync", "link", "unlink", "open", "rename", "replace")
     up = EAGER.model_copy(update={"min_level": 1, "max_level": 1})
     small = EAGER.model_copy(update={"max_count": 4})
     compacted(load_archive(Path(path)), small, up)
-    print(calls)  # noqa: T201
+    print(steps.count)  # noqa: T201
 
 
 if __name__ == "__main__":

@@ -13,12 +13,11 @@ import random
 import signal
 import sys
 import traceback
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import urllib3
 
+from tests.support.steps import KillingSteps
 from towpath import __version__
 from towpath.archive.look import SourceLook, SourceLooks
 from towpath.cluster.admin import Admin
@@ -134,32 +133,12 @@ def _writer() -> LogWriter:
 
 def _count_steps(step: int) -> None:
     """Let this process be killed before or behind the calls that matter."""
-    calls = 0
-
-    def count() -> None:
-        nonlocal calls
-        calls += 1
-        if calls == step:
-            os.kill(os.getpid(), signal.SIGKILL)
-
-    def counted(owner: Any, name: str) -> None:
-        true: Callable[..., Any] = getattr(owner, name)
-
-        def call(*args: Any, **more: Any) -> Any:
-            count()
-            made = true(*args, **more)
-            count()
-            return made
-
-        setattr(owner, name, call)
-
-    for name in ("fsync", "link", "unlink"):
-        counted(os, name)
-    counted(urllib3.PoolManager, "urlopen")
-    counted(RangeWriting, "write")
-    counted(RangeWriting, "finish")
-    counted(Uploads, "put")
-    counted(CommitLog, "append")
+    steps = KillingSteps(step)
+    steps.around(os, "fsync", "link", "unlink")
+    steps.around(urllib3.PoolManager, "urlopen")
+    steps.around(RangeWriting, "write", "finish")
+    steps.around(Uploads, "put")
+    steps.around(CommitLog, "append")
 
 
 if __name__ == "__main__":

@@ -223,8 +223,8 @@ def resting_fetcher(
 def stand_in_node(made: Fetcher[Lane]) -> StandInChannel:
     """Let a fetcher have one node, and return the channel to it."""
     channel = StandInChannel(pool=made.budget.pool)
-    made.nodes = StandInNodes(channel)  # type: ignore[assignment]  # a stand-in
-    made._opened(NODE)
+    made._serving.nodes = StandInNodes(channel)  # type: ignore[assignment]  # a stand-in
+    made._serving.opened(NODE)
     return channel
 
 

@@ -16,7 +16,6 @@ from towpath.wire.batch import CONTROL, LOG_APPEND_TIME, TRANSACTIONAL, BatchHea
 from towpath.wire.plain import Record
 
 PRODUCERS = (11, 12, 13)
-APPENDED = st.sampled_from([-1, 0, 1_700_000_000_000])
 _COMMIT = b"\0\0\0\1"
 
 

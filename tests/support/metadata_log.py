@@ -6,12 +6,23 @@ import struct
 from collections.abc import Iterable
 from typing import Any
 
+from towpath.cluster.data.frames import uvarint
 from towpath.kraft.metadata.image import LogImage
 from towpath.kraft.metadata.messages import RECORDS
-from towpath.kraft.metadata.records import batches, value_of
+from towpath.kraft.metadata.records import batches
 from towpath.kraft.observing.seen import MetadataLogSeen
 from towpath.wire.header import CONTROL, seal
 from towpath.wire.plain import Record, encode
+
+_FRAME = 1
+"""Version of the frame around a record."""
+
+
+def value_of(body: Any, version: int) -> bytes:
+    """Return the value of a metadata record, as a controller writes it."""
+    numbers = (_FRAME, body.json["apiKey"], version)
+    encoded: bytes = body.encode(version, header=False)
+    return b"".join(map(uvarint, numbers)) + encoded
 
 
 def value(name: str, version: int = 0, /, **fields: Any) -> bytes:

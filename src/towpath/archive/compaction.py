@@ -30,8 +30,6 @@ from towpath.segments.model import PartitionId, Segment
 
 WORK = "compact"
 """The kind of work in leases and in the commit log: all that replaces or removes segments."""
-COMPACTING = ("towpath.segments.compact.slice",)
-"""Modules that Python workers import before the first slice comes."""
 _MOST = 20_000
 """Segments of one entry, unless a single merge has more."""
 

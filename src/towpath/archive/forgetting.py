@@ -33,8 +33,6 @@ from towpath.segments.model import PartitionId, Segment
 from towpath.store import Store
 from towpath.store.stopping import given_up, stoppable
 
-FORGETTING = ("towpath.segments.compact.forgetting",)
-"""Modules that Python workers import before the first slice comes."""
 AUDIT = "forget"
 """The kind of capture that tells of each erasure; it never has the key."""
 _NOTHING = "nothing was erased; begin again"

@@ -1,32 +1,19 @@
-"""`towpath import kafka-replicator`: its bucket becomes part of an archive of ours.
-
-The import goes on where the archive ends, so it may be stopped and started again. It holds the
-lease of the run of the archive, and commits what its tasks have written round by round.
-"""
+"""What of a bucket of kafka-replicator becomes part of an archive of ours."""
 
 from __future__ import annotations
 
-import threading
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from pydantic import ValidationError
 
-from towpath import __version__
-from towpath.archive.commits import WORK
-from towpath.archive.lease import HeldArchive
 from towpath.archive.look import SourceLook, SourceLooks
 from towpath.cluster.admin import Admin
 from towpath.config import ArchiveConfig, StoreConfig
-from towpath.engine.batch import run as run_slices
-from towpath.engine.failure import of_spark
-from towpath.engine.starting import Starting
-from towpath.ledger.alive import this_host
 from towpath.model.errors import ConfigError, ConfigProblem
 from towpath.model.nouns import ClusterId, Side, SourceOffset, TopicId, TopicName
-from towpath.segments.log import CommitLog, Draft, LogWriter, SeenPartition, namesakes
+from towpath.segments.log import ArchiveState
 from towpath.segments.model import PartitionId
 from towpath.segments.replicator.layout import (
     PartitionPieces,
@@ -35,14 +22,8 @@ from towpath.segments.replicator.layout import (
     pieces_of,
 )
 from towpath.segments.replicator.rows import Doubts, EmptyRules
-from towpath.segments.replicator.slice import import_rows
-from towpath.segments.replicator.work import SCHEMA, ImportResult, ImportSlice
 from towpath.store import Store
 
-_SLICE = 1 << 30
-"""Bytes of objects that a task imports, about."""
-_ROUND = 16
-"""Slices of a round, after which what they wrote is committed."""
 _NAMED = 5
 
 
@@ -133,57 +114,31 @@ class ReplicatorImport:
         return not any(each.why or each.lost for each in self.partitions)
 
 
-def import_bucket(
-    config: ArchiveConfig,
-    wish: ImportWish,
-    spark: Starting,
-    show: Callable[[ReplicatorImport], None] = lambda _: None,
-) -> ReplicatorImport:
-    """Import a bucket of kafka-replicator into an archive.
+def bucket_of(config: StoreConfig, url: str) -> StoreConfig:
+    """Return the store with another URL: with the login of our store if it is of the same kind.
 
-    Args:
-        config: Our archive; its `topics` say what is imported.
-        wish: What is imported.
-        spark: The session, which may still start.
-        show: Gets how it stands, behind each round.
+    Raises:
+        ConfigError: The URL is none of a store.
+    """
+    own = {name: getattr(config, name) for name in config.model_fields_set}
+    if url.partition(":")[0] != config.kind:
+        own = {}
+    try:
+        return StoreConfig.model_validate({**own, "url": url, "spread": False})
+    except ValidationError as error:
+        text = error.errors(include_input=False, include_url=False)[0]["msg"]
+        raise ConfigError((ConfigProblem("--from", text.removeprefix("Value error, ")),)) from None
+
+
+def listed(
+    config: ArchiveConfig, wish: ImportWish
+) -> tuple[ReplicatorImport, list[ReplicatorObject]]:
+    """Return an import that has done nothing, and the segments of the bucket that it takes.
 
     Raises:
         ConfigError: The bucket has no segments, or those of several regions.
-        ArchiveHeldError: Another process writes to the archive now.
-        CommitLogError: The commit log cannot be used.
-        StoreError: A store cannot be used.
-        ClusterError: The source could not be asked, or Spark failed.
+        StoreError: The bucket cannot be read.
     """
-    found, objects = _listed(config, wish)
-    with Store(config.store) as store:
-        log = CommitLog.open_or_begin(store, config.region)
-        command = "import kafka-replicator"
-        with HeldArchive(store, config.archive, config.region, command, WORK) as lease:
-            log.follow()
-            importing = _Import(config, wish, found, log, lease)
-            importing.plan(objects)
-            show(found)
-            importing.run(spark, show)
-    found.version = log.state.version
-    return found
-
-
-def _region_problem(wish: ImportWish, regions: Sequence[str]) -> ConfigProblem:
-    """Return why no single region is meant, for which segments were found."""
-    if regions:
-        text = f"has segments of the regions {', '.join(regions)}; name one by --from-region"
-        return ConfigProblem("--from", f"{wish.theirs.url} {text}")
-    if wish.region:
-        text = f"{wish.theirs.url} has no segments of kafka-replicator of region {wish.region}"
-        return ConfigProblem("--from-region", text)
-    text = "has no segments of kafka-replicator; name the bucket with its `S3KeyPrefix`"
-    return ConfigProblem("--from", f"{wish.theirs.url} {text}")
-
-
-def _listed(
-    config: ArchiveConfig, wish: ImportWish
-) -> tuple[ReplicatorImport, list[ReplicatorObject]]:
-    """Return the segments of the bucket that are to be imported."""
     objects: list[ReplicatorObject] = []
     passed: list[str] = []
     count = 0
@@ -203,42 +158,68 @@ def _listed(
     return ReplicatorImport(region=regions[0], passed=passed, passed_count=count), kept
 
 
-class _Import:
-    def __init__(
-        self,
-        config: ArchiveConfig,
-        wish: ImportWish,
-        found: ReplicatorImport,
-        log: CommitLog,
-        lease: HeldArchive,
-    ) -> None:
-        self._config, self._wish, self._found = config, wish, found
-        self._log, self._lease = log, lease
+def _region_problem(wish: ImportWish, regions: Sequence[str]) -> ConfigProblem:
+    """Return why no single region is meant, for which segments were found."""
+    if regions:
+        text = f"has segments of the regions {', '.join(regions)}; name one by --from-region"
+        return ConfigProblem("--from", f"{wish.theirs.url} {text}")
+    if wish.region:
+        text = f"{wish.theirs.url} has no segments of kafka-replicator of region {wish.region}"
+        return ConfigProblem("--from-region", text)
+    text = "has no segments of kafka-replicator; name the bucket with its `S3KeyPrefix`"
+    return ConfigProblem("--from", f"{wish.theirs.url} {text}")
 
-    def plan(self, objects: Iterable[ReplicatorObject]) -> None:
-        """Find the pieces of each partition, and where our archive of it ends."""
-        by_partition: defaultdict[tuple[TopicName, int], list[ReplicatorObject]] = defaultdict(list)
-        for each in objects:
-            by_partition[each.topic, each.partition].append(each)
-        look = self._look() if self._wish.same_source else None
-        for (topic, number), some in sorted(by_partition.items()):
-            self._found.partitions.append(self._partition(topic, number, pieces_of(some), look))
 
-    def _look(self) -> SourceLook:
-        with Admin(self._config.source, Side.SOURCE) as source:
-            return SourceLooks(source, self._config.topics).look()
+def partitions_of(
+    config: ArchiveConfig,
+    wish: ImportWish,
+    region: str,
+    state: ArchiveState,
+    objects: Iterable[ReplicatorObject],
+) -> list[ImportedPartition]:
+    """Return the pieces of each partition, and where our archive of it ends.
 
-    def _partition(
-        self, topic: TopicName, number: int, pieces: PartitionPieces, look: SourceLook | None
+    Args:
+        config: Our archive.
+        wish: What is imported.
+        region: The region of kafka-replicator.
+        state: What our archive holds.
+        objects: The segments.
+
+    Raises:
+        ClusterError: The source could not be asked.
+    """
+    by_partition: defaultdict[tuple[TopicName, int], list[ReplicatorObject]] = defaultdict(list)
+    for each in objects:
+        by_partition[each.topic, each.partition].append(each)
+    judge = _Judge(region, state, _look(config) if wish.same_source else None)
+    return [
+        judge.partition(topic, number, pieces_of(some))
+        for (topic, number), some in sorted(by_partition.items())
+    ]
+
+
+def _look(config: ArchiveConfig) -> SourceLook:
+    with Admin(config.source, Side.SOURCE) as source:
+        return SourceLooks(source, config.topics).look()
+
+
+class _Judge:
+    """Tells which partition of our archive one of the bucket becomes, or why it does not."""
+
+    def __init__(self, region: str, state: ArchiveState, look: SourceLook | None) -> None:
+        self._region, self._state, self._look = region, state, look
+
+    def partition(
+        self, topic: TopicName, number: int, pieces: PartitionPieces
     ) -> ImportedPartition:
-        begin = pieces.pieces[0].start
-        why = ""
+        begin, look, why = pieces.pieces[0].start, self._look, ""
         identity = self._identity(topic, number, look)
         if identity is None:
             why = "the source has no such topic now; import it without --same-source"
             identity = self._identity(topic, number, None)
         assert identity is not None  # noqa: S101  # names are always known
-        known = self._log.state.partitions.get(identity)
+        known = self._state.partitions.get(identity)
         if known is not None and begin < known.begin:
             why = why or (
                 f"our archive of it begins at offset {known.begin}, and nothing can be put before"
@@ -263,110 +244,9 @@ class _Import:
         self, topic: TopicName, number: int, look: SourceLook | None
     ) -> PartitionId | None:
         if look is None:
-            cluster = ClusterId(f"kafka-replicator:{self._found.region}")
+            cluster = ClusterId(f"kafka-replicator:{self._region}")
             return PartitionId(cluster, TopicId(f"name:{topic}"), number)
         for topic_id, info in look.topics.items():
             if info.name == topic:
                 return PartitionId(look.cluster, topic_id, number)
         return None
-
-    def run(self, spark: Starting, show: Callable[[ReplicatorImport], None]) -> None:
-        """Import round by round until nothing is left."""
-        while slices := self._round():
-            self._lease.require()
-            try:
-                rows = run_slices(
-                    spark.result(), slices, import_rows, SCHEMA, _ignored, threading.Event()
-                )
-            except RuntimeError as error:
-                raise of_spark(error) from None
-            self._commit(map(ImportResult.from_json, rows["imported"].to_pylist()))
-            show(self._found)
-
-    def _round(self) -> list[ImportSlice]:
-        """Return the next slices: one for each of the partitions that have most left."""
-        waiting = [each for each in self._found.partitions if each.left]
-        topics = {each: known.topic for each, known in self._log.state.partitions.items()}
-        topics |= {each.id: each.topic for each in waiting}
-        again = namesakes(topics, [each.id for each in waiting])
-        waiting.sort(key=lambda each: -sum(p.source.size for p in each.left if p.source))
-        return [
-            ImportSlice(
-                theirs=self._wish.theirs,
-                store=self._config.store,
-                region=self._config.region,
-                id=each.id,
-                topic=each.topic,
-                pieces=tuple(_portion(each.left)),
-                rules=self._wish.rules,
-                limits=self._config.segments.of(each.topic),
-                again=each.id in again,
-            )
-            for each in waiting[:_ROUND]
-        ]
-
-    def _commit(self, results: Iterable[ImportResult]) -> None:
-        known = {each.id: each for each in self._found.partitions}
-        done = list(results)
-        add = tuple(segment for each in done for segment in each.segments)
-        if add:
-            self._log.append(
-                Draft(
-                    writer=LogWriter(
-                        owner=self._lease.owner,
-                        host=this_host(),
-                        work=WORK,
-                        epoch=self._lease.epoch,
-                        towpath=__version__,
-                    ),
-                    add=add,
-                    partitions=tuple(_seen(known[each.id]) for each in done if each.segments),
-                )
-            )
-        for each in done:
-            partition = known[each.id]
-            partition.at = each.end or partition.at
-            partition.records += sum(segment.records for segment in each.segments)
-            partition.why = each.why
-            self._found.doubts.add(each.doubts)
-
-
-def _seen(partition: ImportedPartition) -> SeenPartition:
-    return SeenPartition(
-        cluster=partition.id.cluster,
-        topic_id=partition.id.topic_id,
-        topic=partition.topic,
-        partition=partition.id.partition,
-        log_start=partition.pieces.pieces[0].start,
-        stable_end=partition.end,
-    )
-
-
-def _portion(pieces: Iterable[ReplicatorPiece]) -> Iterator[ReplicatorPiece]:
-    """Yield the first pieces, so many that a task has enough to do."""
-    size = 0
-    for each in pieces:
-        yield each
-        size += each.source.size if each.source is not None else 0
-        if size >= _SLICE:
-            return
-
-
-def _ignored(*_: Any) -> None:
-    """Rounds are short, so nobody looks at their slices."""
-
-
-def bucket_of(config: StoreConfig, url: str) -> StoreConfig:
-    """Return the store with another URL: with the login of our store if it is of the same kind.
-
-    Raises:
-        ConfigError: The URL is none of a store.
-    """
-    own = {name: getattr(config, name) for name in config.model_fields_set}
-    if url.partition(":")[0] != config.kind:
-        own = {}
-    try:
-        return StoreConfig.model_validate({**own, "url": url, "spread": False})
-    except ValidationError as error:
-        text = error.errors(include_input=False, include_url=False)[0]["msg"]
-        raise ConfigError((ConfigProblem("--from", text.removeprefix("Value error, ")),)) from None

@@ -59,11 +59,9 @@ def kafka_replicator(
     """
     del output  # `show` reads it from the arguments
     config = load_archive(file)
-    from towpath.archive.replicated import (  # noqa: PLC0415  # help waits for none of it
-        ImportWish,
-        bucket_of,
-        import_bucket,
-    )
+    # Help waits for none of these.
+    from towpath.archive.importing_replicator import import_bucket  # noqa: PLC0415
+    from towpath.archive.replicated import ImportWish, bucket_of  # noqa: PLC0415
     from towpath.cli.show.replicated import (  # noqa: PLC0415
         import_data,
         import_picture,

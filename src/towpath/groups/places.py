@@ -1,13 +1,17 @@
-"""Why positions in a partition cannot be translated, where they cannot. Pure."""
+"""Where positions of groups are on the target, and why some cannot be translated."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
+
 from towpath.config import TopicsConfig
-from towpath.groups.decide import MirrorPlace
+from towpath.groups.decide import MirrorPlace, TranslatedGroup
 from towpath.groups.observe import SourceView, TargetView
-from towpath.groups.positions import NOT_YET
+from towpath.groups.positions import NOT_YET, Answer
 from towpath.ledger.entries import Opened
-from towpath.model.nouns import TopicPartition
+from towpath.model.errors import TowpathError
+from towpath.model.nouns import SourceOffset, TopicPartition
 from towpath.model.reasons import Reason, ReasonCode
 
 _UNWANTED = Reason.of(ReasonCode.TOPIC_NOT_MIRRORED)
@@ -22,7 +26,7 @@ def place(
     source: SourceView,
     target: TargetView,
 ) -> MirrorPlace:
-    """Return the target partition of a source partition, and what is wrong with either.
+    """Return the target partition of a source partition, and what is wrong with either. Pure.
 
     Offsets mean nothing in a topic of the same name that was made later, on either side.
 
@@ -39,6 +43,29 @@ def place(
         return MirrorPlace(mirror=None, reason=NOT_YET)
     reason = _of_source(opened, source) or _of_target(opened, target)
     return MirrorPlace(mirror=opened.target, reason=reason)
+
+
+def answered(
+    group: TranslatedGroup,
+    places: dict[TopicPartition, MirrorPlace],
+    answer: Callable[[TopicPartition, SourceOffset], Answer],
+) -> TranslatedGroup:
+    """Return a group with the answers to its positions.
+
+    Args:
+        group: The group.
+        places: All partitions that it stands in. Where there is no answer, as the runs of a
+            partition are damaged, this gets the reason; the others go on.
+        answer: Translates a position.
+    """
+    answers = {}
+    for tp, commit in group.group.commits.items():
+        if places[tp].reason is None:
+            try:
+                answers[tp] = answer(tp, SourceOffset(commit.offset))
+            except TowpathError as error:
+                places[tp] = MirrorPlace(mirror=places[tp].mirror, reason=error.reason)
+    return replace(group, answers=answers)
 
 
 def _of_source(opened: Opened, source: SourceView) -> Reason | None:

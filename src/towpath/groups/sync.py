@@ -23,14 +23,14 @@ from towpath.groups.observe import (
     surely,
     target_now,
 )
-from towpath.groups.places import place
+from towpath.groups.places import answered, place
 from towpath.groups.positions import Answer, Positions
 from towpath.groups.write import client_of, write
 from towpath.ledger.entries import SeenPosition
 from towpath.ledger.link import OpenLink
 from towpath.ledger.offsets import Exactness
 from towpath.model.clock import now_ms
-from towpath.model.errors import ClusterError, TowpathError
+from towpath.model.errors import ClusterError
 from towpath.model.groups import ClientGroup
 from towpath.model.nouns import SourceOffset, TopicPartition
 
@@ -128,13 +128,13 @@ class GroupSync:
         spots = {tp: self._place(tp, source, target) for tp in mirrors}
         looked = time.monotonic()
         with self._foreign.open():
-            answered = [self._answered(each, spots) for each in translated]
-        positions = self._decided(answered, spots, target)
+            told = [answered(each, spots, self._answer) for each in translated]
+        positions = self._decided(told, spots, target)
         if really:
             due_groups = {client_of(each) for each in positions if each.due}
             sure = surely(self._link.target, target, due_groups)
             if sure is not target:
-                target, positions = sure, self._decided(answered, spots, sure)
+                target, positions = sure, self._decided(told, spots, sure)
         due = Counter(position.group for position in positions if position.due)
         decided = time.monotonic()
         if really:
@@ -181,19 +181,6 @@ class GroupSync:
     def _last(self, name: str) -> Mapping[TopicPartition, SeenPosition]:
         known = self._memory.of(name)
         return known.positions if known is not None else {}
-
-    def _answered(
-        self, group: TranslatedGroup, places: dict[TopicPartition, MirrorPlace]
-    ) -> TranslatedGroup:
-        """Return a group with the answers; damaged runs of one partition stop no other."""
-        answers = {}
-        for tp, commit in group.group.commits.items():
-            if places[tp].reason is None:
-                try:
-                    answers[tp] = self._answer(tp, SourceOffset(commit.offset))
-                except TowpathError as error:
-                    places[tp] = MirrorPlace(mirror=places[tp].mirror, reason=error.reason)
-        return replace(group, answers=answers)
 
     def _answer(self, tp: TopicPartition, offset: SourceOffset) -> Answer:
         if self._foreign.holds(tp):

@@ -60,7 +60,7 @@ what holds. All other metrics have a few series, however large the link is.
 
 ## Alerts and dashboard
 
-`deploy/prometheus/towpath.rules.yml` has alerts, `towpath.tests.yml` beside it their tests (for
+`deploy/prometheus/towpath.rules.yml` has alerts, the files `*.tests.yml` beside it their tests (for
 `promtool test rules`), and `deploy/grafana/towpath.json` is a dashboard. Each alert names its page
 of the runbook (annotation `runbook`): `towpath explain TowpathGap` prints it.
 

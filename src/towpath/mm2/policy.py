@@ -54,16 +54,6 @@ class Policy:
         alias, separator, rest = topic.partition(self.separator)
         return alias if separator and rest.replace(self.separator, "") else None
 
-    def upstream_topic(self, topic: str) -> TopicName | None:
-        """Return the name that a mirror topic has on its source, `None` if it is no mirror topic.
-
-        With the identity policy that is its own name.
-        """
-        if self.kind is PolicyKind.IDENTITY and not topic.endswith(HEARTBEATS):
-            return TopicName(topic)
-        alias = self.source_alias(topic)
-        return None if alias is None else TopicName(topic[len(alias) + len(self.separator) :])
-
     def original(self, alias: str, topic: str) -> TopicName | None:
         """Return the name on the cluster `alias` of one of its mirror topics, `None` for others."""
         if self.kind is PolicyKind.IDENTITY and not topic.endswith(HEARTBEATS):

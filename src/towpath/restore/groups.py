@@ -15,16 +15,16 @@ from towpath.groups.decide import MirrorPlace, TranslatedGroup, decide, mirror_c
 from towpath.groups.model import GroupPosition, GroupReport, PositionOutcome
 from towpath.groups.naming import named
 from towpath.groups.observe import SourceGroup, SourceView, TargetView, surely, target_now
-from towpath.groups.places import place
+from towpath.groups.places import answered, place
 from towpath.groups.positions import Positions
 from towpath.groups.remember import is_news, seen
 from towpath.groups.sync import reports
 from towpath.groups.write import client_of, write
 from towpath.ledger.entries import SeenPosition
 from towpath.ledger.link import OpenTarget
-from towpath.model.errors import ConfigError, TowpathError
+from towpath.model.errors import ConfigError
 from towpath.model.groups import ClientGroup, Commit
-from towpath.model.nouns import SourceOffset, TopicPartition
+from towpath.model.nouns import TopicPartition
 from towpath.restore.model import RestoreScope
 
 _DECISIONS = GroupsConfig()
@@ -134,12 +134,12 @@ class GroupRestorer:
         self._positions.begin(target.starts)
         topics = self._rules.topics
         spots = {tp: place(topics, tp, self._to.books.of(tp).opened, source, target) for tp in tps}
-        answered = [self._answered(each, spots) for each in translated]
-        positions = _decided(answered, spots, target)
+        told = [answered(each, spots, self._positions.answer) for each in translated]
+        positions = _decided(told, spots, target)
         due = Counter(each.group for each in positions if each.due)
         sure = surely(self._to.target, target, {client_of(each) for each in positions if each.due})
         if sure is not target:
-            positions = _decided(answered, spots, sure)
+            positions = _decided(told, spots, sure)
         written = write(self._to.target, sure.groups, positions)
         return tuple(reports(translated, written, sure, due))
 
@@ -153,18 +153,6 @@ class GroupRestorer:
             for tp, each in known.positions.items()
             if known.ids.get(tp.topic) == source.ids.get(tp.topic)
         }
-
-    def _answered(
-        self, group: TranslatedGroup, places: dict[TopicPartition, MirrorPlace]
-    ) -> TranslatedGroup:
-        answers = {}
-        for tp, commit in group.group.commits.items():
-            if places[tp].reason is None:
-                try:
-                    answers[tp] = self._positions.answer(tp, SourceOffset(commit.offset))
-                except TowpathError as error:
-                    places[tp] = MirrorPlace(mirror=places[tp].mirror, reason=error.reason)
-        return replace(group, answers=answers)
 
     def _remember(self, done: Iterable[GroupReport], source: SourceView) -> None:
         known = self._to.books.groups

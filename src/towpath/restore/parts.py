@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from towpath.restore.bounds import Offsets
-from towpath.restore.model import RestorePart, SegmentMarks
+from towpath.restore.model import RestorePart, RestoreTopic, SegmentMarks
 from towpath.segments.log import Archive, ArchiveState, stretches
 from towpath.segments.model import PartitionId
 
@@ -72,6 +72,27 @@ def marks_of(
             marks = SegmentMarks(ends[low:high].tolist(), written[low:high].tolist())
             found[id_] = found[id_].and_then(marks) if id_ in found else marks
     return found
+
+
+def expired(state: ArchiveState, topic: RestoreTopic, before: int) -> int:
+    """Return how many records of a topic are older than a time, by the segments they are in.
+
+    Args:
+        state: The archive.
+        topic: The topic.
+        before: The time in ms.
+    """
+    table = state.table()
+    ids = {
+        each.partition for part in topic.parts for each in stretches(state.partitions.get, part.id)
+    }
+    places = [place for place, each in enumerate(table.partitions) if each.id in ids]
+    rows = table.rows
+    old = pc.and_(
+        pc.is_in(rows["partition"], pa.array(places, pa.int32())),
+        pc.less(rows["max_time"], pa.scalar(before, pa.int64())),
+    )
+    return int(pc.sum(rows.filter(pc.fill_null(old, fill_value=False))["records"]).as_py() or 0)
 
 
 def _stretched(

@@ -19,7 +19,7 @@ from towpath.records.modes import why_mapped
 from towpath.restore.groups import client_names
 from towpath.restore.limits import of_cold
 from towpath.restore.model import RestoreScope, RestoreTopic
-from towpath.restore.scope import expired
+from towpath.restore.parts import expired
 from towpath.segments.log import Archive, ArchiveState
 from towpath.store.objects import StoredObject
 from towpath.topics.configs import POLICY, deletes, limit

@@ -7,9 +7,6 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Protocol
 
-import pyarrow as pa
-import pyarrow.compute as pc
-
 from towpath.config import OffsetsPolicy, Placement, RestoreConfig, filter_of, partitions_of
 from towpath.model.findings import Cause, Note, Problem
 from towpath.model.nouns import SourceOffset, TopicId, TopicName
@@ -22,7 +19,6 @@ from towpath.segments.ingress.layout import KeyedLayout
 from towpath.segments.log import (
     Archive,
     ArchivedTo,
-    ArchiveState,
     Find,
     as_of_history,
     stretches,
@@ -311,24 +307,3 @@ def _shared(topics: Mapping[TopicName, RestoreTopic]) -> Iterator[Problem]:
             others = ", ".join(each for each in names if each != name)
             text = f"would be named {target} on the target, as {others} would; change"
             yield Problem(name, f"{text} `restore.topics.rename`", Cause.TOPIC)
-
-
-def expired(state: ArchiveState, topic: RestoreTopic, before: int) -> int:
-    """Return how many records of a topic are older than a time, by the segments they are in.
-
-    Args:
-        state: The archive.
-        topic: The topic.
-        before: The time in ms.
-    """
-    table = state.table()
-    ids = {
-        each.partition for part in topic.parts for each in stretches(state.partitions.get, part.id)
-    }
-    places = [place for place, each in enumerate(table.partitions) if each.id in ids]
-    rows = table.rows
-    old = pc.and_(
-        pc.is_in(rows["partition"], pa.array(places, pa.int32())),
-        pc.less(rows["max_time"], pa.scalar(before, pa.int64())),
-    )
-    return int(pc.sum(rows.filter(pc.fill_null(old, fill_value=False))["records"]).as_py() or 0)

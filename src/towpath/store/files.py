@@ -17,6 +17,7 @@ from pathlib import Path
 from uuid import uuid4
 
 from towpath.config import StoreConfig
+from towpath.model.durable import sync_folder
 from towpath.model.errors import (
     ObjectChangedError,
     ObjectExistsError,
@@ -28,7 +29,7 @@ from towpath.model.errors import (
 )
 from towpath.model.foreign import foreign
 from towpath.store.direct import write_at
-from towpath.store.folders import make_folders, sync, walk
+from towpath.store.folders import make_folders, walk
 from towpath.store.locking import LOCK, locked
 from towpath.store.objects import Data, Put, StoredObject, ThawSpeed, Unfinished, Upload, filled
 
@@ -163,7 +164,7 @@ class FilesBackend:
                 self._link(beside, path)
             else:
                 self._move(beside, path, how.instead_of)
-            sync(path.parent)
+            sync_folder(path.parent)
             return self._found(key, path.stat())
 
     def path(self, key: str) -> Path:

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
+from towpath.model.durable import sync_folder
+
 
 def walk(root: Path, prefix: str, after: str, hidden: str) -> Iterator[tuple[str, os.stat_result]]:
     """Yield the files with a prefix behind a key, in the order in which stores sort keys.
@@ -56,13 +58,4 @@ def make_folders(folder: Path, root: Path) -> None:
         folder = folder.parent
     for each in reversed(missing):
         each.mkdir(exist_ok=True)
-        sync(each.parent)
-
-
-def sync(folder: Path) -> None:
-    """Make the names in a folder durable."""
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+        sync_folder(each.parent)

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from functools import partial
 from itertools import islice
 from threading import Event, Lock
 from typing import TypeVar
 from uuid import uuid4
 
-from towpath.config import StoreConfig, StoreKind
+from towpath.config import StoreConfig
 from towpath.model.clock import now_ms
 from towpath.model.errors import (
     ObjectChangedError,
@@ -20,6 +18,7 @@ from towpath.model.errors import (
     ObjectMissingError,
     StoreRefusedError,
 )
+from towpath.store.kinds import CONDITIONS, backend_of
 from towpath.store.objects import Backend, Data, Put, StoredObject, ThawSpeed, Unfinished
 from towpath.store.patience import Patience, StoppablePatience
 from towpath.store.reader import ObjectReader
@@ -30,13 +29,6 @@ T = TypeVar("T")
 _THREADS = 16
 _DELETED_AT_ONCE = 1000
 _PIECE = 8 << 20
-_CONDITIONS = {
-    StoreKind.S3: "If-None-Match",
-    StoreKind.GOOGLE: "ifGenerationMatch",
-    StoreKind.AZURE: "If-None-Match",
-}
-_NEAR = 256 << 10
-"""Ranges that are no further apart are read together, in bytes."""
 
 
 class Store:
@@ -179,17 +171,6 @@ class Store:
         pieces = self.threads.map(lambda at: self.read(key, at, at + _PIECE, found.tag)[1], rest)
         return b"".join([first, *pieces])
 
-    def get_ranges(self, key: str, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
-        """Return the bytes of several ranges [first, end) of an object, which are read at once.
-
-        Raises:
-            ObjectMissingError: There is no such object.
-            StoreError: The store could not do it.
-        """
-        wholes = _joined(ranges)
-        read = list(self.threads.map(lambda each: self.read(key, *each)[1], wholes))
-        return [_cut(each, wholes, read) for each in ranges]
-
     def reader(self, key: str, size: int | None = None) -> ObjectReader:
         """Return a file to read an object from, as pyarrow wants it.
 
@@ -258,8 +239,8 @@ class Store:
             ours: Whether an upload with this key may be removed.
 
         Returns:
-            The uploads that were removed; none where `finds_unfinished` is false, as the provider
-            removes them by itself.
+            The uploads that were removed; none where `Backend.keeps_unfinished` is false, as the
+            provider removes them by itself.
 
         Raises:
             StoreError: The store could not do it.
@@ -270,11 +251,6 @@ class Store:
         for each in old:
             self.repeated(partial(self.backend.abort, each))
         return old
-
-    @property
-    def finds_unfinished(self) -> bool:
-        """Whether `abort_uploads` finds what dead writers left."""
-        return self.backend.keeps_unfinished
 
     def require_conditions(self) -> None:
         """Check that the store refuses a second object with the same key, and writes none.
@@ -294,7 +270,7 @@ class Store:
             return
         finally:
             self.delete([key])
-        condition = _CONDITIONS.get(self.config.kind, "")
+        condition = CONDITIONS.get(self.config.kind, "")
         why = f"it replaced an object that was to be written only if there was none ({condition})"
         advice = "two writers could destroy an archive there; use another store, or a newer version"
         raise StoreRefusedError(self.config.url, "try conditional writes", why, advice)
@@ -304,7 +280,7 @@ class Store:
         """The kind of store, with its connections."""
         with self._lock:
             if self._backend is None:
-                self._backend = _made(self.config, begun=self._begun)
+                self._backend = backend_of(self.config, begun=self._begun)
             return self._backend
 
     @property
@@ -357,61 +333,3 @@ def _how(storage_class: str, *, only_new: bool = False, instead_of: str = "") ->
     return Put(
         only_new=only_new, instead_of=instead_of, storage_class=storage_class, name=uuid4().hex
     )
-
-
-def _made(config: StoreConfig, *, begun: bool) -> Backend:
-    # Each kind needs a library that takes a while to load.
-    match config.kind:
-        case StoreKind.FILES:
-            from towpath.store.files import FilesBackend  # noqa: PLC0415
-
-            return FilesBackend(config, begun=begun)
-        case StoreKind.S3:
-            from towpath.store.s3 import S3Backend  # noqa: PLC0415
-
-            return S3Backend(config)
-        case StoreKind.GOOGLE:
-            with _needed(config, "google-auth", "gcs"):
-                from towpath.store.gcs import GcsBackend  # noqa: PLC0415
-
-            return GcsBackend(config)
-        case StoreKind.AZURE:
-            from towpath.store.azure import AzureBackend  # noqa: PLC0415
-
-            return AzureBackend(config)
-
-
-@contextmanager
-def _needed(config: StoreConfig, library: str, extra: str) -> Iterator[None]:
-    """Tell which extra a store needs.
-
-    Raises:
-        StoreRefusedError: Its library is not installed.
-    """
-    try:
-        yield
-    except ImportError:
-        why = f"{library} is not installed"
-        raise StoreRefusedError(
-            config.url, "log in", why, f"pip install 'towpath[{extra}]'"
-        ) from None
-
-
-def _joined(ranges: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Return ranges that cover all of these; near ones become one."""
-    wholes: list[tuple[int, int]] = []
-    for first, end in sorted(each for each in ranges if each[0] < each[1]):
-        if wholes and first - wholes[-1][1] <= _NEAR:
-            wholes[-1] = wholes[-1][0], max(wholes[-1][1], end)
-        else:
-            wholes.append((first, end))
-    return wholes
-
-
-def _cut(wanted: tuple[int, int], wholes: list[tuple[int, int]], read: list[bytes]) -> bytes:
-    first, end = wanted
-    if first >= end:
-        return b""
-    at = bisect_right(wholes, first, key=lambda each: each[0]) - 1
-    start = wholes[at][0]
-    return read[at][first - start : end - start]

@@ -17,12 +17,12 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from tests.support.metadata_log import batch
+from tests.support.metadata_log import batch, value_of
 from tests.support.metadata_records import bodies, differing, kafka_says, records
 from towpath.dev import distribution
 from towpath.kraft.metadata import messages
 from towpath.kraft.metadata.messages import RECORDS
-from towpath.kraft.metadata.records import batches, value_of
+from towpath.kraft.metadata.records import batches
 
 CAPTURED = Path(__file__).parent / "captured.json"
 EACH_KIND = [

@@ -176,17 +176,17 @@ def test_memory_of_lanes_that_stand_still_goes_to_the_others(
     channel.answer(Part(1, [plain(0, size=100_000)]))
     land(well)
     assert well.progress.records == 1
-    assert {*made._parked} == {tp(0)}
+    assert {*made._wants._parked} == {tp(0)}
     reactor.ring()  # its time is over, and it gets another chance
     channel.answer()
     channel.answer(Part(0, [plain(0, size=100_000)]))
     assert stuck.queue
     assert stuck.shed()
     made.park(stuck)
-    made._lost(NODE, "the connection was lost")
+    made._serving.lost(NODE, "the connection was lost")
     channel.asked.clear()
-    made._settle()
-    made._opened(NODE)
+    made._serving.found()
+    made._serving.opened(NODE)
     channel.answer(Part(0, [plain(0, size=100_000)]))
     assert stuck.queue  # a new connection asks for all
 

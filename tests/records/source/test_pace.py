@@ -209,7 +209,9 @@ def test_a_topic_that_waits_leaves_the_others_alone() -> None:
     asked.answer(Part(0, [plain(0, size=5000)]))
     assert asked.partitions == {1: PARTITION_BYTES}, "only the partition of the topic waits"
     assert asked.waiting == 1
-    assert 400 < made._longest_wait(10_000) <= 500, "the broker answers when the topic may go on"
+    assert 400 < made._wants.longest_wait(10_000) <= 500, (
+        "the broker answers when the topic may go on"
+    )
     clock.go_to(0.6)
     assert set(asked.partitions) == {0, 1}
     assert asked.waiting == 1
@@ -245,7 +247,7 @@ def test_what_is_removed_waits_no_more() -> None:
     made.add(stays)
     asked.answer(Part(0, [plain(0, size=5000)]), Part(1, [plain(0, size=5000)]))
     assert asked.partitions == {}
-    assert gone.source in made._late
+    assert gone.source in made._wants._late
     made.remove(gone)
     clock.go_to(10.0)
     assert set(asked.partitions) == {1}
@@ -257,7 +259,7 @@ def test_a_connection_that_is_lost_gives_back_what_was_granted() -> None:
     made.add(lane(0))
     assert asked.waiting == 1
     assert made._pace.ask(8 << 20, 1) == 0
-    made._lost(NODE, "cut")
+    made._serving.lost(NODE, "cut")
     assert made._pace.ask(8 << 20, 1) == 50_000
 
 
@@ -266,9 +268,9 @@ def test_what_waits_while_its_broker_is_away_is_asked_for_when_it_is_back() -> N
     made, asked = limited(clock, RateLimits(None, {ORDERS: 10_000}))
     made.add(lane(0))
     asked.answer(Part(0, [plain(0, size=5000)]))
-    made._lost(NODE, "cut")
+    made._serving.lost(NODE, "cut")
     made._pace.follow(NO_LIMIT)
-    assert not made._late
+    assert not made._wants._late
     again = Asked(made)
-    made._settle()
+    made._serving.found()
     assert set(again.partitions) == {0}

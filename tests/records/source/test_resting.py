@@ -102,7 +102,7 @@ def test_what_goes_wrong_with_a_resting_reader_brings_it_back(clock: list[float]
     reactor.ring()
     assert made.node(only) is None
     quiet.answer(Part(0, error=6))
-    made._settle()
+    made._serving.found()
     assert made.node(only) == NODE
 
 
@@ -117,7 +117,7 @@ def test_records_that_come_together_cost_a_resting_session_one_request(
     busy.answer()
     clock[0] = resting._REST + 1
     reactor.ring()
-    monkeypatch.setattr("towpath.records.source.fetcher._LOOKED_AT", 1)
+    monkeypatch.setattr("towpath.records.source.fetcher.LOOKED_AT", 1)
     quiet.answer(Part(0, [plain(0)]))
     assert queued(first) == [0]
     assert not quiet.asked

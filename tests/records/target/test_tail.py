@@ -19,7 +19,7 @@ from towpath.model.clock import now_ms
 from towpath.model.errors import DoubledError, RefusedError, TargetLostError, UnreachableError
 from towpath.model.nouns import Mode, SourceOffset, TargetOffset, TopicPartition
 from towpath.records.standing import Position
-from towpath.records.target.opening import Opener
+from towpath.records.target.resuming import look_behind
 from towpath.records.target.state import TargetState
 from towpath.records.target.tail import Tails, Underway, follow
 from towpath.records.target.written import Span, surplus
@@ -138,9 +138,7 @@ def test_a_doubled_stretch_is_named_where_the_leader_knows_us_again() -> None:
 def test_what_target_retention_took_is_counted_once_where_offsets_are_identical() -> None:
     """Else as many records behind it would be taken for deleted ones, and never be copied."""
     gone = standing(100)
-    opener = object.__new__(Opener)
-    opener._tails = tails()
-    opener._look_behind(WORK, gone, state(110, 109, earliest=110))
+    look_behind(tails(), WORK, gone, state(110, 109, earliest=110))
     assert gone.position == Position(SourceOffset(110), TargetOffset(110), 110)
     going = lane()
     going.resume(gone)
@@ -152,9 +150,7 @@ def test_what_target_retention_took_is_counted_once_where_offsets_are_identical(
 
 def test_what_target_retention_left_is_passed_over_where_offsets_are_identical() -> None:
     cut = standing(100)
-    opener = object.__new__(Opener)
-    opener._tails = tails(ours(100, 100, 10))
-    opener._look_behind(WORK, cut, state(110, 109, earliest=103))
+    look_behind(tails(ours(100, 100, 10)), WORK, cut, state(110, 109, earliest=103))
     going = lane()
     going.resume(cut)
     took(going, batch(content(100, 10)))
@@ -252,9 +248,7 @@ def test_what_the_cleaner_removed_of_a_hidden_tail_is_not_written_again(
             Mode.MAPPED,
             Position(SourceOffset(100), TargetOffset(107), 100),
         )
-    opener = object.__new__(Opener)
-    opener._tails = tails(*there)
-    opener._look_behind(work, begun, state(110 + shift, 109 if known else None))
+    look_behind(tails(*there), work, begun, state(110 + shift, 109 if known else None))
     going = lane()
     going.resume(begun)
     took(going, batch(content(100, 7)), batch(content(107, 5)))
@@ -269,9 +263,12 @@ def test_what_the_cleaner_removed_of_a_hidden_tail_is_not_written_again(
 def test_what_both_sides_removed_of_a_hidden_tail_is_passed_over() -> None:
     begun = standing(100)
     begun.mode = Mode.MAPPED
-    opener = object.__new__(Opener)
-    opener._tails = tails(cleaned(ours(100, 100, 10), 101, 102, 105))
-    opener._look_behind(replace(WORK, compacted=True), begun, state(110, 109))
+    look_behind(
+        tails(cleaned(ours(100, 100, 10), 101, 102, 105)),
+        replace(WORK, compacted=True),
+        begun,
+        state(110, 109),
+    )
     going = lane()
     going.resume(begun)
     kept = [each for each in content(100, 14) if each.offset not in {100, 102, 104, 107}]
@@ -291,9 +288,12 @@ def test_whatever_both_cleaners_removed_no_record_is_lost_and_none_written_twice
     lost = {offset for offset in hidden if rng.random() < 0.3}
     begun = standing(100)
     begun.mode = Mode.MAPPED
-    opener = object.__new__(Opener)
-    opener._tails = tails(cleaned(ours(100, 100, len(hidden)), *gone))
-    opener._look_behind(replace(WORK, compacted=True), begun, state(end, end - 1))
+    look_behind(
+        tails(cleaned(ours(100, 100, len(hidden)), *gone)),
+        replace(WORK, compacted=True),
+        begun,
+        state(end, end - 1),
+    )
     going = lane()
     going.resume(begun)
     kept = [each for each in content(100, len(hidden) + new) if each.offset not in lost]
@@ -306,9 +306,7 @@ def test_whatever_both_cleaners_removed_no_record_is_lost_and_none_written_twice
 def test_nothing_is_skipped_at_the_source_where_only_records_of_others_were_deleted() -> None:
     """They stood behind all of ours, so what the source has at their offsets is still to come."""
     begun = standing(100)
-    opener = object.__new__(Opener)
-    opener._tails = tails()
-    opener._look_behind(WORK, begun, state(105, 99, earliest=105))
+    look_behind(tails(), WORK, begun, state(105, 99, earliest=105))
     assert begun.position == Position(SourceOffset(100), TargetOffset(100), 100)
 
 

@@ -23,9 +23,10 @@ from towpath.config.segments import SegmentLimits
 from towpath.model.errors import CorruptBatchError, StoreAwayError
 from towpath.model.nouns import ClusterId, SegmentFormat, SourceOffset, TopicId, TopicName
 from towpath.model.reasons import Reason, ReasonCode
+from towpath.segments.egress.objects import SharedObject, WritingTerms
 from towpath.segments.egress.plan import PlannedRange
 from towpath.segments.egress.reader import FetchedPart, RangeReader
-from towpath.segments.egress.writing import RangeWriting, SharedObject, WritingTerms
+from towpath.segments.egress.writing import RangeWriting
 from towpath.segments.format.files import read_object
 from towpath.segments.model import GapKind, OffsetGap, PartitionId, Segment
 from towpath.segments.objects.uploads import Uploads

@@ -54,9 +54,7 @@ def test_the_past_is_read_from_the_segments_of_today(log: CommitLog) -> None:
     assert past.captures("topic") == {"orders": {"end": 20}}
     assert past.captures("group") == {}
     assert past.segments(partition_id(), 20) == []
-    assert past.uncovered(partition_id(), 15, 30) == [(20, 30)]
     newest = Archive.newest(log.store, "eu")
-    assert newest.uncovered(partition_id(), 15, 30) == []
     assert newest.captures("topic") == {"orders": {"end": 50}}
 
 
@@ -92,18 +90,15 @@ def test_what_was_pruned_is_gone_from_the_past_as_well(log: CommitLog) -> None:
     assert [each.start for each in past.segments(partition_id())] == [30]
     place = past.partitions()[partition_id()]
     assert (place.begin, place.archived_to) == (30, 40)
-    assert past.uncovered(partition_id(), 0, 45) == [(0, 30), (40, 45)]
     older = Archive.of_version(log.store, "eu", 2)
     place = older.partitions()[partition_id()]
     assert (place.begin, place.archived_to) == (20, 20)
     assert older.segments(partition_id()) == []
-    assert older.uncovered(partition_id(), 0, 45) == [(0, 45)]
 
 
 def test_an_unknown_partition_has_nothing(log: CommitLog) -> None:
     archive = Archive.newest(log.store, "eu")
     assert archive.segments(partition_id(7)) == []
-    assert archive.uncovered(partition_id(7), 3, 9) == [(3, 9)]
 
 
 def test_an_archive_moves_on(log: CommitLog) -> None:

@@ -13,9 +13,10 @@ from towpath.cluster.data.buffers import BufferPool
 from towpath.config import StoreConfig
 from towpath.config.segments import SegmentLimits
 from towpath.model.nouns import ClusterId, SourceOffset, TopicId, TopicName
+from towpath.segments.egress.objects import WritingTerms
 from towpath.segments.egress.plan import PlannedRange
 from towpath.segments.egress.reader import RangeReader
-from towpath.segments.egress.writing import RangeWriting, WritingTerms
+from towpath.segments.egress.writing import RangeWriting
 from towpath.segments.format.files import read_object
 from towpath.segments.keys import data_key
 from towpath.segments.model import STREAMING, PartitionId, Segment

@@ -177,9 +177,9 @@ class TableFiles:
             return
         with (
             closing(self.store.reader(found.key)) as object_,
-            closing(SummedFile(object_, found.key)) as file,
+            closing(SummedFile(object_, found.key, found.crc)) as file,
         ):
-            file.require(found.crc)
+            file.require()
 
     def _cut(self, found: TableObject, copy: str) -> str:
         """Write the rows of an object that count, row group by row group, as it may be large."""

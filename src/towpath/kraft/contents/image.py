@@ -139,8 +139,3 @@ class ImageComparison:
     def equal(self) -> bool:
         """Whether nothing differs."""
         return not self.differences
-
-    @property
-    def lasting(self) -> tuple[ImageDifference, ...]:
-        """Those that do not come and go by themselves."""
-        return tuple(each for each in self.differences if not each.passing)

@@ -16,6 +16,7 @@ from towpath.kraft.drivers.commands import filled
 from towpath.kraft.drivers.scripts import PROCESS
 from towpath.kraft.model import NodeId, Role
 from towpath.model.deadline import Deadline
+from towpath.model.durable import sync_folder
 from towpath.model.errors import DriverError
 from towpath.model.foreign import foreign
 from towpath.model.kept_process import KeptProcess
@@ -158,11 +159,7 @@ def _replace(path: Path, data: bytes) -> None:
     except OSError:
         scratch.unlink(missing_ok=True)
         raise
-    folder = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
+    sync_folder(path.parent)
 
 
 def _write(path: Path, data: bytes, mode: int, owner: tuple[int, int] | None) -> None:

@@ -125,13 +125,6 @@ def broker_properties(
     return {**made, **kept}
 
 
-def release_version(config: KraftConfig, seen: Observation) -> str | None:
-    """Return the version to format controllers with: the brokers' own, None where none is set."""
-    brokers = (each for _id, each in sorted(seen.brokers.items()))
-    told = (in_zookeeper(config, each.properties, seen).get(IBP, "").strip() for each in brokers)
-    return next((version for version in told if version), None)
-
-
 def of_kraft(properties: Properties) -> tuple[str, ...]:
     """Return the keys of a file that no broker in ZooKeeper mode should have."""
     return tuple(sorted(_OF_KRAFT & properties.keys()))

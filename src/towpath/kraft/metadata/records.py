@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from towpath.cluster.data.frames import ResponseReader, uvarint
+from towpath.cluster.data.frames import ResponseReader
 from towpath.kraft.metadata.messages import (
     BY_KEY,
     KRaftVersionRecord,
@@ -89,13 +89,6 @@ def batches(data: bytes) -> Iterator[LogBatch]:
     """
     for batch in split(memoryview(data)):
         yield LogBatch(batch, BatchHeader.read(batch))
-
-
-def value_of(body: Any, version: int) -> bytes:
-    """Return the value of a metadata record, as a controller writes it."""
-    numbers = (_FRAME, body.json["apiKey"], version)
-    encoded: bytes = body.encode(version, header=False)
-    return b"".join(map(uvarint, numbers)) + encoded
 
 
 def _entry(record: plain.Record) -> Entry:

@@ -15,13 +15,13 @@ from towpath.kraft.metadata.answers import NodeAnswer, ask_node
 from towpath.kraft.metadata.controllers import login_of
 from towpath.kraft.metadata.log import LogReader
 from towpath.kraft.model import LogState, NodeId, Role
+from towpath.kraft.observing.cluster import ClusterReader
 from towpath.kraft.observing.health import health_of
-from towpath.kraft.observing.lost_disks import LostDisks
 from towpath.kraft.observing.node_files import client_ports, read_files
 from towpath.kraft.observing.processes import Processes
 from towpath.kraft.observing.remembered import Remembered
 from towpath.kraft.observing.seen import (
-    DisksSeen,
+    ClusterSeen,
     MetadataLogSeen,
     NodeSeen,
     Observation,
@@ -68,7 +68,7 @@ class Observer:
         self._told = Remembered[EnsembleSeen](_ENSEMBLE)
         self._config, self._drivers, self._zookeeper = config, drivers, zookeeper
         self._journal = journal
-        self._log, self._disks = LogReader(config), LostDisks(config.cluster)
+        self._log, self._cluster = LogReader(config), ClusterReader(config.cluster)
         self._client_ports: dict[NodeId, range] = {}
         self._processes = Processes()
 
@@ -84,7 +84,7 @@ class Observer:
             brokers = self._nodes(pool, Role.BROKER, self._config.brokers)
             controllers = self._nodes(pool, Role.CONTROLLER, self._config.controllers.nodes)
             log = pool.submit(self._read_log, tuple(controllers.values()), deadline)
-            disks = pool.submit(self._look_at_disks, tuple(brokers.values()))
+            cluster = pool.submit(self._look_at_cluster, tuple(brokers.values()))
         unseen = list[Unseen]()
         znodes = _result(zookeeper, "ZooKeeper", unseen)
         ensemble = _result(servers, "the servers of ZooKeeper", unseen)
@@ -101,12 +101,12 @@ class Observer:
             unseen=tuple(unseen),
             proven=self._journal.proven,
             ensemble=ensemble,
-            disks=disks.result(),
+            cluster=cluster.result(),
         )
 
-    def _look_at_disks(self, brokers: Iterable[Future[NodeSeen]]) -> DisksSeen | None:
+    def _look_at_cluster(self, brokers: Iterable[Future[NodeSeen]]) -> ClusterSeen | None:
         seen = (each.result() if each.exception() is None else None for each in brokers)
-        return self._disks.look(seen)
+        return self._cluster.look(seen)
 
     def _servers(self, zookeeper: Future[ZooKeeperSeen], deadline: Deadline) -> EnsembleSeen | None:
         """Ask the servers now and then: while one of them is silent it takes long."""

@@ -248,18 +248,19 @@ class Health:
 
 
 @dataclass(frozen=True, slots=True)
-class DisksSeen:
-    """Log directories that brokers have lost, and which cluster the brokers say they are.
+class ClusterSeen:
+    """What the brokers tell of their cluster.
 
     Attributes:
-        lost: The directories.
-        why: Why nobody could tell, "" where all told.
-        cluster: The id of the cluster, "" where nobody told.
+        id: The id of the cluster, "" where nobody told.
+        lost_dirs: Log directories that brokers have lost: one of them stops a broker in migration
+            mode.
+        why: Why nobody could tell the directories, "" where all told.
     """
 
-    lost: Mapping[NodeId, tuple[str, ...]] = field(default_factory=dict)
+    id: str = ""
+    lost_dirs: Mapping[NodeId, tuple[str, ...]] = field(default_factory=dict)
     why: str = ""
-    cluster: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -301,7 +302,7 @@ class Observation:
         comparison: Of ZooKeeper with the log; None where one of them was not read.
         proven: What the journal says of earlier steps.
         ensemble: The servers of ZooKeeper; None where nobody could be asked.
-        disks: What brokers tell of their log directories; None while not all of them answer.
+        cluster: What brokers tell of their cluster; None while not all of them answer.
     """
 
     at: int
@@ -315,4 +316,4 @@ class Observation:
     unseen: tuple[Unseen, ...] = ()
     proven: Proven = Proven()
     ensemble: EnsembleSeen | None = None
-    disks: DisksSeen | None = None
+    cluster: ClusterSeen | None = None

@@ -163,13 +163,13 @@ def not_in_file(facts: Facts) -> Finding | None:
 
 def elsewhere(facts: Facts) -> Finding | None:
     """Return the finding about brokers of another cluster than the one that ZooKeeper holds."""
-    told, zookeeper = facts.seen.disks, facts.seen.zookeeper
-    if told is None or not told.cluster or zookeeper is None:
+    told, zookeeper = facts.seen.cluster, facts.seen.zookeeper
+    if told is None or not told.id or zookeeper is None:
         return None
-    if told.cluster == zookeeper.cluster_id:
+    if told.id == zookeeper.cluster_id:
         return None
     wanted = zookeeper.cluster_id
-    return Finding.of(FindingCode.CLUSTER_ELSEWHERE, found=told.cluster, cluster=wanted)
+    return Finding.of(FindingCode.CLUSTER_ELSEWHERE, found=told.id, cluster=wanted)
 
 
 def still_migrating(facts: Facts) -> Finding | None:

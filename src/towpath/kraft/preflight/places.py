@@ -78,13 +78,15 @@ def processes(facts: Facts) -> Iterator[Finding]:
 
 
 def _lost(facts: Facts) -> Iterator[Finding]:
-    told = facts.seen.disks
+    told = facts.seen.cluster
     if told is None:
         return
     if told.why:
         yield Finding.of(FindingCode.LOG_DIRS_UNKNOWN, why=told.why)
     lost = [
-        f"{at} of broker {node}" for node in sorted(told.lost) for at in sorted(told.lost[node])
+        f"{at} of broker {node}"
+        for node, folders in sorted(told.lost_dirs.items())
+        for at in sorted(folders)
     ]
     if lost:
         yield Finding.of(FindingCode.LOG_DIRS_OFFLINE, folders=lost)

@@ -1,4 +1,4 @@
-"""Fetching for readers: from which broker, from which offset, and when not."""
+"""The fetcher: feeds readers with what the brokers of the source answer."""
 
 from __future__ import annotations
 
@@ -9,32 +9,22 @@ from towpath.cluster.admin import Admin
 from towpath.cluster.data.buffers import BufferPool, Frame
 from towpath.cluster.data.channel import Channel
 from towpath.cluster.data.fetch import FetchSession
-from towpath.cluster.data.fetch_bodies import Fetched, FetchFrom
+from towpath.cluster.data.fetch_bodies import Fetched
 from towpath.cluster.data.nodes import Nodes
 from towpath.cluster.data.reactor import Reactor
 from towpath.config import ClusterConfig
-from towpath.model.deadline import Deadline
 from towpath.model.errors import ClusterError
-from towpath.model.nouns import NO_TOPIC_ID, Side, TopicName, TopicPartition
+from towpath.model.nouns import Side, TopicPartition
 from towpath.records.source.budget import RESPONSE_BYTES, FetchBudget
-from towpath.records.source.late import Late
-from towpath.records.source.near import REVIEW, Near
 from towpath.records.source.pace import Pace
-from towpath.records.source.parked import Parked
 from towpath.records.source.reader import R
-from towpath.records.source.requests import Requests
+from towpath.records.source.requests import LOOKED_AT, Requests
+from towpath.records.source.serving import Serving
 from towpath.records.source.trouble import SourceTrouble, source_trouble
+from towpath.records.source.wants import Wants
 from towpath.records.trouble import TOLD, throttled
 
 _WAIT_MS = 500
-_SHORT_WAIT_MS = 10
-"""Long poll while a partition is held back, so that it can be fetched again soon."""
-_JOINING = 0.25
-"""Seconds after a reader was added in which others may follow; long polls are short meanwhile, as
-who is added during one waits for its end."""
-_LOOKED_AT = 20
-"""Partitions of a session for each millisecond between two requests that need not be so close, as
-each request costs the broker a look at all of them."""
 
 
 class Fetcher(Generic[R]):
@@ -76,45 +66,48 @@ class Fetcher(Generic[R]):
         pace: Pace | None = None,
         sparing: bool = False,
     ) -> None:
-        self._reactor = reactor
-        self._wait_ms, self._sparing = wait_ms, sparing
+        self._reactor, self._sparing = reactor, sparing
+        self._on_data = on_data
         self._pace = pace or Pace(reactor)
-        self._pace.listen(self._topic_due)
-        self._late = Late(self._pace)
-        self._parked = Parked[R](reactor, self._ask_on)
-        self._coming: dict[int, list[tuple[R, Fetcher[R]]]] = {}
-        """Readers to take over with the next request to a broker, each with its present fetcher."""
         self.budget = FetchBudget(pool, share, response_bytes)
         self._requests = Requests(self, self.budget, self._pace)
-        self._on_data, self._on_trouble = on_data, on_trouble
-        self._readers: dict[TopicPartition, R] = {}
-        self._at: dict[TopicPartition, int] = {}
-        """The broker that each reader is fetched for from."""
-        self._near = Near(config.rack or "", self._leader)
-        self._held: set[TopicPartition] = set()
-        """Readers that have no room."""
-        self._joining = Deadline.after(0.0)
-        self.ended = False
-        self._throttled = 0.0
-        self.nodes = Nodes(
+        self._wants = Wants[R](reactor, self._requests, self.budget, self._pace, wait_ms)
+        self._readers, self._at = self._wants.readers, self._wants.at
+        self._serving = Serving[R](
             reactor,
             config,
-            Side.SOURCE,
             admin,
             pool,
-            on_open=self._opened,
+            self._requests,
+            self._wants,
             on_lost=self._lost,
-            on_found=self._settle,
-            on_trouble=self._troubled,
+            on_trouble=on_trouble,
             beside=beside,
         )
-        if self._near.rack:
-            reactor.later(REVIEW, self._review)
+        self._near = self._serving.near
+        self._coming: dict[int, list[tuple[R, Fetcher[R]]]] = {}
+        """Readers to take over with the next request to a broker, each with its present fetcher."""
+        self.ended = False
+        self._throttled = 0.0
+
+    @property
+    def nodes(self) -> Nodes:
+        """The connections to the source cluster."""
+        return self._serving.nodes
 
     @property
     def throttled(self) -> float:
         """Seconds for which brokers throttled us."""
         return self._throttled
+
+    @property
+    def share(self) -> int:
+        """Bytes that each reader may always hold."""
+        return self.budget.share
+
+    @share.setter
+    def share(self, share: int) -> None:
+        self.budget.share = share
 
     def connect(self, tps: Iterable[TopicPartition]) -> None:
         """Connect to the leaders of partitions that are added later."""
@@ -124,31 +117,21 @@ class Fetcher(Generic[R]):
         """Fetch for `reader` from now on, from `expected`. A request in flight is void for it."""
         if self.ended:
             return
-        self._joining = Deadline.after(_JOINING)
-        self._readers[reader.source] = reader
-        self._wait_no_more(reader.source)
-        self.again(reader)
+        self._wants.add(reader)
+        self._serving.again(reader)
 
     def remove(self, reader: R) -> None:
         """Fetch no more for `reader`."""
-        tp = reader.source
-        self._readers.pop(tp, None)
-        self._near.forget(tp)
-        self._pace.forget(tp)
-        self._wait_no_more(tp)
-        self._leave(tp)
+        self._near.forget(reader.source)
+        self._wants.remove(reader.source)
 
     def park(self, reader: R) -> None:
         """Fetch for `reader`, whose offset has changed, when it moves again or after a while."""
-        tp = reader.source
-        node = self._at.get(tp)
-        if node is None or tp not in self._readers:
-            return
-        self._leave(tp)
-        self._at[tp] = node
-        self._held.discard(tp)
-        self._late.forget(tp)
-        self._parked.add(reader)
+        self._wants.park(reader)
+
+    def room(self, reader: R) -> None:
+        """Fetch again for `reader` if it was held back and now has room."""
+        self._wants.room(reader)
 
     def refill(self) -> None:
         """Send the requests that waited for memory, as far as there is memory now."""
@@ -162,6 +145,14 @@ class Fetcher(Generic[R]):
         self._near.fail(reader.source)
         self.remove(reader)
 
+    def moved(self, reader: R, after: float) -> None:
+        """Look up the leader of `reader` again after a while, then go on."""
+        self._serving.moved(reader, after)
+
+    def node(self, reader: R) -> int | None:
+        """Return the broker that serves `reader`, `None` if there is none."""
+        return self._at.get(reader.source)
+
     def end(self) -> None:
         """Fetch no more for any reader, even if one is added later."""
         self.ended = True
@@ -171,107 +162,6 @@ class Fetcher(Generic[R]):
     def close(self) -> None:
         """Close all connections."""
         self.nodes.close()
-
-    def node(self, reader: R) -> int | None:
-        """Return the broker that serves `reader`, `None` if there is none."""
-        return self._at.get(reader.source)
-
-    def again(self, reader: R) -> None:
-        """Fetch for `reader` from `expected`, from its present broker."""
-        self._leave(reader.source)
-        self._settle_one(reader)
-
-    def moved(self, reader: R, after: float) -> None:
-        """Look up the leader of `reader` again after a while, then go on."""
-        tp = reader.source
-        self._near.forget(tp)
-        self._leave(tp)
-        self.nodes.look_up([tp], after)
-
-    def room(self, reader: R) -> None:
-        """Fetch again for `reader` if it was held back and now has room."""
-        tp = reader.source
-        held = tp in self._held and reader.held < self.budget.room // 2
-        if self._parked.leave(tp) or held:
-            self._held.discard(tp)
-            self._ask_on(reader)
-
-    @property
-    def share(self) -> int:
-        """Bytes that each reader may always hold."""
-        return self.budget.share
-
-    @share.setter
-    def share(self, share: int) -> None:
-        self.budget.share = share
-
-    # Which broker serves a reader
-
-    def _leader(self, tp: TopicPartition) -> int | None:
-        leader = self.nodes.leader(tp)
-        return leader.node if leader is not None else None
-
-    def _settle(self) -> None:
-        for tp, reader in self._readers.items():
-            if tp not in self._at:
-                self._settle_one(reader)
-
-    def _settle_one(self, reader: R) -> None:
-        tp = reader.source
-        leader = self._leader(tp)
-        if leader is None:
-            self.nodes.look_up([tp])
-            return
-        node = self._at[tp] = self._near.node(tp, leader)
-        if node in self._requests.sessions:
-            self._ask_on(reader)
-        else:
-            self.nodes.channel(node)
-
-    def _leave(self, tp: TopicPartition) -> None:
-        self._requests.drop(self._at.pop(tp, None), tp)
-
-    def _opened(self, node: int) -> None:
-        channel = self.nodes.channel(node)
-        if channel is None:
-            return
-        ids = all(reader.source_id for reader in self._readers.values())
-        self._requests.open(node, channel, ids=ids)
-        for tp, at in self._at.items():
-            if at == node:
-                self._readers[tp].relieve(Side.SOURCE)
-                if tp not in self._held:
-                    self._want(self._readers[tp])
-        self._requests.send(node)
-
-    def _lost(self, node: int, _why: str) -> None:
-        self._requests.lost(node)
-        self._coming.pop(node, None)
-        gone = [tp for tp, at in self._at.items() if at == node]
-        for tp in gone:
-            del self._at[tp]
-            self._near.fail(tp)
-        self.nodes.look_up(gone, 0.1)
-
-    def _troubled(self, node: int | None, error: ClusterError, hopeless: bool) -> None:
-        theirs = [tp for tp in self._readers if self._at.get(tp) == node]
-        for reader in [self._readers[tp] for tp in theirs if not self._near.serves(tp, node)]:
-            self._on_trouble(reader, error, hopeless)
-
-    def _go_near(self, reader: R, replica: int) -> None:
-        tp = reader.source
-        self._near.go(tp, replica)
-        if self.nodes.knows(replica):
-            self.again(reader)
-        else:
-            self._near.fail(tp)
-            self.moved(reader, 0.0)
-
-    def _review(self) -> None:
-        for tp in self._near.partitions() - self._held - {*self._parked}:
-            self._near.forget(tp)
-            self.again(self._readers[tp])
-        self._reactor.later(REVIEW, self._review)
 
     # Readers that change from one fetcher to another
 
@@ -286,78 +176,36 @@ class Fetcher(Generic[R]):
         else:
             self.nodes.channel(node)
 
+    def give(self, reader: R, node: int) -> bool:
+        """Leave a reader to another fetcher. Returns whether it was fetched for from `node`."""
+        tp = reader.source
+        ours = self._readers.get(tp) is reader and self._at.get(tp) == node
+        if not ours or self._wants.held_back(tp):
+            return False
+        del self._readers[tp]
+        self._wants.leave(tp)
+        return True
+
     def _take_in(self, node: int) -> None:
         for reader, giver in self._coming.pop(node, ()):
             if giver.give(reader, node):
                 self._readers[reader.source], self._at[reader.source] = reader, node
-                self._want(reader)
+                self._wants.want(reader)
 
-    def give(self, reader: R, node: int) -> bool:
-        """Leave a reader to another fetcher. Returns whether it was fetched for from `node`."""
-        tp = reader.source
-        held_back = tp in self._held or tp in self._parked or tp in self._late
-        if self._readers.get(tp) is not reader or self._at.get(tp) != node or held_back:
-            return False
-        del self._readers[tp]
-        self._leave(tp)
-        return True
+    def _lost(self, node: int) -> None:
+        self._coming.pop(node, None)
 
-    # What is asked for, and what is answered
-
-    def _ask_on(self, reader: R) -> None:
-        self._want(reader)
-        self._requests.send(self._at.get(reader.source, -1))
-
-    def _want(self, reader: R) -> None:
-        tp = reader.source
-        session = self._requests.sessions.get(self._at.get(tp, -1))
-        if session is None:
-            return
-        size = self._pace.share(tp) if self._pace.on else self.budget.partition_bytes
-        if not size:
-            self._late.add(tp)
-            session.drop(tp)
-            return
-        if self._late:
-            self._late.forget(tp)
-        topic_id = reader.source_id if session.by_id else NO_TOPIC_ID
-        session.want(tp, FetchFrom(reader.expected, size, topic_id, reader.fetch_epoch))
-
-    def _wait_no_more(self, tp: TopicPartition) -> None:
-        """Forget why nothing was asked for a reader."""
-        self._held.discard(tp)
-        self._parked.leave(tp)
-        self._late.forget(tp)
-
-    def _topic_due(self, topic: TopicName) -> None:
-        """Fetch again for readers of a topic, as far as its limit allows."""
-        nodes = set[int]()
-        for tp in self._late.due(topic):
-            self._want(self._readers[tp])
-            nodes.add(self._at.get(tp, -1))
-        for node in nodes:
-            self._requests.send(node)
+    # Requests and answers: see `Asker`
 
     def channel(self, node: int) -> Channel | None:
         """Return the channel to a broker; where there is none yet, begin to connect."""
         return self.nodes.channel(node)
 
     def ask(self, node: int, session: FetchSession) -> int:
-        """Take in the readers that come from another fetcher; see `Asker`."""
+        """Take in the readers that come from another fetcher."""
         self._take_in(node)
         session.rack = self._near.told(node)
-        return self._longest_wait(len(session))
-
-    def _longest_wait(self, partitions: int) -> int:
-        """Milliseconds for which a broker may wait for the first byte of so many partitions."""
-        if self._held:
-            return _SHORT_WAIT_MS
-        longest = self._wait_ms
-        if not self._joining.over:
-            longest = min(longest, partitions // _LOOKED_AT)
-        if self._late:
-            longest = min(longest, round(1000 * self._late.seconds))
-        return max(_SHORT_WAIT_MS, longest)
+        return self._wants.longest_wait(len(session))
 
     def answered(self, node: int, session: FetchSession, frame: Frame, said: Fetched) -> None:
         """Hand what a broker said of one partition to its reader."""
@@ -367,34 +215,26 @@ class Fetcher(Generic[R]):
             return
         if self._near.serves(tp, node) and source_trouble(said) is not SourceTrouble.NONE:
             # A follower may lack what the leader has, so only the leader's answer counts.
-            self._near.fail(tp)
-            self.again(reader)
+            self._serving.go_back(reader)
             return
         self._on_data(reader, frame, said)
         if self._at.get(tp) != node:
             return
         if said.preferred_replica >= 0 and not said.error:
-            self._go_near(reader, said.preferred_replica)
+            self._serving.go_near(reader, said.preferred_replica)
         elif said.end > said.start:
-            self._go_on(reader, session)
-
-    def go_on(self, node: int, session: FetchSession, *, news: bool) -> None:
-        """Send the next request to a broker, at once or a moment later."""
-        pause = len(session) // _LOOKED_AT / 1000 if news and self._sparing else 0.0
-        if pause:
-            self._reactor.later(pause, lambda: self._requests.send(node))
-        else:
-            self._requests.send(node)
+            self._wants.go_on(reader, session)
 
     def throttled_by(self, node: int, seconds: float) -> None:
         """Note that a broker takes no request for so many seconds."""
         self._throttled += seconds
         if seconds >= TOLD:
-            self._troubled(node, throttled(Side.SOURCE, node, seconds), hopeless=False)
+            self._serving.troubled(node, throttled(Side.SOURCE, node, seconds), hopeless=False)
 
-    def _go_on(self, reader: R, session: FetchSession) -> None:
-        if reader.held >= self.budget.room:
-            self._held.add(reader.source)
-            session.drop(reader.source)
+    def go_on(self, node: int, session: FetchSession, *, news: bool) -> None:
+        """Send the next request to a broker, at once or a moment later."""
+        pause = len(session) // LOOKED_AT / 1000 if news and self._sparing else 0.0
+        if pause:
+            self._reactor.later(pause, lambda: self._requests.send(node))
         else:
-            self._want(reader)
+            self._requests.send(node)

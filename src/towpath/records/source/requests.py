@@ -14,6 +14,10 @@ from towpath.model.nouns import TopicPartition
 from towpath.records.source.budget import RESPONSE_BYTES, FetchBudget
 from towpath.records.source.pace import Pace, whole_batches
 
+LOOKED_AT = 20
+"""Partitions of a session for each millisecond between two requests that need not be so close, as
+each request costs the broker a look at all of them."""
+
 
 class Asker(Protocol):
     """Decides what is asked of brokers, and gets their answers."""

@@ -18,8 +18,8 @@ from towpath.segments.compact.objects import OF_ONE, WRITTEN_AGAIN, NewObject, n
 from towpath.segments.compact.summed import SummedFile
 from towpath.segments.format.erasing import count_key, erase
 from towpath.segments.format.files import read_object
+from towpath.segments.format.merging import input_of
 from towpath.segments.format.regrouping import MergedInput
-from towpath.segments.format.row_groups import RowGroupSource
 from towpath.segments.model import GapKind, PartitionId, Segment, SegmentPlace
 from towpath.store import Store
 
@@ -110,7 +110,7 @@ def _forgotten(store: Store, work: ForgetSlice, segment: Segment) -> tuple[int, 
         return 0, None
     with (
         closing(store.reader(place.key)) as object_,
-        closing(SummedFile(object_, place.key)) as file,
+        closing(SummedFile(object_, place.key, place.crc)) as file,
     ):
         reader = read_object(segment.format, file, place.key)
         footer = reader.segment(place.first_row_group)
@@ -119,11 +119,8 @@ def _forgotten(store: Store, work: ForgetSlice, segment: Segment) -> tuple[int, 
         records = sum(affected.values())
         if not records or not work.writes:
             return records, None
-        # Without a checksum nothing proves statistics and indexes: they are made anew.
-        copies = segment.format is SegmentFormat.PARQUET and place.crc is not None
-        source = RowGroupSource(file, place.key) if copies else None
-        given = MergedInput(footer, reader, source)
-        made = _written(store, work, given, affected, segment, partial(file.require, place.crc))
+        given = input_of(reader, footer, file, proven=file.proven)
+        made = _written(store, work, given, affected, segment, file.require)
     _require_rest(made, segment, records, place)
     return records, made
 

@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import reduce
 from itertools import islice
 
@@ -54,14 +54,15 @@ def inputs_of(
         if segment.place is None:
             yield MergedInput(footer_of_gaps(segment))
             continue
-        key = segment.place.key
+        place, key = segment.place, segment.place.key
         source = io.BytesIO(read.result()) if read is not None else store.reader(key)
-        with closing(source), closing(SummedFile(source, key)) as file:
-            found = open_input(segment.format, file, key, segment.place.first_row_group, rows)
+        with closing(source), closing(SummedFile(source, key, place.crc)) as file:
+            found = open_input(
+                segment.format, file, key, place.first_row_group, rows, proven=file.proven
+            )
             found.footer.require_holds(segment, key)
-            # Without a checksum nothing proves statistics and indexes: they are made anew.
-            yield found if segment.place.crc is not None else replace(found, source=None)
-            file.require(segment.place.crc)
+            yield found
+            file.require()
 
 
 def _read_ahead(store: Store, place: SegmentPlace | None) -> Future[bytes] | None:
@@ -96,7 +97,8 @@ def held_inputs(store: Store, key: str, segments: Sequence[Segment]) -> list[Mer
         StoreError: It is not there, or cannot be read.
     """
     found: list[MergedInput] = []
-    with closing(store.reader(key)) as source, closing(SummedFile(source, key)) as file:
+    crc = segments[0].place.crc if segments[0].place else None
+    with closing(store.reader(key)) as source, closing(SummedFile(source, key, crc)) as file:
         reader = read_object(segments[0].format, file, key)
         for each in segments:
             assert each.place is not None  # noqa: S101  # it is in this object
@@ -105,7 +107,7 @@ def held_inputs(store: Store, key: str, segments: Sequence[Segment]) -> list[Mer
             given = MergedInput(footer, reader)
             parts = tuple(rows_of(given, index) for index in range(len(footer.parts)))
             found.append(MergedInput(footer, HeldRows(key, parts)))
-        file.require(segments[0].place.crc if segments[0].place else None)
+        file.require()
     return found
 
 

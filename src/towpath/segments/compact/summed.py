@@ -41,28 +41,31 @@ class SummedFile(SeekableFile):
     Args:
         source: The file, with `read`, `readinto` and `seek`.
         name: The key of the object, for errors.
+        crc: The CRC-32 in the commit log; None where it has none.
     """
 
-    def __init__(self, source: Any, name: str) -> None:
+    def __init__(self, source: Any, name: str, crc: int | None) -> None:
         super().__init__(int(source.seek(0, io.SEEK_END)))
-        self._source, self._name = source, name
+        self._source, self._name, self._wanted = source, name, crc
         self._summed = self._crc = 0
 
-    def require(self, crc: int | None) -> None:
-        """Read what has not been read yet, and compare the checksum of all bytes.
+    @property
+    def proven(self) -> bool:
+        """Whether `require` proves all bytes: the commit log has a checksum."""
+        return self._wanted is not None
 
-        Args:
-            crc: The CRC-32 in the commit log; None where it has none.
+    def require(self) -> None:
+        """Read what has not been read yet, and compare the checksum of all bytes.
 
         Raises:
             CorruptSegmentError: The bytes have another one.
             StoreError: They cannot be read.
         """
-        if crc is None:
+        if self._wanted is None:
             return
         while self._summed < self._size:
             self._read(self._summed, min(_PIECE, self._size - self._summed))
-        require_crc(self._name, self._crc, crc)
+        require_crc(self._name, self._crc, self._wanted)
 
     def read(self, size: int = -1) -> bytes:
         """Return up to `size` bytes, all up to the end for -1."""

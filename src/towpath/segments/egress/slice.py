@@ -24,10 +24,11 @@ from towpath.model.reasons import Reason
 from towpath.records.jobs import ClientPool, Jobs
 from towpath.records.source.side import SourceSide
 from towpath.records.source.trouble import SourceLoss
+from towpath.segments.egress.objects import SharedObject, WritingTerms
 from towpath.segments.egress.plan import PlannedRange
 from towpath.segments.egress.reader import FetchedPart, RangeReader
 from towpath.segments.egress.work import SCHEMA, EgressResult, EgressSlice
-from towpath.segments.egress.writing import RangeWriting, SharedObject, WritingTerms
+from towpath.segments.egress.writing import RangeWriting
 from towpath.segments.model import STREAMING
 from towpath.segments.objects.uploads import Uploads
 from towpath.store import Store

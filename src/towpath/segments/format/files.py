@@ -141,13 +141,16 @@ def write_object(
     return ParquetObject(begin, options)
 
 
-def read_object(kind: SegmentFormat, source: Any, name: str) -> SegmentObjectReader:
+def read_object(
+    kind: SegmentFormat, source: Any, name: str, rows: int | None = None
+) -> SegmentObjectReader:
     """Return what reads an object.
 
     Args:
         kind: The format.
         source: A file that can be read from any position.
         name: The key of the object, or the name of the file, for errors.
+        rows: Most records that are decoded at a time, where they are.
 
     Raises:
         CorruptSegmentError: The object is damaged, or something else.
@@ -155,4 +158,4 @@ def read_object(kind: SegmentFormat, source: Any, name: str) -> SegmentObjectRea
     """
     if kind is SegmentFormat.BATCHES:
         return BatchesObjectReader(source, name)
-    return ParquetObjectReader(source, name)
+    return ParquetObjectReader(source, name, rows)

@@ -19,6 +19,7 @@ from towpath.model.errors import CorruptSegmentError
 from towpath.model.nouns import SegmentFormat
 from towpath.segments.format.batches_reader import BatchesObjectReader
 from towpath.segments.format.batches_writer import BatchesObject
+from towpath.segments.format.files import SegmentObjectReader, read_object
 from towpath.segments.format.footer import SegmentFooter, SegmentPart
 from towpath.segments.format.gaps import Gaps
 from towpath.segments.format.parquet_reader import ParquetObjectReader
@@ -29,7 +30,13 @@ from towpath.segments.format.sink import Sink
 
 
 def open_input(
-    kind: SegmentFormat, source: Any, name: str, first_row_group: int = 0, rows: int | None = None
+    kind: SegmentFormat,
+    source: Any,
+    name: str,
+    first_row_group: int = 0,
+    rows: int | None = None,
+    *,
+    proven: bool = True,
 ) -> MergedInput:
     """Return a segment as an input.
 
@@ -39,16 +46,34 @@ def open_input(
         name: Its key, for errors.
         first_row_group: The first row group of the segment.
         rows: Most records that are decoded at a time, where they are.
+        proven: See `input_of`.
 
     Raises:
         CorruptSegmentError: The object is damaged, or something else.
         NewerSegmentError: It was written by a newer Towpath.
     """
-    if kind is SegmentFormat.BATCHES:
-        batches = BatchesObjectReader(source, name)
-        return MergedInput(batches.segment(), batches)
-    reader = ParquetObjectReader(source, name, rows)
-    return MergedInput(reader.segment(first_row_group), reader, RowGroupSource(source, name))
+    reader = read_object(kind, source, name, rows)
+    return input_of(reader, reader.segment(first_row_group), source, proven=proven)
+
+
+def input_of(
+    reader: SegmentObjectReader, footer: SegmentFooter, source: Any, *, proven: bool
+) -> MergedInput:
+    """Return a segment of an object that is open as an input.
+
+    Args:
+        reader: Reads the object.
+        footer: The segment.
+        source: The object, as a file that can be read from any position.
+        proven: Whether all bytes of the object are compared with a checksum. If not, nothing
+            proves statistics and indexes, so no row group is copied with them: all records are
+            written again.
+
+    Raises:
+        CorruptSegmentError: The object is damaged.
+    """
+    copies = proven and isinstance(reader, ParquetObjectReader)
+    return MergedInput(footer, reader, RowGroupSource(source, reader.name) if copies else None)
 
 
 def merge(

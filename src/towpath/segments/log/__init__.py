@@ -1,9 +1,9 @@
 """The commit log: which segments an archive holds, as of every version.
 
-`commit_log` reads and writes it. `entries` are its objects, `coding` their format, `rules` what may
-follow what, `state` what they make together (`columns` has its segments), `checkpoints` states that
-were written down. `archive` is what readers of records see, also of the past, and `readers` keeps
-objects for them.
+`commit_log` reads and writes it. `entries` are what it consists of, `stored` their objects,
+`coding` their format, `rules` what may follow what, `state` what they make together (`columns` has
+its segments), `checkpoints` states that were written down. `archive` is what readers of records
+see, also of the past, and `readers` keeps objects for them.
 """
 
 from towpath.segments.log.archive import Archive, AsOf, SegmentPiece, open_archive

@@ -22,7 +22,6 @@ from towpath.store import ObjectReader, Store
 
 _AHEAD = 60_000
 """Milliseconds by which the clock of another machine may be ahead."""
-Range = tuple[SourceOffset, SourceOffset]
 """Offsets [first, end)."""
 
 
@@ -186,16 +185,6 @@ class Archive:
                     for segment in state.segments(each.partition, low, high)
                 )
         return found
-
-    def uncovered(self, partition: PartitionId, first: int, end: int) -> list[Range]:
-        """Return the parts of [first, end) that are not archived, not yet, or not any more."""
-        low = high = first
-        if (place := self.place(partition)) is not None:
-            low, high = max(first, place.begin), min(end, place.archived_to)
-        if low >= high:
-            return [(SourceOffset(first), SourceOffset(end))]
-        parts = ((first, low), (high, end))
-        return [(SourceOffset(one), SourceOffset(other)) for one, other in parts if one < other]
 
     def single(self, partition: PartitionId) -> ArchivedTo | None:
         """Return how far a history is archived; it begins where the archive of it begins today."""

@@ -15,23 +15,20 @@ from threading import RLock
 from towpath.config import StoreLayout
 from towpath.model.clock import now_ms
 from towpath.model.errors import (
-    BrokenLogError,
     ConfigError,
     ConfigProblem,
     NoArchiveError,
     NoVersionError,
-    ObjectExistsError,
-    ObjectMissingError,
     StoreError,
     WriterReplacedError,
 )
 from towpath.segments.keys import entry_key, log_prefix
 from towpath.segments.log.checkpointing import CheckpointWriting
 from towpath.segments.log.checkpoints import LogCheckpoints
-from towpath.segments.log.coding import decode, encode, hashed
 from towpath.segments.log.entries import Draft, LogEntry
 from towpath.segments.log.rules import Judged, judge, problem_of
 from towpath.segments.log.state import ArchiveState
+from towpath.segments.log.stored import StoredEntries, StoredEntry
 from towpath.segments.model import Segment
 from towpath.store import Store
 
@@ -84,6 +81,7 @@ class CommitLog:
         self._lock = RLock()
         self._writing = CheckpointWriting(store, region, self._adopt, self._not_written)
         self._unsure = False
+        self._entries = StoredEntries(store, region)
         self._seen = 0, ""
         """The last version that was read or written as an entry, and the tag of its object."""
 
@@ -129,7 +127,7 @@ class CommitLog:
         log = cls(store, region, checkpoints.newest(), checkpoints.notes)
         log.follow()
         if not arriving and log.missing() is not None:
-            raise log._missing(log.state.version + 1)
+            raise log._entries.missing(log.state.version + 1)
         return log
 
     @property
@@ -154,7 +152,7 @@ class CommitLog:
         with self._lock:
             at_once = 1
             while some := self._next(at_once):
-                found += [entry for entry, _ in some]
+                found += some
                 at_once = _READ_AHEAD  # it is behind
             self._unsure = False
         return tuple(found)
@@ -226,7 +224,7 @@ class CommitLog:
         while past.state.version < version:
             left = version - past.state.version
             if not past._next(min(left, _READ_AHEAD)):
-                raise past._missing(past.state.version + 1)
+                raise past._entries.missing(past.state.version + 1)
         return past.state
 
     def version_at(self, time: int) -> int:
@@ -254,10 +252,10 @@ class CommitLog:
             BrokenLogError: It is missing.
             StoreError: The store could not be read.
         """
-        found = self._get(version)
+        found = self._entries.get(version)
         if found is None:
-            raise self._missing(version)
-        return found[0]
+            raise self._entries.missing(version)
+        return found.entry
 
     def checkpoint(self) -> None:
         """Write the state, so that the log is opened faster.
@@ -313,80 +311,38 @@ class CommitLog:
             captures=draft.captures,
             swept=draft.swept,
         )
-        data = encode(entry)
         self._require_tip()
         self._unsure = True
-        try:
-            made = self.store.put_new(entry_key(self.region, entry.version), data)
-        except ObjectExistsError:
+        made = self._entries.put_new(entry)
+        if made is None:
             return False
         self._unsure = False
-        self._seen = entry.version, made.tag
-        self._take(entry, hashed(data))
+        self._take(made)
         return True
 
     def _require_tip(self) -> None:
-        """Check that the last entry is the one that was read or written.
+        """Check that the last entry is the one that was read or written."""
+        version, (seen, tag) = self._state.version, self._seen
+        if version:
+            known = tag if seen == version else ""
+            self._seen = version, self._entries.require_same(version, self._state.tip, known)
 
-        Where the store was set back meanwhile, as from a backup, a further entry would stand behind
-        a hole, and nobody could read it.
-
-        Raises:
-            BrokenLogError: It is not.
-            StoreError: The store could not be read.
-        """
-        version = self._state.version
-        if not version:
-            return
-        key = entry_key(self.region, version)
-        try:
-            if self._seen == (version, self.store.head(key).tag):
-                return
-            found, data = self.store.read(key, 0, None)
-        except ObjectMissingError:
-            why = f"this entry is not there any more; {_ADVICE}. {_SET_BACK}"
-            raise BrokenLogError(f"{self.store.config.url}/{key}", why) from None
-        if hashed(data) != self._state.tip:
-            why = f"this entry is another one than before; {_ADVICE}. {_SET_BACK}"
-            raise BrokenLogError(f"{self.store.config.url}/{key}", why)
-        self._seen = version, found.tag
-
-    def _take(self, entry: LogEntry, tip: str) -> None:
+    def _take(self, stored: StoredEntry) -> None:
+        entry, tip = stored.entry, stored.hash
         self._state = self._state.after([(entry, tip)])
         self._changed += len(entry.add) + len(entry.remove)
         self._writing.took(entry, tip)
+        self._seen = entry.version, stored.tag
 
-    def _next(self, most: int) -> list[tuple[LogEntry, str]]:
+    def _next(self, most: int) -> list[LogEntry]:
         """Take in up to so many entries that follow, and return them."""
-        first = self._state.version + 1
-        versions = range(first, first + most)
-        read = self.store.threads.map(self._get, versions) if most > 1 else map(self._get, versions)
-        found: list[tuple[LogEntry, str]] = []
-        for each in read:
-            if each is None:
-                break  # later ones that were found were written meanwhile
-            entry, tip, tag = each
-            found.append((entry, tip))
-            if problem := problem_of(self._state, entry):
-                key = entry_key(self.region, self._state.version + 1)
-                raise BrokenLogError(f"{self.store.config.url}/{key}", f"{problem}; {_ADVICE}")
-            self._take(entry, tip)
-            self._seen = entry.version, tag
+        found: list[LogEntry] = []
+        for each in self._entries.behind(self._state.version, most):
+            if problem := problem_of(self._state, each.entry):
+                raise self._entries.broken(self._state.version + 1, problem)
+            self._take(each)
+            found.append(each.entry)
         return found
-
-    def _get(self, version: int) -> tuple[LogEntry, str, str] | None:
-        """Return an entry, its SHA-256, and the tag of its object."""
-        key = entry_key(self.region, version)
-        try:
-            found, data = self.store.read(key, 0, None)
-        except ObjectMissingError:
-            return None
-        return decode(data, f"{self.store.config.url}/{key}"), hashed(data), found.tag
-
-    def _missing(self, version: int) -> BrokenLogError:
-        key = entry_key(self.region, version)
-        why = "this entry is missing, and later ones are there"
-        return BrokenLogError(f"{self.store.config.url}/{key}", f"{why}; {_ADVICE}")
 
     def _require_not_replaced(self, draft: Draft) -> None:
         last = self._state.writers.get(draft.writer.work)
@@ -403,13 +359,3 @@ def require_archive(store: Store) -> None:
     if store.config.layout is not StoreLayout.ARCHIVE:
         text = f"is {store.config.layout}, which only `towpath restore` reads"
         raise ConfigError((ConfigProblem("store.layout", text),))
-
-
-_ADVICE = (
-    "somebody, or a rule of the bucket, changed or deleted entries; bring them back from another"
-    " region or a version of the bucket. Nothing is written until then"
-)
-_SET_BACK = (
-    "If all of the store was set back to an earlier time, start again: what the source still has is"
-    " archived anew from there"
-)

@@ -1,4 +1,4 @@
-"""Log directories that a broker has lost are seen as it tells them."""
+"""What brokers tell of their cluster: its id, and the log directories that they have lost."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from towpath.cluster.admin import Admin
 from towpath.config.clusters import ClusterConfig
 from towpath.dev.broker import LocalCluster
 from towpath.kraft.model import BrokerMode, NodeId, Role
-from towpath.kraft.observing.lost_disks import LostDisks
-from towpath.kraft.observing.seen import DisksSeen, NodeSeen
+from towpath.kraft.observing.cluster import ClusterReader
+from towpath.kraft.observing.seen import ClusterSeen, NodeSeen
 from towpath.model.deadline import Deadline
 
 pytestmark = pytest.mark.broker
@@ -26,9 +26,9 @@ def test_a_broker_that_goes_on_without_a_disk_tells_it(tmp_path: Path) -> None:
     more = {"log.dirs": ",".join(map(str, dirs))}
     with LocalCluster(brokers=1, home=tmp_path / "cluster", properties=more) as cluster:
         config = ClusterConfig(bootstrap=(cluster.bootstrap,))
-        disks = LostDisks(config)
-        fine = DisksSeen(cluster=cluster.cluster_id)
-        assert disks.look([broker()]) == fine
+        reader = ClusterReader(config)
+        fine = ClusterSeen(id=cluster.cluster_id)
+        assert reader.look([broker()]) == fine
         shutil.rmtree(dirs[1])
         dirs[1].touch()
         # One of these belongs into the directory that is gone, so the broker notices.
@@ -38,15 +38,15 @@ def test_a_broker_that_goes_on_without_a_disk_tells_it(tmp_path: Path) -> None:
             while not (lost := admin.disks.offline(patience)):
                 assert not patience.over
         assert lost == {1: (str(dirs[1]),)}
-        assert disks.look([broker()]) == fine  # told a moment ago
-        assert disks.look([broker(), broker(mode=None)]) is None
-        assert disks.look([broker()]) == replace(fine, lost={NodeId(1): (str(dirs[1]),)})
+        assert reader.look([broker()]) == fine  # told a moment ago
+        assert reader.look([broker(), broker(mode=None)]) is None
+        assert reader.look([broker()]) == replace(fine, lost_dirs={NodeId(1): (str(dirs[1]),)})
 
 
 def test_brokers_that_do_not_tell_are_no_brokers_without_a_fault() -> None:
-    told = LostDisks(ClusterConfig(bootstrap=("127.0.0.1:1",))).look([broker()])
+    told = ClusterReader(ClusterConfig(bootstrap=("127.0.0.1:1",))).look([broker()])
     assert told is not None
-    assert told.lost == {}
+    assert told.lost_dirs == {}
     assert "127.0.0.1:1" in told.why
 
 

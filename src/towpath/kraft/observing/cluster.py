@@ -1,4 +1,4 @@
-"""Log directories that brokers have lost: in migration mode one of them stops a broker."""
+"""What the brokers tell of their cluster: which one it is, and what it has lost."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from towpath.config.clusters import ClusterConfig
 from towpath.kraft.metadata.controllers import SIDE
 from towpath.kraft.model import NodeId
 from towpath.kraft.observing.remembered import Remembered
-from towpath.kraft.observing.seen import DisksSeen, NodeSeen
+from towpath.kraft.observing.seen import ClusterSeen, NodeSeen
 from towpath.model.deadline import Deadline
 from towpath.model.errors import ClusterError, RefusedError
 
 _AGAIN = 30.0
-"""Seconds for which what brokers told of their disks is taken as true."""
+"""Seconds for which what brokers told is taken as true."""
 _SECONDS = 5.0
 
 
-class LostDisks:
-    """Asks brokers for their log directories now and then (DescribeLogDirs).
+class ClusterReader:
+    """Asks brokers now and then for the id of their cluster and for their log directories.
 
     Args:
         cluster: The brokers, and how to log in.
@@ -27,18 +27,18 @@ class LostDisks:
 
     def __init__(self, cluster: ClusterConfig) -> None:
         self._cluster = cluster
-        self._told = Remembered[DisksSeen](_AGAIN)
+        self._told = Remembered[ClusterSeen](_AGAIN)
 
-    def look(self, brokers: Iterable[NodeSeen | None]) -> DisksSeen | None:
+    def look(self, brokers: Iterable[NodeSeen | None]) -> ClusterSeen | None:
         """Return what brokers tell; None while one of them does not answer anyway."""
         if any(each is None or each.mode is None for each in brokers):
             self._told.forget()
             return None
         return self._told.get(self._ask)
 
-    def _ask(self) -> DisksSeen:
+    def _ask(self) -> ClusterSeen:
         lost: Mapping[int, tuple[str, ...]] = {}
-        why = cluster = ""
+        cluster = why = ""
         try:
             with Admin(self._cluster, SIDE) as admin:
                 try:
@@ -49,4 +49,4 @@ class LostDisks:
         except ClusterError as error:
             why = str(error)
         told = {NodeId(broker): folders for broker, folders in lost.items()}
-        return DisksSeen(told, why, cluster)
+        return ClusterSeen(cluster, told, why)

@@ -1,0 +1,72 @@
+"""What the ledger says of the partitions of a slice, as their opening needs it. Blocking."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from towpath.ledger.books import LinkBooks, PartitionBooks
+from towpath.ledger.entries import Attempt, Entry, Receipt
+from towpath.ledger.keys import new_name
+from towpath.ledger.ledger import SESSIONS, Ledger
+from towpath.model.clock import now_ms
+from towpath.model.nouns import TopicPartition
+from towpath.records.standing import Standing, known_standing, receipt_of
+from towpath.records.work import Assignment, Slice
+
+
+class Bookkeeping:
+    """Reads the ledger into the books of a link, and writes to it.
+
+    Attributes:
+        books: What was read.
+    """
+
+    def __init__(self, work: Slice, ledger: Ledger, books: LinkBooks) -> None:
+        self._link, self._ledger = work.link, ledger
+        self.books = books
+        self._read_at = 0
+
+    def read(self) -> None:
+        """Read what was written since."""
+        self._read_at = now_ms()
+        for entry in self._ledger.read(wanted=self.books.wants):
+            self.books.take(entry)
+
+    def read_about(self, fresh: frozenset[TopicPartition], facts_from: int) -> None:
+        """Serve more partitions, and read what is written of them.
+
+        Args:
+            fresh: The partitions.
+            facts_from: The first offset of the ledger at which something may be about them.
+        """
+        if self.books.only is not None:
+            self.books.only |= fresh
+        for entry in self._ledger.read_about(fresh, self.books, facts_from):
+            self.books.take(entry)
+
+    def write(self, entries: Iterable[Entry]) -> None:
+        """Write entries if there are any, then read what came of them: others write, too."""
+        written = [*entries]
+        if written:
+            self._ledger.append(written)
+            self.read()
+
+    def announce(self, ready: Attempt) -> None:
+        """Write that an attempt at the slice is ready."""
+        self._ledger.append([ready], SESSIONS)
+
+    def known(self, a: Assignment) -> PartitionBooks | None:
+        """Return what is known of a partition, `None` if it was not opened with its producer id."""
+        books = self.books.partitions.get(a.source)
+        if books is None or books.opened is None:
+            return None
+        return books if books.opened.producer_id == a.producer_id else None
+
+    def standing(self, books: PartitionBooks) -> Standing:
+        """Return where a partition stands by the ledger alone."""
+        return known_standing(books, self._read_at, self.books.change_of(books))
+
+    def receipt(self, a: Assignment, books: PartitionBooks, standing: Standing) -> Receipt:
+        """Return the receipt of where a partition stands now."""
+        packed = books.receipt.packed if books.receipt is not None else ""
+        return receipt_of(a, self._link, standing, copier=new_name(), packed=packed)

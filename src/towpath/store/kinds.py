@@ -1,0 +1,64 @@
+"""The kinds of stores: which backend each has, and what it calls its conditions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from towpath.config import StoreConfig, StoreKind
+from towpath.model.errors import StoreRefusedError
+from towpath.store.objects import Backend
+
+CONDITIONS = {
+    StoreKind.S3: "If-None-Match",
+    StoreKind.GOOGLE: "ifGenerationMatch",
+    StoreKind.AZURE: "If-None-Match",
+}
+"""What each kind calls the condition that there is no such object yet."""
+
+
+def backend_of(config: StoreConfig, *, begun: bool) -> Backend:
+    """Return the backend of a store.
+
+    Args:
+        config: The store.
+        begun: Whether it is known to hold something; see `Store`.
+
+    Raises:
+        StoreRefusedError: A library that this kind needs is not installed.
+    """
+    # Each kind needs a library that takes a while to load.
+    match config.kind:
+        case StoreKind.FILES:
+            from towpath.store.files import FilesBackend  # noqa: PLC0415
+
+            return FilesBackend(config, begun=begun)
+        case StoreKind.S3:
+            from towpath.store.s3 import S3Backend  # noqa: PLC0415
+
+            return S3Backend(config)
+        case StoreKind.GOOGLE:
+            with _needed(config, "google-auth", "gcs"):
+                from towpath.store.gcs import GcsBackend  # noqa: PLC0415
+
+            return GcsBackend(config)
+        case StoreKind.AZURE:
+            from towpath.store.azure import AzureBackend  # noqa: PLC0415
+
+            return AzureBackend(config)
+
+
+@contextmanager
+def _needed(config: StoreConfig, library: str, extra: str) -> Iterator[None]:
+    """Tell which extra a store needs.
+
+    Raises:
+        StoreRefusedError: Its library is not installed.
+    """
+    try:
+        yield
+    except ImportError:
+        why = f"{library} is not installed"
+        raise StoreRefusedError(
+            config.url, "log in", why, f"pip install 'towpath[{extra}]'"
+        ) from None
