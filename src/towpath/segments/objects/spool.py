@@ -20,8 +20,8 @@ from towpath.wire.spare import Spares
 
 _PIECE = 8 << 20
 """Bytes of a piece: as much as a part of an object has by default, so that it becomes one."""
-_IN_MEMORY = 6
-"""Pieces of an object that are kept in memory. An object of 100 MiB of records takes so many if
+_IN_MEMORY = 8
+"""Pieces of an object that are kept in memory. An object of 100 MiB of records takes fewer if
 compression makes it half as large; a larger one goes into a file as a whole."""
 _SPARE: Spares[bytearray] = Spares(_IN_MEMORY + 2)
 """Enough for an object that is made, beside one in a file that is being written."""
