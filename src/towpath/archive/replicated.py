@@ -18,6 +18,7 @@ from towpath import __version__
 from towpath.archive.commits import WORK
 from towpath.archive.lease import HeldArchive
 from towpath.archive.look import SourceLook, SourceLooks
+from towpath.archive.source_cluster import imported_cluster, require_cluster
 from towpath.cluster.admin import Admin
 from towpath.config import ArchiveConfig, StoreConfig
 from towpath.engine.batch import run as run_slices
@@ -25,7 +26,7 @@ from towpath.engine.failure import of_spark
 from towpath.engine.starting import Starting
 from towpath.ledger.alive import this_host
 from towpath.model.errors import ConfigError, ConfigProblem
-from towpath.model.nouns import ClusterId, Side, SourceOffset, TopicId, TopicName
+from towpath.model.nouns import Side, SourceOffset, TopicId, TopicName
 from towpath.segments.log import CommitLog, Draft, LogWriter, SeenPartition, namesakes
 from towpath.segments.model import PartitionId
 from towpath.segments.replicator.layout import (
@@ -226,7 +227,9 @@ class _Import:
 
     def _look(self) -> SourceLook:
         with Admin(self._config.source, Side.SOURCE) as source:
-            return SourceLooks(source, self._config.topics).look()
+            found = SourceLooks(source, self._config.topics).look()
+        require_cluster(self._config, self._log.state, found.cluster)
+        return found
 
     def _partition(
         self, topic: TopicName, number: int, pieces: PartitionPieces, look: SourceLook | None
@@ -263,7 +266,7 @@ class _Import:
         self, topic: TopicName, number: int, look: SourceLook | None
     ) -> PartitionId | None:
         if look is None:
-            cluster = ClusterId(f"kafka-replicator:{self._found.region}")
+            cluster = imported_cluster(self._found.region)
             return PartitionId(cluster, TopicId(f"name:{topic}"), number)
         for topic_id, info in look.topics.items():
             if info.name == topic:

@@ -13,6 +13,7 @@ from towpath.archive.compaction_status import CompactionStatus, compaction_statu
 from towpath.archive.lease import ArchiveLease, read_lease
 from towpath.archive.look import PartitionEnds, SourceLook, SourceLooks, held_sentence
 from towpath.archive.progress import ArchiveRowState
+from towpath.archive.source_cluster import require_cluster
 from towpath.archive.sums import PartitionSums, sums_of
 from towpath.cluster.admin import Admin
 from towpath.config import ArchiveConfig
@@ -167,7 +168,7 @@ def look(config: ArchiveConfig, *, ask_source: bool = True) -> ArchiveStatus:
         lease, _ = read_lease(store, config.region, WORK)
         seen, why = None, ""
         if ask_source:
-            seen, why = _asked(config)
+            seen, why = _asked(config, log.state)
         keys, sizes = _objects(log.state)
         return ArchiveStatus(
             where=log.where,
@@ -211,12 +212,14 @@ def _told_held(seen: SourceLook | None) -> list[str]:
     return [*told, f"and {len(held) - _TOLD} more"] if len(held) > _TOLD else told
 
 
-def _asked(config: ArchiveConfig) -> tuple[SourceLook | None, str]:
+def _asked(config: ArchiveConfig, state: ArchiveState) -> tuple[SourceLook | None, str]:
     try:
         with Admin(config.source, Side.SOURCE) as source:
-            return SourceLooks(source, config.topics).look(), ""
+            seen = SourceLooks(source, config.topics).look()
+        require_cluster(config, state, seen.cluster)
     except ClusterError as error:
         return None, str(error)
+    return seen, ""
 
 
 def _objects(state: ArchiveState) -> tuple[int, int]:
