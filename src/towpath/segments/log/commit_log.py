@@ -25,7 +25,7 @@ from towpath.model.errors import (
     StoreError,
     WriterReplacedError,
 )
-from towpath.segments.keys import entry_key, log_prefix
+from towpath.segments.keys import checkpoint_key, entry_key, log_prefix
 from towpath.segments.log.checkpointing import CheckpointWriting
 from towpath.segments.log.checkpoints import LogCheckpoints
 from towpath.segments.log.coding import decode, encode, hashed
@@ -119,6 +119,7 @@ class CommitLog:
             StoreError: The store could not be read or written.
         """
         log = cls._read(store, region)
+        log.require_tip()
         store.require_conditions()
         return log
 
@@ -130,6 +131,8 @@ class CommitLog:
         log.follow()
         if not arriving and log.missing() is not None:
             raise log._missing(log.state.version + 1)
+        if not arriving:
+            log._note_tip()
         return log
 
     @property
@@ -314,7 +317,7 @@ class CommitLog:
             swept=draft.swept,
         )
         data = encode(entry)
-        self._require_tip()
+        self.require_tip()
         self._unsure = True
         try:
             made = self.store.put_new(entry_key(self.region, entry.version), data)
@@ -325,11 +328,11 @@ class CommitLog:
         self._take(entry, hashed(data))
         return True
 
-    def _require_tip(self) -> None:
+    def require_tip(self) -> None:
         """Check that the last entry is the one that was read or written.
 
         Where the store was set back meanwhile, as from a backup, a further entry would stand behind
-        a hole, and nobody could read it.
+        a hole, and nobody could read it; and objects may be needed that are replaced here.
 
         Raises:
             BrokenLogError: It is not.
@@ -344,12 +347,26 @@ class CommitLog:
                 return
             found, data = self.store.read(key, 0, None)
         except ObjectMissingError:
-            why = f"this entry is not there any more; {_ADVICE}. {_SET_BACK}"
-            raise BrokenLogError(f"{self.store.config.url}/{key}", why) from None
+            raise self._other_tip("this entry is not there any more") from None
         if hashed(data) != self._state.tip:
-            why = f"this entry is another one than before; {_ADVICE}. {_SET_BACK}"
-            raise BrokenLogError(f"{self.store.config.url}/{key}", why)
+            raise self._other_tip("this entry is another one than before")
         self._seen = version, found.tag
+
+    def _other_tip(self, why: str) -> BrokenLogError:
+        version = self._state.version
+        advice = _SET_BACK
+        if self._seen[0] != version:  # nothing but a checkpoint told of it
+            checkpoint = checkpoint_key(self.region, version)
+            advice = f"{_COPIED} delete {checkpoint}"
+        where = f"{self.store.config.url}/{entry_key(self.region, version)}"
+        return BrokenLogError(where, f"{why}; {_ADVICE}. {advice}")
+
+    def _note_tip(self) -> None:
+        """Note if the last entry is not there, or another one, and only a checkpoint told of it."""
+        try:
+            self.require_tip()
+        except BrokenLogError as error:
+            self.notes += (str(error),)
 
     def _take(self, entry: LogEntry, tip: str) -> None:
         self._state = self._state.after([(entry, tip)])
@@ -412,4 +429,8 @@ _ADVICE = (
 _SET_BACK = (
     "If all of the store was set back to an earlier time, start again: what the source still has is"
     " archived anew from there"
+)
+_COPIED = (
+    "Where this is a copy that was made while the archive grew, or a store that was set back, copy"
+    " again; or go on from the last entry that is there, as it tells of all segments before:"
 )
