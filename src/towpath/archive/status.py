@@ -17,7 +17,6 @@ from towpath.archive.source_cluster import require_cluster
 from towpath.archive.sums import PartitionSums, sums_of
 from towpath.cluster.admin import Admin
 from towpath.config import ArchiveConfig
-from towpath.ledger.alive import is_gone
 from towpath.model.clock import now_ms
 from towpath.model.errors import ClusterError
 from towpath.model.nouns import Side, SourceOffset, TopicName
@@ -146,7 +145,7 @@ class ArchiveStatus:
 
 def seems_alive(lease: ArchiveLease | None) -> bool:
     """Return whether the holder of a lease gave a sign of life a moment ago."""
-    if lease is None or lease.over or is_gone(lease):
+    if lease is None or lease.over or lease.is_dead:
         return False
     return now_ms() - lease.beat < _SILENT
 
