@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import shutil
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tests.support.archives import COMPACTOR
+from tests.support.archiving import Archive
+from tests.support.brokers import SharedCluster
 from tests.support.compacting import compacted, held_records, objects
+from tests.support.here import Here
+from tests.support.kafka import Record, consume, create_topic, produce, wait_until
 from tests.support.mixed import REGION, MixedArchive, partition
 from tests.support.stored import old_records
 from towpath.archive.compacting import held
@@ -23,7 +27,7 @@ from towpath.segments.log.checkpoints import LogCheckpoints
 
 
 @pytest.fixture
-def archive(tmp_path: Path) -> Iterator[MixedArchive]:
+def archive(tmp_path: Path) -> MixedArchive:
     made = MixedArchive(tmp_path)
     records = old_records(100)
     for at in range(0, 100, 10):
@@ -89,3 +93,49 @@ def test_a_checkpoint_that_came_without_its_entry_is_named(archive: MixedArchive
     store.delete([checkpoint])
     again = CommitLog.open_or_begin(store, REGION)
     assert (again.state.version, again.notes) == (log.state.version - 1, ())
+
+
+@pytest.mark.broker
+@pytest.mark.soak
+@pytest.mark.spark(own=True)
+def test_a_run_whose_store_is_set_back_says_so_and_archives_anew(
+    tmp_path: Path, source: SharedCluster, new_name: Callable[[str], str], here: Here
+) -> None:
+    name = new_name("back")
+    topic = create_topic(source.bootstrap, f"{name}.orders")
+    made = Archive(tmp_path, source, name, segments={"max_age": "1s"})
+
+    def write(first: int, end: int) -> None:
+        some = [Record(b"k%d" % number, b"%d" % number) for number in range(first, end)]
+        produce(source.bootstrap, topic, some)
+
+    run = made.start()
+    try:
+        write(0, 20)
+        made.wait_for(run, topic, 20)
+        store, kept = tmp_path / name, tmp_path / "kept"
+        wait_until(lambda: _is_copied(store, kept), "a copy is made")
+        write(20, 40)
+        made.wait_for(run, topic, 40)
+        store.rename(tmp_path / "newer")
+        kept.rename(store)
+        write(40, 50)
+        assert run.wait(120) == 4, run.said
+        assert "_log/" in run.said
+    finally:
+        run.close()
+    again = here.on_spark("archive", "run", str(made.file), "--until-caught-up")
+    assert again.code == 0, again.said
+    assert made.records(topic) == consume(source.bootstrap, topic)
+    verified = here.on_spark("archive", "verify", str(made.file), "--deep")
+    assert verified.code == 0, verified.said
+
+
+def _is_copied(store: Path, kept: Path) -> bool:
+    """Copy a store; again if files came or went meanwhile."""
+    try:
+        shutil.copytree(store, kept)
+    except (OSError, shutil.Error):
+        shutil.rmtree(kept, ignore_errors=True)
+        return False
+    return True
