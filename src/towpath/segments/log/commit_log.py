@@ -432,5 +432,6 @@ _SET_BACK = (
 )
 _COPIED = (
     "Where this is a copy that was made while the archive grew, or a store that was set back, copy"
-    " again; or go on from the last entry that is there, as it tells of all segments before:"
+    " it again; or go on from the last entry that is there, so that what the source still has is"
+    " archived anew from there:"
 )
