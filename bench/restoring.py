@@ -61,6 +61,11 @@ class HeldArchive:
         del partition, first
         return self.segment.end
 
+    def begin(self, partition: PartitionId) -> SourceOffset:
+        """See `SegmentArchive`."""
+        del partition
+        return self.segment.start
+
     def refresh(self) -> bool:
         """See `SegmentArchive`."""
         return False

@@ -21,7 +21,7 @@ from towpath.cluster.metadata import TopicInfo
 from towpath.model.errors import StoreAwayError
 from towpath.model.nouns import ClusterId, SourceOffset, TopicId, TopicName
 from towpath.model.reasons import Reason, ReasonCode
-from towpath.segments.log import ArchiveState, CommitLog
+from towpath.segments.log import Archive, ArchiveState, CommitLog
 from towpath.segments.model import BatchMark, PartitionId, Segment
 
 AWAY = StoreAwayError("s3://there", "write").reason
@@ -314,6 +314,24 @@ def test_a_commit_that_failed_is_done_again(
     assert [each.start for each in commits.commit()] == [0]
     assert standings[partition_id()].archived_to == 10
     assert (commits.counts.entries, commits.counts.segments) == (1, 1)
+
+
+def test_what_comes_late_of_a_topic_that_was_made_again_does_not_make_it_the_last_one(
+    archive: StoredArchive,
+) -> None:
+    """Before, a restore took the deleted topic where the one that has its name now is quiet."""
+    old, new = partition_id(), PartitionId(partition_id().cluster, TopicId("later"), 0)
+    log = archive.log
+    commits, standings = committing(log, segment(0, 10))
+    commits.commit()
+    standings.saw(look(new, ends=PartitionEnds(SourceOffset(0), SourceOffset(0))))
+    commits.commit(seen=[new])
+    standings[old].took([segment(10, 30)])  # a task had begun before the topic was deleted
+    standings[old].ended(None, time.monotonic())
+    time.sleep(0.002)  # entries of one millisecond count as they follow each other
+    assert [each.start for each in commits.commit()] == [10]
+    assert Archive(log).topics()[TopicName("orders")] == [old.topic_id, new.topic_id]
+    assert log.state.partitions[old].archived_to == 30
 
 
 def test_what_another_writer_archived_counts_as_read_in_vain(archive: StoredArchive) -> None:

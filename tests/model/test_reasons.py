@@ -18,6 +18,7 @@ from towpath.model import errors
 from towpath.model.reasons import SENTENCES, Reason, ReasonCode, as_data, from_data, sentence
 
 RETENTION = Reason.of(ReasonCode.RETENTION)
+PRUNED = Reason.of(ReasonCode.ARCHIVE_PRUNED)
 MISSING = Reason.of(ReasonCode.ARCHIVE_MISSING, key="data/eu/orders/0/0/1.parquet")
 TEXTS = {
     Reason.of(ReasonCode.ASKED_FOR): "asked for by `records.offsets: mapped`",
@@ -156,6 +157,12 @@ TEXTS = {
     ),
     Reason.of(ReasonCode.ARCHIVE_UNCOVERED): (
         "the archive no longer has them, by its commit log: was it pruned?"
+    ),
+    PRUNED: "they were pruned from the archive before this restore had them",
+    Reason.of(ReasonCode.ARCHIVE_LOST, first=10, last=19, why=PRUNED): (
+        "offsets 10 to 19 cannot be restored: they were pruned from the archive before this restore"
+        " had them; set `restore.lost: skip` to go on behind them, or restore what is left under"
+        " another `restore.name` and `restore.topics.rename`"
     ),
     Reason.of(ReasonCode.ARCHIVE_SILENT, region="eu", since="2025-01-31T08:00:00Z"): (
         "nothing was added to the archive of region eu since 2025-01-31T08:00:00Z, not even a sign"

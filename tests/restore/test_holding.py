@@ -64,3 +64,22 @@ def test_batches_may_be_as_large_as_brokers_take_requests(
 def test_what_the_target_does_not_know_is_not_held_back() -> None:
     seen = replace(SEEN, known=frozenset({"retention.ms"}))
     assert held({"cleanup.policy": "compact"}, DEFAULTS, seen).meanwhile == {"retention.ms": "-1"}
+
+
+@pytest.mark.parametrize(
+    ("archived", "request_bytes", "wanted"),
+    [
+        ("30000000", None, "120000000"),
+        ("30000000", 99_000_000, "97951424"),
+        ("900", None, "16777216"),
+    ],
+)
+def test_a_topic_that_takes_less_than_the_archived_one_takes_its_records_meanwhile(
+    archived: str, request_bytes: int | None, wanted: str
+) -> None:
+    """Before, a record of 20 MB stopped its partition where the target had a topic of that name."""
+    seen = replace(SEEN, request_bytes=request_bytes)
+    own = {"max.message.bytes": "2000000"}
+    back = held(own, DEFAULTS, seen, {"max.message.bytes": archived})
+    assert back.meanwhile["max.message.bytes"] == wanted
+    assert back.final["max.message.bytes"] == "2000000"

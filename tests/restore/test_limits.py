@@ -6,11 +6,13 @@ from dataclasses import replace
 
 import pytest
 
+from tests.support.archives import CLUSTER
 from tests.support.topic_models import topic
 from towpath.config import RestoreConfig
 from towpath.model.findings import Note, Problem
 from towpath.model.nouns import TopicName
-from towpath.restore.limits import of_cold, unwritable
+from towpath.restore.limits import of_cold, too_large, unwritable
+from towpath.restore.model import RestoreTopic
 from towpath.store.objects import StoredObject
 from towpath.store.s3 import is_cold
 
@@ -72,3 +74,17 @@ def test_a_topic_with_too_few_replicas_is_a_problem() -> None:
     [problem] = unwritable(TopicName("orders"), there)
     assert "min.insync.replicas=3 and 2 replicas" in problem.text
     assert not list(unwritable(TopicName("orders"), replace(there, replication_factor=3)))
+
+
+@pytest.mark.parametrize(
+    ("archived", "request_bytes", "told"),
+    [("30000000", 20_000_000, 1), ("30000000", 40_000_000, 0), ("30000000", None, 0)],
+)
+def test_brokers_that_take_no_request_as_large_as_archived_batches_are_told(
+    archived: str, request_bytes: int | None, told: int
+) -> None:
+    was = topic("orders", configs={"max.message.bytes": archived})
+    found = RestoreTopic(topic=was, cluster=CLUSTER, target=was.name, parts=())
+    texts = [*too_large(found, request_bytes)]
+    assert len(texts) == told
+    assert all("requests of at most 20000000 bytes" in each for each in texts)

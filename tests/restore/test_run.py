@@ -7,11 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.archives import COMPACTOR
 from tests.support.here import Here
 from tests.support.kafka import Record as Produced
 from tests.support.kafka import consume, create_topic, end_offsets, produce, topic_config
 from tests.support.stored import StoredArchive, old_records
 from towpath.dev.broker import LocalCluster
+from towpath.segments.log import Draft, EntryKind
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark]
 NewName = Callable[[str], str]
@@ -135,6 +137,39 @@ def test_a_lost_object_can_be_skipped(
     [row] = ended.json["partitions"]
     [gap] = row["gaps"]
     assert (gap["first"], gap["end"], row["state"]) == (10, 20, "restored")
+
+
+@pytest.mark.parametrize("lost", ["halt", "skip"])
+def test_what_was_pruned_before_it_came_back_is_told_at_once(
+    stored: StoredArchive, target: LocalCluster, new_name: NewName, here: Here, lost: str
+) -> None:
+    """Before, a restore that was started again went on behind it and said nothing."""
+    topic = new_name("orders")
+    stored.describe(topic, {"retention.ms": "-1"})
+    records = old_records(30)
+    segments = stored.put(topic, records, cuts=[10, 20])
+    path = stored.path(segments[1])
+    path.rename(path.with_suffix(".hidden"))
+    file = stored.file(late={"looks": 1, "timeout": "100ms"})
+    assert here.on_spark("restore", "run", str(file)).code == 3
+    gone = tuple(each.id for each in segments[:2])
+    stored.log.append(Draft(writer=COMPACTOR, kind=EntryKind.PRUNE, remove=gone))
+    stored.file(lost=lost)  # it would wait for a day
+    planned = here("restore", "plan", str(file))
+    assert planned.code == (3 if lost == "halt" else 0), planned.said
+    assert "offsets 10 to 19 " in planned.out
+    assert "they were pruned from the archive before this restore had them" in planned.out
+    ended = here.on_spark("restore", "run", str(file), "--output", "json")
+    assert ended.code == 3, ended.said
+    left = [] if lost == "halt" else records[20:]
+    assert restored(target, topic) == as_archived([*records[:10], *left])
+    [row] = ended.json["partitions"]
+    [gap] = row["gaps"]
+    assert (gap["first"], gap["end"], gap["skipped"]) == (10, 20, lost == "skip")
+    assert (row["state"], "ARCHIVE_PRUNED" in row["codes"]) == (
+        "stopped" if lost == "halt" else "restored",
+        True,
+    )
 
 
 def test_retention_that_would_delete_all_at_once_must_be_decided(

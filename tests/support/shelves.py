@@ -42,6 +42,10 @@ class MemoryArchive:
         del partition, first
         return SourceOffset(NO_END)
 
+    def begin(self, partition: PartitionId) -> SourceOffset:
+        starts = (each.start for each in self.known if each.partition_id == partition)
+        return min(starts, default=SourceOffset(0))
+
     def refresh(self) -> bool:
         added, self.added = self.added, None
         self.known = self.known if added is None else added

@@ -81,9 +81,9 @@ class Commits:
         """
         self._lease.require()
         ready = {each.id: each.ready() for each in self._standings if each.ahead}
-        added = list[Segment]()
+        added, past = list[Segment](), self._past(ready)
         for some in _portions(ready):
-            told = {*some, *seen}
+            told = {each for each in (*some, *seen) if each not in past}
             added += self._append(
                 Draft(
                     writer=self._writer,
@@ -133,6 +133,20 @@ class Commits:
             and each.ends.stable_end != state.partitions[each.id].stable_end
         ]
         self._append(Draft(writer=self._writer, partitions=self._seen(moved)))
+
+    def _past(self, partitions: Iterable[PartitionId]) -> set[PartitionId]:
+        """Return those partitions whose topic's name another topic has now at the source.
+
+        They are not seen any more: the topic of a name that was seen last is the one that counts,
+        whatever comes late of earlier ones.
+        """
+        names, known = self._standings.names, self._log.state.partitions
+        return {
+            each
+            for each in partitions
+            if each in known
+            and names.get(known[each].topic, each.source.topic_id) != each.source.topic_id
+        }
 
     @property
     def _writer(self) -> LogWriter:

@@ -17,7 +17,7 @@ from typing import Self
 
 from pydantic import TypeAdapter, ValidationError
 
-from towpath.ledger.alive import is_gone, this_host
+from towpath.ledger.alive import is_gone, this_host, this_space
 from towpath.model.clock import now_ms, readable
 from towpath.model.errors import (
     ArchiveHeldError,
@@ -48,6 +48,7 @@ class ArchiveLease:
         since: When the process got the lease, in ms since 1970, by its clock.
         beat: When it gave this sign, likewise.
         over: Whether it has given the lease back.
+        space: Which processes `pid` is one of; "" where the lease does not tell.
     """
 
     owner: str
@@ -58,6 +59,12 @@ class ArchiveLease:
     since: int
     beat: int
     over: bool = False
+    space: str = ""
+
+    @property
+    def is_dead(self) -> bool:
+        """Whether the process was one of those that run here, and has ended without a sign."""
+        return not self.over and self.space in {"", this_space()} and is_gone(self)
 
     @property
     def where(self) -> str:
@@ -120,6 +127,7 @@ class HeldArchive:
             epoch=1,
             since=now_ms(),
             beat=now_ms(),
+            space=this_space(),
         )
         self._tag = ""
         self._over = threading.Event()
@@ -168,7 +176,7 @@ class HeldArchive:
     def _acquire(self) -> None:
         while True:
             last, tag = read_lease(self._store, self._region, self._work)
-            if last is not None and not last.over and not is_gone(last):
+            if last is not None and not last.over and not last.is_dead:
                 last, tag = self._silent(last, tag)
             self.replaced = last if last is not None and not last.over else None
             epoch = last.epoch + 1 if last is not None else 1

@@ -10,6 +10,7 @@ from towpath.archive.capturing_access import AccessCaptures
 from towpath.archive.capturing_schemas import SchemaCaptures
 from towpath.archive.look import SourceLook, SourceLooks
 from towpath.archive.restored import RestoredHere
+from towpath.archive.source_cluster import require_cluster
 from towpath.archive.standings import Standings
 from towpath.cluster.admin import Admin
 from towpath.config import ArchiveConfig
@@ -46,6 +47,7 @@ class SourceNews:
         woken: Callable[[], None],
     ) -> None:
         self._every, self._standings = config.run.discover, standings
+        self._config, self._log = config, log
         self._looks = SourceLooks(source, config.topics)
         self._restored = RestoredHere(source, config.source, config.restored)
         self._topics = TopicCaptures(source, log.state, log.where)
@@ -68,10 +70,11 @@ class SourceNews:
         """Look at the source. Returns what it has.
 
         Raises:
-            ClusterError: It could not be reached.
+            ClusterError: It could not be reached, or is another cluster than the archived one.
             LedgerError: Its ledger has an entry of a newer version.
         """
         look = self._looks.look(self._standings.epochs)
+        require_cluster(self._config, self._log.state, look.cluster)
         self._restored.look()  # behind it, so that it names the writers of all that was seen
         self._look = look
         self.due = time.monotonic() + self._every

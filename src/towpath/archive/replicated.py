@@ -9,10 +9,11 @@ from dataclasses import dataclass, field, replace
 from pydantic import ValidationError
 
 from towpath.archive.look import SourceLook, SourceLooks
+from towpath.archive.source_cluster import imported_cluster, require_cluster
 from towpath.cluster.admin import Admin
 from towpath.config import ArchiveConfig, StoreConfig
 from towpath.model.errors import ConfigError, ConfigProblem
-from towpath.model.nouns import ClusterId, Side, SourceOffset, TopicId, TopicName
+from towpath.model.nouns import Side, SourceOffset, TopicId, TopicName
 from towpath.segments.log import ArchiveState
 from towpath.segments.model import PartitionId
 from towpath.segments.replicator.layout import (
@@ -192,16 +193,18 @@ def partitions_of(
     by_partition: defaultdict[tuple[TopicName, int], list[ReplicatorObject]] = defaultdict(list)
     for each in objects:
         by_partition[each.topic, each.partition].append(each)
-    judge = _Judge(region, state, _look(config) if wish.same_source else None)
+    judge = _Judge(region, state, _look(config, state) if wish.same_source else None)
     return [
         judge.partition(topic, number, pieces_of(some))
         for (topic, number), some in sorted(by_partition.items())
     ]
 
 
-def _look(config: ArchiveConfig) -> SourceLook:
+def _look(config: ArchiveConfig, state: ArchiveState) -> SourceLook:
     with Admin(config.source, Side.SOURCE) as source:
-        return SourceLooks(source, config.topics).look()
+        found = SourceLooks(source, config.topics).look()
+    require_cluster(config, state, found.cluster)
+    return found
 
 
 class _Judge:
@@ -244,7 +247,7 @@ class _Judge:
         self, topic: TopicName, number: int, look: SourceLook | None
     ) -> PartitionId | None:
         if look is None:
-            cluster = ClusterId(f"kafka-replicator:{self._region}")
+            cluster = imported_cluster(self._region)
             return PartitionId(cluster, TopicId(f"name:{topic}"), number)
         for topic_id, info in look.topics.items():
             if info.name == topic:

@@ -15,6 +15,7 @@ from towpath.archive.goal import ArchiveGoal
 from towpath.archive.histories.beginning import Histories
 from towpath.archive.histories.searching import HistorySearches
 from towpath.archive.lease import HeldArchive
+from towpath.archive.newest_objects import told_missing
 from towpath.archive.news import SourceNews
 from towpath.archive.positions import ArchivePositions
 from towpath.archive.progress import ArchivePhase, ArchiveProgress, ArchiveWishes, rows_of
@@ -103,6 +104,7 @@ class _Run:
         self._closing: list[Callable[[], None]] = []
         self._positions = ArchivePositions(source, config.group)
         self._woken = threading.Event()
+        self._missing = ""
         self._source_trouble, self._store_trouble = Trouble(), Trouble()
 
     def close(self) -> None:
@@ -146,6 +148,12 @@ class _Run:
         self._compaction = ScheduledCompaction(self._config, log, self._say)
         self._closing.append(self._compaction.close)
         self.progress.notes = self._notes()
+        missing = waits.answered(lambda: told_missing(log))
+        if missing is None:
+            return False
+        if missing:
+            self._missing = missing
+            self._say("archive.objects_missing", {"why": missing}, "", True)
         if waits.answered(self._news.look) is None:
             return False
         self._news.require_decided()
@@ -319,7 +327,7 @@ class _Run:
             f"group {group} is not at what is archived: {positions}" if positions else "",
             f"compaction: {self._compaction.trouble}" if self._compaction.trouble else "",
         )
-        return (*self._news.beside, *filter(None, told))
+        return (*self._news.beside, *filter(None, (*told, self._missing)))
 
     def _say(
         self, what: str, facts: dict[str, Any], about: str = "", trouble: bool = False

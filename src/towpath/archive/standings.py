@@ -11,7 +11,7 @@ from towpath.archive.sums import sums_of
 from towpath.model.clock import now_ms
 from towpath.model.digest import Digest
 from towpath.model.errors import ClusterError
-from towpath.model.nouns import SourceOffset, TopicName
+from towpath.model.nouns import SourceOffset, TopicId, TopicName
 from towpath.records.trouble import DELETED, RECREATED
 from towpath.segments.log import ArchivedTo, ArchiveState, namesakes, newest_histories
 from towpath.segments.model import GapCounts, GapKind, OffsetGap, PartitionId, Segment
@@ -66,6 +66,11 @@ class Standings:
     def present(self) -> list[PartitionStanding]:
         """The partitions that the source has, and that the file asks for."""
         return [self._all[each] for source, each in self._newest.items() if source in self._present]
+
+    @property
+    def names(self) -> dict[TopicName, TopicId]:
+        """The topics that the source has, by their names."""
+        return {each.topic: each.id.source.topic_id for each in self.present}
 
     def again(self, partitions: Collection[PartitionId]) -> frozenset[PartitionId]:
         """Return those of some partitions whose topic's name and number others have, too.

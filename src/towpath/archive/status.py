@@ -13,10 +13,10 @@ from towpath.archive.compaction_status import CompactionStatus, compaction_statu
 from towpath.archive.lease import ArchiveLease, read_lease
 from towpath.archive.look import PartitionEnds, SourceLook, SourceLooks, held_sentence
 from towpath.archive.progress import ArchiveRowState
+from towpath.archive.source_cluster import require_cluster
 from towpath.archive.sums import PartitionSums, sums_of
 from towpath.cluster.admin import Admin
 from towpath.config import ArchiveConfig
-from towpath.ledger.alive import is_gone
 from towpath.model.clock import now_ms
 from towpath.model.errors import ClusterError
 from towpath.model.nouns import Side, SourceOffset, TopicName
@@ -145,7 +145,7 @@ class ArchiveStatus:
 
 def seems_alive(lease: ArchiveLease | None) -> bool:
     """Return whether the holder of a lease gave a sign of life a moment ago."""
-    if lease is None or lease.over or is_gone(lease):
+    if lease is None or lease.over or lease.is_dead:
         return False
     return now_ms() - lease.beat < _SILENT
 
@@ -167,7 +167,7 @@ def look(config: ArchiveConfig, *, ask_source: bool = True) -> ArchiveStatus:
         lease, _ = read_lease(store, config.region, WORK)
         seen, why = None, ""
         if ask_source:
-            seen, why = _asked(config)
+            seen, why = _asked(config, log.state)
         keys, sizes = _objects(log.state)
         return ArchiveStatus(
             where=log.where,
@@ -211,12 +211,14 @@ def _told_held(seen: SourceLook | None) -> list[str]:
     return [*told, f"and {len(held) - _TOLD} more"] if len(held) > _TOLD else told
 
 
-def _asked(config: ArchiveConfig) -> tuple[SourceLook | None, str]:
+def _asked(config: ArchiveConfig, state: ArchiveState) -> tuple[SourceLook | None, str]:
     try:
         with Admin(config.source, Side.SOURCE) as source:
-            return SourceLooks(source, config.topics).look(), ""
+            seen = SourceLooks(source, config.topics).look()
+        require_cluster(config, state, seen.cluster)
     except ClusterError as error:
         return None, str(error)
+    return seen, ""
 
 
 def _objects(state: ArchiveState) -> tuple[int, int]:

@@ -109,7 +109,9 @@ def _orphans(config: ArchiveConfig, log: CommitLog, lease: HeldArchive) -> _Orph
             unreadable.append(each.key)
         except ObjectMissingError:
             deleted.append(each)
-    log.store.delete(each.key for each in deleted)
+    if deleted:
+        log.require_tip()  # the log of a store that was set back may name them
+        log.store.delete(each.key for each in deleted)
     return _Orphans(
         deleted=tuple(deleted),
         unsettled=len(unnamed) - len(deleted) - len(unreadable),

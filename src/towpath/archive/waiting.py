@@ -10,7 +10,7 @@ from towpath.cluster.connect.control import healable
 from towpath.metrics.archive import ArchiveMeter
 from towpath.model.backoff import BackOff
 from towpath.model.clock import now_ms, readable
-from towpath.model.errors import ClusterError, StoreAwayError
+from towpath.model.errors import ClusterError, OtherClusterError, StoreAwayError
 
 _AGAIN = BackOff(first=1.0, longest=15.0)
 
@@ -49,7 +49,7 @@ class BeginningWaits:
             try:
                 found = work()
             except (ClusterError, StoreAwayError) as error:
-                if not (self._wanted and _passes(error)):
+                if not (self._wanted and passes(error)):
                     raise
                 failures += 1
                 self._waits(f"waiting for an answer since {since}: {error}")
@@ -66,5 +66,8 @@ class BeginningWaits:
         self._tell(trouble)
 
 
-def _passes(error: ClusterError | StoreAwayError) -> bool:
+def passes(error: ClusterError | StoreAwayError) -> bool:
+    """Whether an error may pass by itself while a run that begins waits."""
+    if isinstance(error, OtherClusterError):
+        return False
     return isinstance(error, StoreAwayError) or healable(error)

@@ -23,7 +23,7 @@ from towpath.config.shape import Section
 from towpath.config.store import StoreConfig, StoreKind, StoreLayout
 from towpath.config.topics import TopicSelection
 from towpath.config.units import Duration, Size, between
-from towpath.model.nouns import ArchiveName, SegmentFormat
+from towpath.model.nouns import ArchiveName, ClusterId, SegmentFormat
 
 _NAME = re.compile(r"[A-Za-z0-9._-]{1,100}")
 
@@ -91,6 +91,11 @@ class ArchiveConfig(Section):
         " change it later."
     )
     source: ClusterConfig = Field(description="The cluster whose topics are archived.")
+    cluster: Annotated[ClusterId, Field(min_length=1)] | None = Field(
+        None,
+        description="Id of the source's cluster; a run refuses any other one. It must be given only"
+        " where the region has the archive of another cluster, whose place this one has taken.",
+    )
     store: StoreConfig = Field(description="Where the archive is kept.")
     region: Annotated[str, AfterValidator(region_name)] = Field(
         description="Name of this place among those that archive into the same store; part of all"

@@ -7,6 +7,8 @@ import socket
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cache
+from pathlib import Path
 from typing import Protocol, Self
 
 from towpath.ledger.entries import Session
@@ -79,6 +81,18 @@ class RunLife:
 def this_host() -> str:
     """Return the name of this machine, as signs of life carry it."""
     return socket.gethostname()
+
+
+@cache
+def this_space() -> str:
+    """Return what tells the processes of this machine or container from those of others.
+
+    Containers may have the same host name and other processes. It is "" where nothing tells.
+    """
+    with suppress(OSError):
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text("ascii").strip()
+        return f"{boot} {Path('/proc/self/ns/pid').readlink()}"
+    return ""
 
 
 class Sign(Protocol):

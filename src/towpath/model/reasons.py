@@ -65,6 +65,7 @@ class ReasonCode(StrEnum):
     ARCHIVE_MISSING = "ARCHIVE_MISSING"
     ARCHIVE_DAMAGED = "ARCHIVE_DAMAGED"
     ARCHIVE_UNCOVERED = "ARCHIVE_UNCOVERED"
+    ARCHIVE_PRUNED = "ARCHIVE_PRUNED"
     ARCHIVE_SILENT = "ARCHIVE_SILENT"
     ARCHIVE_OVERTAKEN = "ARCHIVE_OVERTAKEN"
     ARCHIVE_WITHOUT_TOPIC = "ARCHIVE_WITHOUT_TOPIC"
@@ -199,6 +200,17 @@ def _doubled(partition: str, first: int, end: int, records: int) -> str:
     )
 
 
+def _archive_lost(first: int, last: int, why: Value) -> str:
+    is_pruned = isinstance(why, Reason) and why.code is ReasonCode.ARCHIVE_PRUNED
+    skip = "set `restore.lost: skip` to go on behind them"
+    advice = (
+        f"{skip}, or restore what is left under another `restore.name` and `restore.topics.rename`"
+        if is_pruned
+        else f"put the object back, or {skip}"
+    )
+    return f"offsets {first} to {last} cannot be restored: {why}; {advice}"
+
+
 def _refused(side: str, what: str, error: int, name: str, advice: str = "") -> str:
     return _advised(f"{side}: {what}: {name} ({error})", advice)
 
@@ -331,10 +343,7 @@ SENTENCES: Mapping[ReasonCode, Callable[..., str]] = MappingProxyType(
         ReasonCode.ARCHIVE_LATE: lambda why, look, looks: (
             f"it waits for a part of the archive (look {look} of {looks}): {why}"
         ),
-        ReasonCode.ARCHIVE_LOST: lambda first, last, why: (
-            f"offsets {first} to {last} cannot be restored: {why}; put the object back, or set"
-            " `restore.lost: skip` to go on behind them"
-        ),
+        ReasonCode.ARCHIVE_LOST: _archive_lost,
         ReasonCode.ARCHIVE_MISSING: lambda key: (
             f"the commit log of the archive names object {key}, and the store does not have it"
         ),
@@ -343,6 +352,9 @@ SENTENCES: Mapping[ReasonCode, Callable[..., str]] = MappingProxyType(
         ),
         ReasonCode.ARCHIVE_UNCOVERED: lambda: (
             "the archive no longer has them, by its commit log: was it pruned?"
+        ),
+        ReasonCode.ARCHIVE_PRUNED: lambda: (
+            "they were pruned from the archive before this restore had them"
         ),
         ReasonCode.ARCHIVE_SILENT: lambda region, since: (
             f"nothing was added to the archive of region {region} since {since}, not even a sign"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
 from towpath.topics.configs import (
     MOST_BYTES,
@@ -52,20 +53,31 @@ class HeldConfigs:
     final: Mapping[str, str | None] = field(default_factory=dict)
 
 
-def held(final: Mapping[str, str], beneath: Mapping[str, str], seen: ObservedTopics) -> HeldConfigs:
+def held(
+    final: Mapping[str, str],
+    beneath: Mapping[str, str],
+    seen: ObservedTopics,
+    archived: Mapping[str, str] = MappingProxyType({}),
+) -> HeldConfigs:
     """Return what must be held back from a topic.
 
     Args:
         final: The configs that the topic has itself in the end.
         beneath: The configs in effect where it has none itself, as far as known.
         seen: What was observed of the target.
+        archived: The configs in effect when the topic was archived, as far as known: its batches
+            may be as large as these allowed, whatever the topic has in the end.
     """
     effect = holding({**beneath, **final})
-    meanwhile = {key: value for key, value in _meanwhile(effect, seen) if key in seen.accepted}
+    meanwhile = {
+        key: value for key, value in _meanwhile(effect, seen, archived) if key in seen.accepted
+    }
     return HeldConfigs(meanwhile, {key: final.get(key) for key in meanwhile})
 
 
-def _meanwhile(effect: Mapping[str, str], seen: ObservedTopics) -> Iterator[tuple[str, str]]:
+def _meanwhile(
+    effect: Mapping[str, str], seen: ObservedTopics, archived: Mapping[str, str]
+) -> Iterator[tuple[str, str]]:
     """Yield the configs that differ from what a topic needs that is being filled."""
     if "compact" in effect.get(POLICY, ""):
         yield POLICY, _DELETE
@@ -77,14 +89,16 @@ def _meanwhile(effect: Mapping[str, str], seen: ObservedTopics) -> Iterator[tupl
     for key in TIME_LIMITS:
         if effect.get(key) != _ANY_TIME:
             yield key, _ANY_TIME
-    wanted = most_bytes(effect, seen.request_bytes)
+    wanted = most_bytes(effect, seen.request_bytes, archived)
     if (limit(effect.get(MOST_BYTES)) or 0) < wanted:
         yield MOST_BYTES, str(wanted)
 
 
-def most_bytes(configs: Mapping[str, str], request_bytes: int | None) -> int:
+def most_bytes(
+    configs: Mapping[str, str], request_bytes: int | None, archived: Mapping[str, str]
+) -> int:
     """Return how large a batch a topic with these configs should accept while it is restored."""
-    own = int(configs.get(MOST_BYTES) or 0)
+    own = max(int(each.get(MOST_BYTES) or 0) for each in (configs, archived))
     wanted = max(_LEAST_BYTES, _GROWTH * own)
     if request_bytes is None:
         return wanted

@@ -12,9 +12,9 @@ from towpath.model.errors import ClusterError
 from towpath.model.findings import Cause, Note, Problem
 from towpath.model.nouns import TopicName
 from towpath.model.quota import EntityKind, Quota, QuotaKey
-from towpath.restore.model import RestoreScope
+from towpath.restore.model import RestoreScope, RestoreTopic
 from towpath.store.objects import StoredObject
-from towpath.topics.configs import limit
+from towpath.topics.configs import MOST_BYTES, limit
 from towpath.topics.observed import Topic
 
 _THAWING_S = {"DEEP_ARCHIVE": 48 * 3600.0, "Archive": 15 * 3600.0}
@@ -85,6 +85,22 @@ def _concerns(quota: Quota, login: str) -> bool:
     return all(
         each.name is None or each.name == known.get(each.kind, each.name) for each in quota.entities
     )
+
+
+def too_large(topic: RestoreTopic, request_bytes: int | None) -> Iterator[str]:
+    """Yield that the target may take no request with a record as large as those that are archived.
+
+    Args:
+        topic: The archived topic.
+        request_bytes: The largest request that the target's brokers accept, if known.
+    """
+    archived = limit(topic.topic.configs.get(MOST_BYTES))
+    if request_bytes is not None and archived is not None and archived > request_bytes:
+        yield (
+            f"the target's brokers accept requests of at most {request_bytes} bytes, and the"
+            f" archived topic had batches of up to {archived}: a record of that size stops its"
+            " partition; raise socket.request.max.bytes there"
+        )
 
 
 def unwritable(name: TopicName, there: Topic) -> Iterator[Problem]:

@@ -54,6 +54,8 @@ class RestorePart:
         oldest: The lowest timestamp, in ms; `None` where no record has one.
         newest: The highest timestamp, likewise.
         segments: Its segments; none where records are placed by their keys.
+        is_front: Whether it begins where the archive of it begins now, and not where the file
+            says. Then what lies before was pruned.
     """
 
     id: PartitionId
@@ -64,6 +66,11 @@ class RestorePart:
     oldest: int | None = None
     newest: int | None = None
     segments: SegmentMarks = field(default_factory=SegmentMarks, compare=False, repr=False)
+    is_front: bool = False
+
+    def pruned(self, at: SourceOffset) -> bool:
+        """Whether a restore that stands at an offset has not had all that was pruned."""
+        return self.is_front and at < self.start
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,6 +22,8 @@ def part_of(
     wanted: Offsets,
     sums: Mapping[str, int | None],
     segments: SegmentMarks | None = None,
+    *,
+    is_front: bool = False,
 ) -> RestorePart:
     """Return a partition of a restore, with the sums of its segments."""
     return RestorePart(
@@ -33,6 +35,7 @@ def part_of(
         oldest=sums.get("min_time_min"),
         newest=sums.get("max_time_max"),
         segments=segments or SegmentMarks(),
+        is_front=is_front,
     )
 
 

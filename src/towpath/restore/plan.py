@@ -25,7 +25,14 @@ from towpath.restore.following import TopicGenerations
 from towpath.restore.limits import of_quotas
 from towpath.restore.logs import look_at_logs
 from towpath.restore.model import RestoreScope
-from towpath.restore.preflight import of_groups, of_modes, of_objects, of_retention, of_room
+from towpath.restore.preflight import (
+    of_groups,
+    of_modes,
+    of_objects,
+    of_pruning,
+    of_retention,
+    of_room,
+)
 from towpath.restore.progress import restored, rows_of
 from towpath.restore.schemas import planned_schemas
 from towpath.restore.scope import scope_of
@@ -157,7 +164,8 @@ class _Planning:
         checked = restorer.check(found.steps)
         fill, said = markers(task.rules.offsets, task.rules.fill, target)
         lost = (Problem(str(row.tp), row.error, Cause.TOPIC) for row in rows if row.is_lost)
-        further = [*notes, *said, *lost, *self._foreseen(seen, found, fill)]
+        pruned = of_pruning(task.rules, rows)
+        further = [*notes, *said, *lost, *pruned, *self._foreseen(seen, found, fill)]
         plan = self._with_schemas(_with(self._plan, found, checked, further))
         return self._with_access(self._made(plan, checked, fill))
 

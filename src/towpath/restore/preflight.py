@@ -9,17 +9,20 @@ import numpy as np
 import pyarrow as pa
 
 from towpath.cluster.admin import Admin
-from towpath.config import OffsetsPolicy, RestoreConfig
+from towpath.config import LostParts, OffsetsPolicy, RestoreConfig
 from towpath.model.amounts import count, counted, size
 from towpath.model.clock import now_ms
 from towpath.model.errors import ClusterError, ObjectMissingError
 from towpath.model.findings import Cause, Note, Problem
 from towpath.model.nouns import TargetOffset, TopicName
+from towpath.model.reasons import Reason, ReasonCode
 from towpath.records.modes import why_mapped
 from towpath.restore.groups import client_names
 from towpath.restore.limits import of_cold
 from towpath.restore.model import RestoreScope, RestoreTopic
 from towpath.restore.parts import expired
+from towpath.restore.progress import RestoreRow
+from towpath.segments.ingress.late import lost as why_lost
 from towpath.segments.log import Archive, ArchiveState
 from towpath.store.objects import StoredObject
 from towpath.topics.configs import POLICY, deletes, limit
@@ -62,6 +65,19 @@ def _final(step: CreateTopic, topic: RestoreTopic, key: str) -> str | None:
     """Return the value that a config has in the end; by default as it was at the source."""
     value = step.held.get(key, step.configs.get(key))
     return topic.topic.configs.get(key) if value is None else value
+
+
+def of_pruning(rules: RestoreConfig, rows: Iterable[RestoreRow]) -> Iterator[Finding]:
+    """Tell which partitions were pruned beyond the place where this restore stands."""
+    for row in rows:
+        if row.mode and row.part.pruned(row.at):
+            pruned = Reason.of(ReasonCode.ARCHIVE_PRUNED)
+            if rules.lost is LostParts.SKIP:
+                text = f"offsets {row.at} to {row.part.start - 1} do not come back: {pruned}"
+                yield Note(str(row.tp), text)
+            else:
+                lost = why_lost(row.at, row.part.start, pruned)
+                yield Problem(str(row.tp), str(lost), Cause.TOPIC)
 
 
 def of_modes(rules: RestoreConfig, scope: RestoreScope, fill: int) -> Iterator[Finding]:

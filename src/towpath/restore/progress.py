@@ -168,7 +168,7 @@ def _opened(
         tp=tp,
         target=target,
         part=part,
-        at=receipt.source_end if receipt else part.start,
+        at=receipt.source_end if receipt else min(part.start, opened.source_start),
         records=receipt.records if receipt else 0,
         bytes=receipt.bytes if receipt else 0,
         mode=str(receipt.mode if receipt else opened.mode),

@@ -147,6 +147,8 @@ def _assigned(
     own = known.heir(first)
     receipt = known.receipt if known.is_of(own) else None
     at = receipt.source_end if receipt is not None else part.start
+    begun = known.opened if known.is_of(own) and receipt is None else None
+    at = begun.source_start if begun is not None and part.pruned(begun.source_start) else at
     assignment = Assignment(
         source=tp,
         target=TopicPartition(topic.target, tp.partition),
@@ -167,7 +169,11 @@ def _assigned(
     codec, most = _codec(task, there), min(_BATCH, _most(there))
     wanted = (
         ArchivedRange(
-            partition=part.id, start=part.start, end=part.end, codec=codec, batch_bytes=most
+            partition=part.id,
+            start=at if part.pruned(at) else part.start,  # what was pruned is lost, and is told
+            end=part.end,
+            codec=codec,
+            batch_bytes=most,
         )
         if topic.layout is None
         else KeyedRange(layout=topic.layout, number=tp.partition, codec=codec, batch_bytes=most)

@@ -132,7 +132,8 @@ class _Scope:
                 self._notes.append(Note(about, text))
             if id_ in fine:
                 self._tell_of_histories(about, id_)
-                part = part_of(id_, fine[id_], sums[id_], marks.get(id_))
+                is_front = fine[id_][0] == known.begin
+                part = part_of(id_, fine[id_], sums[id_], marks.get(id_), is_front=is_front)
                 found[id_.source.topic_id].append(part)
             else:
                 self._problems.append(Problem(known.topic, f"{about}: {wanted[id_]}", Cause.TOPIC))

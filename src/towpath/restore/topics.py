@@ -18,7 +18,7 @@ from towpath.model.outcome import Changed
 from towpath.plan.subject import CheckedSteps, Difference, SettledStep, SubjectContext
 from towpath.restore.earlier import contradicted
 from towpath.restore.holding import ANY, held
-from towpath.restore.limits import unwritable
+from towpath.restore.limits import too_large, unwritable
 from towpath.restore.model import RestoreScope, RestoreTopic
 from towpath.restore.topic_steps import (
     CLEANING,
@@ -121,6 +121,7 @@ class TopicRestorer:
             if found or name in blamed:
                 continue
             fine[name] = topic.target
+            notes += (Note(name, text) for text in too_large(topic, seen.topics.request_bytes))
             made, said = self._steps(topic, seen, is_restored=name in restored)
             steps += made
             notes += (Note(name, text) for text in said)
@@ -232,7 +233,7 @@ class TopicRestorer:
         given, notes = replicas(topic.topic, seen, rules)
         known = seen.default_replicas if given < 0 else given
         asked = self._wanted(topic, seen, known)
-        back = held(asked.values, seen.defaults, seen)
+        back = held(asked.values, seen.defaults, seen, topic.topic.configs)
         step = CreateTopic(
             source=topic.topic.name,
             target=topic.target,
@@ -269,7 +270,7 @@ class TopicRestorer:
         if self.follow and there.id in seen.opened:
             # It may have caught up before, and keeps what it got then.
             return self._changed(topic, there, seen, frozenset()), []
-        back = held(there.own, there.configs, seen.topics)
+        back = held(there.own, there.configs, seen.topics, topic.topic.configs)
         waits = seen.ours.waiting(there.name, there.own)
         fresh = {key: value for key, value in back.meanwhile.items() if key not in waits}
         if fresh and there.configs:

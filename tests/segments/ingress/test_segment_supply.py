@@ -138,6 +138,24 @@ def test_offsets_that_the_log_no_longer_names_are_told(threads: ThreadPoolExecut
     assert found.value.why.code is ReasonCode.ARCHIVE_UNCOVERED
 
 
+@pytest.mark.parametrize("is_missing", [False, True])
+def test_what_was_pruned_is_not_waited_for(
+    threads: ThreadPoolExecutor, *, is_missing: bool
+) -> None:
+    """Whether the log says so when a reading comes there, or once an object is missing."""
+    archive = MemoryArchive()
+    segments = archive.archive(PLAIN, QUARTERS, 40)
+    if is_missing:
+        del archive.objects["10-20"]
+        archive.added = segments[2:]
+    else:
+        archive.known = segments[2:]
+    with pytest.raises(WithheldError) as found:
+        list(supply(archive, threads, 40).read(SourceOffset(10)))
+    assert (found.value.first, found.value.end, found.value.is_final) == (10, 20, True)
+    assert found.value.why.code is ReasonCode.ARCHIVE_PRUNED
+
+
 def test_readings_that_end_early_close_what_they_opened(threads: ThreadPoolExecutor) -> None:
     archive = MemoryArchive()
     archive.archive(PLAIN, QUARTERS, 40)

@@ -6,6 +6,7 @@
     │   ├── UnreachableError           nobody answered
     │   ├── RefusedError               a broker answered with an error code
     │   ├── RegistryRefusedError       a schema registry answered with an error
+    │   ├── OtherClusterError          the source is not the cluster of the archive
     │   ├── NotSetAsideError           the quarantine topic did not take a record
     │   └── TaskFailedError            a task ended with an error of ours, whose code it has
     ├── JavaError                   2  no Java, or one that is too old
@@ -78,7 +79,12 @@ Every constructor hands all of its positional arguments to `Exception`, else an 
 be unpickled.
 """
 
-from towpath.model.errors.archive import ArchiveHeldError, CatalogError, QueryError
+from towpath.model.errors.archive import (
+    ArchiveHeldError,
+    CatalogError,
+    OtherClusterError,
+    QueryError,
+)
 from towpath.model.errors.base import (
     ConfigError,
     ConfigProblem,
@@ -201,6 +207,7 @@ __all__ = [
     "ObjectColdError",
     "ObjectExistsError",
     "ObjectMissingError",
+    "OtherClusterError",
     "PackError",
     "QueryError",
     "RefusedError",

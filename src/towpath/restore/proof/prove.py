@@ -2,23 +2,36 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
+from towpath.config import StoreLayout
 from towpath.engine.batch import run as run_slices
 from towpath.engine.failure import of_spark
-from towpath.model.errors import ClusterError, LedgerError, RestoreDiffersError
+from towpath.model.amounts import counted
+from towpath.model.errors import (
+    ClusterError,
+    CommitLogError,
+    LedgerError,
+    RestoreDiffersError,
+    StoreError,
+)
 from towpath.restore.progress import RestorePhase
 from towpath.restore.proof.plan import ProofPlan
 from towpath.restore.proof.slice import SCHEMA, prove_rows
-from towpath.restore.proof.verdict import verdicts
+from towpath.restore.proof.verdict import PartProof, verdicts
 from towpath.restore.proof.work import ComparedRange
 from towpath.restore.state import RestoreState
+from towpath.segments.model import GapKind
 
 
 def prove(state: RestoreState, spark: Any) -> None:
     """Compare what was restored with the archive, and keep the verdicts in the progress.
 
-    It comes before configs are given back that let the target delete or compact records.
+    It comes before configs are given back that let the target delete or compact records. What
+    differs is compared again with the archive of now: records may have been erased from it while
+    they were restored.
 
     Args:
         state: The restore.
@@ -27,19 +40,52 @@ def prove(state: RestoreState, spark: Any) -> None:
     state.look()
     state.enter(RestorePhase.COMPARING)
     try:
-        found = _compared(state, spark)
+        proofs = _proofs(state, spark)
+        if any(each.differs for each in proofs) and _refreshed(state):
+            proofs = _proofs(state, spark)
     except (ClusterError, LedgerError) as error:
         state.progress.unproven = str(error)
         return
     except RuntimeError as error:
         state.progress.unproven = "stopped" if state.stop.is_set() else str(of_spark(error))
         return
-    shared = state.task.rules.topics.shared
-    proofs = tuple(verdicts(state.scope, found, shared=shared))
+    proofs = tuple(_with_erasures(state, each) for each in proofs)
     state.progress.proofs, state.progress.unproven = proofs, ""
     state.progress.left_out += tuple(
         str(RestoreDiffersError(each.named, each.why)) for each in proofs if each.differs
     )
+
+
+def _proofs(state: RestoreState, spark: Any) -> tuple[PartProof, ...]:
+    shared = state.task.rules.topics.shared
+    return tuple(verdicts(state.scope, _compared(state, spark), shared=shared))
+
+
+def _refreshed(state: RestoreState) -> bool:
+    """Read what the commit log got since the restore began. Returns whether there was anything."""
+    with suppress(CommitLogError, StoreError):  # then what was read of it counts
+        return state.task.store.layout is StoreLayout.ARCHIVE and state.archive.refresh()
+    return False
+
+
+def _with_erasures(state: RestoreState, proof: PartProof) -> PartProof:
+    """Return a proof that says which of its records the archive may lack by now."""
+    topic = state.scope.topics[proof.topic]
+    erased = sum(
+        segment.gaps.get(GapKind.ERASED)
+        for part in topic.parts
+        if proof.partition in {None, part.id.partition}
+        for segment in state.archive.segments(part.id, part.start, part.end)
+    )
+    if not (proof.differs and erased):
+        return proof
+    what = f"{counted(erased, 'record')} of it {'was' if erased == 1 else 'were'}"
+    text = (
+        f"{proof.why}; {what} erased from the archive (`archive"
+        " forget`), and the target still has those that had come back before: delete its topic"
+        " there, and restore it again"
+    )
+    return replace(proof, why=text)
 
 
 def _compared(state: RestoreState, spark: Any) -> list[ComparedRange]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from towpath.model.nouns import SourceOffset
 from towpath.segments.ingress.segment_supply import AT_ONCE
-from towpath.segments.log import CommitLog, stretches
+from towpath.segments.log import CommitLog, as_of_history, stretches
 from towpath.segments.model import PartitionId, Segment
 from towpath.store import Store
 
@@ -37,6 +37,11 @@ class LoggedArchive:
         """See `SegmentArchive`."""
         found = stretches(self._log.state.partitions.get, partition)
         return next((each.end for each in found if first < each.end), first)
+
+    def begin(self, partition: PartitionId) -> SourceOffset:
+        """See `SegmentArchive`."""
+        known = as_of_history(self._log.state.partitions.get, partition)
+        return known.begin if known is not None else SourceOffset(0)
 
     def end(self, partition: PartitionId) -> SourceOffset:
         """Return up to where a partition is archived, by what was read of the log."""

@@ -65,7 +65,7 @@ class KeyedSupply:
                 yield Chunk(chunk.data, end, told=end if chunk.data else SourceOffset(0))
         except WithheldError as error:
             first, end = stretch.position(error.first), stretch.position(error.end)
-            raise WithheldError(first, end, error.why) from error
+            raise WithheldError(first, end, error.why, is_final=error.is_final) from error
 
     def _supply(self, stretch: KeyPass) -> SegmentSupply:
         wanted = ArchivedRange(

@@ -64,6 +64,10 @@ class SegmentArchive(Protocol):
         """
         ...
 
+    def begin(self, partition: PartitionId) -> SourceOffset:
+        """Return where a partition begins; what lay before was pruned."""
+        ...
+
     def refresh(self) -> bool:
         """Read what was added to the commit log. Returns whether it was anything."""
         ...
@@ -131,11 +135,11 @@ class SegmentSupply:
         self._stop = min(self._wanted.end, self._archive.until(partition, first))
         segments = self._archive.segments(partition, first, self._wanted.end)
         if not segments:
-            raise _uncovered(first, self._wanted.end)
+            raise self._uncovered(first, self._wanted.end)
         for segment, following in pairwise([*segments, None]):
             assert segment is not None  # noqa: S101  # only the last one is
             if segment.start > at:
-                raise _uncovered(at, segment.start)
+                raise self._uncovered(at, segment.start)
             self._ahead.open(following)
             try:
                 for chunk in self._segment(segment, at):
@@ -157,10 +161,19 @@ class SegmentSupply:
         return WithheldError(at, min(segment.end, self._stop), why)
 
     def _is_elsewhere(self, segment: Segment, at: SourceOffset) -> bool:
-        """Whether the commit log names another object for an offset by now."""
+        """Whether the commit log names another object for an offset by now, or none any more."""
         self._archive.refresh()
         now = self._archive.segments(self._wanted.partition, at, SourceOffset(at + 1))
-        return bool(now) and now[0].place != segment.place
+        return not now or now[0].place != segment.place
+
+    def _uncovered(self, first: SourceOffset, end: SourceOffset) -> WithheldError:
+        """Return the error of offsets that no segment has."""
+        begin = self._archive.begin(self._wanted.partition)
+        if first >= begin:
+            return WithheldError(first, end, Reason.of(ReasonCode.ARCHIVE_UNCOVERED))
+        end = min(end, begin)
+        pruned = Reason.of(ReasonCode.ARCHIVE_PRUNED)
+        return WithheldError(first, end, pruned, is_final=True)
 
     def _segment(self, segment: Segment, first: SourceOffset) -> Chunks:
         """Yield the chunks of one segment from offset `first` on."""
@@ -285,10 +298,6 @@ def _footer(reader: SegmentObjectReader, segment: Segment, place: SegmentPlace) 
     footer = reader.segment(place.first_row_group)
     footer.require_holds(segment, reader.name)
     return footer
-
-
-def _uncovered(first: SourceOffset, end: SourceOffset) -> WithheldError:
-    return WithheldError(first, end, Reason.of(ReasonCode.ARCHIVE_UNCOVERED))
 
 
 def _voids(gaps: Gaps) -> Table:

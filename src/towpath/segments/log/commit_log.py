@@ -15,6 +15,7 @@ from threading import RLock
 from towpath.config import StoreLayout
 from towpath.model.clock import now_ms
 from towpath.model.errors import (
+    BrokenLogError,
     ConfigError,
     ConfigProblem,
     NoArchiveError,
@@ -117,6 +118,7 @@ class CommitLog:
             StoreError: The store could not be read or written.
         """
         log = cls._read(store, region)
+        log.require_tip()
         store.require_conditions()
         return log
 
@@ -128,6 +130,8 @@ class CommitLog:
         log.follow()
         if not arriving and log.missing() is not None:
             raise log._entries.missing(log.state.version + 1)
+        if not arriving:
+            log._note_tip()
         return log
 
     @property
@@ -311,7 +315,7 @@ class CommitLog:
             captures=draft.captures,
             swept=draft.swept,
         )
-        self._require_tip()
+        self.require_tip()
         self._unsure = True
         made = self._entries.put_new(entry)
         if made is None:
@@ -320,12 +324,26 @@ class CommitLog:
         self._take(made)
         return True
 
-    def _require_tip(self) -> None:
-        """Check that the last entry is the one that was read or written."""
+    def require_tip(self) -> None:
+        """Check that the last entry is the one that was read or written.
+
+        Where the store was set back meanwhile, objects may be needed that are replaced here.
+
+        Raises:
+            BrokenLogError: It is not.
+            StoreError: The store could not be read.
+        """
         version, (seen, tag) = self._state.version, self._seen
         if version:
             known = tag if seen == version else ""
             self._seen = version, self._entries.require_same(version, self._state.tip, known)
+
+    def _note_tip(self) -> None:
+        """Note if the last entry is not there, or another one, and only a checkpoint told of it."""
+        try:
+            self.require_tip()
+        except BrokenLogError as error:
+            self.notes += (str(error),)
 
     def _take(self, stored: StoredEntry) -> None:
         entry, tip = stored.entry, stored.hash

@@ -190,6 +190,7 @@ def sweep(
     removed = log.state.removed
     found = tuple(each for each in needless if not stays(each, removed[each].version))
     if found:
+        log.require_tip()  # the log of a store that was set back may need them
         log.store.delete(found)
         log.append(Draft(writer=writer, kind=EntryKind.SWEEP, swept=found))
     return found

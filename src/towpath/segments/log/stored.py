@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from towpath.model.errors import BrokenLogError, ObjectExistsError, ObjectMissingError
-from towpath.segments.keys import entry_key
+from towpath.segments.keys import checkpoint_key, entry_key
 from towpath.segments.log.coding import decode, encode, hashed
 from towpath.segments.log.entries import LogEntry
 from towpath.store import Store
@@ -18,6 +18,11 @@ _ADVICE = (
 _SET_BACK = (
     "If all of the store was set back to an earlier time, start again: what the source still has is"
     " archived anew from there"
+)
+_COPIED = (
+    "Where this is a copy that was made while the archive grew, or a store that was set back, copy"
+    " it again; or go on from the last entry that is there, so that what the source still has is"
+    " archived anew from there:"
 )
 
 
@@ -92,7 +97,7 @@ class StoredEntries:
         Args:
             version: Its number.
             hash_: The SHA-256 of its bytes.
-            tag: The tag that its object had, "" if that is unknown.
+            tag: The tag that its object had, "" if nothing but a checkpoint told of it.
 
         Returns:
             The tag of its object.
@@ -108,10 +113,14 @@ class StoredEntries:
             found, data = self._store.read(key, 0, None)
         except ObjectMissingError:
             why = "this entry is not there any more"
-            raise self.broken(version, why, _SET_BACK) from None
+            raise self.broken(version, why, self._advice(version, tag)) from None
         if hashed(data) != hash_:
-            raise self.broken(version, "this entry is another one than before", _SET_BACK)
+            why = "this entry is another one than before"
+            raise self.broken(version, why, self._advice(version, tag))
         return found.tag
+
+    def _advice(self, version: int, tag: str) -> str:
+        return _SET_BACK if tag else f"{_COPIED} delete {checkpoint_key(self._region, version)}"
 
     def missing(self, version: int) -> BrokenLogError:
         """Return the error of an entry that is missing in front of others."""

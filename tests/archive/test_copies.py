@@ -1,0 +1,84 @@
+"""Copies of an archive: each goes on by itself, and says what it does not have."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.support.archiving import Archive
+from tests.support.brokers import SharedCluster
+from tests.support.here import Here
+from tests.support.kafka import Record, consume, create_topic, produce
+from tests.support.mixed import MixedArchive
+from tests.support.stored import old_records
+from towpath.archive.newest_objects import told_missing
+
+NewName = Callable[[str], str]
+
+
+def test_the_newest_objects_that_are_missing_are_told(tmp_path: Path) -> None:
+    archive = MixedArchive(tmp_path)
+    assert told_missing(archive.log) == ""
+    records = old_records(60)
+    made = [archive.own(records, at, at + 10) for at in range(0, 50, 10)]
+    archive.shared([(records, 0, 30, 1), (records, 0, 40, 2)])
+    archive.own([], 50, 60)  # a gap alone, which has no object
+    assert told_missing(archive.log) == ""
+    last = made[-1].place
+    assert last is not None
+    archive.store.delete([last.key])
+    told = told_missing(archive.log)
+    assert "lacks 1 of the 6 newest objects" in told
+    assert last.key in told
+
+
+@pytest.mark.broker
+@pytest.mark.spark
+def test_two_copies_at_work_are_two_archives(
+    tmp_path: Path, source: SharedCluster, target: SharedCluster, new_name: NewName, here: Here
+) -> None:
+    """Somebody copies the folder, and starts a run on both with the same file but for the store."""
+    name = new_name("copied")
+    topic = create_topic(source.bootstrap, f"{name}.orders")
+
+    def write(first: int, end: int) -> None:
+        some = [Record(b"k%d" % number, b"%d" % number) for number in range(first, end)]
+        produce(source.bootstrap, topic, some)
+
+    def archive_now(archive: Archive) -> None:
+        ran = here.on_spark("archive", "run", str(archive.file), "--until-caught-up")
+        assert ran.code == 0, ran.said
+
+    write(0, 20)
+    (tmp_path / "copy").mkdir()
+    one = Archive(tmp_path, source, name)
+    archive_now(one)
+    shutil.copytree(tmp_path / name, tmp_path / "copy" / name)
+    two = Archive(tmp_path / "copy", source, name)
+    write(20, 35)
+    archive_now(two)
+    write(35, 50)
+    archive_now(one)
+    archive_now(two)
+    wanted = consume(source.bootstrap, topic)
+    for number, archive in enumerate((one, two)):
+        assert archive.records(topic) == wanted
+        verified = here.on_spark("archive", "verify", str(archive.file), "--deep")
+        assert verified.code == 0, verified.said
+        copy = f"{topic}.{number}"
+        rules = {"name": copy, "topics": {"rename": copy}}
+        archive.write(target={"bootstrap": target.bootstrap}, restore=rules)
+        restored = here.on_spark("restore", "run", str(archive.file), "--verify")
+        assert restored.code == 0, restored.said
+        assert consume(target.bootstrap, copy) == wanted
+    assert one.state.tip != two.state.tip
+
+    place = two.segments(topic)[-1].place
+    assert place is not None
+    two.store.delete([place.key])
+    ran = here.on_spark("archive", "run", str(two.file), "--until-caught-up")
+    assert ran.code == 3, ran.said
+    assert place.key in ran.said
