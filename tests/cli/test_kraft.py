@@ -85,6 +85,21 @@ def test_the_state_has_the_name_and_number_of_the_kip_and_what_kafka_says() -> N
     assert told.brokers == {"kraft": 3}
 
 
+def test_a_line_of_a_run_has_the_time_at_which_it_is_told(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A step waits long behind the look that it began with."""
+    facts, now = Facts.of(CONFIG, at_stage(CONFIG, Stage.HYBRID)), [1_800_000_000_000]
+    monkeypatch.setattr(shown, "now_ms", lambda: now[0])
+    display = shown.KraftDisplay()
+    for text in "stopping node 1", "stopping node 2":
+        display.show(facts, text)
+        now[0] += 90_000
+    first, second = capsys.readouterr().err.splitlines()
+    assert first == "2027-01-15T08:00:00Z hybrid: stopping node 1"
+    assert second == "2027-01-15T08:01:30Z hybrid: stopping node 2"
+
+
 def test_a_check_names_what_stops_it_first() -> None:
     seen = with_broker(start_of(CONFIG), 1, properties={"broker.id": "1"})
     findings = preflight(CONFIG, seen)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -40,6 +41,7 @@ from towpath.kraft.planning.moves import Facts
 from towpath.kraft.preflight import preflight
 from towpath.kraft.preflight.surroundings import surroundings
 from towpath.kraft.steps import RollBroker
+from towpath.kraft.zookeeper.admin_server import connections_in
 from towpath.kraft.zookeeper.clients import Connection, connections_of, sorted_out
 from towpath.model.errors import StepRefusedError
 
@@ -260,6 +262,40 @@ def test_connections_are_read_with_their_sessions() -> None:
     )
     assert connections_of("cons is not executed because it is not in the whitelist.\n") is None
     assert connections_of("") is None
+
+
+def test_sessions_of_servers_with_high_ids_have_the_numbers_of_znodes() -> None:
+    """A server's id is the highest byte, and znodes have numbers with a sign."""
+    line = " /10.0.0.1:41234[1](queued=0,recved=5,sent=5,sid=0xc800000000000001,lop=PING)"
+    assert connections_of(line) == (Connection(-0x37FFFFFFFFFFFFFF, "10.0.0.1"),)
+
+
+ADMIN = json.dumps(
+    {
+        "connections": [
+            {"remote_socket_address": "10.0.0.1:41234", "session_id": 0x100001},
+            {"remote_socket_address": "10.0.0.9:41235", "session_id": 0},
+        ],
+        "secure_connections": [{"remote_socket_address": "[::1]:41236", "session_id": -5}],
+        "command": "connections",
+        "error": None,
+    }
+).encode()
+
+
+def test_connections_of_an_admin_server_are_read_with_their_sessions() -> None:
+    assert connections_in(ADMIN) == ((0x100001, "10.0.0.1"), (-5, "::1"))
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [b"", b"<html>", b"[]", b"null", b"7", ADMIN[:-40], b"[" * 100_000,
+     b'{"command": "connections", "error": "Unauthorized"}',
+     b'{"connections": [{"session_id": 1}]}', b'{"connections": {"a": 1}}',
+     b'{"connections": [{"session_id": "1", "remote_socket_address": "a:1"}]}'],
+)  # fmt: skip
+def test_other_answers_tell_no_connections(answer: bytes) -> None:
+    assert connections_in(answer) is None
 
 
 def test_sessions_are_told_apart_by_the_brokers_that_they_register() -> None:

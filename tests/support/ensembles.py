@@ -23,13 +23,28 @@ TICK = 200
 
 
 class Ensemble:
-    """Servers of one ensemble; each may be stopped, frozen and started again."""
+    """Servers of one ensemble; each may be stopped, frozen and started again.
+
+    Args:
+        home: A folder for each server.
+        size: Number of servers.
+        login: Passwords of users who may log in.
+        admin: Whether the first server has an AdminServer, at `admin_port`.
+        more: Further settings.
+    """
 
     def __init__(
-        self, home: Path, size: int = 1, *, login: Mapping[str, str] | None = None, **more: str
+        self,
+        home: Path,
+        size: int = 1,
+        *,
+        login: Mapping[str, str] | None = None,
+        admin: bool = False,
+        **more: str,
     ) -> None:
         self._home, self._login, self._more = home, login, more
-        self._ports = ports.reserve(3 * size)
+        *self._ports, self.admin_port = ports.reserve(3 * size + 1)
+        self._admin = admin
         self.processes: list[JavaProcess] = []
         self.size = size
 
@@ -53,7 +68,7 @@ class Ensemble:
         (folder / "myid").write_text(f"{index + 1}\n")
         settings = folder / "zoo.cfg"
         settings.write_text("".join(f"{line}\n" for line in self._settings(index, folder)))
-        jars = distribution.fetch(VERSION)
+        jars = distribution.fetch_zookeeper() if self._admin else distribution.fetch(VERSION)
         main = "org.apache.zookeeper.server.quorum.QuorumPeerMain"
         options = ["-XX:+UseSerialGC"]
         if self._login is not None:
@@ -72,11 +87,19 @@ class Ensemble:
 
     def config(self, path: str = "", **more: object) -> ZooKeeperConfig:
         """Return the section of the file."""
-        told = {"connect": self.connect + path, "session_timeout": "4s", **more}
+        told = {
+            "connect": self.connect + path,
+            "session_timeout": "4s",
+            "admin_port": self.admin_port,
+            **more,
+        }
         return ZooKeeperConfig.model_validate(told)
 
     def _settings(self, index: int, folder: Path) -> Iterator[str]:
-        yield from (f"dataDir={folder}", "admin.enableServer=false", f"tickTime={TICK}")
+        yield from (f"dataDir={folder}", f"tickTime={TICK}")
+        admin = self._admin and index == 0
+        yield f"admin.enableServer={str(admin).lower()}"
+        yield from ("admin.serverAddress=127.0.0.1", f"admin.serverPort={self.admin_port}")
         yield from ("initLimit=50", "syncLimit=25", "4lw.commands.whitelist=srvr,mntr")
         if "secureClientPort" not in self._more:
             yield f"clientPort={self.port(index)}"

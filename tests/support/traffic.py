@@ -69,6 +69,9 @@ class _Clock:
 class Traffic:
     """A producer (acks=all, idempotent, 100 records a second) and a consumer, both logged in.
 
+    The producer has one request in flight: behind any new leader librdkafka (2.16.0) with several
+    may send a record again, under a new producer epoch, that was appended already (#4953).
+
     Use it as a context manager, then ask for `result`.
 
     Attributes:
@@ -78,9 +81,7 @@ class Traffic:
     for librdkafka (2.16.0). Its clients forget all brokers that the last answer did not
     name. One that does not begin anew never comes back where those that are left are killed; one
     that does may stand still for good (#5301), but must where a broker is alone: while it starts it
-    names none. A producer with several requests in flight may send a record again, under a new
-    producer epoch, that was appended already (#4953), so where brokers are killed it has one.
-    A broker that starts while no controller leads also says that no topic exists, and
+    names none. A broker that starts while no controller leads also says that no topic exists, and
     clients ask again after five minutes only, unless they are told otherwise.
     """
 
@@ -164,7 +165,7 @@ class Traffic:
                 "acks": "all",
                 "enable.idempotence": True,
                 "linger.ms": 0,
-                **({"max.in.flight.requests.per.connection": 1} if self.kills else {}),
+                "max.in.flight.requests.per.connection": 1,
                 "error_cb": lambda error: self._said.append(f"producer: {error}"),
             }
         )

@@ -73,6 +73,11 @@ class ZooKeeperConfig(Section):
         Duration.parse("18s"),
         description="After how long without a sign of us ZooKeeper ends our session.",
     )
+    admin_port: Annotated[Count, Field(ge=1, le=65535)] = Field(
+        Count(8080),
+        description="Port of the AdminServer of its servers (`admin.serverPort`), which is asked"
+        " who is connected where `4lw.commands.whitelist` does not allow `cons`.",
+    )
 
     @model_validator(mode="after")
     def _both(self) -> Self:

@@ -68,6 +68,22 @@ def fetch_tools(version: str = NEWEST) -> Path:
     return _fetched(f"tools-{version}", [("org.apache.kafka", "kafka-tools", version), LOG4J])
 
 
+def fetch_zookeeper() -> Path:
+    """Return the folder with the jars of a ZooKeeper whose AdminServer runs, for tests.
+
+    Kafka's jars hold the same ZooKeeper without the web server that it needs for that.
+    """
+    modules = [
+        ("org.apache.zookeeper", "zookeeper", "3.8.4"),
+        ("org.eclipse.jetty", "jetty-servlet", "9.4.53.v20231009"),
+        ("com.fasterxml.jackson.core", "jackson-databind", "2.15.2"),
+        ("io.dropwizard.metrics", "metrics-core", "4.1.12.1"),
+        ("org.xerial.snappy", "snappy-java", "1.1.10.5"),
+        RELOAD4J,
+    ]
+    return _fetched("zookeeper-3.8.4", modules, ("logback-classic", "logback-core"))
+
+
 def fetch_for_benchmarks(name: str, modules: Sequence[Module]) -> Path:
     """Return the folder with the jars of other programs, and of all that they need.
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,7 @@ from kazoo.security import make_digest_acl
 from tests.support import ensembles, znodes
 from tests.support.certificates import Authority
 from tests.support.ensembles import Ensemble
+from tests.support.kafka import wait_until
 from towpath.dev import ports
 from towpath.kraft.observing.servers import EnsembleSeen, ServerMode
 from towpath.kraft.zookeeper.client import ZooKeeper
@@ -79,7 +81,46 @@ def test_who_is_connected_is_told_by_each_server(tmp_path: Path) -> None:
 def test_servers_that_do_not_tell_who_is_connected_say_so(tmp_path: Path) -> None:
     with ensembles.ensemble(tmp_path) as made, ensembles.zookeeper(made.config()) as zookeeper:
         [said] = zookeeper.clients(soon()).untold
-        assert said == f"{made.connect} (cons is not executed because it is not in the whitelist.)"
+        word = "cons is not executed because it is not in the whitelist."
+        assert said.startswith(f"{made.connect} ({word}; its AdminServer at port {made.admin_port}")
+        assert said.endswith("refused)")
+
+
+def test_an_admin_server_tells_who_is_connected_where_the_word_is_forbidden(tmp_path: Path) -> None:
+    with (
+        ensembles.ensemble(tmp_path, admin=True) as made,
+        ensembles.zookeeper(made.config()) as zookeeper,
+        clients(made.connect, 3) as others,
+    ):
+        ensembles.fill(made.connect, {"/brokers/ids": b""})
+        others[0].create("/brokers/ids/1", b"{}", ephemeral=True)
+        told = zookeeper.clients(soon())
+        assert (dict(told.known), dict(told.others)) == ({"127.0.0.1": 1}, {"127.0.0.1": 2})
+        assert told.untold == ()
+
+
+def test_thousands_of_connections_are_told(tmp_path: Path) -> None:
+    # Else those without a session are cut after ten seconds.
+    patient = {"nio.sessionlessCnxnTimeout": "600000", "maxClientCnxns": "0"}
+    words = {"4lw.commands.whitelist": "cons", **patient}
+    with (
+        ensembles.ensemble(tmp_path, 1, **words) as made,
+        ensembles.zookeeper(made.config()) as zookeeper,
+        clients(made.connect, 1),
+        ExitStack() as lines,
+    ):
+        for _ in range(2000):  # above 64 KiB of answer
+            lines.enter_context(socket.create_connection(("127.0.0.1", made.port())))
+        wait_until(lambda: _answer(made.port()).count(b"\n") > 2000, "the server took them all")
+        told = zookeeper.clients(soon())
+        assert (dict(told.others), told.untold) == ({"127.0.0.1": 1}, ())
+
+
+def _answer(port: int) -> bytes:
+    with socket.create_connection(("127.0.0.1", port)) as line:
+        line.sendall(b"cons")
+        with line.makefile("rb") as answer:
+            return answer.read()
 
 
 @contextmanager

@@ -19,7 +19,7 @@ from towpath.kraft.planning.states import KraftStanding
 from towpath.kraft.run import RunEnd, comparison_told
 from towpath.kraft.sentences import sentence
 from towpath.model.amounts import count, counted, span
-from towpath.model.clock import readable
+from towpath.model.clock import now_ms, readable
 
 _SIGNS = {Severity.STOP: "✗", Severity.WARNING: "!", Severity.NOTE: "·"}
 _DIFFERENCES = 20
@@ -318,4 +318,4 @@ class KraftDisplay:
         said = f"{facts.standing.stage}: {doing}" if doing else standing_text(facts.standing)
         if said != self._said:
             self._said = said
-            console(stderr=True).print(line(f"{readable(facts.seen.at)} {said}"))
+            console(stderr=True).print(line(f"{readable(now_ms())} {said}"))

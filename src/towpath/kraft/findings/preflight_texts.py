@@ -291,8 +291,8 @@ PREFLIGHT_TEXTS: Mapping[FindingCode, FindingText] = {
     ),
     FindingCode.CLIENTS_UNKNOWN: note(
         "servers of ZooKeeper do not tell who is connected: {servers}",
-        "allow `cons` in `4lw.commands.whitelist`, or look yourself for tools that read or write"
-        " znodes",
+        "allow `cons` in `4lw.commands.whitelist`, or give the port of their AdminServer in"
+        " `zookeeper.admin_port`, or look yourself for tools that read or write znodes",
     ),
     FindingCode.ZOOKEEPER_SHARED: note(
         "the ensemble of ZooKeeper also holds what is not this cluster's: {paths}",

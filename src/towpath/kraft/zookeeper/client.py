@@ -73,7 +73,7 @@ class ZooKeeper:
 
     def clients(self, deadline: Deadline) -> ClientsSeen:
         """Ask each server of the file who is connected; see `clients.clients`."""
-        return clients(self._session, self._config.tls, deadline)
+        return clients(self._session, self._config, deadline)
 
     def neighbours(self, deadline: Deadline) -> tuple[str, ...]:
         """Return what else lies in the ensemble; see `neighbours.neighbours`."""

@@ -1,4 +1,4 @@
-"""Who is connected to a ZooKeeper, told by each of its servers (`cons`).
+"""Who is connected to a ZooKeeper, told by each of its servers (`cons`, or its AdminServer).
 
 Other tools that read or write znodes work on what nobody keeps in step once ZooKeeper is left.
 """
@@ -10,8 +10,10 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from towpath.config import Tls
+from towpath.config.address import host_and_port
+from towpath.config.kraft import ZooKeeperConfig
 from towpath.kraft.observing.surroundings import ClientsSeen
+from towpath.kraft.zookeeper.admin_server import connected
 from towpath.kraft.zookeeper.ensemble import asked, asked_all
 from towpath.kraft.zookeeper.reading import BROKERS
 from towpath.kraft.zookeeper.session import Znode, ZooKeeperSession
@@ -22,29 +24,30 @@ from towpath.model.foreign import foreign
 _LINE = re.compile(r"^ */(?P<host>.+):\d+\[\d+\]\((?P<facts>.*)\)$", re.MULTILINE)
 _SESSION = re.compile(r"\bsid=0x([0-9a-f]+)\b")
 _SAID = 200
+_HALF = 1 << 63
 
 
 @dataclass(frozen=True, slots=True)
 class Connection:
-    """One connection: the number of its session, and the address that it comes from."""
+    """One connection: the number of its session, as kazoo has it, and the address it comes from."""
 
     session: int
     host: str
 
 
-def clients(session: ZooKeeperSession, tls: Tls | None, deadline: Deadline) -> ClientsSeen:
+def clients(session: ZooKeeperSession, config: ZooKeeperConfig, deadline: Deadline) -> ClientsSeen:
     """Ask each server of the file who is connected, all at the same time.
 
     Args:
         session: An open session.
-        tls: Encryption of the servers' port.
-        deadline: When to give up; three seconds are enough for a server.
+        config: Encryption of the servers' port, and the port of their AdminServer.
+        deadline: When to give up; three seconds are enough for each way to ask a server.
 
     Raises:
         ZooKeeperError: ZooKeeper could not be used.
     """
     brokers = _of_brokers(session, deadline)
-    told = asked_all(session, deadline, lambda address, seconds: _told(address, tls, seconds))
+    told = asked_all(session, deadline, lambda address, seconds: _told(address, config, seconds))
     untold = tuple(each for each in told if isinstance(each, str))
     found = [each for each in told if not isinstance(each, str)]
     ours = (session.id,) if session.id is not None else ()
@@ -80,20 +83,36 @@ def connections_of(told: str) -> tuple[Connection, ...] | None:
         return None
     found = ((each["host"], _SESSION.search(each["facts"])) for each in matches if each)
     # The connection on which this was asked has no session.
-    return tuple(Connection(int(at[1], 16), host.strip("[]")) for host, at in found if at)
+    return tuple(Connection(_signed(int(at[1], 16)), host.strip("[]")) for host, at in found if at)
 
 
-def _told(address: str, tls: Tls | None, seconds: float) -> tuple[Connection, ...] | str:
+def _signed(number: int) -> int:
+    """Return a session's number as znodes have it: that of a server from id 128 on is negative."""
+    return number - 2 * _HALF if number >= _HALF else number
+
+
+def _told(address: str, config: ZooKeeperConfig, seconds: float) -> tuple[Connection, ...] | str:
     """Return the connections of a server, or why they are not known."""
+    by_word = _by_word(address, config, seconds)
+    if not isinstance(by_word, str):
+        return by_word
+    host, _ = host_and_port(address)
+    told = connected(host, config.admin_port, seconds)
+    if not isinstance(told, str):
+        return tuple(Connection(session, host) for session, host in told)
+    return f"{address} ({by_word}; its AdminServer at port {config.admin_port}: {told})"
+
+
+def _by_word(address: str, config: ZooKeeperConfig, seconds: float) -> tuple[Connection, ...] | str:
     try:
-        told = asked(address, tls, seconds, b"cons")
+        told = asked(address, config.tls, seconds, b"cons")
     except OSError as error:
-        return f"{address} ({reason(error)})"
+        return reason(error)
     except ValueError as error:
-        return f"{address} ({foreign(error)})"
+        return foreign(error)
     found = connections_of(told)
     said = " ".join(told.split())[:_SAID] or "it closed the connection without an answer"
-    return f"{address} ({said})" if found is None else found
+    return said if found is None else found
 
 
 def _of_brokers(session: ZooKeeperSession, deadline: Deadline) -> tuple[int, ...]:

@@ -20,7 +20,7 @@ from towpath.model.foreign import foreign
 
 T = TypeVar("T")
 _SECONDS = 3.0
-_MOST = 1 << 16
+_MOST = 1 << 24
 """Upper bound on the size of an answer, in bytes."""
 _MEMBERS = "/zookeeper/config"
 """Where servers since 3.5 keep who they are; it is never below the path of a cluster."""
