@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import stat
 from collections.abc import Mapping
 from dataclasses import replace
@@ -204,3 +205,29 @@ def test_a_journal_is_held_by_one_process_at_a_time(tmp_path: Path) -> None:
         pass
     with pytest.raises(BlockingIOError), journal.held():
         raise BlockingIOError
+
+
+def test_names_of_new_files_and_folders_are_on_disk_as_well(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After a power cut, a file whose name is not on disk is gone, whatever was synced of it."""
+    synced: dict[int, set[str]] = {}
+    true = os.fsync
+
+    def fsync(file: int) -> None:
+        true(file)
+        about = os.fstat(file)
+        if stat.S_ISDIR(about.st_mode):
+            synced[about.st_ino] = {*os.listdir(file)}
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    journal = KraftJournal(tmp_path / "a" / "b")
+    kept = journal.keep(1, "/etc/server.properties", b"broker.id=1\n")
+
+    def names(folder: Path) -> set[str]:
+        return synced.get(folder.stat().st_ino, set())
+
+    assert "a" in names(tmp_path)
+    assert "b" in names(tmp_path / "a")
+    assert {"journal.jsonl", "kept"} <= names(journal.folder)
+    assert kept in names(journal.folder / "kept")

@@ -22,6 +22,7 @@ from typing import Any, BinaryIO
 from towpath.kraft.model import PROBES, Stage
 from towpath.kraft.observing.seen import Proven
 from towpath.model.clock import now_ms
+from towpath.model.durable import make_folder, sync_folder
 from towpath.model.errors import JournalHeldError, KraftJournalError
 
 _FILE = "journal.jsonl"
@@ -149,7 +150,7 @@ class KraftJournal:
             if last is not None and last["sha256"] == digest:
                 return str(last["file"])
             self._begin()
-            folder.mkdir(exist_ok=True, mode=0o700)
+            make_folder(folder, mode=0o700)
             kept = folder / f"{time.time_ns()}-{node}-{_short(path)}"
             _write_for_owner(kept, data)
         except OSError as error:
@@ -243,7 +244,7 @@ class KraftJournal:
 
     def _begin(self) -> None:
         """Make the folder, and end a line that a kill cut off, so that an entry begins a line."""
-        self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        make_folder(self.folder, mode=0o700)
         if self._file.exists() and not _ends_a_line(self._file):
             with self._file.open("ab") as file:
                 file.write(b"\n")
@@ -280,6 +281,7 @@ def _entry(line: str) -> KraftEntry | None:
 
 def _append(path: Path, line: bytes) -> None:
     """Write a line at the end of a file, or nothing of it; it is on disk when this returns."""
+    is_new = not path.exists()
     with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600), "wb", buffering=0) as file:
         before = file.seek(0, os.SEEK_END)
         try:
@@ -288,6 +290,8 @@ def _append(path: Path, line: bytes) -> None:
             with suppress(OSError):
                 file.truncate(before)
             raise
+    if is_new:
+        sync_folder(path.parent)
 
 
 def _write_for_owner(path: Path, data: bytes) -> None:
@@ -295,6 +299,7 @@ def _write_for_owner(path: Path, data: bytes) -> None:
     try:
         with os.fdopen(os.open(path, flags, 0o600), "wb", buffering=0) as file:
             _write_all(file, data)
+        sync_folder(path.parent)
     except OSError:
         with suppress(OSError):
             path.unlink(missing_ok=True)

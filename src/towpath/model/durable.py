@@ -1,4 +1,4 @@
-"""Names of files that stay after a power cut."""
+"""Names of files and folders that stay after a power cut."""
 
 from __future__ import annotations
 
@@ -13,3 +13,16 @@ def sync_folder(folder: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+def make_folder(folder: Path, mode: int = 0o777) -> None:
+    """Make a folder with a durable name, and those above it that are missing.
+
+    Args:
+        folder: The folder; it may be there already.
+        mode: Its rights, as for `Path.mkdir`.
+    """
+    missing = [each for each in (folder, *folder.parents) if not each.is_dir()]
+    folder.mkdir(parents=True, exist_ok=True, mode=mode)
+    for each in reversed(missing):
+        sync_folder(each.parent)

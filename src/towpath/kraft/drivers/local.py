@@ -16,7 +16,7 @@ from towpath.kraft.drivers.commands import filled
 from towpath.kraft.drivers.scripts import PROCESS
 from towpath.kraft.model import NodeId, Role
 from towpath.model.deadline import Deadline
-from towpath.model.durable import sync_folder
+from towpath.model.durable import make_folder, sync_folder
 from towpath.model.errors import DriverError
 from towpath.model.foreign import foreign
 from towpath.model.kept_process import KeptProcess
@@ -150,7 +150,7 @@ def _replace(path: Path, data: bytes) -> None:
             return
         about = path.stat()
         mode, owner = stat.S_IMODE(about.st_mode), (about.st_uid, about.st_gid)
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(path.parent)
     scratch = path.with_name(f".{path.name}.towpath")
     scratch.unlink(missing_ok=True)
     try:
