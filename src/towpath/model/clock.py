@@ -6,6 +6,8 @@ import time
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+_AGE = 146_097 * 86_400
+"""Seconds of 400 years, after which the calendar repeats."""
 _RUNNING = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
 
@@ -20,8 +22,16 @@ def is_ms(number: int) -> bool:
 
 
 def readable(ms: int) -> str:
-    """Return a time in ms since 1970 as ISO 8601 in UTC, to the second."""
-    return datetime.fromtimestamp(ms / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    """Return a time in ms since 1970 as ISO 8601 in UTC, to the second.
+
+    A record may have any 64-bit number as its time. Years beyond four digits have a sign, as ISO
+    8601 and Java write them.
+    """
+    ages, rest = divmod(int(ms) // 1000, _AGE)
+    moment = datetime.fromtimestamp(rest, UTC)
+    year = moment.year + 400 * ages
+    told = f"{year:04d}" if 0 <= year <= 9999 else f"{year:+05d}"
+    return f"{told}{moment:-%m-%dT%H:%M:%SZ}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -193,12 +193,13 @@ class Producer(Generic[S]):
         """Take one batch of each ready sender, longest waiting first, as far as a request goes."""
         batches: list[tuple[TopicPartition, Batch]] = []
         size, most = 0, max(1 << 16, min(_REQUEST_BYTES, self._pool.limit // _PART))
-        oldest = 0 if self._permit.fresh else self._permit.remembered_from
+        oldest = None if self._permit.fresh else self._permit.remembered_from
         for tp in list(ready):
             if size >= most:
                 break
             sender = self._senders[tp]
-            if (time := sender.queue.next_time) is not None and time < oldest:
+            time = sender.queue.next_time
+            if oldest is not None and time is not None and time < oldest:
                 continue  # the sender stays ready
             del ready[tp]
             batch = sender.next_batch()
