@@ -128,6 +128,8 @@ def test_what_status_tells_of_a_lease() -> None:
     assert lease_lines(replace(lease, over=False)) == [
         f"lease: {lease.holder} ended without giving it back; the next command takes it over"
     ]
+    elsewhere = replace(lease, over=False, space="processes of another container")
+    assert lease_lines(elsewhere) == [f"lease: held by {lease.holder}"]
     mine = replace(lease, over=False, pid=os.getpid())
     assert lease_lines(mine) == [f"lease: held by {mine.holder}"]
 

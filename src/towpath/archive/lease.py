@@ -64,7 +64,7 @@ class ArchiveLease:
     @property
     def is_dead(self) -> bool:
         """Whether the process was one of those that run here, and has ended without a sign."""
-        return not self.over and self.space in {"", this_space()} and is_gone(self)
+        return not self.over and is_gone(self)
 
     @property
     def where(self) -> str:

@@ -106,10 +106,23 @@ class Sign(Protocol):
     def pid(self) -> int:
         """The process id."""
 
+    @property
+    def space(self) -> str:
+        """Which processes `pid` is one of; "" where the sign does not tell."""
+
+
+ProcessKey = tuple[str, int, str]
+"""Host, process id, and which processes it is one of."""
+
+
+def process_of(sign: Sign) -> ProcessKey:
+    """Return what tells the process of a sign from others."""
+    return sign.host, sign.pid, sign.space
+
 
 def is_gone(sign: Sign) -> bool:
-    """Whether the process was on this machine and has ended; of others nobody can tell."""
-    if sign.host != this_host():
+    """Whether the process was one of those that run here and has ended; of others nobody knows."""
+    if sign.host != this_host() or sign.space not in {"", this_space()}:
         return False
     with suppress(PermissionError):  # it lives, and is of another user
         try:

@@ -14,7 +14,7 @@ from contextlib import suppress
 from typing import Self
 
 from towpath.cluster.data.client import Client
-from towpath.ledger.alive import is_gone, this_host
+from towpath.ledger.alive import ProcessKey, is_gone, process_of, this_host, this_space
 from towpath.ledger.entries import MIRROR, LeaseHolder, LinkLease, Session, Unreadable
 from towpath.ledger.events import What
 from towpath.ledger.ledger import SESSIONS, Ledger
@@ -41,7 +41,7 @@ class Lease:
         link: The link; its ledger exists.
         command: The Towpath command that asks for the lease.
         work: The kind of work; each kind has its own lease.
-        dead: Host and process id of a run that is known to be dead.
+        dead: The process of a run that is known to be dead.
 
     Attributes:
         replaced: The dead process that the lease was taken over from, if there was one.
@@ -52,7 +52,7 @@ class Lease:
         link: OpenTarget,
         command: str,
         work: str = MIRROR,
-        dead: tuple[str, int] | None = None,
+        dead: ProcessKey | None = None,
     ) -> None:
         self._link, self._command, self._work, self._dead = link, command, work, dead
         self._owner = uuid.uuid4().hex
@@ -133,7 +133,7 @@ class Lease:
         last = signs[-1] if signs else None
         if last is None or last.over:
             return None
-        if not last.may_live or is_gone(last) or (last.host, last.pid) == self._dead:
+        if not last.may_live or is_gone(last) or process_of(last) == self._dead:
             return last
         deadline = time.monotonic() + _SILENCE
         while time.monotonic() < deadline:
@@ -195,6 +195,7 @@ class Lease:
             work=self._work,
             replaced=self.replaced,
             missing_events=self._link.events.missing,
+            space=this_space(),
         )
         self._ledger.append([entry], SESSIONS)
 

@@ -13,7 +13,7 @@ from contextlib import closing, suppress
 from towpath.cluster.admin import Admin
 from towpath.cluster.data.client import Client
 from towpath.config import ClusterConfig
-from towpath.ledger.alive import is_gone, this_host
+from towpath.ledger.alive import ProcessKey, is_gone, process_of, this_host, this_space
 from towpath.ledger.entries import MIRROR, Attempt, Dealt, Paced, Session, Share, Unreadable
 from towpath.ledger.ledger import SESSIONS, Ledger
 from towpath.model.clock import now_ms, readable
@@ -59,7 +59,7 @@ class LinkSession:
         self._stopped = threading.Event()
         self._heard: Counter[str] = Counter()
         self.taken_over: LinkBusyError | None = None
-        self.dead: tuple[str, int] | None = None
+        self.dead: ProcessKey | None = None
         self.settled = Settled()
         self.begun: deque[Attempt] = deque()
         self.ready: set[tuple[int, int]] = set()
@@ -140,7 +140,7 @@ class LinkSession:
         if last is not None and last.may_live and not is_gone(last):
             last = self._end_of(last)
         self.settled = Settled(before=last is None or (last.over and last.rested))
-        self.dead = None if last is None or last.over else (last.host, last.pid)
+        self.dead = None if last is None or last.over else process_of(last)
 
     def _end_of(self, last: Session) -> Session:
         """Wait until a run has said that it ends; return its last entry, as it may be dead.
@@ -232,5 +232,6 @@ class LinkSession:
                 left_round=self._left_round,
                 news=self._news,
                 work=self._work,
+                space=this_space(),
             )
             self._ledger.append([entry], SESSIONS)

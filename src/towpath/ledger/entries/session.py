@@ -46,6 +46,8 @@ class Session:
     """The kind of work: runs of different kinds do not refuse each other."""
     left_round: int = 0
     news: int = 0
+    space: str = ""
+    """Which processes `pid` is one of; "" where an older version wrote it."""
 
     def about(self) -> tuple[str | int, ...]:
         """Return the part of the key after kind and link."""
@@ -116,6 +118,7 @@ class LinkLease:
         work: The kind of work; there is one lease for each.
         replaced: The dead process that this one took the lease over from, if it did.
         missing_events: The events of the process that are not written, if there are any.
+        space: Which processes `pid` is one of; "" where an older version wrote it.
     """
 
     kind: ClassVar[str] = "lease"
@@ -131,6 +134,7 @@ class LinkLease:
     work: str = MIRROR
     replaced: LeaseHolder | None = None
     missing_events: MissingEvents | None = None
+    space: str = ""
 
     def about(self) -> tuple[str | int, ...]:
         """Return the part of the key after kind and link."""
