@@ -10,6 +10,7 @@ import pytest
 
 from tests.support.archiving import Archive
 from tests.support.brokers import SharedCluster
+from tests.support.compacting import compacted
 from tests.support.here import Here
 from tests.support.kafka import Record, consume, create_topic, produce
 from tests.support.mixed import MixedArchive
@@ -33,6 +34,16 @@ def test_the_newest_objects_that_are_missing_are_told(tmp_path: Path) -> None:
     told = told_missing(archive.log)
     assert "lacks 1 of the 6 newest objects" in told
     assert last.key in told
+
+
+def test_what_a_compaction_deletes_meanwhile_is_not_missing(tmp_path: Path) -> None:
+    archive = MixedArchive(tmp_path)
+    records = old_records(40)
+    for at in range(0, 40, 10):
+        archive.own(records, at, at + 10)
+    log = archive.log
+    assert compacted(archive.config()).swept == 4
+    assert told_missing(log) == ""
 
 
 @pytest.mark.broker
