@@ -5,16 +5,22 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.support.archiving import Archive
 from tests.support.brokers import SharedCluster
+from tests.support.buckets import Buckets, client
+from tests.support.compacting import compacted
 from tests.support.here import Here
 from tests.support.kafka import Record, consume, create_topic, produce
 from tests.support.mixed import MixedArchive
 from tests.support.stored import old_records
+from tests.support.stores import section
 from towpath.archive.newest_objects import told_missing
+from towpath.config import StoreConfig
+from towpath.store import Store
 
 NewName = Callable[[str], str]
 
@@ -35,12 +41,54 @@ def test_the_newest_objects_that_are_missing_are_told(tmp_path: Path) -> None:
     assert last.key in told
 
 
+def test_what_a_compaction_deletes_meanwhile_is_not_missing(tmp_path: Path) -> None:
+    archive = MixedArchive(tmp_path)
+    records = old_records(40)
+    for at in range(0, 40, 10):
+        archive.own(records, at, at + 10)
+    log = archive.log
+    assert compacted(archive.config()).swept == 4
+    assert told_missing(log) == ""
+
+
+Stores = tuple[dict[str, Any], dict[str, Any], Callable[[], object]]
+
+
+@pytest.fixture(params=["file", pytest.param("s3", marks=pytest.mark.soak)])
+def stores(request: pytest.FixtureRequest, tmp_path: Path) -> Stores:
+    """Return two sections `store`, and what copies the first one to the second one."""
+    if request.param == "file":
+        one, two = tmp_path / "one", tmp_path / "two"
+        return {"url": one.as_uri()}, {"url": two.as_uri()}, lambda: shutil.copytree(one, two)
+    buckets: Buckets = request.getfixturevalue("buckets")
+    first, second = buckets.new(), buckets.new()
+    return (
+        section(first, tmp_path),
+        section(second, tmp_path),
+        lambda: copy_objects(first, second),
+    )
+
+
+def copy_objects(first: StoreConfig, second: StoreConfig) -> None:
+    """Copy all objects of a bucket as other tools do: their bytes, and nothing else."""
+    theirs, ours = client(first), client(second)
+    for each in Store(first).list():
+        key = f"{first.prefix}/{each.key}"
+        data = theirs.get_object(Bucket=first.bucket, Key=key)["Body"].read()
+        ours.put_object(Bucket=second.bucket, Key=f"{second.prefix}/{each.key}", Body=data)
+
+
 @pytest.mark.broker
 @pytest.mark.spark
 def test_two_copies_at_work_are_two_archives(
-    tmp_path: Path, source: SharedCluster, target: SharedCluster, new_name: NewName, here: Here
+    tmp_path: Path,
+    source: SharedCluster,
+    target: SharedCluster,
+    new_name: NewName,
+    here: Here,
+    stores: Stores,
 ) -> None:
-    """Somebody copies the folder, and starts a run on both with the same file but for the store."""
+    """Somebody copies the store, and starts a run on both with the same file but for the store."""
     name = new_name("copied")
     topic = create_topic(source.bootstrap, f"{name}.orders")
 
@@ -54,10 +102,10 @@ def test_two_copies_at_work_are_two_archives(
 
     write(0, 20)
     (tmp_path / "copy").mkdir()
-    one = Archive(tmp_path, source, name)
+    one = Archive(tmp_path, source, name, stores[0])
     archive_now(one)
-    shutil.copytree(tmp_path / name, tmp_path / "copy" / name)
-    two = Archive(tmp_path / "copy", source, name)
+    stores[2]()
+    two = Archive(tmp_path / "copy", source, name, stores[1])
     write(20, 35)
     archive_now(two)
     write(35, 50)
