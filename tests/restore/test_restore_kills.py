@@ -120,7 +120,7 @@ def test_restores_that_are_killed_at_any_step(
     assert done.code == 0, done.said
     wanted: Wanted = {(topic, n): archive.records(topic, n) for topic in topics for n in PARTITIONS}
     made = Rounds(tmp_path, archive, target)
-    each = -(-rounds * 11 // 10 // SEVERAL) + 1  # some end before they come to their step
+    each = -(-rounds * 14 // 10 // SEVERAL) + 1  # a fifth end before they come to their step
     parts = [
         {str(made.file(number)): number for number in range(n * each, (n + 1) * each)}
         for n in range(SEVERAL)
