@@ -15,6 +15,7 @@ from tests.support.kraft_worlds import (
     kraft_config,
     migration_znode,
     reasons,
+    start_of,
     with_broker,
     with_controller,
     with_log,
@@ -191,6 +192,16 @@ def test_nothing_is_planned_without_seeing_what_it_touches() -> None:
     assert reasons(_CONFIG, replace(seen, log=None), Goal.DUAL_WRITE) == {FindingCode.QUORUM_UNSEEN}
     elsewhere = with_controller(seen, 3000, running=False)
     assert reasons(_CONFIG, elsewhere, Goal.ZOOKEEPER) == {FindingCode.CONTROLLERS_ELSEWHERE}
+
+
+@pytest.mark.parametrize("goal", [Goal.DUAL_WRITE, Goal.ZOOKEEPER])
+def test_nothing_is_done_to_nodes_that_answer_and_whose_processes_are_not_found(goal: Goal) -> None:
+    """Else a wrong folder or unit in the file would have a broker's file written under it."""
+    for seen in start_of(_CONFIG), at_stage(_CONFIG, Stage.HYBRID):
+        lost = with_broker(seen, 1, running=False, mode=None, elsewhere=True)
+        assert reasons(_CONFIG, lost, goal) == {FindingCode.NODES_ELSEWHERE}
+    idle = with_controller(start_of(_CONFIG), 3001, elsewhere=True)
+    assert reasons(_CONFIG, idle, goal) == {FindingCode.NODES_ELSEWHERE}
 
 
 @pytest.mark.parametrize("goal", Goal)

@@ -131,7 +131,8 @@ class Observer:
     def _node(self, role: Role, node: KraftBroker | KraftController) -> NodeSeen:
         data = node.data if isinstance(node, KraftController) else ""
         files = read_files(self._drivers[NodeId(node.id)], NodeId(node.id), node.properties, data)
-        answer = self._answer(role, node.address) if files.running else None
+        told = self._answer(role, node.address)
+        answer = told if files.running else None
         process = self._processes.look(
             NodeId(node.id), self._drivers[NodeId(node.id)], running=files.running
         )
@@ -152,6 +153,7 @@ class Observer:
             variables=process.variables,
             free_bytes=files.free_bytes,
             client_ports=self._ports_of(NodeId(node.id)) if files.running else None,
+            elsewhere=told is not None and not files.running,
         )
 
     def _ports_of(self, node: NodeId) -> range | None:

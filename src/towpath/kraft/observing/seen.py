@@ -213,6 +213,7 @@ class NodeSeen:
         variables: Names of its process's variables from which images make properties files.
         free_bytes: Space left where it keeps its metadata.
         client_ports: What its kernel gives to connections of clients; None where it does not tell.
+        elsewhere: Whether it answers though its driver says that it does not run.
         written: The mode in which its file would start a broker; None where it has no file.
     """
 
@@ -232,6 +233,7 @@ class NodeSeen:
     variables: tuple[str, ...] = ()
     free_bytes: int | None = None
     client_ports: range | None = None
+    elsewhere: bool = False
     written: BrokerMode | None = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:

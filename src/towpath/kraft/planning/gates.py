@@ -140,6 +140,15 @@ def nodes_unseen(facts: Facts) -> Finding | None:
     return Finding.of(FindingCode.NODES_UNSEEN, nodes=away, why=why)
 
 
+def nodes_elsewhere(facts: Facts) -> Finding | None:
+    """Return the finding about nodes that answer, and whose processes their driver does not find.
+
+    It has a wrong folder, unit or pod: a step would write the file of a node that runs.
+    """
+    nodes = [each.id for each in (*facts.brokers, *facts.controllers) if each.elsewhere]
+    return Finding.of(FindingCode.NODES_ELSEWHERE, nodes=nodes) if nodes else None
+
+
 def takeover(facts: Facts) -> Finding | None:
     """Return the finding about a leader that has not taken `/controller` over yet."""
     seen = facts.seen
