@@ -287,11 +287,14 @@ class Proven:
             (`alarms.holds_everything`); None once controllers are started, or seen to lead.
         equal_since: From when on both stores were written, and equal each time that they were
             compared, in ms since 1970; None where the last comparison was not.
+        finalizing: Whether a finalize of ours began, all of gate G5 being so, and no stage before
+            was seen since.
     """
 
     probed: int | None = None
     stopped: int | None = None
     equal_since: int | None = None
+    finalizing: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

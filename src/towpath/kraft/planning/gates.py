@@ -274,6 +274,8 @@ def in_sync(facts: Facts) -> Finding | None:
 
 
 def _soaked(facts: Facts) -> Finding | None:
+    if facts.seen.proven.finalizing:  # a moment's difference asks for no other soak
+        return None
     wanted = float(facts.config.limits.soak)
     since = facts.seen.proven.equal_since
     seconds = 0 if since is None else (facts.seen.at - since) // _MS

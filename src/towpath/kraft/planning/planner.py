@@ -212,6 +212,12 @@ def _finish(facts: Facts, state: Finalizing, goal: Goal) -> Decision:
     if migrating := still_migrating(facts):
         return Refused.by(migrating)
     step = start_broker(facts, BrokerMode.KRAFT) or _without_flag(facts)
+    if isinstance(step, RestartController):  # also behind one that somebody restarted by hand
+        repair = await_healthy(facts) or prove_equal(facts, probe=True)
+        if repair is not None:
+            return move(repair, state.finalize(), Reached(state.stage))
+        if gate := g5(facts):
+            return Refused(gate)
     return Move(AwaitFinal() if step is None else step, state.finalize())
 
 
