@@ -340,6 +340,8 @@ def test_sessions_of_controllers_and_authorizers_are_not_foreign() -> None:
     said = found(clients({**own, "10.0.0.2": 2, "10.0.0.8": 2}), seen)
     assert said[FindingCode.FOREIGN_CLIENTS].what.endswith("from 10.0.0.2 (1), 10.0.0.8 (1)")
     assert FindingCode.FOREIGN_CLIENTS in found(clients(own), START)
+    unseen = replace(seen, controllers={})  # those that were not looked at may run
+    assert FindingCode.FOREIGN_CLIENTS not in found(clients(own), unseen)
 
 
 def test_servers_that_do_not_tell_who_is_connected_are_named() -> None:

@@ -32,7 +32,7 @@ from towpath.kraft.observing.seen import (
 from towpath.kraft.observing.servers import EnsembleSeen
 from towpath.model.clock import now_ms
 from towpath.model.deadline import Deadline
-from towpath.model.errors import TowpathError, UnreachableError
+from towpath.model.errors import DriverError, TowpathError, UnreachableError
 
 T = TypeVar("T")
 _AT_ONCE = 16
@@ -194,5 +194,6 @@ def _result(asked: Future[T], what: str, unseen: list[Unseen]) -> T | None:
     try:
         return asked.result()
     except TowpathError as error:
-        unseen.append(Unseen(what, str(error)))
+        why = error.happened if isinstance(error, DriverError) else str(error)
+        unseen.append(Unseen(what, why))
         return None

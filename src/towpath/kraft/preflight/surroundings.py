@@ -126,6 +126,6 @@ def _other_sessions(facts: Facts, around: Surroundings, seen: ClientsSeen) -> Co
     for node, numbers in around.addresses.items():
         there = facts.seen.controllers.get(node)
         host = next((each for each in numbers if each in seen.others), None)
-        if there is not None and there.running and host is not None:
+        if (there is None or there.running) and host is not None:
             found[host] += 1
     return found
