@@ -127,6 +127,8 @@ def test_the_report_is_a_page_with_a_digest_over_its_facts(tmp_path: Path) -> No
     page = report_page(report_told("orders", facts, journal.entries()))
     told = html.unescape(re.findall(r'<pre id="facts">(.*?)</pre>', page, re.DOTALL)[0])
     assert hashlib.sha256(told.encode()).hexdigest() in page
+    rows = re.sub(r'<pre id="facts">.*?</pre>', "", page, flags=re.DOTALL)
+    assert not re.search(r"True|False|None|\['", rows), "no values as Python shows them"
     assert "&lt;ann&gt;" in page
     assert "<ann>" not in page
     assert "MigrationFinalized (4)" in page

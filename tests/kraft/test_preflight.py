@@ -244,6 +244,14 @@ def test_what_was_not_seen_is_told_without_what_follows_from_it() -> None:
     assert FindingCode.BROKERS_NOT_SERVING not in {each.code for each in preflight(_CONFIG, lost)}
 
 
+def test_behind_the_end_nothing_is_told_of_a_way_back_and_of_zookeepers_servers() -> None:
+    seen = at_stage(_CONFIG, Stage.FINAL)
+    assert seen.quorum is not None
+    seen = with_zookeeper(seen, controller_epoch=(seen.quorum.epoch, 1))
+    codes = {each.code for each in preflight(_CONFIG, seen)}
+    assert not codes & {FindingCode.EPOCH_LOW, FindingCode.ZOOKEEPER_SMALL}
+
+
 _PASSING = {FindingCode.NOT_IN_SYNC, FindingCode.BROKERS_NOT_SERVING}
 """What stops, and passes by itself or by a step: it is waited for, or mended."""
 _HARD = {

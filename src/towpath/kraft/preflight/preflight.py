@@ -107,6 +107,8 @@ def _epochs(facts: Facts) -> Iterator[Finding]:
     zookeeper, quorum = facts.seen.zookeeper, facts.seen.quorum
     if zookeeper is None or quorum is None or zookeeper.controller_epoch is None:
         return
+    if facts.standing.stage is Stage.FINAL:  # no way leads back
+        return
     epoch = zookeeper.controller_epoch[0]
     if epoch <= quorum.epoch:
         yield Finding.of(FindingCode.EPOCH_LOW, epoch=epoch, quorum=quorum.epoch)
