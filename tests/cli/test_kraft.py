@@ -68,6 +68,8 @@ def test_a_plan_shows_every_step_with_its_way_back() -> None:
     assert "restart broker" in before
     assert "without the migration's flag" in after
     assert not re.search(r"(?m)^\d+\. restart broker", after)
+    if_not = "way back: only while no controller without the flag was elected: restart"
+    assert (before.count(if_not), after.count(if_not)) == (0, len(CONFIG.controllers.nodes) - 1)
     told = json.loads(json.dumps(shown.outline_told(facts, planned)))
     assert [each["what"] for each in told["steps"]] == [each.sentence for each in planned.steps]
     assert shown.outline_markdown(facts, planned).count("```diff") >= len(CONFIG.brokers)
@@ -125,6 +127,8 @@ def test_the_report_is_a_page_with_a_digest_over_its_facts(tmp_path: Path) -> No
     page = report_page(report_told("orders", facts, journal.entries()))
     told = html.unescape(re.findall(r'<pre id="facts">(.*?)</pre>', page, re.DOTALL)[0])
     assert hashlib.sha256(told.encode()).hexdigest() in page
+    rows = re.sub(r'<pre id="facts">.*?</pre>', "", page, flags=re.DOTALL)
+    assert not re.search(r"True|False|None|\['", rows), "no values as Python shows them"
     assert "&lt;ann&gt;" in page
     assert "<ann>" not in page
     assert "MigrationFinalized (4)" in page

@@ -43,7 +43,7 @@ def test_nodes_of_different_hosts_may_have_the_same_paths(write: Write) -> None:
     config = load_kraft(write(_changed(f"controllers: {{nodes: {nodes % 'd'}}}\n", ssh)))
     assert len(config.controllers.nodes) == 2
     same = nodes.replace("'%s:1'", "'d:1', host: c")
-    with pytest.raises(ConfigError, match="two nodes have the same properties: /x"):
+    with pytest.raises(ConfigError, match=r"/x is also the properties of controllers.nodes\[0\]"):
         load_kraft(write(_changed(f"controllers: {{nodes: {same}}}\n", ssh)))
 
 
@@ -64,12 +64,14 @@ def test_other_commands_say_what_the_file_is(write: Write) -> None:
          ["zookeeper.username: username and password belong together"]),
         ("brokers: []\n", ["brokers: needs at least one entry"]),
         ("brokers: [{id: 3001, address: 'a:1', properties: /x}]\n",
-         ["controllers.nodes: two nodes have the same id: 3001"]),
+         ["controllers.nodes[0].id: 3001 is also the id of brokers[0]; each node needs its own"]),
         ("brokers: [{id: 1, address: 'a:1', properties: /etc/kafka/c.properties}]\n",
-         ["controllers.nodes: two nodes have the same properties: /etc/kafka/c.properties"]),
+         ["controllers.nodes[0].properties: /etc/kafka/c.properties is also the properties of"
+          " brokers[0]; each node needs its own"]),
         ("controllers: {nodes: [{id: 3001, address: 'c:1', properties: /c, data: /var/lib/c},"
          " {id: 3002, address: 'd:1', properties: /d, data: /var/lib/c/}]}\n",
-         ["controllers.nodes: two nodes have the same data: /var/lib/c"]),
+         ["controllers.nodes[1].data: /var/lib/c is also the data of controllers.nodes[0]; each"
+          " node needs its own"]),
         ("controllers: {nodes: [{id: 3001, address: 'c:1', properties: /c, data: /}]}\n",
          ["controllers.nodes[0].data: must be a folder of its own, not /"]),
         ("brokers: [{id: 1, address: 'a:1', properties: x}]\n",
@@ -89,12 +91,54 @@ def test_other_commands_say_what_the_file_is(write: Write) -> None:
           " '-' and '.'"]),
         ("driver: {via: kubernetes, namespace: k, exported: /x, format: f}\n",
          ["driver.controllers: is required"]),
-        ("journal: orders\n", ["journal: must be a whole path on the node's host, such as"
-         " /etc/kafka/x.properties"]),
+        ("journal: orders\n", ["journal: must be a whole path on this machine, such as"
+         " /var/lib/towpath/orders"]),
     ],
 )  # fmt: skip
 def test_problems(write: Write, more: str, problems: list[str]) -> None:
     assert [each.sentence for each in check(write(_changed(more)))] == problems
+
+
+WRONG = """\
+brokers:
+  - {id: 1, address: "a:9092", properties: server.properties}
+  - {id: three, adress: "a:9092", properties: /etc/kafka/server.properties}
+  - {id: 1, address: "a:9092", properties: 7}
+  - {id: 1.5, address: "e:1", properties: /s, nix: 1}
+  - five
+"""
+CONTROLLERS = """\
+controllers:
+  nodes:
+    - {id: 1, address: "a:9092", properties: /etc/kafka/c.properties}
+    - {id: 3002, address: "d", properties: /etc/kafka/c.properties, data: /d}
+    - {id: 3003, properties: /etc/kafka/c.properties, data: /d/}
+"""
+
+
+def test_all_problems_of_nodes_are_told_at_once(write: Write) -> None:
+    driver = 'driver: {via: sssh, folder: /tmp/k, format: "f"}\n'
+    told = [each.sentence for each in check(write(_changed(WRONG, CONTROLLERS, driver)))]
+    before, own = "is also the", "each node needs its own"
+    assert told == [
+        "brokers[0].properties: must be a whole path on the node's host, such as"
+        " /etc/kafka/x.properties",
+        "brokers[1].address: is required",
+        "brokers[1].id: must be a whole number, not the text 'three'",
+        "brokers[1].adress: unknown key, did you mean address?",
+        f"brokers[2].id: 1 {before} id of brokers[0]; {own}",
+        f"brokers[2].address: a:9092 {before} address of brokers[0]; {own}",
+        "brokers[2].properties: must be a text, not the number 7; put it in quotes",
+        "brokers[3].id: must be a whole number, not the number 1.5",
+        "brokers[3].nix: unknown key; known here are id, address, properties, host",
+        "brokers[4]: must be a mapping of keys to values, not a text",
+        "controllers.nodes[0].data: is required",
+        f"controllers.nodes[0].id: 1 {before} id of brokers[0]; {own}",
+        f"controllers.nodes[0].address: a:9092 {before} address of brokers[0]; {own}",
+        "controllers.nodes[1].address: 'd' is not HOST:PORT, such as host:9093",
+        "controllers.nodes[2].address: is required",
+        "driver.via: 'sssh' is not one of local, ssh, kubernetes",
+    ]
 
 
 def _changed(*sections: str) -> str:

@@ -15,6 +15,7 @@ from tests.support.kraft_worlds import (
     kraft_config,
     migration_znode,
     reasons,
+    start_of,
     with_broker,
     with_controller,
     with_log,
@@ -149,8 +150,12 @@ def test_g4_a_controller_without_the_flag_is_mended_before_anything_else() -> No
     ],
     ids=["unequal", "not compared", "not probed", "migrating", "offline"],
 )
-def test_g5_finalizes_nothing_that_is_not_whole(code: FindingCode, change: object) -> None:
-    seen = at_stage(_CONFIG, Stage.DUAL_WRITE)
+@pytest.mark.parametrize("stage", [Stage.DUAL_WRITE, Stage.FINALIZING])
+def test_g5_finalizes_nothing_that_is_not_whole(
+    stage: Stage, code: FindingCode, change: object
+) -> None:
+    """Also where somebody has restarted a controller without the flag by hand."""
+    seen = at_stage(_CONFIG, stage)
     assert g5(Facts.of(_CONFIG, seen)) == ()
     assert callable(change)
     bad = change(seen)
@@ -168,6 +173,19 @@ def test_g5_waits_for_the_soak() -> None:
     assert str(step.reasons[0]).startswith("both stores have been written and equal for 0 s")
     later = replace(seen, at=seen.proven.equal_since + 3_600_000)
     assert isinstance(next_step(config, later, Goal.FINAL), RestartController)
+
+
+def test_a_finalize_that_began_behind_the_soak_waits_for_no_other() -> None:
+    """Both stores may differ for a moment meanwhile, and any election may finalize."""
+    config = kraft_config(soak="1h")
+    seen = at_stage(_CONFIG, Stage.FINALIZING)
+    for ours in False, True:
+        step = next_step(config, replace(seen, proven=replace(seen.proven, finalizing=ours)),
+                         Goal.FINAL)  # fmt: skip
+        assert isinstance(step, RestartController if ours else Refused)
+    assert FindingCode.SOAKING in reasons(
+        config, replace(seen, proven=replace(seen.proven, finalizing=False)), Goal.FINAL
+    )
 
 
 def test_nothing_is_planned_without_seeing_what_it_touches() -> None:
@@ -191,6 +209,16 @@ def test_nothing_is_planned_without_seeing_what_it_touches() -> None:
     assert reasons(_CONFIG, replace(seen, log=None), Goal.DUAL_WRITE) == {FindingCode.QUORUM_UNSEEN}
     elsewhere = with_controller(seen, 3000, running=False)
     assert reasons(_CONFIG, elsewhere, Goal.ZOOKEEPER) == {FindingCode.CONTROLLERS_ELSEWHERE}
+
+
+@pytest.mark.parametrize("goal", [Goal.DUAL_WRITE, Goal.ZOOKEEPER])
+def test_nothing_is_done_to_nodes_that_answer_and_whose_processes_are_not_found(goal: Goal) -> None:
+    """Else a wrong folder or unit in the file would have a broker's file written under it."""
+    for seen in start_of(_CONFIG), at_stage(_CONFIG, Stage.HYBRID):
+        lost = with_broker(seen, 1, running=False, mode=None, elsewhere=True)
+        assert reasons(_CONFIG, lost, goal) == {FindingCode.NODES_ELSEWHERE}
+    idle = with_controller(start_of(_CONFIG), 3001, elsewhere=True)
+    assert reasons(_CONFIG, idle, goal) == {FindingCode.NODES_ELSEWHERE}
 
 
 @pytest.mark.parametrize("goal", Goal)

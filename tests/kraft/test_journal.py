@@ -23,6 +23,21 @@ from towpath.model.errors import JournalHeldError, KraftJournalError
 _COMPARED: Mapping[str, object] = {"compared": {}, "digests": {}, "differences": []}
 
 
+def test_a_finalize_that_began_is_known_until_controllers_have_the_flag_again(
+    tmp_path: Path,
+) -> None:
+    journal = KraftJournal(tmp_path)
+    for event, facts, begun in (
+        (KraftEvent.STAGE, {"stage": "dual_write"}, False),
+        (KraftEvent.FINALIZING, {}, True),
+        (KraftEvent.STAGE, {"stage": "finalizing"}, True),
+        (KraftEvent.STAGE, {"stage": "headless"}, True),
+        (KraftEvent.STAGE, {"stage": "dual_write"}, False),
+    ):
+        journal.add(event, **facts)
+        assert journal.proven.finalizing is begun, event
+
+
 def test_looking_makes_no_folder(tmp_path: Path) -> None:
     journal = KraftJournal(tmp_path / "journal")
     assert journal.entries() == ()

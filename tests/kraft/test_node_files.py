@@ -6,14 +6,20 @@ import os
 import shlex
 import sys
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
+from tests.support.kraft_worlds import kraft_config
 from towpath.config import LocalDriver
+from towpath.kraft.drivers import drivers_of
 from towpath.kraft.drivers.local import LocalNode
+from towpath.kraft.journal import KraftJournal
 from towpath.kraft.model import NodeId, Role
 from towpath.kraft.observing.node_files import client_ports, log_dirs, metadata_dir, read_files
-from towpath.model.errors import KraftFileError
+from towpath.kraft.observing.observe import Observer
+from towpath.model.deadline import Deadline
+from towpath.model.errors import KraftFileError, ZooKeeperAwayError
 
 NODE = NodeId(1)
 V0 = "version=0\nbroker.id=1\ncluster.id=c\ndirectory.id=d\n"
@@ -49,6 +55,24 @@ def test_all_log_directories_are_read(driver: LocalNode, tmp_path: Path) -> None
     assert files.properties["broker.id"] == "1"
     assert (files.running, files.stale) == (False, False)
     assert files.free_bytes
+
+
+def test_a_look_says_what_a_host_refused_and_gives_no_advice_for_each_node(tmp_path: Path) -> None:
+    config = kraft_config(brokers=2, controllers=1)
+    nodes = [each.model_copy(update={"properties": str(tmp_path)}) for each in config.brokers]
+    config = config.model_copy(update={"brokers": tuple(nodes)})
+
+    def away(_: Deadline) -> NoReturn:
+        raise ZooKeeperAwayError("zk:1", "reading", "no answer")
+
+    observer = Observer(config, drivers_of(config), away, KraftJournal(tmp_path / "j"), away)
+    try:
+        seen = observer.look(Deadline.after(30))
+    finally:
+        observer.close()
+    told = [each.why for each in seen.unseen if each.what.startswith("node")]
+    why = f"reading {tmp_path}: Is a directory: {tmp_path}"
+    assert told == [f"node 0: {why}", f"node 1: {why}"]
 
 
 def test_a_node_without_a_file_has_nothing(driver: LocalNode, tmp_path: Path) -> None:

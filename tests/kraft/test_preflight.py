@@ -214,6 +214,7 @@ def _elsewhere() -> Iterator[tuple[Observation, FindingCode]]:
     yield _topic(replicas=(0, 7)), code.REPLICAS_AWAY
     yield replace(_START, health=Health(under_replicated=("t-0",))), code.NOT_IN_SYNC
     yield with_broker(_START, 1, running=False, mode=None), code.BROKERS_NOT_SERVING
+    yield with_broker(_START, 1, running=False, mode=None, elsewhere=True), code.NODES_ELSEWHERE
     yield with_zookeeper(provisioned, migration=migration_znode(7)), code.WIPE_AHEAD
     yield with_log(provisioned, state=LogState.NONE), code.NEVER_MIGRATABLE
     yield replace(_START, zookeeper=None, unseen=(Unseen("z", "no"),)), code.NOTHING_SEEN
@@ -236,6 +237,24 @@ def test_it_is_found(seen: Observation, code: FindingCode) -> None:
     assert str(found[code])
 
 
+def test_what_was_not_seen_is_told_without_what_follows_from_it() -> None:
+    """Brokers serve and are in sync by what ZooKeeper tells; it alone is missing."""
+    away = replace(_START, zookeeper=None, health=None, unseen=(Unseen("ZooKeeper", "no"),))
+    codes = {each.code for each in preflight(_CONFIG, away)}
+    assert FindingCode.ZOOKEEPER_UNSEEN in codes
+    assert not codes & {FindingCode.BROKERS_NOT_SERVING, FindingCode.HEALTH_UNSEEN}
+    lost = with_broker(_START, 1, running=False, mode=None, elsewhere=True)
+    assert FindingCode.BROKERS_NOT_SERVING not in {each.code for each in preflight(_CONFIG, lost)}
+
+
+def test_behind_the_end_nothing_is_told_of_a_way_back_and_of_zookeepers_servers() -> None:
+    seen = at_stage(_CONFIG, Stage.FINAL)
+    assert seen.quorum is not None
+    seen = with_zookeeper(seen, controller_epoch=(seen.quorum.epoch, 1))
+    codes = {each.code for each in preflight(_CONFIG, seen)}
+    assert not codes & {FindingCode.EPOCH_LOW, FindingCode.ZOOKEEPER_SMALL}
+
+
 _PASSING = {FindingCode.NOT_IN_SYNC, FindingCode.BROKERS_NOT_SERVING}
 """What stops, and passes by itself or by a step: it is waited for, or mended."""
 _HARD = {
@@ -247,7 +266,7 @@ _HARD = {
     "BROKERS_DIFFER", "DYNAMIC_LISTENERS", "TOKEN_KEY_MISSING", "ENCODER_SECRET_MISSING",
     "ACL_SLASH", "REPLICAS_AWAY", "REASSIGNING", "DELETING", "BROKERS_AWAITED",
     "BROKERS_NOT_IN_FILE", "TOPIC_IDS_MISSING", "ZNODES_FORBIDDEN", "ZNODES_UNKNOWN",
-    "PROBE_STAYS", "NOTHING_SEEN", "NODES_UNSEEN",
+    "PROBE_STAYS", "NOTHING_SEEN", "NODES_UNSEEN", "NODES_ELSEWHERE",
 }  # fmt: skip
 """What loses a cluster, or leaves a migration where nothing goes on."""
 _STOPPING = [case for case in _CASES if case[1].name in _HARD]

@@ -92,9 +92,14 @@ def test_hosts_that_reach_everything_are_no_finding() -> None:
 
 def test_nothing_listens_where_no_controller_runs_yet() -> None:
     around = told(Reach.OPEN)
-    for each in CONTROLLERS:
-        around = changed(around, 1, each, Reach.CLOSED)
+    for node in around.hosts:
+        for each in CONTROLLERS:
+            around = changed(around, node, each, Reach.CLOSED)
     assert found(around) == {}
+    taken = changed(around, 1, CONTROLLERS[1], Reach.OPEN)
+    said = found(taken)[FindingCode.ADDRESS_TAKEN]
+    assert said.what.endswith(f"no controller runs yet: {CONTROLLERS[1]} of controller 3001")
+    around = changed(told(Reach.OPEN, RUNS), 1, CONTROLLERS[0], Reach.CLOSED)
     assert "node 1 to 127.0.0.1:16300 (closed)" in found(around, RUNS)[FindingCode.UNREACHED].what
 
 
@@ -112,7 +117,8 @@ def test_a_controller_that_reaches_no_broker_or_zookeeper_is_told(at: str) -> No
 
 def test_a_broker_that_is_down_is_not_expected_to_answer() -> None:
     seen = with_broker(START, 1, running=False)
-    assert found(changed(told(Reach.OPEN), 3002, "127.0.0.1:16001", Reach.CLOSED), seen) == {}
+    around = changed(told(Reach.OPEN), 3002, "127.0.0.1:16001", Reach.CLOSED)
+    assert FindingCode.UNREACHED not in found(around, seen)
 
 
 def test_names_of_pods_that_are_not_there_yet_are_not_missed() -> None:
@@ -317,6 +323,13 @@ def test_programs_that_are_no_brokers_are_named_by_where_they_come_from() -> Non
     assert said.what.endswith("from 10.0.0.7 (2), 10.0.0.9 (1)")
 
 
+def test_sessions_of_brokers_whose_files_were_not_read_may_be_of_their_authorizer() -> None:
+    own = {"10.0.0.1": 1, "10.0.0.2": 1}
+    assert FindingCode.FOREIGN_CLIENTS in found(clients(own), START)
+    unread = with_broker(START, 1, properties={})
+    assert FindingCode.FOREIGN_CLIENTS not in found(clients(own), unread)
+
+
 def test_sessions_of_controllers_and_authorizers_are_not_foreign() -> None:
     seen = RUNS
     for each in RUNS.brokers.values():
@@ -327,6 +340,8 @@ def test_sessions_of_controllers_and_authorizers_are_not_foreign() -> None:
     said = found(clients({**own, "10.0.0.2": 2, "10.0.0.8": 2}), seen)
     assert said[FindingCode.FOREIGN_CLIENTS].what.endswith("from 10.0.0.2 (1), 10.0.0.8 (1)")
     assert FindingCode.FOREIGN_CLIENTS in found(clients(own), START)
+    unseen = replace(seen, controllers={})  # those that were not looked at may run
+    assert FindingCode.FOREIGN_CLIENTS not in found(clients(own), unseen)
 
 
 def test_servers_that_do_not_tell_who_is_connected_are_named() -> None:

@@ -14,7 +14,7 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.admin._metadata import PartitionMetadata
 
 from tests.support.kafka import wait_until
-from tests.support.kraft_runs import entries, run_until, run_whole, steps, tell
+from tests.support.kraft_runs import entries, run_until, run_whole, said_by_brokers, steps, tell
 from tests.support.patients import seed
 from tests.support.traffic import Traffic
 from towpath.config import load_kraft
@@ -38,7 +38,7 @@ _ELECTIONS = 5
 def whole(lab: ZooKeeperCluster, command: str, name: str = "") -> None:
     """Run a command to its end, which must be its goal."""
     done = run_whole(lab, command, name or command)
-    assert done.wait() == 0, done.said
+    assert done.wait() == 0, f"{done.said}\n{said_by_brokers(lab)}"
 
 
 def meta(lab: ZooKeeperCluster, node: int) -> dict[str, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 import sys
 import time
@@ -13,6 +14,8 @@ from tests.support.program import Program
 from tests.support.traffic import TrafficResult
 from towpath.dev.zookeeper import ZooKeeperCluster
 
+_TELLING = re.compile(r" (WARN|ERROR) |Failed to alter partition|Skipped the become-|Controller ")
+_LINES, _WIDE = 20, 300
 LONGEST = 1800.0
 """Seconds that a command may take on a busy machine."""
 
@@ -73,6 +76,16 @@ def _coming(lab: ZooKeeperCluster, program: Program, known: int) -> Iterator[dic
             return
         assert time.monotonic() < end, program.said
         time.sleep(0.05)
+
+
+def said_by_brokers(lab: ZooKeeperCluster) -> str:
+    """Return what brokers logged last about trouble, and about leaders and replicas."""
+    said = []
+    for broker in lab.brokers:
+        lines = lab.process(broker).log.read_text(errors="replace").splitlines()
+        telling = [line[:_WIDE] for line in lines if _TELLING.search(line)]
+        said += [f"broker {broker}:", *telling[-_LINES:]]
+    return "\n".join(said)
 
 
 def tell(lab: ZooKeeperCluster, traffic: TrafficResult) -> None:

@@ -82,7 +82,8 @@ class Traffic:
     name. One that does not begin anew never comes back where those that are left are killed; one
     that does may stand still for good (#5301), but must where a broker is alone: while it starts it
     names none. A broker that starts while no controller leads also says that no topic exists, and
-    clients ask again after five minutes only, unless they are told otherwise.
+    clients ask again after five minutes only, unless they are told otherwise. Where such a broker
+    takes long to start, a producer would soon refuse records by itself ("Unknown topic").
     """
 
     cluster: ZooKeeperCluster
@@ -241,7 +242,10 @@ class Traffic:
 
     @property
     def _login(self) -> dict[str, Any]:
-        more: dict[str, Any] = {"metadata.recovery.strategy": "none"}
+        more: dict[str, Any] = {
+            "metadata.recovery.strategy": "none",
+            "topic.metadata.propagation.max.ms": 300_000,
+        }
         if self.kills or len(self.cluster.brokers) == 1:
             more["metadata.recovery.strategy"] = "rebootstrap"
         if self.kills:

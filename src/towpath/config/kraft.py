@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Sequence
 from typing import Annotated, Literal, NewType, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
 from towpath.config.address import check_address, host_and_port, listen_address
 from towpath.config.clusters import ClusterConfig, Sasl, Tls
-from towpath.config.kraft_drivers import KraftDriver, LocalDriver, SshDriver
-from towpath.config.kraft_kubernetes import KubernetesDriver
-from towpath.config.problems import not_empty, placed_error
+from towpath.config.kraft_clashes import clashes
+from towpath.config.kraft_drivers import KraftDriver
+from towpath.config.problems import not_empty, placed_error, require_none
 from towpath.config.secrets import SecretText
 from towpath.config.shape import Section
 from towpath.config.topics import Count
@@ -35,6 +33,12 @@ def _name(text: str) -> str:
 def _absolute(text: str) -> str:
     if not _PATH.fullmatch(text):
         raise ValueError("must be a whole path on the node's host, such as /etc/kafka/x.properties")
+    return text
+
+
+def _journal(text: str) -> str:
+    if not _PATH.fullmatch(text):
+        raise ValueError("must be a whole path on this machine, such as /var/lib/towpath/orders")
     return text
 
 
@@ -175,15 +179,6 @@ class KraftMetricsConfig(Section):
         return host_and_port(self.listen) if self.listen else None
 
 
-def _twice(values: Sequence[object]) -> list[str]:
-    """Return those that stand there more than once; of a host and a path the path."""
-    return [
-        str(value[-1] if isinstance(value, tuple) else value)
-        for value, count in Counter(values).items()
-        if count > 1
-    ]
-
-
 class KraftConfig(Section):
     """A migration from ZooKeeper to KRaft: everything that its file says."""
 
@@ -202,33 +197,17 @@ class KraftConfig(Section):
     metrics: KraftMetricsConfig = Field(
         KraftMetricsConfig(), description="What is served to Prometheus."
     )
-    journal: HostPath = Field(
+    journal: Annotated[str, AfterValidator(_journal)] = Field(
         description="Folder on this machine for what was approved, done, measured and proven."
     )
 
     @model_validator(mode="after")
     def _different(self) -> Self:
-        nodes = (*self.brokers, *self.controllers.nodes)
-        for key, values in (
-            ("id", _twice([each.id for each in nodes])),
-            ("address", _twice([each.address for each in nodes])),
-            ("properties", _twice([(self._host(each), each.properties) for each in nodes])),
-            ("data", _twice([(self._host(each), each.data) for each in self.controllers.nodes])),
-        ):
-            if values:
-                text = f"two nodes have the same {key}: {', '.join(values)}"
-                raise placed_error(text, "controllers", "nodes")
+        lists = {"brokers": self.brokers, "nodes": self.controllers.nodes}
+        told = {name: [each.model_dump() for each in nodes] for name, nodes in lists.items()}
+        controllers = {"nodes": told["nodes"]}
+        via = {"via": self.driver.via}
+        require_none(
+            clashes({"brokers": told["brokers"], "controllers": controllers, "driver": via})
+        )
         return self
-
-    def _host(self, node: KraftNode) -> str:
-        """Return where a node's files lie: each pod has its own, as has each host that ssh reaches.
-
-        A controller's properties are written as a whole, over those of any other node.
-        """
-        match self.driver:
-            case LocalDriver():
-                return ""
-            case SshDriver():
-                return node.host or host_and_port(node.address)[0]
-            case KubernetesDriver():
-                return str(node.id)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TypeVar
 
@@ -14,6 +14,7 @@ from towpath.config.clusters import ClusterConfig
 from towpath.config.document import Tree, parse, read
 from towpath.config.kinds import MODELS, FileKind, FileModel
 from towpath.config.kraft import KraftConfig
+from towpath.config.kraft_clashes import clashes
 from towpath.config.link import LinkConfig
 from towpath.config.problems import ENVIRONMENT, faults_of, not_one_of
 from towpath.config.secrets import SECRET_KEYS, VARIABLE, variable
@@ -180,7 +181,14 @@ def _examine(
             told = fault.place in known or variables.left_open(fault.place)
             if not told and (with_environment or kind != ENVIRONMENT):
                 faults.append(fault)
+        faults += _clashes(filled, faults) if model is KraftConfig else ()
     return config, tuple(faults)
+
+
+def _clashes(tree: Mapping[str, Tree], faults: Iterable[Fault]) -> list[Fault]:
+    """Return clashes of nodes, which the model looks for only where it finds nothing else."""
+    told = {fault.place for fault in faults}
+    return [Fault(place, text) for place, text in clashes(tree) if place not in told]
 
 
 def _unknown_kind(tree: Mapping[str, Tree]) -> list[Fault]:

@@ -25,6 +25,8 @@ _WANTED = {
     "bool_type": "true or false",
     "bool_parsing": "true or false",
     "int_type": "a whole number",
+    "int_parsing": "a whole number",
+    "int_from_float": "a whole number",
     "dict_type": "a mapping of keys to values",
     "tuple_type": "a list, such as [a, b]",
     "model_type": "a mapping of keys to values",

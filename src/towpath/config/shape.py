@@ -81,6 +81,8 @@ def keys_at(root: type[BaseModel], loc: Place) -> tuple[list[str], list[str]]:
     models: tuple[type[BaseModel], ...] = (root,)
     others: list[str] = []
     for part in loc:
+        if isinstance(part, int):  # of a list, whose entries are those of its field
+            continue
         chosen = tuple(model for model in models if part in tags(model))
         if chosen:
             others = [name for model in models for name in fields(model)]

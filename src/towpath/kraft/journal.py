@@ -47,6 +47,7 @@ class KraftEvent(StrEnum):
     PROBED = "probed"
     STOPPED = "stopped"
     STARTED = "started"
+    FINALIZING = "finalizing"
     KEPT = "kept"
     DELETED = "deleted"
     TAKEN = "taken"
@@ -61,6 +62,7 @@ _BEGINNING = frozenset({Stage.ZOOKEEPER, Stage.PROVISIONED, Stage.REGISTERING, S
 """Stages behind which a migration begins: its quorum counts epochs from 1, as earlier ones did."""
 _LEADERLESS = frozenset({Stage.HEADLESS, Stage.UNKNOWN})
 """Stages in which no controller is known to lead."""
+_FINALIZES = _LEADERLESS | {Stage.FINALIZING}
 
 _FACTS: Mapping[KraftEvent, Mapping[str, tuple[type, ...]]] = MappingProxyType(
     {
@@ -214,10 +216,12 @@ class KraftJournal:
         probed: int | None = None
         stopped: int | None = None
         since: int | None = None
+        finalizing = False
         now = now_ms()
         for entry in self._read():
             if entry is None:
                 probed = stopped = since = None
+                finalizing = False
                 continue
             match entry.event:
                 case KraftEvent.PROBED:
@@ -226,8 +230,11 @@ class KraftJournal:
                     stopped, since = entry.facts.get("epoch"), None
                 case KraftEvent.STARTED:
                     stopped = None
+                case KraftEvent.FINALIZING:
+                    finalizing = True
                 case KraftEvent.STAGE:
                     stage = entry.facts["stage"]
+                    finalizing = finalizing and stage in _FINALIZES
                     stopped = stopped if stage in _LEADERLESS else None
                     probed, since = (None, None) if stage in _BEGINNING else (probed, since)
                 case KraftEvent.COMPARED if entry.facts["equal"] and since is None:
@@ -236,7 +243,7 @@ class KraftJournal:
                     since = None
                 case _:
                     pass
-        return Proven(probed=probed, stopped=stopped, equal_since=since)
+        return Proven(probed=probed, stopped=stopped, equal_since=since, finalizing=finalizing)
 
     @property
     def _file(self) -> Path:

@@ -208,6 +208,8 @@ class KraftRun:
         }
         self._before()
         self._journal.add(KraftEvent.STEP_BEGAN, **told)
+        if isinstance(step, RestartController) and not step.flag:
+            self._journal.add(KraftEvent.FINALIZING)
         self._tell(facts, sentence(step))
         began = time.monotonic()
         try:

@@ -238,7 +238,10 @@ def _planned(outline: Outline) -> Iterator[str]:
 
 
 def _undo(step: PlannedStep) -> str:
-    return ", ".join(map(sentence, step.undo)) or "none"
+    back = ", ".join(map(sentence, step.undo)) or "none"
+    if step.undo and step.expected is Stage.FINALIZING:
+        return f"only while no controller without the flag was elected: {back}"
+    return back
 
 
 def _changes(file: FileChange | None) -> Iterator[str]:

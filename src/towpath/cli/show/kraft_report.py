@@ -22,6 +22,8 @@ _KEPT = (
     " mode changes in a broker's file stays in that file, too (`towpath.kept.`)."
 )
 
+_SAID: Mapping[bool | None, str] = {True: "yes", False: "no", None: ""}
+
 
 def report_told(name: str, facts: Facts, entries: Sequence[KraftEntry]) -> Mapping[str, Any]:
     """Return the facts of the report as JSON has them.
@@ -49,7 +51,10 @@ def _body(told: Mapping[str, Any]) -> Iterator[str]:
     yield from listed("Alarms and doubts", [*told_of, *now["unseen"]])
     yield from _comparisons(journal, now["comparison"])
     yield from _section("Nodes", ("node", "role", "runs", "mode", "flag", "log directories"), (
-        (each["id"], each["role"], each["running"], each["mode"] or "", each["flag"], each["meta"])
+        (
+            each["id"], each["role"], _SAID[each["running"]], each["mode"] or "",
+            _SAID[each["flag"]], ", ".join(each["meta"]),
+        )
         for each in now["nodes"]
     ))  # fmt: skip
     yield from _steps(journal)
@@ -69,14 +74,18 @@ def _summary(now: Mapping[str, Any]) -> Iterator[Sequence[object]]:
     yield "cluster", now["cluster_id"] or "not seen"
     yield "seen at", now["at"]
     yield "state of KIP-866", now["kip"]
-    yield "Kafka's own metric ZkMigrationState then", now["metric"]
-    yield "controller", now["controller"]
+    yield "Kafka's own metric ZkMigrationState then", _or_none(now["metric"])
+    yield "controller", _or_none(now["controller"])
     seconds, servers = now["zookeeper_read_seconds"], now["ensemble"]
     if seconds is not None:
         yield "ZooKeeper was read in", span(seconds)
     if servers is not None:
         serve = f"{servers['serve']} of {servers['voters']}, {servers['spare']} to spare"
         yield "voting servers of ZooKeeper that serve", serve
+
+
+def _or_none(value: object) -> object:
+    return "none" if value is None else value
 
 
 def _comparisons(
@@ -118,7 +127,7 @@ def _steps(journal: Iterable[Mapping[str, Any]]) -> Iterator[str]:
         for each in journal
         if each["event"] in ended
     ]
-    headers = "at", "step", "end", "why", "time taken", "both stores before it"
+    headers = "ended at", "step", "end", "why", "time taken", "both stores before it"
     yield from _section("Steps", headers, rows)
 
 

@@ -59,6 +59,7 @@ class IsrWatch:
         self._since: float | None = None
         self._patience, self._again = _PATIENCE, _AGAIN
         self._said = ""
+        self._times = 0
         self.renewed = 0
 
     def missing(self, seen: Observation) -> str | None:
@@ -90,8 +91,10 @@ class IsrWatch:
             self._said = f"; their leaders got no new leader epoch: {error}"
             return
         self.renewed += len(told)
+        self._times += 1
+        often = f", {self._times} times by now" if self._times > 1 else ""
         refused = next((f", others not: {each}" for each in told.failed.values()), "")
-        self._said = f"; {len(told)} leaders got a new leader epoch{refused}"
+        self._said = f"; {len(told)} leaders got a new leader epoch{often}{refused}"
 
 
 def lagging(seen: Observation) -> _Lagging:

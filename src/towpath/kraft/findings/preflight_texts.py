@@ -274,6 +274,11 @@ PREFLIGHT_TEXTS: Mapping[FindingCode, FindingText] = {
         "open these ways (DNS, firewall, network policy): brokers connect to controllers, and"
         " controllers to each other, to brokers and to ZooKeeper",
     ),
+    FindingCode.ADDRESS_TAKEN: stop(
+        "something listens where no controller runs yet: {addresses}",
+        "choose free ports for controllers, or stop what listens there: another listener of a"
+        " broker, say",
+    ),
     FindingCode.NAMES_DIFFER: warn(
         "hosts know the same name under different addresses: {names}",
         "correct `/etc/hosts` or DNS there; a controller listens on the address that its own host"

@@ -109,6 +109,12 @@ _UNSEEN: Mapping[FindingCode, FindingText] = {
         "controller {controller} leads the quorum, and its driver says that it does not run",
         "mend `driver` in the file so that it finds the controllers' processes",
     ),
+    FindingCode.NODES_ELSEWHERE: stop(
+        "nodes {nodes} answer at their addresses, and their driver says that they do not run",
+        "mend `driver` in the file (folder, unit, pod) so that it finds their processes, or"
+        " `address` where another node listens there; else their files would be written, and each"
+        " started a second time",
+    ),
     FindingCode.NOT_COMPARED: stop(
         "ZooKeeper and the metadata log were not compared",
         "run again once both can be read",

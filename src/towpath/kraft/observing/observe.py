@@ -32,7 +32,7 @@ from towpath.kraft.observing.seen import (
 from towpath.kraft.observing.servers import EnsembleSeen
 from towpath.model.clock import now_ms
 from towpath.model.deadline import Deadline
-from towpath.model.errors import TowpathError, UnreachableError
+from towpath.model.errors import DriverError, TowpathError, UnreachableError
 
 T = TypeVar("T")
 _AT_ONCE = 16
@@ -131,7 +131,8 @@ class Observer:
     def _node(self, role: Role, node: KraftBroker | KraftController) -> NodeSeen:
         data = node.data if isinstance(node, KraftController) else ""
         files = read_files(self._drivers[NodeId(node.id)], NodeId(node.id), node.properties, data)
-        answer = self._answer(role, node.address) if files.running else None
+        told = self._answer(role, node.address)
+        answer = told if files.running else None
         process = self._processes.look(
             NodeId(node.id), self._drivers[NodeId(node.id)], running=files.running
         )
@@ -152,6 +153,7 @@ class Observer:
             variables=process.variables,
             free_bytes=files.free_bytes,
             client_ports=self._ports_of(NodeId(node.id)) if files.running else None,
+            elsewhere=told is not None and not files.running,
         )
 
     def _ports_of(self, node: NodeId) -> range | None:
@@ -192,5 +194,6 @@ def _result(asked: Future[T], what: str, unseen: list[Unseen]) -> T | None:
     try:
         return asked.result()
     except TowpathError as error:
-        unseen.append(Unseen(what, str(error)))
+        why = error.happened if isinstance(error, DriverError) else str(error)
+        unseen.append(Unseen(what, why))
         return None

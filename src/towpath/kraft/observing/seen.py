@@ -213,6 +213,7 @@ class NodeSeen:
         variables: Names of its process's variables from which images make properties files.
         free_bytes: Space left where it keeps its metadata.
         client_ports: What its kernel gives to connections of clients; None where it does not tell.
+        elsewhere: Whether it answers though its driver says that it does not run.
         written: The mode in which its file would start a broker; None where it has no file.
     """
 
@@ -232,6 +233,7 @@ class NodeSeen:
     variables: tuple[str, ...] = ()
     free_bytes: int | None = None
     client_ports: range | None = None
+    elsewhere: bool = False
     written: BrokerMode | None = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -286,11 +288,14 @@ class Proven:
             (`alarms.holds_everything`); None once controllers are started, or seen to lead.
         equal_since: From when on both stores were written, and equal each time that they were
             compared, in ms since 1970; None where the last comparison was not.
+        finalizing: Whether a finalize of ours began, all of gate G5 being so, and no stage before
+            was seen since.
     """
 
     probed: int | None = None
     stopped: int | None = None
     equal_since: int | None = None
+    finalizing: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

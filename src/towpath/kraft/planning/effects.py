@@ -162,7 +162,8 @@ def _stop_controllers(seen: Observation, nodes: tuple[NodeId, ...]) -> Iterator[
 def _restart(seen: Observation, step: RestartController, file: Properties) -> Iterator[Observation]:
     node = seen.controllers[step.node]
     node = replace(node, properties=file, stale=node.running)
-    seen = with_node(replace(seen, proven=replace(seen.proven, stopped=None)), node)
+    proven = replace(seen.proven, stopped=None, finalizing=not step.flag)
+    seen = with_node(replace(seen, proven=proven), node)
     yield seen
     seen = _stopped(seen, node)
     yield seen

@@ -140,6 +140,15 @@ def nodes_unseen(facts: Facts) -> Finding | None:
     return Finding.of(FindingCode.NODES_UNSEEN, nodes=away, why=why)
 
 
+def nodes_elsewhere(facts: Facts) -> Finding | None:
+    """Return the finding about nodes that answer, and whose processes their driver does not find.
+
+    It has a wrong folder, unit or pod: a step would write the file of a node that runs.
+    """
+    nodes = [each.id for each in (*facts.brokers, *facts.controllers) if each.elsewhere]
+    return Finding.of(FindingCode.NODES_ELSEWHERE, nodes=nodes) if nodes else None
+
+
 def takeover(facts: Facts) -> Finding | None:
     """Return the finding about a leader that has not taken `/controller` over yet."""
     seen = facts.seen
@@ -265,6 +274,8 @@ def in_sync(facts: Facts) -> Finding | None:
 
 
 def _soaked(facts: Facts) -> Finding | None:
+    if facts.seen.proven.finalizing:  # a moment's difference asks for no other soak
+        return None
     wanted = float(facts.config.limits.soak)
     since = facts.seen.proven.equal_since
     seconds = 0 if since is None else (facts.seen.at - since) // _MS

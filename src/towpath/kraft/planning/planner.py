@@ -17,6 +17,7 @@ from towpath.kraft.planning.gates import (
     g1,
     g2,
     g5,
+    nodes_elsewhere,
     nodes_unseen,
     not_in_file,
     still_migrating,
@@ -93,7 +94,7 @@ def _missing(facts: Facts, state: KnownStage) -> tuple[Finding, ...]:
     leader = facts.seen.controllers.get(facts.leader) if facts.leader is not None else None
     if leader is not None and not leader.running:
         found.append(Finding.of(FindingCode.CONTROLLERS_ELSEWHERE, controller=leader.id))
-    others = (not_in_file(facts), elsewhere(facts))
+    others = (nodes_elsewhere(facts), not_in_file(facts), elsewhere(facts))
     return (*found, *(each for each in others if each is not None))
 
 
@@ -211,6 +212,12 @@ def _finish(facts: Facts, state: Finalizing, goal: Goal) -> Decision:
     if migrating := still_migrating(facts):
         return Refused.by(migrating)
     step = start_broker(facts, BrokerMode.KRAFT) or _without_flag(facts)
+    if isinstance(step, RestartController):  # also behind one that somebody restarted by hand
+        repair = await_healthy(facts) or prove_equal(facts, probe=True)
+        if repair is not None:
+            return move(repair, state.finalize(), Reached(state.stage))
+        if gate := g5(facts):
+            return Refused(gate)
     return Move(AwaitFinal() if step is None else step, state.finalize())
 
 

@@ -17,6 +17,7 @@ from towpath.kraft.planning.gates import (
     cluster_ids,
     elsewhere,
     in_sync,
+    nodes_elsewhere,
     nodes_unseen,
     not_in_file,
     unseen,
@@ -79,8 +80,12 @@ def static(facts: Facts) -> tuple[Finding, ...]:
 
 
 def health(facts: Facts) -> tuple[Finding, ...]:
-    """Return findings about brokers and replicas that are not there now."""
-    away = [each.id for each in facts.brokers if not serves(facts.seen, each.id)]
+    """Return findings about brokers and replicas that are not there now, as far as stores tell."""
+    if facts.seen.zookeeper is None and facts.seen.log is None:
+        return ()
+    away = [
+        each.id for each in facts.brokers if not (each.elsewhere or serves(facts.seen, each.id))
+    ]
     found = [Finding.of(FindingCode.BROKERS_NOT_SERVING, brokers=away)] if away else []
     sync = in_sync(facts)
     return tuple([*found, sync] if sync is not None else found)
@@ -102,6 +107,8 @@ def _epochs(facts: Facts) -> Iterator[Finding]:
     zookeeper, quorum = facts.seen.zookeeper, facts.seen.quorum
     if zookeeper is None or quorum is None or zookeeper.controller_epoch is None:
         return
+    if facts.standing.stage is Stage.FINAL:  # no way leads back
+        return
     epoch = zookeeper.controller_epoch[0]
     if epoch <= quorum.epoch:
         yield Finding.of(FindingCode.EPOCH_LOW, epoch=epoch, quorum=quorum.epoch)
@@ -112,7 +119,7 @@ def _seen(facts: Facts) -> Iterator[Finding]:
         yield away
     if facts.seen.zookeeper is None and facts.standing.stage is not Stage.FINAL:
         yield unseen(facts, FindingCode.ZOOKEEPER_UNSEEN)
-    yield from filter(None, (not_in_file(facts), elsewhere(facts)))
+    yield from filter(None, (nodes_elsewhere(facts), not_in_file(facts), elsewhere(facts)))
 
 
 def leftovers(facts: Facts) -> Iterator[Finding]:

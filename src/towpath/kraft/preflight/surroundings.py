@@ -45,9 +45,30 @@ def _ways(facts: Facts, around: Surroundings) -> Iterator[Finding]:
     ]
     if bad:
         yield Finding.of(FindingCode.UNREACHED, ways=bad)
+    yield from _taken(facts, around)
     unknown = sorted(wanted.keys() - {node for node, each in around.hosts.items() if each.reach})
     if unknown:
         yield Finding.of(FindingCode.REACH_UNKNOWN, nodes=unknown)
+
+
+def _taken(facts: Facts, around: Surroundings) -> Iterator[Finding]:
+    """Yield the finding about addresses of controllers at which something else listens already.
+
+    In Kubernetes a proxy beside each pod may open any connection, so an open one tells nothing.
+    """
+    if isinstance(facts.config.driver, KubernetesDriver):
+        return
+    idle = {each.id for each in facts.controllers if not (each.running or each.elsewhere)}
+    is_open = {
+        at for told in around.hosts.values() for at, it in told.reach.items() if it is Reach.OPEN
+    }
+    taken = [
+        f"{each.address} of controller {each.id}"
+        for each in facts.config.controllers.nodes
+        if NodeId(each.id) in idle and each.address in is_open
+    ]
+    if taken:
+        yield Finding.of(FindingCode.ADDRESS_TAKEN, addresses=taken)
 
 
 _OPEN = frozenset({Reach.OPEN})
@@ -96,11 +117,15 @@ def _other_sessions(facts: Facts, around: Surroundings, seen: ClientsSeen) -> Co
 
     Kafka's authorizer of ZooKeeper has one of its own in each broker, and a controller has one.
     """
-    with_acls = sum(each.properties.get(AUTHORIZER) == ACL_AUTHORIZER for each in facts.brokers)
+    read = [each.properties for each in facts.brokers if each.properties]
+    # A broker whose file was not read may have that authorizer.
+    with_acls = len(read) < len(facts.config.brokers) or any(
+        each.get(AUTHORIZER) == ACL_AUTHORIZER for each in read
+    )
     found = Counter(seen.known if with_acls else {})
     for node, numbers in around.addresses.items():
         there = facts.seen.controllers.get(node)
         host = next((each for each in numbers if each in seen.others), None)
-        if there is not None and there.running and host is not None:
+        if (there is None or there.running) and host is not None:
             found[host] += 1
     return found

@@ -15,9 +15,14 @@ class DriverError(TowpathError):
         super().__init__(node, what, why)
         self.node, self.what, self.why = node, what, why
 
+    @property
+    def happened(self) -> str:
+        """What happened, without advice: for a look, which has one for all nodes."""
+        return f"node {self.node}: {self.what}: {self.why}"
+
     def __str__(self) -> str:
         return (
-            f"node {self.node}: {self.what}: {self.why}; correct it on the node's host, look at"
+            f"{self.happened}; correct it on the node's host, look at"
             " `towpath kraft status`, then run the command again, which goes on from what it sees"
         )
 
