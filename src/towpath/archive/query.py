@@ -34,8 +34,8 @@ RECORDS = "records"
 """The view of all topics, unless a topic has this name."""
 _MISSING = "TABLE_OR_VIEW_NOT_FOUND"
 _NO_NUMBER = "INVALID_LIMIT_LIKE_EXPRESSION"
-"""What Spark says of `from orders where offset in (1, 2)`: it takes `where` for an alias, and OFFSET
-for the clause of this name."""
+"""What Spark says of `from orders where offset in (1, 2)`: it takes `where` for an alias, and
+OFFSET for the clause of this name."""
 _NAMED = 5
 _COUNTS = re.compile(r"\bcount\s*\(\s*\*\s*\)", re.IGNORECASE)
 _IMPLIED = re.compile(

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from towpath.config import OffsetsPolicy, Placement, RestoreConfig, filter_of, partitions_of
+from towpath.model.amounts import counted
 from towpath.model.findings import Cause, Note, Problem
 from towpath.model.nouns import SourceOffset, TopicId, TopicName
 from towpath.restore.bounds import BoundError, Offsets, narrowed
@@ -246,7 +247,7 @@ class _Scope:
         if known is None:
             text = (
                 "the archive has no description of this topic, so it gets the target's defaults"
-                f" and {ordered[-1].id.partition + 1} partitions"
+                f" and {counted(ordered[-1].id.partition + 1, 'partition')}"
             )
             self._notes.append(Note(name, text))
         cluster = ordered[0].id.cluster
