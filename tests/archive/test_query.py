@@ -110,6 +110,7 @@ def test_sql_sees_each_record_once_in_both_formats_and_as_of_each_version(
         ("insert overwrite directory '/tmp/x' using csv select 1", "PARSE_SYNTAX_ERROR"),
         ("select cast(cast(key as string) as int) from orders", "CAST_INVALID_INPUT"),
         ("select key, key from orders", "named key"),
+        ("select key from orders where offset in (1, 2)", "write orders.offset or `offset`"),
     ):
         ended = here.on_spark("archive", "query", file, sql)
         assert ended.code == 2, ended.said

@@ -1,4 +1,4 @@
-"""Times as people read them, of any 64-bit number: clients may give records what they like."""
+"""Times as people read them, of any 64-bit number, as clients may give to records."""
 
 from __future__ import annotations
 

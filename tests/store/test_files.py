@@ -40,6 +40,17 @@ def test_a_folder_is_made_but_not_those_above_it(tmp_path: Path) -> None:
     )
 
 
+def test_a_store_that_is_a_file_is_refused(tmp_path: Path) -> None:
+    """It is no object that others wrote, as it would seem from what the system says."""
+    file = tmp_path / "notes.txt"
+    file.write_text("mine")
+    with Store(config(file)) as store, pytest.raises(StoreRefusedError) as caught:
+        store.put_new("a", b"x")
+    assert str(caught.value).startswith(f"file://{file}/: write: the folder cannot be made (")
+    assert str(caught.value).endswith("; name a folder in `store.url`")
+    assert file.read_text() == "mine"
+
+
 @pytest.mark.parametrize("how", ["gone", "empty"])
 def test_a_folder_that_is_not_mounted_any_more_is_away_and_not_begun_anew(
     tmp_path: Path, how: str

@@ -104,7 +104,7 @@ class Twin:
         return all(
             [
                 not rule.tombstone or record.value is None,
-                not timed or record.timestamp >= 0,
+                not timed or record.timestamp != -1,
                 rule.before is None or record.timestamp < rule.before,
                 rule.since is None or record.timestamp >= rule.since,
                 rule.key is None or matches(rule.key, record.key),

@@ -69,7 +69,7 @@ RECORDS = st.lists(
         key=PART,
         value=PART,
         headers=st.lists(HEADER, max_size=4).map(tuple),
-        timestamp=st.integers(-1, 30) | st.integers(1, 2**41),
+        timestamp=st.integers(-3, 30) | st.integers(1, 2**41),
     ),
     max_size=6,
 )

@@ -340,6 +340,25 @@ def test_a_rule_since_1970_means_no_record_without_timestamp() -> None:
     assert [each.timestamp for each in read(found.opened)] == [-1]
 
 
+@pytest.mark.parametrize(
+    ("rule", "stay"),
+    [
+        (DropRule(name="before", before=1000), [-1, 1000, 2**63 - 1]),
+        (DropRule(name="since", since=1000), [-(2**62), -2, -1, 0]),
+        (DropRule(name="both", since=0, before=1000), [-(2**62), -2, -1, 1000, 2**63 - 1]),
+    ],
+)
+def test_times_before_1970_and_the_last_one_are_times(rule: DropRule, stay: list[int]) -> None:
+    """Only -1 means that a record has none."""
+    change = RecordChange(drop=(rule,))
+    times = (-(2**62), -2, -1, 0, 1000, 2**63 - 1)
+    for time in times:
+        found = Changer(change=change, origin=ORIGIN).apply(
+            opened_of([batch(numbered([Record(None, b"v", (), time)]))])
+        )
+        assert [each.timestamp for each in read(found.opened)] == [time] * (time in stay)
+
+
 def test_rules_of_one_name_count_together() -> None:
     rules = [DropRule(name="key", key=BytesMatch(equal=(key,))) for key in ("a", "b")]
     change = RecordChange(drop=tuple(rules))

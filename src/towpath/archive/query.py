@@ -33,6 +33,9 @@ from towpath.store import Store
 RECORDS = "records"
 """The view of all topics, unless a topic has this name."""
 _MISSING = "TABLE_OR_VIEW_NOT_FOUND"
+_NO_NUMBER = "INVALID_LIMIT_LIKE_EXPRESSION"
+"""What Spark says of `from orders where offset in (1, 2)`: it takes `where` for an alias, and
+OFFSET for the clause of this name."""
 _NAMED = 5
 _COUNTS = re.compile(r"\bcount\s*\(\s*\*\s*\)", re.IGNORECASE)
 _IMPLIED = re.compile(
@@ -229,6 +232,8 @@ def _differ_by_case(names: Iterable[str]) -> bool:
 
 def _advice(error: QueryError, names: Sequence[str]) -> str:
     """Return what helps against an error, "" if nothing is known."""
+    if _NO_NUMBER in error.said:
+        return "where it means the column, write orders.offset or `offset` instead of offset"
     if _MISSING not in error.said:
         return ""
     asked = " ".join(re.findall(r"`([^`]+)`", error.said)) or error.said

@@ -182,6 +182,9 @@ def numbers_of(text: str, option: str = "--partitions") -> frozenset[int]:
         if bounds is None:
             raise _refusal(option, f"{text[:100]!r} are not numbers such as 0,3-5")
         first, last = int(bounds[1]), int(bounds[2] or bounds[1])
+        if last < first:
+            text = f"{part.strip()} ends before it begins; write {last}-{first}"
+            raise _refusal(option, text)
         if last - first >= _MOST_NUMBERS:
             raise _refusal(option, f"{part.strip()} are more than {_MOST_NUMBERS} numbers")
         found.update(range(first, last + 1))

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Protocol
 
 from towpath.config import OffsetsPolicy, Placement, RestoreConfig, filter_of, partitions_of
+from towpath.model.amounts import counted
 from towpath.model.findings import Cause, Note, Problem
 from towpath.model.nouns import SourceOffset, TopicId, TopicName
 from towpath.restore.bounds import BoundError, Offsets, narrowed
@@ -243,7 +244,7 @@ class _Scope:
         if known is None:
             text = (
                 "the archive has no description of this topic, so it gets the target's defaults"
-                f" and {ordered[-1].id.partition + 1} partitions"
+                f" and {counted(ordered[-1].id.partition + 1, 'partition')}"
             )
             self._notes.append(Note(name, text))
         cluster = ordered[0].id.cluster

@@ -207,7 +207,7 @@ class FilesBackend:
 
         Raises:
             OSError: The folder was there before.
-            StoreRefusedError: The folder above is not there.
+            StoreRefusedError: The folder above is not there, or no folder can be made.
         """
         if self._own.is_dir():
             return
@@ -216,8 +216,14 @@ class FilesBackend:
             why = f"there is no folder {self._root.parent}"
             advice = "make it, or look whether its disk is mounted"
             raise StoreRefusedError(self._where(""), "write", why, advice)
-        self._root.mkdir(exist_ok=True)
-        self._own.mkdir(exist_ok=True)
+        try:
+            self._root.mkdir(exist_ok=True)
+            self._own.mkdir(exist_ok=True)
+        except (FileExistsError, FileNotFoundError, NotADirectoryError) as error:
+            why = f"the folder cannot be made ({foreign(error)})"
+            raise StoreRefusedError(
+                self._where(""), "write", why, "name a folder in `store.url`"
+            ) from None
 
     def _found(self, key: str, stat: os.stat_result) -> StoredObject:
         self._begun = True

@@ -13,6 +13,8 @@ from towpath.wire.loops import inlined
 
 _COMMA = np.uint8(ord(","))
 _NO_HEADER = -2
+_NO_TIME = -1
+"""Any other time before 1970 is one."""
 
 
 @inlined
@@ -74,7 +76,9 @@ def _holds(data: Any, row: Any, texts: Any, flags: Any, matches: Any, rule: Any)
     if rule[program.TOMBSTONE] and row[rows.VALUE_SIZE] >= 0:
         return False
     time, before, since = row[rows.TIME], rule[program.BEFORE], rule[program.SINCE]
-    if (before != NO_END or since >= 0) and not (0 <= time < before and since <= time):
+    if (before != NO_END or since >= 0) and (
+        time == _NO_TIME or (before != NO_END and time >= before) or (since >= 0 and time < since)
+    ):
         return False
     if not _fits(data, row, texts, matches, rule):
         return False

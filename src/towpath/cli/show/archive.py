@@ -10,6 +10,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from towpath.archive.listing import SegmentLook
+from towpath.archive.progress import ArchiveRowState
 from towpath.archive.status import ArchivedPartition, ArchiveStatus
 from towpath.cli.show.archive_run import WORST, archive_sign
 from towpath.cli.show.compaction_status import compaction_lines, compaction_status_data
@@ -90,8 +91,15 @@ def _status_row(each: ArchivedPartition) -> tuple[Text | str, ...]:
         count(each.records),
         size(each.raw_bytes),
         gaps_text(each.gaps),
-        each.why,
+        each.why or _gone(each),
     )
+
+
+def _gone(each: ArchivedPartition) -> str:
+    """Return which topic it is that nothing more comes of, as another may have its name."""
+    if each.state is not ArchiveRowState.GONE:
+        return ""
+    return f"the source has no topic with the id {each.id.topic_id} that `topics` takes"
 
 
 def numbered(partition: PartitionId) -> str:

@@ -84,6 +84,5 @@ class QueryError(TowpathError):
         self.said, self.advice = said, advice
 
     def __str__(self) -> str:
-        return f"the query cannot be answered: {self.said}" + (
-            f"; {self.advice}" if self.advice else ""
-        )
+        told = f"the query cannot be answered: {self.said}"
+        return f"{told.rstrip('.')}; {self.advice}" if self.advice else told
