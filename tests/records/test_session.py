@@ -17,7 +17,7 @@ from tests.support.mirror import Mirror
 from towpath.cluster.admin import Admin
 from towpath.dev.broker import LocalCluster
 from towpath.ledger import ledger as ledgers
-from towpath.ledger.alive import this_host
+from towpath.ledger.alive import this_host, this_space
 from towpath.ledger.entries import Session
 from towpath.ledger.ledger import SESSIONS
 from towpath.ledger.link import open_link
@@ -155,7 +155,7 @@ def test_behind_a_killed_run_nothing_has_settled_until_a_round_has(
             run.end()
             run.close()
     assert found == [
-        ((this_host(), killed.pid), False, False),
+        ((this_host(), killed.pid, this_space()), False, False),
         (None, False, False),  # the round of the second run did not settle
         (None, True, True),
     ]

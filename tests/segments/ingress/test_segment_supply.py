@@ -86,8 +86,8 @@ def test_an_object_that_a_compaction_replaced_is_found_again(
         assert gone.place is not None
         del archive.objects[gone.place.key]
     assert values(supply(archive, threads, 40).read(SourceOffset(at))) == [*range(at, 40)]
-    assert archive.opened[-1] == "30-40"
-    assert "0-30-compacted" in archive.opened
+    # The one behind it is opened in a thread meanwhile, so either may come first.
+    assert sorted(archive.opened[-2:]) == ["0-30-compacted", "30-40"]
 
 
 def test_a_missing_object_is_told_behind_what_could_be_read(threads: ThreadPoolExecutor) -> None:
