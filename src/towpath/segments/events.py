@@ -12,7 +12,7 @@ import threading
 from collections.abc import Iterator
 from enum import StrEnum
 from queue import SimpleQueue
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from towpath import __version__
 from towpath.ledger.alive import this_host
@@ -56,6 +56,8 @@ class ArchiveEvents:
         login: Who the process is for a cluster that it writes to, "" if it writes to none.
     """
 
+    _last: ClassVar[int] = 0
+
     def __init__(self, store: Store, region: str, archive: str, login: str = "") -> None:
         self._store, self._region, self._archive = store, region, LinkName(archive)
         self._origin = Origin(
@@ -65,7 +67,6 @@ class ArchiveEvents:
             pid=os.getpid(),
             version=__version__,
         )
-        self._last = 0
         self._waiting: SimpleQueue[Event | float | None] = SimpleQueue()
         self._thread = threading.Thread(target=self._write, name="towpath-events", daemon=True)
 
@@ -81,11 +82,12 @@ class ArchiveEvents:
 
     def tell(self, what: ArchiveWhat, about: str = "", **facts: Any) -> None:
         """Write down soon that something happened."""
-        self._last = max(now_ms(), self._last + 1)  # keys have the order in which it is told
+        # Keys have the order in which a process tells, also in several contexts one after another.
+        at = ArchiveEvents._last = max(now_ms(), ArchiveEvents._last + 1)
         self._waiting.put(
             Event(
                 id=new_name(),
-                at=self._last,
+                at=at,
                 link=self._archive,
                 what=what,
                 about=about,
