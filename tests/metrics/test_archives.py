@@ -298,7 +298,7 @@ def test_errors_of_the_store_count_each_time_that_they_begin() -> None:
         ):  # fmt: skip
             progress.take([row])
             progress.heard = heard
-            progress.held_up(error) if error else progress.goes_on()
+            progress.take_trouble(*((str(error), error.reason.codes) if error else ()))
             show(progress)
             found.append(Scrape(address).get("s3_client_errors_total"))
     assert found == [0, 1, 2, 3, 3, 3, 4]

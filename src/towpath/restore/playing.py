@@ -173,7 +173,7 @@ class RoundPlayer:
             for row in ended
             if row["error"]
         }
-        state.progress.goes_on()
+        state.progress.take_trouble()
         self._failures = 0
 
     def _failed(self, error: RuntimeError, number: int) -> None:
@@ -188,7 +188,7 @@ class RoundPlayer:
             raise said from error
         with suppress(ClusterError):
             session.end_round(number)
-        state.progress.held_up(said)
+        state.progress.take_trouble(str(said), said.reason.codes)
         state.to.events.tell(What.ROUND_FAILED, number=number, error=str(said), code=said.code)
         state.show(state.progress)
         # Slices of the failed round may go on until they have read that it ended.

@@ -11,7 +11,7 @@ from typing import Any
 from towpath.ledger.books import LinkBooks, PartitionBooks
 from towpath.ledger.entries import Gap
 from towpath.model.amounts import time_left
-from towpath.model.errors import TargetLostError, TowpathError
+from towpath.model.errors import TargetLostError
 from towpath.model.nouns import SourceOffset, TopicName, TopicPartition
 from towpath.model.reasons import ReasonCode
 from towpath.restore.groups import GivenPositions
@@ -245,13 +245,9 @@ class RestoreProgress:
     notified: Notified | None = None
     _seen: list[tuple[float, float]] = field(default_factory=list)
 
-    def held_up(self, error: TowpathError) -> None:
-        """Take in what keeps the restore as a whole from going on."""
-        self.trouble, self.trouble_codes = str(error), error.reason.codes
-
-    def goes_on(self) -> None:
-        """Take in that nothing keeps it from that any more."""
-        self.trouble, self.trouble_codes = "", ()
+    def take_trouble(self, why: str = "", codes: tuple[str, ...] = ()) -> None:
+        """Take in what keeps the restore as a whole from going on, or that nothing does."""
+        self.trouble, self.trouble_codes = why, codes
 
     def take(self, rows: Sequence[RestoreRow]) -> None:
         """Take new rows."""

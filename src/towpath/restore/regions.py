@@ -229,7 +229,7 @@ class _Region(threading.Thread):
     def _fail(self, error: TowpathError) -> None:
         if self._failed is None or self._progress.rows:
             self._failed = self._progress
-        self._failed.held_up(error)
+        self._failed.take_trouble(str(error), error.reason.codes)
         self._whole.take(self._task.source, self._failed)
 
     def _show(self, progress: RestoreProgress) -> None:

@@ -208,7 +208,7 @@ class _Restore:
             return True
         has, trouble = state.schemas.follow(state.follower.archive, state.held.require)
         if trouble or state.schemas.was_in_trouble:
-            state.progress.trouble = trouble
+            state.progress.take_trouble(trouble)
         return has
 
     def _archived(self) -> dict[str, Any]:
@@ -252,12 +252,12 @@ class _Restore:
                 self._planned_again(follower)
             except StoreAwayError as error:
                 failures += 1
-                state.progress.held_up(error)
+                state.progress.take_trouble(str(error), error.reason.codes)
                 state.look()
                 state.stop.wait(AGAIN.after(failures))
             else:
                 if failures:
-                    state.progress.goes_on()
+                    state.progress.take_trouble()
                 return
 
     def _planned_again(self, follower: Follower) -> None:
