@@ -279,7 +279,7 @@ class Lease(HeldArchive):
     """A lease that nobody disputes."""
 
     def __init__(self) -> None:
-        self.lost = None
+        self.lost, self._work = None, "run"
 
     @property
     def epoch(self) -> int:

@@ -7,13 +7,11 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
-from towpath import __version__
 from towpath.archive.lease import HeldArchive
 from towpath.archive.standing import PartitionStanding
 from towpath.archive.standings import Standings
-from towpath.ledger.alive import this_host
 from towpath.model.nouns import SourceOffset
-from towpath.segments.log import Capture, CommitLog, Committed, Draft, LogWriter, SeenPartition
+from towpath.segments.log import Capture, CommitLog, Committed, Draft, SeenPartition
 from towpath.segments.model import BatchMark, PartitionId, Segment
 
 WORK = "run"
@@ -86,7 +84,7 @@ class Commits:
             told = {each for each in (*some, *seen) if each not in past}
             added += self._append(
                 Draft(
-                    writer=self._writer,
+                    writer=self._lease.writer,
                     add=tuple(each for segments in some.values() for each in segments),
                     partitions=self._seen(told, some),
                     captures=tuple(captures),
@@ -95,7 +93,9 @@ class Commits:
             captures, seen = (), ()
         if captures or seen:
             self._append(
-                Draft(writer=self._writer, partitions=self._seen(seen), captures=tuple(captures))
+                Draft(
+                    writer=self._lease.writer, partitions=self._seen(seen), captures=tuple(captures)
+                )
             )
         return added
 
@@ -114,7 +114,7 @@ class Commits:
         self._lease.require()
         (seen,) = self._seen([partition])
         later = replace(seen, topic_id=partition.later.topic_id, begin=None, tail=None, fork=fork)
-        self._append(Draft(writer=self._writer, partitions=(seen, later)))
+        self._append(Draft(writer=self._lease.writer, partitions=(seen, later)))
 
     def beat(self) -> None:
         """Write an entry that tells where partitions end that are not archived up to there.
@@ -132,7 +132,7 @@ class Commits:
             if each.id in state.partitions
             and each.ends.stable_end != state.partitions[each.id].stable_end
         ]
-        self._append(Draft(writer=self._writer, partitions=self._seen(moved)))
+        self._append(Draft(writer=self._lease.writer, partitions=self._seen(moved)))
 
     def _past(self, partitions: Iterable[PartitionId]) -> set[PartitionId]:
         """Return those partitions whose topic's name another topic has now at the source.
@@ -147,17 +147,6 @@ class Commits:
             if each in known
             and names.get(known[each].topic, each.source.topic_id) != each.source.topic_id
         }
-
-    @property
-    def _writer(self) -> LogWriter:
-        lease = self._lease
-        return LogWriter(
-            owner=lease.owner,
-            host=this_host(),
-            work=WORK,
-            epoch=lease.epoch,
-            towpath=__version__,
-        )
 
     def _append(self, draft: Draft) -> tuple[Segment, ...]:
         made = self._log.append(draft)

@@ -8,11 +8,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from towpath import __version__
 from towpath.archive.lease import HeldArchive
 from towpath.config import ArchiveConfig
 from towpath.config.compaction import CompactionConfig
-from towpath.ledger.alive import this_host
 from towpath.model.clock import now_ms
 from towpath.model.errors import CorruptSegmentError, SparkLostError, TowpathError
 from towpath.segments.compact.plan import (
@@ -24,7 +22,7 @@ from towpath.segments.compact.plan import (
 )
 from towpath.segments.compact.slice import SCHEMA, compact_rows
 from towpath.segments.compact.work import CompactResult, CompactSlice
-from towpath.segments.log import CommitLog, Draft, EntryKind, LogWriter
+from towpath.segments.log import CommitLog, Draft, EntryKind
 from towpath.segments.log.columns import TabledPartition
 from towpath.segments.model import PartitionId, Segment
 
@@ -206,7 +204,7 @@ class Compaction:
     def _commit(self, made: Sequence[tuple[PlannedMerge, Segment]]) -> None:
         self._lease.require()
         draft = Draft(
-            writer=writer_of(self._lease),
+            writer=self._lease.writer,
             kind=EntryKind.COMPACT,
             add=tuple(segment for _, segment in made),
             remove=tuple(each.id for merge, _ in made for each in merge.segments),
@@ -223,13 +221,6 @@ class Compaction:
             progress.written += 1
             progress.bytes += merge.bytes
             progress.records += segment.records
-
-
-def writer_of(lease: HeldArchive) -> LogWriter:
-    """Return what entries say of the holder of the lease for `WORK`."""
-    return LogWriter(
-        owner=lease.owner, host=this_host(), work=WORK, epoch=lease.epoch, towpath=__version__
-    )
 
 
 def run_on(spark: Any, stop: threading.Event) -> RunSlices:

@@ -10,7 +10,7 @@ from typing import Any
 from uuid import uuid4
 
 from towpath.archive.compacting import held
-from towpath.archive.compaction import CompactionProgress, writer_of
+from towpath.archive.compaction import CompactionProgress
 from towpath.archive.lease import HeldArchive
 from towpath.archive.listing import require_topics
 from towpath.archive.tidying import tidy
@@ -230,7 +230,7 @@ class ForgetWork:
         self._lease.require()
         erased = sum(before.records - after.records for before, after in made)
         draft = Draft(
-            writer=writer_of(self._lease),
+            writer=self._lease.writer,
             kind=EntryKind.FORGET,
             add=tuple(after for _, after in made),
             remove=tuple(before.id for before, _ in made),

@@ -10,7 +10,6 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from towpath import __version__
 from towpath.archive.commits import WORK
 from towpath.archive.lease import HeldArchive
 from towpath.archive.replicated import (
@@ -24,8 +23,7 @@ from towpath.config import ArchiveConfig
 from towpath.engine.batch import run as run_slices
 from towpath.engine.failure import of_spark
 from towpath.engine.starting import Starting
-from towpath.ledger.alive import this_host
-from towpath.segments.log import CommitLog, Draft, LogWriter, SeenPartition, namesakes
+from towpath.segments.log import CommitLog, Draft, SeenPartition, namesakes
 from towpath.segments.replicator.layout import ReplicatorPiece
 from towpath.segments.replicator.slice import import_rows
 from towpath.segments.replicator.work import SCHEMA, ImportResult, ImportSlice
@@ -127,13 +125,7 @@ class _Import:
         if add:
             self._log.append(
                 Draft(
-                    writer=LogWriter(
-                        owner=self._lease.owner,
-                        host=this_host(),
-                        work=WORK,
-                        epoch=self._lease.epoch,
-                        towpath=__version__,
-                    ),
+                    writer=self._lease.writer,
                     add=add,
                     partitions=tuple(_seen(known[each.id]) for each in done if each.segments),
                 )

@@ -17,6 +17,7 @@ from typing import Self
 
 from pydantic import TypeAdapter, ValidationError
 
+from towpath import __version__
 from towpath.ledger.alive import is_gone, this_host, this_space
 from towpath.model.clock import now_ms, readable
 from towpath.model.errors import (
@@ -27,6 +28,7 @@ from towpath.model.errors import (
     StoreError,
 )
 from towpath.segments.keys import lease_key
+from towpath.segments.log import LogWriter
 from towpath.store import Store
 
 _BEAT = 10.0
@@ -144,6 +146,17 @@ class HeldArchive:
     def owner(self) -> str:
         """The name of this holder."""
         return self._mine.owner
+
+    @property
+    def writer(self) -> LogWriter:
+        """What entries of the commit log say of this holder."""
+        return LogWriter(
+            owner=self.owner,
+            host=this_host(),
+            work=self._work,
+            epoch=self.epoch,
+            towpath=__version__,
+        )
 
     def __enter__(self) -> Self:
         """Get the lease, and give signs of life from then on.

@@ -13,7 +13,7 @@ import numpy as np
 from pydantic import ValidationError
 
 from towpath.archive.compacting import held
-from towpath.archive.compaction import CompactionProgress, writer_of
+from towpath.archive.compaction import CompactionProgress
 from towpath.archive.listing import require_topics
 from towpath.archive.tidying import tidy
 from towpath.config import ArchiveConfig
@@ -161,7 +161,7 @@ def prune(config: ArchiveConfig, wishes: PruneWishes, stop: threading.Event) -> 
             plan = _plan(log, wishes)
             for remove in _portions(plan.partitions):
                 lease.require()
-                log.append(Draft(writer=writer_of(lease), kind=EntryKind.PRUNE, remove=remove))
+                log.append(Draft(writer=lease.writer, kind=EntryKind.PRUNE, remove=remove))
             progress = CompactionProgress()
             tidy(config, log, lease, progress)
             return Pruning(version=log.state.version, partitions=plan.partitions, done=progress)

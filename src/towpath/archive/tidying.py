@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from towpath.archive.compaction import WORK, CompactionProgress, writer_of
+from towpath.archive.compaction import WORK, CompactionProgress
 from towpath.archive.lease import HeldArchive
 from towpath.config import ArchiveConfig
 from towpath.model.clock import now_ms
@@ -43,7 +43,7 @@ def tidy(
         StoreError: The store cannot be used.
     """
     lease.require()
-    writer = writer_of(lease)
+    writer = lease.writer
     progress.swept += len(sweep(log, writer, float(config.grace), _kept_by(config, log)))
     found = _orphans(config, log, lease)
     progress.orphans += len(found.deleted)
@@ -137,7 +137,7 @@ def _unnamed(state: ArchiveState, listed: Sequence[StoredObject]) -> Iterator[St
 
 def _fence(log: CommitLog, lease: HeldArchive) -> None:
     """Keep whoever held the lease before from committing anything later than this."""
-    writer = writer_of(lease)
+    writer = lease.writer
     if log.state.writers.get(WORK) != writer:
         log.append(Draft(writer=writer, kind=EntryKind.SWEEP))
 
