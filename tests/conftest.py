@@ -80,12 +80,13 @@ settings.register_profile("towpath", deadline=None, print_blob=True, max_example
 settings.register_profile("soak", settings.get_profile("towpath"), max_examples=500)
 settings.load_profile("soak" if selection.soak_seconds() or soak_rounds() else "towpath")
 
-OLDEST, BETWEEN, NEWEST = distribution.VERSIONS
-VERSIONS = (NEWEST, OLDEST, pytest.param(BETWEEN, marks=pytest.mark.soak))
-"""Whatever the newest Kafka does, the oldest one does in every session, the other in a soak."""
+OLDEST, *BETWEEN, NEWEST = distribution.VERSIONS
+VERSIONS = (NEWEST, OLDEST, *(pytest.param(each, marks=pytest.mark.soak) for each in BETWEEN))
+"""Whatever the newest Kafka does, the oldest one does in every session, the others in a soak."""
 WAYS = (
     NEWEST, f"from {OLDEST}", f"to {OLDEST}",
-    *(pytest.param(f"{way} {BETWEEN}", marks=pytest.mark.soak) for way in ("from", "to")),
+    *(pytest.param(f"{way} {version}", marks=pytest.mark.soak)
+      for version in BETWEEN for way in ("from", "to")),
 )  # fmt: skip
 Old = Callable[[str], SharedCluster]
 Pair = tuple[SharedCluster, SharedCluster]

@@ -17,6 +17,7 @@ from tests.support.kraft_runs import arguments, entries, run_until, run_whole, s
 from tests.support.patients import seed
 from tests.support.traffic import Traffic
 from towpath.config import load_kraft
+from towpath.dev import distribution
 from towpath.dev.zookeeper import ZooKeeperCluster
 from towpath.kraft.drivers import drivers_of
 from towpath.kraft.model import NodeId
@@ -76,7 +77,7 @@ def test_three_brokers_go_on_to_the_newest_kafka(tmp_path: Path) -> None:
             for node in (*lab.controllers, *lab.brokers):
                 process = lab.process(node)
                 process.stop(Deadline.after(60))
-                process.start(lab.command(node, "4.3.1"))
+                process.start(lab.command(node, distribution.NEWEST))
                 if node in lab.brokers:
                     lab.wait(node)
                 traffic.flowing()

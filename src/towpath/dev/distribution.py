@@ -23,9 +23,11 @@ from towpath.engine import java
 from towpath.model.foreign import printed
 from towpath.model.home import home_folder
 
-NEWEST = "4.3.1"
-VERSIONS = ("3.9.2", "4.1.2", NEWEST)
-"""The Kafka versions that the tests run on."""
+NEWEST = "4.4.0"
+VERSIONS = ("3.9.2", "4.1.2", "4.3.1", NEWEST)
+"""The Kafka versions that the tests run on, the oldest first."""
+MIRROR_MAKER = "4.3.1"
+"""The newest MirrorMaker 2 that Maven Central has."""
 
 LOG4J = ("org.apache.logging.log4j", "log4j-slf4j-impl", "2.25.4")
 RELOAD4J = ("org.slf4j", "slf4j-reload4j", "1.7.36")
@@ -57,7 +59,7 @@ def fetch(version: str = NEWEST) -> Path:
     return _fetched(f"kafka-{version}", [("org.apache.kafka", "kafka_2.13", version), binding])
 
 
-def fetch_mirror_maker(version: str = NEWEST) -> Path:
+def fetch_mirror_maker(version: str = MIRROR_MAKER) -> Path:
     """Return the folder with the jars of MirrorMaker 2, for benchmarks."""
     modules = [("org.apache.kafka", "connect-mirror", version), LOG4J]
     return _fetched(f"mirror-maker-{version}", modules)

@@ -110,9 +110,9 @@ def facts_of(admin: Admin, config: ClusterConfig) -> ClusterFacts:
     Raises:
         ClusterError: It could not be asked.
     """
-    version = ".".join(map(str, admin.cluster.version))
+    release = str(admin.cluster.release)
     return ClusterFacts(
-        config.bootstrap, admin.cluster.id(), version, len(admin.cluster.brokers()), config.login
+        config.bootstrap, admin.cluster.id(), release, len(admin.cluster.brokers()), config.login
     )
 
 

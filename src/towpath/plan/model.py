@@ -20,7 +20,7 @@ class ClusterFacts:
     Attributes:
         bootstrap: The bootstrap addresses.
         id: The cluster id.
-        version: The Kafka version, as the supported requests show it.
+        version: The release of Kafka, such as "3.9" or "4.4 or newer".
         brokers: The number of brokers that are up.
         login: The user that the file logs in as; empty if the login has no name.
     """

@@ -38,5 +38,5 @@ def test_a_reader_goes_on_where_it_ended(
     # Unless the cluster has just made a snapshot, nothing was read twice.
     assert reader.begun <= 2
     told = ask_node(source.addresses[0], ClusterConfig(bootstrap=source.addresses), deadline)
-    assert (told.mode, told.flag, told.software) == (BrokerMode.KRAFT, False, "4.3")
+    assert (told.mode, told.flag, told.software) == (BrokerMode.KRAFT, False, "4.4")
     assert told.features["metadata.version"] == seen.features["metadata.version"]

@@ -14,7 +14,6 @@ from towpath.cluster.admin.changes import (
     tell_controller,
     wait_for_brokers,
 )
-from towpath.cluster.admin.cluster import broker_version
 from towpath.cluster.admin.numbers import OPERATIONS, PATTERNS, PERMISSIONS, RESOURCES
 from towpath.cluster.codes import SECURITY_DISABLED
 from towpath.cluster.connect.control import Control
@@ -67,8 +66,8 @@ class AclAdmin:
 
     def unknown_words(self) -> frozenset[Resource | Operation]:
         """Return the resources and operations that these brokers are too old to know."""
-        version = broker_version(self._control)
-        return frozenset(word for word, since in _SINCE.items() if version < since)
+        release = self._control.retried(self._control.release).numbers
+        return frozenset(word for word, since in _SINCE.items() if release < since)
 
     def create(self, acls: Iterable[Acl]) -> Answers[Acl, None]:
         """Create ACLs; one that already exists counts as created."""

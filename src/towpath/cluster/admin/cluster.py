@@ -13,6 +13,7 @@ from towpath.cluster.codes import refused
 from towpath.cluster.connect.control import Control
 from towpath.cluster.connect.exchange import Versions
 from towpath.cluster.metadata import Broker, ConfigEntry, read_configs
+from towpath.cluster.release import Release
 from towpath.model.acl import Operation
 from towpath.model.deadline import Deadline
 from towpath.model.errors import UnreachableError
@@ -61,9 +62,9 @@ class ClusterAdmin:
         return self._control.retried(self._control.versions)
 
     @property
-    def version(self) -> tuple[int, ...]:
-        """The Kafka version that a broker's request versions imply, at most the newest known."""
-        return broker_version(self._control)
+    def release(self) -> Release:
+        """The release of Kafka that the first broker to answer runs."""
+        return self._control.retried(self._control.release)
 
     def configs(self) -> dict[str, ConfigEntry]:
         """Return the dynamic configs that hold for all brokers (KIP-226)."""
@@ -122,13 +123,3 @@ class ClusterAdmin:
         if errors:
             raise errors[0]
         raise UnreachableError(self._control.side, what, "no broker is known")
-
-
-def broker_version(control: Control) -> tuple[int, ...]:
-    """Return the Kafka version that a broker's request versions imply, at most the newest known."""
-    versions = dict(control.retried(control.versions))
-    # Its table of all versions takes as long to import as most messages together.
-    from kafka.protocol.broker_version_data import BrokerVersionData  # noqa: PLC0415
-
-    version: tuple[int, ...] = BrokerVersionData(api_versions=versions).broker_version
-    return version

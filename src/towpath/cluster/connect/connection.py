@@ -9,7 +9,7 @@ import socket
 import ssl
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from kafka.protocol.metadata import ApiVersionsRequest, MetadataRequest
@@ -70,11 +70,13 @@ class Connected:
         socket: A blocking socket without a timeout.
         expires: When the login expires (KIP-368); connect again before. `None` for never.
         api_versions: Lowest and highest version of each request that the broker takes.
+        supported: Highest level of each feature that the broker's software supports.
     """
 
     socket: socket.socket
     expires: Deadline | None
     api_versions: Versions
+    supported: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def expired(self) -> bool:
@@ -120,13 +122,13 @@ def connect(
         with _explained(config, side, what, host):
             if config.tls:
                 connection = _encrypt(connection, config.tls, host, deadline)
-            versions = _greet(connection, side, deadline).api_versions
-            expires = _enter(connection, config, side, (host, port), versions, deadline)
+            said = _greet(connection, side, deadline)
+            expires = _enter(connection, config, side, (host, port), said.api_versions, deadline)
     except BaseException:
         connection.close()
         raise
     connection.settimeout(None)
-    return Connected(connection, expires, versions)
+    return Connected(connection, expires, said.api_versions, said.supported)
 
 
 def greet(config: ClusterConfig, side: str, address: Address, deadline: Deadline) -> Greeting:

@@ -32,6 +32,7 @@ from towpath.cluster.connect.pool import ConnectionPool
 from towpath.cluster.connect.remembered import RememberedMetadata
 from towpath.cluster.connect.retrying import retried
 from towpath.cluster.metadata import Broker, Metadata, read_metadata
+from towpath.cluster.release import Release, release_of
 from towpath.config import ClusterConfig
 from towpath.model.backoff import BackOff
 from towpath.model.deadline import Deadline
@@ -169,11 +170,12 @@ class Control:
 
     def versions(self, deadline: Deadline) -> Versions:
         """Return the request versions that the first broker to answer supports."""
-        self.metadata(deadline)
-        versions = self._pool.versions()
-        if versions is None:
-            raise UnreachableError(self.side, "asking for versions", "the connection was lost")
-        return versions
+        return self._connected(deadline).api_versions
+
+    def release(self, deadline: Deadline) -> Release:
+        """Return the release of Kafka that the first broker to answer runs."""
+        connected = self._connected(deadline)
+        return release_of(connected.supported, connected.api_versions)
 
     @property
     def timeout_ms(self) -> int:
@@ -199,6 +201,13 @@ class Control:
             return passing and (self._pool.reached or not first_contact.over)
 
         return retried(lambda: once(budget), budget, AGAIN, passes)
+
+    def _connected(self, deadline: Deadline) -> Connected:
+        self.metadata(deadline)
+        connected = self._pool.idle()
+        if connected is None:
+            raise UnreachableError(self.side, "asking for versions", "the connection was lost")
+        return connected
 
     def _addresses(self) -> list[Address]:
         """Known brokers, connected ones first, then bootstrap brokers; throttling ones last."""

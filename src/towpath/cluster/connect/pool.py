@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from threading import Lock
 
 from towpath.cluster.connect.connection import Connected
-from towpath.cluster.connect.exchange import Address, Versions
+from towpath.cluster.connect.exchange import Address
 from towpath.model.deadline import Deadline
 
 _NAP = 0.05
@@ -53,11 +53,10 @@ class ConnectionPool:
         with self._lock:
             return bool(self._idle.get(address))
 
-    def versions(self) -> Versions | None:
-        """Return the request versions of some connected broker, `None` if there is none."""
+    def idle(self) -> Connected | None:
+        """Return some connection that waits for a request, `None` if there is none."""
         with self._lock:
-            idle = next((one for many in self._idle.values() for one in many), None)
-        return None if idle is None else idle.api_versions
+            return next((one for many in self._idle.values() for one in many), None)
 
     @contextmanager
     def lend(self, address: Address, deadline: Deadline) -> Iterator[Connected]:

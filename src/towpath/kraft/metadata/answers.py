@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from towpath.cluster.connect.connection import DESCRIBE_QUORUM, Greeting, greet
+from towpath.cluster.release import METADATA_VERSION, release_of_level
 from towpath.config.address import host_and_port
 from towpath.config.clusters import ClusterConfig
 from towpath.kraft.metadata.controllers import SIDE
@@ -17,22 +17,7 @@ _LEADER_AND_ISR, _VOTE = 4, 52
 """Api keys: what only a broker in ZooKeeper mode takes, and what only a controller takes."""
 _FETCH, _FETCH_OF_3_9 = 1, 17
 """The request whose newest version tells Kafka 3.9 from older releases (KIP-853)."""
-_METADATA_VERSION = "metadata.version"
 _NEWEST_OF_ZOOKEEPER = "3.9"
-_NEWEST_LEVELS = (
-    (7, "3.3"),
-    (8, "3.4"),
-    (11, "3.5"),
-    (14, "3.6"),
-    (19, "3.7"),
-    (20, "3.8"),
-    (21, "3.9"),
-    (25, "4.0"),
-    (27, "4.1"),
-    (29, "4.2"),
-    (30, "4.3"),
-)
-"""The newest metadata.version of each release (`MetadataVersion.java`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,12 +65,8 @@ def _mode(said: Greeting) -> BrokerMode | None:
 
 
 def _software(said: Greeting) -> str | None:
-    level = said.supported.get(_METADATA_VERSION)
-    if level is None:
-        return _by_requests(said)
-    levels = [newest for newest, _ in _NEWEST_LEVELS]
-    place = bisect_left(levels, level)
-    return _NEWEST_LEVELS[place][1] if place < len(levels) else f"after {_NEWEST_LEVELS[-1][1]}"
+    level = said.supported.get(METADATA_VERSION)
+    return _by_requests(said) if level is None else str(release_of_level(level))
 
 
 def _by_requests(said: Greeting) -> str | None:
