@@ -18,6 +18,7 @@ from tests.support.kafka import (
     end_offsets,
     grow,
     produce,
+    set_config,
     wait_until,
 )
 from tests.support.mirror import Mirror
@@ -152,6 +153,41 @@ def test_a_topic_that_grows_between_two_syncs(cases: Cases) -> None:
         found = cases.by_place(settle(sync))
         assert exact(found["reader", "plain", 1], 2)
         assert exact(found["reader", "plain", 0], 4)
+
+
+def test_a_group_before_a_front_of_markers(cases: Cases) -> None:
+    """A compacted log cannot be cut, so its front holds markers of the link, and no record."""
+    for cluster in (cases.source, cases.target):
+        create_topic(cluster.bootstrap, cases.topic("front"))
+    cases.write("front", 10)
+    delete_before(cases.source.bootstrap, cases.topic("front"), 6)
+    for cluster in (cases.source, cases.target):
+        set_config(cluster.bootstrap, cases.topic("front"), "cleanup.policy", "compact")
+    cases.stand("before", "front", 3)
+    cases.mirror.catch_up()
+    assert end_offsets(cases.target.bootstrap, cases.topic("front")) == (0, 10)
+    with cases.syncing() as sync:
+        found = cases.by_place(settle(sync))["before", "front", 0]
+        assert found.answer is not None
+        assert (found.answer.offset, found.answer.exactness) == (6, Exactness.BEFORE_START)
+        assert found.outcome is PositionOutcome.CONFIRMED
+        again = cases.by_place(settle(sync))["before", "front", 0]
+        assert again.outcome is PositionOutcome.UNCHANGED
+
+
+def test_a_group_before_a_front_of_records_of_others(cases: Cases) -> None:
+    for cluster in (cases.source, cases.target):
+        create_topic(cluster.bootstrap, cases.topic("others"), 1, {"cleanup.policy": "compact"})
+    cases.write("others", 10)
+    produce(cases.target.bootstrap, cases.topic("others"), [Record(b"theirs", b"v")])
+    set_config(cases.source.bootstrap, cases.topic("others"), "cleanup.policy", "delete")
+    delete_before(cases.source.bootstrap, cases.topic("others"), 6)
+    set_config(cases.source.bootstrap, cases.topic("others"), "cleanup.policy", "compact")
+    cases.stand("before", "others", 3)
+    cases.mirror.catch_up()
+    with cases.syncing() as sync:
+        found = cases.by_place(settle(sync))["before", "others", 0]
+    assert (found.reason and found.reason.code) is ReasonCode.POSITION_BEFORE_MIRROR
 
 
 def test_a_target_that_deleted_further_than_the_source(cases: Cases) -> None:

@@ -12,6 +12,7 @@ from towpath.config import Following, GroupsConfig
 from towpath.groups.decide import MirrorPlace, TranslatedGroup, decide, mirror_client
 from towpath.groups.deletions import Deletions
 from towpath.groups.foreign_topics import ForeignTopics, was_mirrored_before
+from towpath.groups.fronts import MirrorFronts
 from towpath.groups.memory import GroupMemory
 from towpath.groups.model import GroupPosition, GroupReport, SyncReport
 from towpath.groups.naming import named
@@ -48,6 +49,7 @@ class GroupSync:
         self._runs = link.ledger.another()
         self._positions = Positions(link.books)
         self._foreign = ForeignTopics(link, self._config)
+        self._fronts = MirrorFronts(link)
         self._deletions = Deletions(self._config, link.source, link.target)
         self._memory = GroupMemory(link)
         self._checked = False
@@ -129,6 +131,7 @@ class GroupSync:
         looked = time.monotonic()
         with self._foreign.open():
             told = [answered(each, spots, self._answer) for each in translated]
+        target = self._fronts.seen(told, spots, target)
         positions = self._decided(told, spots, target)
         if really:
             due_groups = {client_of(each) for each in positions if each.due}
