@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from towpath.config import INTERNAL_TOPICS, ConfigRules, GroupsConfig, Replicas, TopicsConfig
+from towpath.config import ConfigRules, GroupsConfig, Replicas, TopicsConfig
 from towpath.model.errors import ConfigError
 
 ALL = TopicsConfig(include=(".*",))
@@ -26,9 +26,10 @@ def test_whole_names_are_compared(topic: str, fits: bool) -> None:
     assert topics.matches(topic) is fits
 
 
-@pytest.mark.parametrize("topic", sorted(INTERNAL_TOPICS))
-def test_internal_topics_never_match(topic: str) -> None:
+@pytest.mark.parametrize("topic", ["__consumer_offsets", "__remote_log_metadata"])
+def test_topics_that_a_cluster_keeps_for_itself_never_match(topic: str) -> None:
     assert not ALL.matches(topic)
+    assert ALL.asks_for(topic)
 
 
 def test_what_the_broker_calls_internal_never_matches() -> None:

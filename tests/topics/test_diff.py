@@ -391,6 +391,21 @@ def test_copies_of_ours_that_nobody_asks_for_are_pruned_only_on_demand() -> None
     )
 
 
+def test_a_copy_that_brokers_may_use_for_themselves_is_never_deleted() -> None:
+    """An older Towpath mirrored it; the target may have begun to use tiered storage since."""
+    own = TopicName("__remote_log_metadata")
+    seen = replace(observed(), orphans=(Orphan(own, topic(own), gone=False),))
+    found = compare(seen, prune=True)
+    assert not found.steps
+    assert [(note.about, note.text) for note in found.notes] == [
+        (
+            own,
+            f"the file no longer asks for it; this link made its mirror topic {own}, which the"
+            " target's brokers may use by now, so it is never deleted",
+        )
+    ]
+
+
 def test_a_copy_that_no_id_proves_ours_is_never_deleted() -> None:
     seen = replace(
         observed(),

@@ -14,6 +14,7 @@ from towpath.cluster.metadata import non_default
 from towpath.dev.broker import LocalCluster
 from towpath.model.findings import Cause
 from towpath.model.nouns import Side, TopicName
+from towpath.topics.advice import unmatched_expressions
 from towpath.topics.apply import apply, check_all
 from towpath.topics.steps import AddPartitions, DeleteTopic
 
@@ -178,3 +179,13 @@ def test_every_version_takes_what_is_sent(version_target: LocalCluster, new_name
         }  # fmt: skip
         apply(DeleteTopic(name, name, info.id, 1), admin)
         assert name not in admin.topics.describe()
+
+
+def test_topics_that_brokers_keep_for_themselves_are_not_observed(sides: Sides) -> None:
+    """The brokers do not call them internal, and the target has its own."""
+    own = sides.create("__remote_log_metadata")
+    assert not sides.source.topics.describe([own])[own].internal
+    found = sides.observe("__remote.*")
+    assert (found.source, own in found.unmatched) == ((), True)
+    assert not sides.diff("__remote.*").topics
+    assert [*unmatched_expressions(found, sides.link("__remote.*"))] == []

@@ -90,12 +90,11 @@ from towpath.config.store import (
     StoreKind,
     StoreLayout,
 )
-from towpath.config.topics import INTERNAL_TOPICS, ConfigRules, Replicas, TopicsConfig
+from towpath.config.topics import ConfigRules, Replicas, TopicsConfig
 from towpath.config.units import ByteRate, Duration, Size
 
 __all__ = [
     "APICURIO_PATH",
-    "INTERNAL_TOPICS",
     "AccessConfig",
     "AclMode",
     "ApicurioId",

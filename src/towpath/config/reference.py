@@ -45,7 +45,8 @@ editors complete and check the file; those with a YAML language server find it b
 - **Paths** are relative to the folder of the file.
 - **Durations** have a unit: `500ms`, `5s`, `10m`, `2h`, `1d`. **Sizes** too: `512KiB`, `4MiB`,
   `1GiB`. **Rates** are bytes per second: `500KB`, `50MB`, `50MiB/s`.
-- Kafka's internal topics, and Towpath's own topics on the target, are never mirrored or archived.
+- Topics that a cluster keeps for itself, such as `__consumer_offsets` and `__remote_log_metadata`,
+  are never mirrored, archived or restored ([the table](what-moves.md#topics-that-never-move)).
 """
 
 _WORDS: dict[object, str] = {

@@ -19,23 +19,11 @@ from pydantic import (
 )
 
 from towpath.config.naming import PLACEHOLDER, Expression, Renaming, fits
+from towpath.config.own_topics import is_own
 from towpath.config.problems import not_empty, not_one_of
 from towpath.config.shape import Section
 from towpath.model.errors import ConfigError
-from towpath.model.nouns import EVENTS, LEDGER, QUARANTINE, TopicName
-
-INTERNAL_TOPICS = frozenset(
-    {
-        "__consumer_offsets",
-        "__transaction_state",
-        "__share_group_state",
-        "__cluster_metadata",
-        LEDGER,
-        EVENTS,
-        QUARANTINE,
-    }
-)
-"""Topics that are never mirrored, whatever `include` says."""
+from towpath.model.nouns import TopicName
 
 Count = NewType("Count", int)
 
@@ -153,8 +141,10 @@ class TopicSelection(Section):
             topic: Its name.
             internal: Whether the broker calls it internal.
         """
-        if internal or topic in INTERNAL_TOPICS:
-            return False
+        return not (internal or is_own(topic)) and self.asks_for(topic)
+
+    def asks_for(self, topic: str) -> bool:
+        """Return whether the expressions fit a name, even one that is never taken."""
         return fits(topic, self.include) and not fits(topic, self.exclude)
 
     def takes(self, topic: Listed) -> bool:
@@ -219,7 +209,7 @@ class TopicsConfig(TopicSelection):
             why = "is longer than 249 characters" if len(name) > 249 else "has illegal characters"
         elif name in {".", ".."}:
             why = "is not allowed by Kafka"
-        elif name in INTERNAL_TOPICS:
+        elif is_own(name):
             why = "belongs to an internal topic"
         if why:
             raise renaming.misnamed(

@@ -12,7 +12,7 @@ from towpath.cluster.admin.groups import ClientGroup, GroupKind
 from towpath.cluster.data.client import Client
 from towpath.cluster.metadata import TopicInfo
 from towpath.config import LinkConfig
-from towpath.config.topics import INTERNAL_TOPICS
+from towpath.config.own_topics import is_own
 from towpath.model.acl import Operation
 from towpath.model.deadline import Deadline
 from towpath.model.errors import ClusterError, CorruptBatchError
@@ -117,7 +117,7 @@ class _Look:
 
     def _is_left_out(self, name: TopicName) -> bool:
         info = self.listed.get(name)
-        there = info is not None and not info.internal and name not in INTERNAL_TOPICS
+        there = info is not None and not info.internal and not is_own(name)
         return there and name not in self.mirrored
 
     def _producers(self) -> tuple[str, ...]:

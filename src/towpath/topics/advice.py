@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from difflib import get_close_matches
 
-from towpath.config import LinkConfig
+from towpath.cluster.metadata import TopicInfo
+from towpath.config import LinkConfig, TopicsConfig
+from towpath.config.own_topics import is_own, of_tools
+from towpath.model.amounts import counted
 from towpath.model.findings import Note
 from towpath.model.nouns import TopicName
 from towpath.topics.configs import (
@@ -23,6 +26,7 @@ from towpath.topics.configs import (
 from towpath.topics.observed import ObservedTopics, Topic
 from towpath.topics.owned import UNLIMITED
 
+_SHOWN = 5
 _FOR_EVER = 2**62
 """Milliseconds. Kafka's default for a time limit is larger, which means no limit."""
 
@@ -101,6 +105,7 @@ def unmatched_expressions(observed: ObservedTopics, config: LinkConfig) -> Itera
     """Tell which expressions match no topic, with the nearest names."""
     matched = [topic.name for topic in observed.source]
     matched += [TopicName(problem.about) for problem in observed.problems]
+    matched += filter(is_own, observed.unmatched)  # `own_and_tools` tells of these
     for expression in config.topics.include:
         if any(re.fullmatch(expression, name) for name in matched):
             continue
@@ -109,5 +114,29 @@ def unmatched_expressions(observed: ObservedTopics, config: LinkConfig) -> Itera
         text = (
             f"{expression!r} matches no topic that the login may describe{hint};"
             " a run mirrors such a topic as soon as it exists"
+        )
+        yield Note("topics.include", text)
+
+
+def own_and_tools(listed: Iterable[TopicInfo], topics: TopicsConfig) -> Iterator[Note]:
+    """Tell which topics of the source are never mirrored, and which seem to be those of tools.
+
+    Args:
+        listed: All topics of the source.
+        topics: What the file says of topics.
+    """
+    asked = [info for info in listed if topics.asks_for(info.name)]
+    own = sorted(info.name for info in asked if info.internal or is_own(info.name))
+    if own:
+        text = (
+            f"never mirrored, as each cluster keeps its own: {', '.join(own)} (docs/what-moves.md)"
+        )
+        yield Note("topics.include", text)
+    for tool, names in of_tools(info.name for info in asked if topics.takes(info)).items():
+        names.sort()
+        shown = ", ".join(names[:_SHOWN]) + (", ..." if len(names) > _SHOWN else "")
+        text = (
+            f"{counted(len(names), 'topic')} of {tool.tool} will be mirrored ({shown}):"
+            f" {tool.advice}; exclude them unless you need the copy"
         )
         yield Note("topics.include", text)

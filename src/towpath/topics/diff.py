@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from towpath.config import ConfigRules, LinkConfig, Replicas, StartAt, TopicsConfig
+from towpath.config.own_topics import is_own
 from towpath.model.findings import Cause, Note, Problem
 from towpath.model.nouns import NO_TOPIC_ID, TopicName
 from towpath.plan.subject import Difference
@@ -22,6 +23,7 @@ _UNKNOWN = (
     "or another topic that had this name: without topic ids they cannot be told apart, so it is"
     " never deleted; delete it by hand if it is not needed"
 )
+_OWN = "which the target's brokers may use by now, so it is never deleted"
 _SOME = 3
 
 
@@ -186,11 +188,12 @@ def _orphans(
     for orphan in observed.orphans:
         source, mirror = orphan.source, orphan.mirror
         unsure = mirror.name in ours.unsure or mirror.id == NO_TOPIC_ID
-        if prune and not unsure:
+        own = is_own(mirror.name)
+        if prune and not unsure and not own:
             steps.append(DeleteTopic(source, mirror.name, mirror.id, mirror.partitions))
             continue
         why = "the source no longer has it" if orphan.gone else "the file no longer asks for it"
-        fate = _UNKNOWN if unsure else "which `prune: true` would delete"
+        fate = _OWN if own else _UNKNOWN if unsure else "which `prune: true` would delete"
         held = ", ".join(ours.held.get(mirror.name, ()))
         still = f"; held back there ({UNLIMITED}), as it was never filled: {held}" if held else ""
         text = f"{why}; this link made its mirror topic {mirror.name}, {fate}{still}"

@@ -24,7 +24,7 @@ from towpath.plan.subject import (
     SettledStep,
     SubjectContext,
 )
-from towpath.topics.advice import unmatched_expressions
+from towpath.topics.advice import own_and_tools, unmatched_expressions
 from towpath.topics.apply import apply_all, present, settled
 from towpath.topics.circles import MirrorOrigins, origins, without_circles
 from towpath.topics.diff import diff
@@ -109,6 +109,7 @@ class TopicClient:
         """See `SubjectClient`."""
         del found
         yield from unmatched_expressions(seen.topics, self.link.config)
+        yield from own_and_tools(seen.source.listed.values(), self.link.config.topics)
 
     def check(self, steps: Sequence[TopicStep]) -> CheckedSteps[TopicStep]:
         """See `SubjectClient`."""
