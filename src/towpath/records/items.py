@@ -12,7 +12,7 @@ from towpath.cluster.data.buffers import Frame
 from towpath.cluster.data.client import Client
 from towpath.model.nouns import SourceOffset, TargetOffset
 from towpath.model.reasons import Reason
-from towpath.wire.batch import Table
+from towpath.wire.batch import CODEC_AT, CODEC_MASK, Table
 from towpath.wire.tally import NOTHING_DONE, OffsetTally
 
 
@@ -32,6 +32,8 @@ class Batch:
             holes between them.
         sent: It was sent before, so the target may hold it: it must be sent again unchanged.
         joined: It was made of small uncompressed batches, so joining it again costs little.
+        settled: It was made of waiting batches, or these could not be joined. It is sent as it is:
+            no record is joined twice while it waits.
         tally: What the change of the partition did to the source records of this batch.
         dropped_from: Where the records begin that the change dropped right before `base`, if it
             dropped some.
@@ -49,6 +51,7 @@ class Batch:
     pieces: Table | None = None
     sent: bool = False
     joined: bool = False
+    settled: bool = False
     tally: OffsetTally = NOTHING_DONE
     dropped_from: SourceOffset | None = None
 
@@ -68,6 +71,11 @@ class Batch:
     def size(self) -> int:
         """Size in bytes."""
         return len(self.data)
+
+    @property
+    def codec(self) -> int:
+        """Number of its codec; see `wire/codec.py`."""
+        return self.data[CODEC_AT] & CODEC_MASK
 
     def release(self) -> None:
         """Release the buffer."""

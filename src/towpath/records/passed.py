@@ -173,6 +173,8 @@ class Passed:
             if self.first != source or self._hashes[self._at] != wanted:
                 raise NotHereError(self.first)
             return 0
+        if self._hashes[self._at] == wanted:  # as nearly always, and without a look at the rest
+            return 0
         found = np.flatnonzero(self._hashes[self._at :] == wanted)
         return int(found[0]) if len(found) else len(self)
 

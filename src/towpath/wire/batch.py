@@ -18,6 +18,7 @@ from towpath.model.errors import CorruptBatchError
 from towpath.wire.aborted import AbortedTransactions
 from towpath.wire.crc import BYTES, POLYNOMIAL, SHIFTS
 from towpath.wire.header import (
+    CODEC_AT,
     CODEC_MASK,
     CONTROL,
     HEADER_SIZE,
@@ -37,6 +38,7 @@ from towpath.wire.loops import loop
 __all__ = [
     "ATTRIBUTES",
     "BASE",
+    "CODEC_AT",
     "CODEC_MASK",
     "COLUMNS",
     "CONTROL",

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 HEADER_SIZE = 61
 MAGIC = 2
+CODEC_AT = 22
+"""Position of the byte with the codec of a batch: the low byte of its attributes."""
 CODEC_MASK = 0x07
 LOG_APPEND_TIME = 0x08
 TRANSACTIONAL = 0x10

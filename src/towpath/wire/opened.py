@@ -57,6 +57,12 @@ class OpenedBatches:
             raise CorruptBatchError(f"{count} records in {self.size()} bytes")
         return count
 
+    def in_codec(self, codec: int) -> OpenedBatches:
+        """Return the same records as if all batches had come in one codec."""
+        batches = self.batches.copy()
+        batches[:, ATTRIBUTES] = batches[:, ATTRIBUTES] & ~CODEC_MASK | codec
+        return OpenedBatches(self.data, batches)
+
     def size(self) -> int:
         """Return the uncompressed size of all records, in bytes."""
         return int((self.batches[:, END] - self.batches[:, START]).sum())
@@ -113,12 +119,14 @@ def read_only(buffer: npt.NDArray[Number]) -> npt.NDArray[Number]:
 def _decompressed(data: Buffer, batches: Table) -> OpenedBatches:
     parts: list[Buffer] = []
     position = 0
-    for row in batches:
-        start, end, codec = int(row[START]), int(row[END]), int(row[ATTRIBUTES]) & CODEC_MASK
-        part = decompress(codec, data[start:end], LIMIT - position)
+    ends: list[int] = []
+    for start, end, attributes in batches[:, (START, END, ATTRIBUTES)].tolist():
+        part = decompress(attributes & CODEC_MASK, data[start:end], LIMIT - position)
         parts.append(part)
-        row[START], row[END] = position, position + len(part)
         position += len(part)
+        ends.append(position)
+    batches[:, END] = ends
+    batches[0, START], batches[1:, START] = 0, ends[:-1]
     whole = parts[0] if len(parts) == 1 else np.concatenate(parts)
     return OpenedBatches(read_only(whole), batches)
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -50,7 +49,9 @@ class OffsetTally:
         rows = self.rows
         if not self or (rows[0, FIRST] >= first and rows[-1, END] <= end):
             return self
-        found = rows[(rows[:, END] > first) & (rows[:, FIRST] < end)]
+        low = np.searchsorted(rows[:, END], first, "right")
+        high = np.searchsorted(rows[:, FIRST], end)
+        found = rows[low:high].copy()
         found[:, FIRST] = np.maximum(found[:, FIRST], first)
         found[:, END] = np.minimum(found[:, END], end)
         return OffsetTally(found, self.rules)
@@ -103,7 +104,11 @@ NOTHING_DONE = OffsetTally(np.empty((0, COLUMNS), np.int64))
 
 def tallied(tallies: Iterable[OffsetTally]) -> OffsetTally:
     """Return what was done to records that follow each other."""
-    return reduce(OffsetTally.then, tallies, NOTHING_DONE)
+    parts = [each for each in tallies if each]
+    if len(parts) < 2:
+        return parts[0] if parts else NOTHING_DONE
+    rules = next((each.rules for each in parts if each.rules), ())
+    return OffsetTally(np.concatenate([each.rows for each in parts]), rules)
 
 
 def _why(code: int) -> str:

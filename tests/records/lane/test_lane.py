@@ -65,11 +65,13 @@ def waiting(of: Lane) -> list[tuple[int, int, int]]:
 
 def test_small_batches_are_joined_as_they_come_in_and_again_while_they_wait() -> None:
     sending = known(lane())
-    took(sending, plain(1), plain(2, 3), plain(5, size=9000), plain(6), plain(7))
-    assert waiting(sending) == [(1, 4, 1), (5, 1, 5), (6, 2, 6)]
-    assert sending.expected == 8
-    took(sending, plain(8), *(plain(offset, size=3000) for offset in (9, 10)))
-    assert flown(sending) == [(1, 4), (5, 1), (6, 5)]
+    first = [plain(1), plain(2, 3), *map(plain, (5, 6))]
+    took(sending, *first, plain(7, size=9000), plain(8), plain(9))
+    assert waiting(sending) == [(1, 6, 1), (7, 1, 7), (8, 1, 8), (9, 1, 9)]
+    assert sending.expected == 10
+    took(sending, *(plain(offset, size=3000) for offset in (10, 11)), plain(12))
+    assert waiting(sending)[-1] == (10, 3, 10)
+    assert flown(sending) == [(1, 6), (7, 1), (8, 5)]
 
 
 def test_a_damaged_small_batch_goes_as_it_came() -> None:

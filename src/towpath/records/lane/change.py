@@ -50,7 +50,8 @@ class LaneChange:
         if self.always or not len(self._refused):
             return self.always
         first, end = int(table[0, wire.BASE]), int(table[-1, wire.LAST]) + 1
-        return bool(((self._refused >= first) & (self._refused < end)).any())
+        low, high = np.searchsorted(self._refused, (first, end))
+        return bool(low < high)
 
     def apply(self, source: OpenedBatches, first: int, end: int = wire.NO_END) -> ChangedRecords:
         """Return the records of a range of source offsets, changed.

@@ -9,6 +9,11 @@ from towpath.wire import batch as wire
 
 _PINNED = 4
 """Where memory is scarce, a batch is copied out of a buffer that is this many times larger."""
+APART = 16 << 10
+"""Bytes in one codec from which on they are not joined with bytes in another: a request of their
+own costs less than to compress them anew."""
+_FEW = 256
+"""Rows of a tally above which a fill does not grow, as each growth copies them."""
 
 
 class Queue:
@@ -68,7 +73,12 @@ class Queue:
     def put(self, item: Item) -> None:
         """Append an item. Adjacent fills become one."""
         last = self.waiting[-1] if self.waiting else None
-        if isinstance(item, Fill) and isinstance(last, Fill) and last.joins(item):
+        if (
+            isinstance(item, Fill)
+            and isinstance(last, Fill)
+            and last.joins(item)
+            and len(last.tally.rows) <= _FEW
+        ):
             last.end, last.epoch = item.end, item.epoch
             last.holes += item.holes
             last.tally = last.tally.then(item.tally)
@@ -133,30 +143,36 @@ class Queue:
     def small_head(self, small: int, most: int) -> list[Batch]:
         """Return the leading waiting batches that are worth merging.
 
-        Each is smaller than `small` bytes, or was joined before, and none was ever sent. Together
-        they have at most `most` bytes. The list is empty if there are fewer than two, or if the
-        slice has no memory for a copy of them.
+        Each is smaller than `small` bytes, or was joined before, and none was ever sent or is
+        settled. Together they have at most `most` bytes. They end where the codec changes, unless
+        little lies on either side. The list is empty if there are fewer than two, or if the slice
+        has no memory for a copy of them.
         """
         head = self.waiting[0] if self.waiting else None
         if isinstance(head, Batch) and head.frame is not None:
             most = min(most, head.frame.room)
         taken: list[Batch] = []
-        size = 0
+        size, codec, alike = 0, -1, 0
         for item in self.waiting:
-            if not isinstance(item, Batch) or item.sent:
+            if not isinstance(item, Batch) or item.sent or item.settled:
                 break
-            small_enough = item.joined or item.size < small
-            if not small_enough or size + item.size > most:
+            more, its = item.size, item.codec
+            if not (item.joined or more < small) or size + more > most:
                 break
+            if its != codec:
+                if taken and max(alike, more) >= APART:
+                    break
+                codec, alike = its, 0
             taken.append(item)
-            size += item.size
+            size, alike = size + more, alike + more
         return taken if len(taken) > 1 else []
 
     def replace_head(self, taken: list[Batch], by: list[Batch]) -> None:
-        """Replace the leading batches by merged or split ones."""
+        """Replace the leading batches by merged or split ones, which are settled."""
         self.bytes += sum(b.size for b in by) - sum(b.size for b in taken)
         origin = taken[0].frame
         for batch in by:
+            batch.settled = True
             if batch.frame is None and origin is not None:
                 batch.frame = origin.instead(batch.data)
         for batch in taken:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import struct
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -17,6 +16,7 @@ from towpath.model.nouns import SourceOffset
 from towpath.records.items import Batch
 from towpath.records.lane.queue import Queue
 from towpath.wire import batch as wire
+from towpath.wire.codec import NONE
 from towpath.wire.opened import OpenedBatches, open_batches
 from towpath.wire.reencode import Dense, reencode, reencode_opened
 from towpath.wire.tally import OffsetTally, tallied
@@ -29,6 +29,9 @@ with many partitions, because the broker creates index files of 10 MiB at the se
 partition."""
 _MERGED = 256 << 10
 _LEAST = 1024
+_RUN = 4
+"""Uncompressed small batches between others that are worth joining before they queue: fewer cost
+more than they save."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +85,10 @@ def stamped_records(
 
 
 def merge(batches: Sequence[Batch], most: int, producer: int) -> list[Batch]:
-    """Join adjacent batches of one partition. Records keep their sequences."""
+    """Join adjacent batches of one partition. Records keep their sequences.
+
+    What is made has one codec: of the codecs that compress, the one in which most bytes came.
+    """
     joined = np.frombuffer(bytearray(b"".join(batch.data for batch in batches)), np.uint8)
     positions = np.zeros(len(batches), np.int64)
     lengths = np.zeros(len(batches), np.int64)
@@ -92,7 +98,8 @@ def merge(batches: Sequence[Batch], most: int, producer: int) -> list[Batch]:
         struct.pack_into(">q", joined.data, position, records)
         position += batch.size
         records += batch.count
-    dense = reencode(joined, positions, lengths, max_bytes=most)
+    opened = open_batches(joined, positions, lengths)
+    dense = reencode_opened(opened.in_codec(_most_common(batches)), max_bytes=most)
     first, last = batches[0], batches[-1]
     made = _stamped(
         dense, SourceOffset(0), SourceOffset(records), producer, first.sequence, last.epoch
@@ -103,6 +110,16 @@ def merge(batches: Sequence[Batch], most: int, producer: int) -> list[Batch]:
     made[-1].end, made[0].dropped_from = last.end, first.dropped_from
     deal(tallied(batch.tally for batch in batches), made)
     return made
+
+
+def _most_common(batches: Sequence[Batch]) -> int:
+    """Return the compressing codec in which most bytes are; none if none is compressed."""
+    sizes: dict[int, int] = {}
+    for batch in batches:
+        codec = batch.codec
+        if codec != NONE:
+            sizes[codec] = sizes.get(codec, 0) + batch.size
+    return max(sizes, key=lambda codec: sizes[codec], default=NONE)
 
 
 def deal(done: OffsetTally, made: Sequence[Batch]) -> None:
@@ -171,9 +188,12 @@ class Cutter:
             return
         small = table[:, wire.LENGTH] < self._small
         small &= table[:, wire.ATTRIBUTES] & wire.CODEC_MASK == 0
-        cuts = [0, *(np.flatnonzero(small[1:] != small[:-1]) + 1).tolist(), len(table)]
-        for start, end in pairwise(cuts):
-            yield table[start:end], bool(small[start]) and end - start > 1
+        if not small.all():  # few between others are joined with these, while they queue
+            starts = _cuts(small)[:-1]
+            lengths = np.diff([*starts, len(table)])
+            small = np.repeat(small[starts] & (lengths >= _RUN), lengths)
+        for start, end in pairwise(_cuts(small)):
+            yield table[start:end], bool(small[start])
 
     def join(self, frame: Frame, table: wire.Table, producer: int, sequence: int) -> list[Batch]:
         """Join small source batches. Returns nothing if they must be sent unchanged."""
@@ -206,8 +226,18 @@ class Cutter:
             self._remake([head], self.largest, producer)
 
     def _remake(self, head: list[Batch], most: int, producer: int) -> None:
-        with suppress(CorruptBatchError):
-            self._queue.replace_head(head, merge(head, most, producer))
+        try:
+            made = merge(head, most, producer)
+        except CorruptBatchError:
+            for batch in head:  # else each of them would be opened again before the next is sent
+                batch.settled = True
+        else:
+            self._queue.replace_head(head, made)
+
+
+def _cuts(marks: wire.Mask) -> list[int]:
+    """Return where runs of equal marks begin, and where the last one ends."""
+    return [0, *(np.flatnonzero(marks[1:] != marks[:-1]) + 1).tolist(), len(marks)]
 
 
 class _SourceOffsets:
