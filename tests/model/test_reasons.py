@@ -106,6 +106,11 @@ TEXTS = {
     Reason.of(ReasonCode.NOT_SET_ASIDE, offset=4, why=Reason.of(ReasonCode.TOLD, text="no room")): (
         "it failed to set aside the record at offset 4, which cannot be delivered: no room"
     ),
+    Reason.of(ReasonCode.CLUSTER_REPLACED, side="source", before="abc", now="xyz"): (
+        "source: its addresses led to cluster abc, and lead to cluster xyz now; nothing is read"
+        " from it or written to it. Correct where they lead (DNS, a virtual IP, a proxy) or"
+        " `source.bootstrap`, and run again; for the other cluster, take another `link` name"
+    ),
     Reason.of(ReasonCode.TARGET_LOST, partition="a-0", acknowledged=10, found=5, unit="offset"): (
         "target: a-0 lost records that it had acknowledged: offset 9 was acknowledged, and the log"
         " ends at offset 4 (a lost disk, an unclean leader election, a power cut, a restored"

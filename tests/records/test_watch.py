@@ -13,7 +13,7 @@ from towpath.cluster.data.reactor import Reactor
 from towpath.config import ClusterConfig
 from towpath.ledger.entries import Attempt, Dealt, Entry, Released, Session
 from towpath.model.deadline import Deadline
-from towpath.model.errors import LedgerError, UnreachableError
+from towpath.model.errors import LedgerError, LedgerGoneError, UnreachableError
 from towpath.model.nouns import LinkName
 from towpath.records import watch
 from towpath.records.permit import WritePermit
@@ -48,6 +48,8 @@ YOUNGER = replace(OURS, run_id="younger", started=3_000)
 
 AWAY: Sequence[Entry] = (replace(OURS, run_id="away"),)
 """In place of a batch: the ledger cannot be read."""
+GONE: Sequence[Entry] = (replace(OURS, run_id="gone"),)
+"""In place of a batch: the ledger was deleted."""
 
 
 @dataclass
@@ -61,6 +63,7 @@ class StandInLedger:
     before: Sequence[Entry] = ()
     appended: list[Entry] = field(default_factory=list)
     told: bool = False
+    gone: bool = False
 
     def read(self, _tp: object, *, wait: float = 0.0) -> list[Entry]:
         if not self.appended:
@@ -72,7 +75,14 @@ class StandInLedger:
         batch = self.batches.pop(0)
         if batch == AWAY:
             raise LedgerError("away")
+        self.gone = batch == GONE
+        if self.gone:
+            raise LedgerError("no answer of its topic")
         return [*(self.appended if batch is None else batch)]
+
+    def require_same(self) -> None:
+        if self.gone:
+            raise LedgerGoneError(again=True)
 
     def append(self, entries: Sequence[Entry], _tp: object) -> None:
         self.appended += entries
@@ -179,6 +189,12 @@ def test_a_driver_is_not_silent_while_the_target_is_away(monkeypatch: pytest.Mon
     watched = Watched([[OURS], AWAY, AWAY, [], [OURS]])
     assert watched.run() == []
     assert watched.permit.good
+
+
+def test_a_slice_without_a_ledger_writes_nothing_more() -> None:
+    watched = Watched([[OURS], GONE, [OURS]])
+    assert watched.run() == [SliceEnd.BOOKLESS]
+    assert watched.permit.lost
 
 
 def attempt(name: str, number: int = 3) -> Attempt:

@@ -47,6 +47,12 @@ class Proxy:
         """Let everything through."""
         self.mute = self._refusing = False
 
+    def lead_to(self, other: SharedCluster) -> None:
+        """Lead to the only broker of another cluster from now on, as an address that was moved."""
+        self._upstream = int(other.addresses[0].rpartition(":")[2])
+        self.cut()
+        self.heal()
+
     @property
     def held(self) -> int:
         """How many bytes are held back."""

@@ -24,7 +24,13 @@ from towpath.ledger.entries import (
     decode_key,
 )
 from towpath.ledger.topic import TOPIC, create, find
-from towpath.model.errors import LedgerError, RefusedError, TowpathError
+from towpath.model.errors import (
+    ClusterReplacedError,
+    LedgerError,
+    LedgerGoneError,
+    RefusedError,
+    TowpathError,
+)
 from towpath.model.nouns import LinkName, TopicPartition
 from towpath.wire.header import BatchHeader, split
 
@@ -39,6 +45,8 @@ GROUPS = TopicPartition(TOPIC, 3)
 SCHEMAS = TopicPartition(TOPIC, 4)
 """Partition of the schemas of registries. There can be tens of thousands; few slices read them."""
 
+ENDS = (LedgerGoneError, ClusterReplacedError)
+"""Errors after which nothing more may be copied: no book would know of it, or it is another's."""
 _RECENT = 1000
 """Number of the latest session entries that the first read returns. A live run writes its whole
 state every two seconds and counts as dead after seven, so the entries cover 250 links that run at
@@ -116,7 +124,7 @@ class Ledger:
         except RefusedError as error:
             if error.name != "TOPIC_ALREADY_EXISTS":
                 raise
-            self.usable()
+        self.usable()
 
     def usable(self) -> bool:
         """Whether the topic exists with usable configs.
@@ -127,7 +135,17 @@ class Ledger:
         found = find(self._admin)
         if found is not None:
             found.require()
+            self._admin.identity.use_ledger(found.id)
         return found is not None
+
+    def require_same(self) -> None:
+        """Make sure that the topic is there still, and the one that was used first.
+
+        Raises:
+            LedgerGoneError: It was deleted, or another topic has its name.
+            ClusterError: The target cannot be asked.
+        """
+        self._admin.topics.require_ledger()
 
     def books(self, link: LinkName, *, runs: bool = True) -> LinkBooks:
         """Return all facts about a link, with its runs or without; none if there is no ledger.

@@ -8,6 +8,7 @@ from dataclasses import dataclass, fields
 
 from towpath import __version__
 from towpath.cluster.admin import Admin
+from towpath.cluster.connect.identity import ClusterIdentity
 from towpath.cluster.data.client import Client
 from towpath.config import ClusterConfig, LinkConfig
 from towpath.ledger.books import LinkBooks
@@ -24,10 +25,14 @@ class Known:
     Attributes:
         books: What the ledger knew then. They belong to whoever gets them.
         facts_end: The ledger offset of the first fact that they lack.
+        source: The ids that the source must keep, `None` to take what it tells first.
+        target: The same of the target.
     """
 
     books: LinkBooks
     facts_end: int = 0
+    source: ClusterIdentity | None = None
+    target: ClusterIdentity | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,7 +109,8 @@ class OpenLink(OpenTarget):
 
     def known(self) -> Known:
         """Return what was read so far, for another thread."""
-        return Known(self.books.copy(), self.ledger.facts_end)
+        ids = self.source.identity, self.target.identity
+        return Known(self.books.copy(), self.ledger.facts_end, *ids)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from towpath.cluster.admin import Admin
 from towpath.cluster.metadata import ConfigEntry, TopicInfo
 from towpath.model.errors import ClusterError, LedgerError
-from towpath.model.nouns import EVENTS, LEDGER
+from towpath.model.nouns import EVENTS, LEDGER, NO_TOPIC_ID, TopicId
 
 TOPIC = LEDGER
 APPEND_BYTES = 512 << 10
@@ -45,11 +45,13 @@ class LedgerTopic:
     """The ledger topic as it exists on the target.
 
     Attributes:
+        id: Its topic id.
         faults: Sentences about configs that make the topic unusable.
         hidden: Why the topic configs cannot be read, if so.
         unseen: Why the topic cannot be described, if so.
     """
 
+    id: TopicId = NO_TOPIC_ID
     faults: tuple[str, ...] = ()
     hidden: ClusterError | None = None
     unseen: ClusterError | None = None
@@ -89,10 +91,10 @@ def find(admin: Admin) -> LedgerTopic | None:
     if info is None:
         return None
     if info.error is not None:
-        return LedgerTopic(unseen=info.error)
+        return LedgerTopic(info.id, unseen=info.error)
     configs = admin.configs.describe([TOPIC])
     faults = _faults(info, configs.get(TOPIC, {}))
-    return LedgerTopic(tuple(faults), configs.failed.get(TOPIC))
+    return LedgerTopic(info.id, tuple(faults), configs.failed.get(TOPIC))
 
 
 def _faults(info: TopicInfo, configs: Mapping[str, ConfigEntry]) -> Iterator[str]:

@@ -11,7 +11,7 @@ from towpath.cluster.admin import Admin
 from towpath.cluster.connect.answering import Silence
 from towpath.cluster.metadata import Broker
 from towpath.metrics import log
-from towpath.model.errors import ClusterError
+from towpath.model.errors import ClusterError, ClusterReplacedError
 from towpath.model.nouns import LinkName, Side
 
 _PAUSE = 1.0
@@ -65,6 +65,7 @@ class Pulse:
         self._link = link
         self._clusters = {Side.SOURCE: source, Side.TARGET: target}
         self._brokers = {side: Brokers(self._saying(side)) for side in Side}
+        self._replaced: ClusterReplacedError | None = None
         self._over = threading.Event()
         self._threads = [
             threading.Thread(
@@ -97,11 +98,23 @@ class Pulse:
             for broker in [*brokers.away.values()]
         )
 
+    def require_same(self) -> None:
+        """Make sure that both clusters are those that they were at first.
+
+        Raises:
+            ClusterReplacedError: The addresses of one of them lead to another cluster.
+        """
+        if self._replaced is not None:
+            raise self._replaced
+
     def _ask(self, side: Side) -> None:
         cluster, brokers = self._clusters[side].cluster, self._brokers[side]
         while not self._over.wait(_PAUSE):
             try:
                 found = cluster.pulse(_PATIENCE)
+            except ClusterReplacedError as error:
+                self._replaced = error
+                return
             except ClusterError as error:
                 if not self._over.is_set():
                     brokers.silent(str(error))

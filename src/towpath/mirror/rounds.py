@@ -94,8 +94,8 @@ def plan_round(
     config = plan.config
     known = known or Known(LinkBooks(config.link))
     with (
-        Admin(config.source, Side.SOURCE) as source,
-        Admin(config.target, Side.TARGET) as target,
+        Admin(config.source, Side.SOURCE, known.source) as source,
+        Admin(config.target, Side.TARGET, known.target) as target,
         Client(config.target, Side.TARGET, target) as client,
     ):
         books = known.books
@@ -121,6 +121,7 @@ def plan_round(
             target_memory_ms=memory_ms,
             source_cluster=clusters[0],
             target_cluster=clusters[1],
+            ledger=target.identity.ledger,
         )
         for n, each in enumerate(slices)
     ]

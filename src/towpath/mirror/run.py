@@ -127,6 +127,7 @@ class _Mirror:
         self._pausing = Pausing(link, self._dealer)
         self._groups = GroupLoop(link.config, telling_groups(meter), beside=publishing)
         self._failures = 0
+        self._pulse: Pulse | None = None
         self._round_over = threading.Event()
         self._redeal = False
         self._secrets = stamps()
@@ -146,6 +147,7 @@ class _Mirror:
 
     def watch(self, pulse: Pulse) -> None:
         """Show the run from now on, and the silence of clusters."""
+        self._pulse = pulse
         self.progress.silences, self.progress.away = pulse.silences, pulse.away
         self.enter(RunPhase.LOOKING)
 
@@ -241,8 +243,7 @@ class _Mirror:
     def _attend(self, relay: Relay, slots: Slots) -> bool:
         """Attend to rounds until none goes on; return whether the run is over."""
         while not self._stop.is_set():
-            if self._session.taken_over is not None:
-                raise self._session.taken_over
+            self._require_own()
             try:
                 if self._turn(relay, slots):
                     return self._wishes.until_caught_up
@@ -254,6 +255,13 @@ class _Mirror:
             self._tell()
         self._drain(relay)
         return True
+
+    def _require_own(self) -> None:
+        """Raise once the link, its ledger or one of its clusters is not ours any more."""
+        if self._session.taken_over is not None:
+            raise self._session.taken_over
+        if self._pulse is not None:
+            self._pulse.require_same()
 
     def _turn(self, relay: Relay, slots: Slots) -> bool:
         """Wait a moment, then do what is due; return whether no round goes on."""

@@ -26,6 +26,9 @@ EVENTS = TopicName("__towpath_events")
 QUARANTINE = TopicName("__towpath_quarantine")
 """The topic on the target that holds records which could not be changed or delivered."""
 
+NO_CLUSTER = ClusterId("")
+"""The id of a cluster that is not known (yet)."""
+
 NO_TOPIC_ID = TopicId("")
 """Recorded for topics of brokers without topic ids (before KIP-516, Kafka 2.8)."""
 

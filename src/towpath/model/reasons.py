@@ -58,6 +58,7 @@ class ReasonCode(StrEnum):
     CLUSTER_UNREACHABLE = "CLUSTER_UNREACHABLE"
     CLUSTER_SECURITY = "CLUSTER_SECURITY"
     CLUSTER_UNRESOLVED = "CLUSTER_UNRESOLVED"
+    CLUSTER_REPLACED = "CLUSTER_REPLACED"
 
     # What a restore lacks
     ARCHIVE_LATE = "ARCHIVE_LATE"
@@ -177,6 +178,10 @@ LOST = (
     " then `towpath repair` says whether it can copy them again, and what to do if it cannot"
 )
 """Why a target may have lost records, and what to do. Repair is not possible in each case."""
+
+
+LEDGER_BACK = "Bring it back, or delete the mirror topics to have everything copied again"
+"""What to do where the ledger lacks what it said about mirror topics."""
 
 
 def _holes(text: str, fill: int) -> str:
@@ -340,6 +345,12 @@ SENTENCES: Mapping[ReasonCode, Callable[..., str]] = MappingProxyType(
         ReasonCode.CLUSTER_UNREACHABLE: _unreachable,
         ReasonCode.CLUSTER_SECURITY: _unreachable,
         ReasonCode.CLUSTER_UNRESOLVED: _unreachable,
+        ReasonCode.CLUSTER_REPLACED: lambda side, before, now: (
+            f"{side}: its addresses led to cluster {before}, and lead to cluster {now} now; nothing"
+            " is read from it or written to it. Correct where they lead (DNS, a virtual IP, a"
+            f" proxy) or `{side}.bootstrap`, and run again; for the other cluster, take another"
+            " `link` name"
+        ),
         ReasonCode.ARCHIVE_LATE: lambda why, look, looks: (
             f"it waits for a part of the archive (look {look} of {looks}): {why}"
         ),

@@ -14,6 +14,7 @@ from dataclasses import replace
 
 from towpath.cluster.admin import Admin
 from towpath.cluster.connect.control import healable
+from towpath.cluster.connect.identity import ClusterIdentity
 from towpath.cluster.data.client import Client
 from towpath.cluster.data.reactor import Reactor
 from towpath.ledger.books import LinkBooks
@@ -61,7 +62,8 @@ def copy(
         RepeatedError: Spark has begun the slice again elsewhere.
     """
     waits: Throttled = {} if throttled is None else throttled
-    with Admin(work.source, Side.SOURCE) as source:
+    known = ClusterIdentity(Side.SOURCE, work.source_cluster)
+    with Admin(work.source, Side.SOURCE, known) as source:
         feed = (feeding or fetching)(work, source)
         yield from land(work, feed, finding(work, source), waits, outside(work))
         waits[Side.SOURCE] = waits.get(Side.SOURCE, 0.0) + source.throttled
@@ -91,7 +93,8 @@ def land(
         RepeatedError: Spark has begun the slice again elsewhere.
     """
     with ExitStack() as stack:
-        target = stack.enter_context(Admin(work.target, Side.TARGET))
+        known = ClusterIdentity(Side.TARGET, work.target_cluster, work.ledger)
+        target = stack.enter_context(Admin(work.target, Side.TARGET, known))
         client = stack.enter_context(Client(work.target, Side.TARGET, target))
         ledger = Ledger(target, client)
         books = LinkBooks(work.link, frozenset(each.source for each in work.assignments))

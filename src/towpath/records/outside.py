@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from towpath.model.changes import RecordChange, RecordOrigin
-from towpath.model.nouns import ClusterId, LinkName
-from towpath.records.work import NO_CLUSTER, Assignment, Slice
+from towpath.model.nouns import NO_CLUSTER, ClusterId, LinkName
+from towpath.records.work import Assignment, Slice
 
 if TYPE_CHECKING:
     from towpath.wire.change import Aside, UnknownId

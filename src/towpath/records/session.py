@@ -15,7 +15,7 @@ from towpath.cluster.data.client import Client
 from towpath.config import ClusterConfig
 from towpath.ledger.alive import ProcessKey, is_gone, process_of, this_host, this_space
 from towpath.ledger.entries import MIRROR, Attempt, Dealt, Paced, Session, Share, Unreadable
-from towpath.ledger.ledger import SESSIONS, Ledger
+from towpath.ledger.ledger import ENDS, SESSIONS, Ledger
 from towpath.model.clock import now_ms, readable
 from towpath.model.deadline import Deadline
 from towpath.model.errors import LinkBusyError, TowpathError
@@ -38,7 +38,8 @@ class LinkSession:
         work: The kind of work; runs of different kinds do not exclude each other.
 
     Attributes:
-        taken_over: The error to raise after a younger run has considered this one dead.
+        taken_over: The error to raise after a younger run has considered this one dead, the ledger
+            was deleted, or another cluster has taken the place of the target.
         dead: Host and process id of the previous run, if it ended without saying so.
         settled: Whether anything that this run or an earlier one sent can still arrive.
         begun: Attempts at slices of this run that have begun; the reader removes them.
@@ -58,7 +59,7 @@ class LinkSession:
         self._left_round = self._news = 0
         self._stopped = threading.Event()
         self._heard: Counter[str] = Counter()
-        self.taken_over: LinkBusyError | None = None
+        self.taken_over: TowpathError | None = None
         self.dead: ProcessKey | None = None
         self.settled = Settled()
         self.begun: deque[Attempt] = deque()
@@ -202,10 +203,23 @@ class LinkSession:
 
     def _beat(self) -> None:
         while not self._stopped.wait(_BEAT):
-            with suppress(TowpathError):
+            try:
                 self._look()  # first, since another run may have taken over during a pause
                 if self.taken_over is None:
                     self._tell()
+            except TowpathError as error:
+                self._doubt(error)
+
+    def _doubt(self, error: TowpathError) -> None:
+        """Find out whether no sign of life will reach this ledger again."""
+        try:
+            if isinstance(error, ENDS):
+                raise error
+            self._ledger.require_same()
+        except ENDS as end:
+            self.taken_over = self.taken_over or end
+        except TowpathError:
+            pass  # a target that is away comes back
 
     def _look(self) -> None:
         """Give way to a younger run after its second heartbeat; a refused run writes only one."""

@@ -17,7 +17,7 @@ from typing import Protocol
 from towpath.cluster.data.reactor import Reactor
 from towpath.ledger.entries import Attempt, Dealt, ReadEntry, Released, Session, Share
 from towpath.ledger.keys import new_name
-from towpath.ledger.ledger import SESSIONS, Ledger
+from towpath.ledger.ledger import ENDS, SESSIONS, Ledger
 from towpath.model.deadline import Deadline
 from towpath.model.errors import TowpathError, UnreachableError
 from towpath.model.nouns import Side
@@ -42,6 +42,8 @@ class SliceEnd(Enum):
     """Spark has begun the slice again."""
     ORPHANED = auto()
     """The driver has written no session entry for too long."""
+    BOOKLESS = auto()
+    """The ledger was deleted, or another cluster has taken the place of the target."""
 
 
 _DRAINS = {SliceEnd.ROUND, SliceEnd.RUN}
@@ -138,7 +140,11 @@ class SessionWatch(threading.Thread):
             asked, began = self._permit.ask(), time.monotonic()
             try:
                 entries = self._read()
-            except TowpathError:
+            except TowpathError as error:
+                if self._is_last(error):
+                    self._permit.lose()
+                    self._on_end(SliceEnd.BOOKLESS)
+                    return
                 self._finished.wait(_WAIT)
                 heard += time.monotonic() - began  # no entry can be read while the target is away
                 continue
@@ -158,6 +164,15 @@ class SessionWatch(threading.Thread):
             self._permit.heard(asked)
             if told is None:
                 self._hand_over(entries)
+
+    def _is_last(self, error: TowpathError) -> bool:
+        """Whether nothing can be read after an error, ever, so that nothing may be copied."""
+        try:
+            if not isinstance(error, ENDS):
+                self._ledger.require_same()
+        except TowpathError as found:
+            error = found
+        return isinstance(error, ENDS)
 
     def _is_late(self) -> bool:
         """Whether others may have gone on with the partitions before this end was heard."""

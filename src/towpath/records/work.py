@@ -12,6 +12,8 @@ from towpath.config import ClusterConfig, GapArchive, OffsetsPolicy
 from towpath.ledger.entries import MIRROR
 from towpath.model.changes import NO_CHANGE, RecordChange
 from towpath.model.nouns import (
+    NO_CLUSTER,
+    NO_TOPIC_ID,
     ClusterId,
     LinkName,
     Mode,
@@ -49,7 +51,6 @@ class Beginning:
 
 
 EARLIEST = Beginning()
-NO_CLUSTER = ClusterId("")
 _FIRST_ID = ProducerId(1 << 40)
 
 
@@ -142,6 +143,8 @@ class Slice:
     """The limits of the slice when it begins."""
     source_cluster: ClusterId = NO_CLUSTER
     target_cluster: ClusterId = NO_CLUSTER
+    ledger: TopicId = NO_TOPIC_ID
+    """The topic id of the ledger of the run, `NO_TOPIC_ID` where nobody knows it."""
     kind: str = MIRROR
     """The kind of work of its run: runs of another kind do not concern it."""
 

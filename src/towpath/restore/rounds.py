@@ -116,6 +116,7 @@ def plan_slices(
             number=number,
             source_cluster=archived(task.region),
             target_cluster=target.cluster.id(),
+            ledger=target.identity.ledger,
             kind=RESTORE,
             store=task.store,
             region=task.region,

@@ -17,6 +17,7 @@ from towpath.ledger.books import LinkBooks
 from towpath.ledger.producers import GENERATIONS, producer_id
 from towpath.model.errors import ClusterError, CorruptBatchError
 from towpath.model.nouns import LEDGER, ProducerId, Side, TopicPartition
+from towpath.model.reasons import LEDGER_BACK
 from towpath.wire.header import BatchHeader
 
 _SAMPLE = 20
@@ -43,7 +44,7 @@ class LostEntries:
         return (
             f"the ledger (topic {LEDGER} on the target) has no entry for records that link"
             f" {self.link} wrote to {where}; was the topic deleted, or restored from an older"
-            " state? Bring it back, or delete these mirror topics to have everything copied again"
+            f" state? {LEDGER_BACK}"
         )
 
 

@@ -16,6 +16,7 @@ from towpath.cluster.admin.replicas import ReplicaAdmin
 from towpath.cluster.admin.topics import TopicAdmin
 from towpath.cluster.admin.users import UserAdmin
 from towpath.cluster.connect.control import Control
+from towpath.cluster.connect.identity import ClusterIdentity
 from towpath.config import ClusterConfig
 
 
@@ -32,8 +33,10 @@ class Admin:
     Args:
         config: How to reach the cluster.
         side: `source` or `target`, or what else errors shall call it.
+        identity: The ids that the cluster must keep; by default what it tells first.
 
     Attributes:
+        identity: The ids that the cluster must keep, for other connections to it.
         answering: Knows how long no broker has answered.
         cluster: The cluster as a whole: its id, its brokers and their configs.
         topics: Topics: found, created, grown, deleted.
@@ -48,8 +51,11 @@ class Admin:
         quotas: Client quotas.
     """
 
-    def __init__(self, config: ClusterConfig, side: str) -> None:
-        self._control = control = Control(config, side)
+    def __init__(
+        self, config: ClusterConfig, side: str, identity: ClusterIdentity | None = None
+    ) -> None:
+        self._control = control = Control(config, side, identity)
+        self.identity = control.identity
         self.answering = control.answering
         self.cluster = ClusterAdmin(control)
         self.topics = TopicAdmin(control)

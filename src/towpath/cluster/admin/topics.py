@@ -26,8 +26,8 @@ from towpath.cluster.codes import (
 from towpath.cluster.connect.control import Control
 from towpath.cluster.metadata import Answers, Metadata, TopicInfo
 from towpath.model.deadline import Deadline
-from towpath.model.errors import ClusterError, RefusedError
-from towpath.model.nouns import TopicId, TopicName, TopicPartition
+from towpath.model.errors import ClusterError, LedgerGoneError, RefusedError
+from towpath.model.nouns import LEDGER, NO_TOPIC_ID, TopicId, TopicName, TopicPartition
 
 _DELETE_TOPICS, _DELETE_BY_ID = 20, 6
 """The first DeleteTopics version that can name topics by id (KIP-516)."""
@@ -71,6 +71,20 @@ class TopicAdmin:
             return frozenset(wanted).difference(*(each.topics for each in answers))
 
         return self._control.retried(once)
+
+    def require_ledger(self) -> None:
+        """Make sure that the ledger which is used is still there.
+
+        Raises:
+            LedgerGoneError: It was deleted, or another topic has its name.
+            ClusterError: The cluster cannot be asked.
+        """
+        identity = self._control.identity
+        if identity.ledger == NO_TOPIC_ID:
+            return
+        found = self.describe([LEDGER]).get(LEDGER)
+        if found is None and LEDGER in self.nowhere([LEDGER]):
+            raise LedgerGoneError(again=False)
 
     def everywhere(self, names: Iterable[TopicName]) -> frozenset[TopicName]:
         """Return the topics that each broker knows; empty if a broker does not answer."""

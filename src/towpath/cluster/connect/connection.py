@@ -25,6 +25,7 @@ from towpath.cluster.connect.exchange import (
     ask,
     pick_version,
 )
+from towpath.cluster.connect.identity import ClusterIdentity
 from towpath.cluster.connect.login import SecurityError, log_in
 from towpath.cluster.connect.security import ssl_context
 from towpath.cluster.connect.tls_errors import explain
@@ -71,12 +72,14 @@ class Connected:
         expires: When the login expires (KIP-368); connect again before. `None` for never.
         api_versions: Lowest and highest version of each request that the broker takes.
         supported: Highest level of each feature that the broker's software supports.
+        cluster: The id of its cluster, "" if it told none.
     """
 
     socket: socket.socket
     expires: Deadline | None
     api_versions: Versions
     supported: Mapping[str, int] = field(default_factory=dict)
+    cluster: str = ""
 
     @property
     def expired(self) -> bool:
@@ -90,10 +93,13 @@ class UnresolvedError(UnreachableError):
     code = "CLUSTER_UNRESOLVED"
 
 
-def connect_to(config: ClusterConfig, side: str, broker: Broker, deadline: Deadline) -> Connected:
+def connect_to(
+    config: ClusterConfig, identity: ClusterIdentity, broker: Broker, deadline: Deadline
+) -> Connected:
     """Connect to a broker at the address that it advertises, as `connect` does."""
+    side = identity.side
     try:
-        return connect(config, side, broker.host, broker.port, deadline)
+        return connect(config, side, broker.host, broker.port, deadline, identity)
     except UnresolvedError as error:
         if f"{broker.host}:{broker.port}" in config.bootstrap:
             raise
@@ -107,28 +113,48 @@ def connect_to(config: ClusterConfig, side: str, broker: Broker, deadline: Deadl
 
 
 def connect(
-    config: ClusterConfig, side: str, host: str, port: int, deadline: Deadline
+    config: ClusterConfig,
+    side: str,
+    host: str,
+    port: int,
+    deadline: Deadline,
+    identity: ClusterIdentity | None = None,
 ) -> Connected:
     """Connect to one broker, encrypt, log in.
 
+    Args:
+        config: How to reach the cluster.
+        side: `source` or `target`, or what else errors shall call it.
+        host: The host, an IPv6 address without brackets.
+        port: The port.
+        deadline: Until when to try.
+        identity: The cluster that the broker must belong to, `None` for any.
+
     Raises:
+        ClusterReplacedError: The broker belongs to another cluster than those before.
         RefusedError: The broker does not accept the login.
         SecurityError: `tls` or `sasl` do not match the broker; a retry would fail again.
         UnreachableError: Nothing answers at the address.
     """
-    what = f"connecting to {address_text((host, port))}"
-    connection = _reach(side, what, (host, port), deadline)
+    address = host, port
+    what = f"connecting to {address_text(address)}"
+    connection = _reach(side, what, address, deadline)
     try:
         with _explained(config, side, what, host):
             if config.tls:
                 connection = _encrypt(connection, config.tls, host, deadline)
             said = _greet(connection, side, deadline)
-            expires = _enter(connection, config, side, (host, port), said.api_versions, deadline)
+            versions, expires = said.api_versions, None
+            if config.sasl:
+                expires = log_in(connection, config, side, address, versions, deadline)
+            cluster = _enter(connection, config, side, address, versions, deadline)
+        if identity is not None:
+            identity.require(cluster)
     except BaseException:
         connection.close()
         raise
     connection.settimeout(None)
-    return Connected(connection, expires, said.api_versions, said.supported)
+    return Connected(connection, expires, versions, said.supported, cluster)
 
 
 def greet(config: ClusterConfig, side: str, address: Address, deadline: Deadline) -> Greeting:
@@ -237,22 +263,25 @@ def _enter(
     address: Address,
     versions: Versions,
     deadline: Deadline,
-) -> Deadline | None:
-    if config.sasl:
-        return log_in(connection, config, side, address, versions, deadline)
-    # A broker that wants a login hangs up on the first request after the greeting. So one more is
-    # sent here, where that has one meaning.
+) -> str:
+    """Ask a first question; return the id of the cluster, "" if the answer has none.
+
+    A broker that wants a login hangs up on the first request after the greeting. So one is sent
+    here, where that has one meaning.
+    """
     nothing = _question(versions)
     try:
-        ask(connection, nothing, pick_version(side, nothing, versions), deadline)
+        answer = ask(connection, nothing, pick_version(side, nothing, versions), deadline)
     except ConnectionError as error:
+        if config.sasl:
+            raise
         raise SecurityError(
             side,
             f"connecting to {address_text(address)}",
             "the broker hung up on the first request",
             "the port seems to expect a login; add `sasl:`",
         ) from error
-    return None
+    return getattr(answer, "cluster_id", None) or ""
 
 
 def _question(versions: Versions) -> Any:

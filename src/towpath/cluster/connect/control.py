@@ -27,6 +27,7 @@ from towpath.cluster.connect.exchange import (
     exchange,
     pick_version,
 )
+from towpath.cluster.connect.identity import ClusterIdentity
 from towpath.cluster.connect.login import SecurityError
 from towpath.cluster.connect.pool import ConnectionPool
 from towpath.cluster.connect.remembered import RememberedMetadata
@@ -36,8 +37,13 @@ from towpath.cluster.release import Release, release_of
 from towpath.config import ClusterConfig
 from towpath.model.backoff import BackOff
 from towpath.model.deadline import Deadline
-from towpath.model.errors import ClusterError, RefusedError, UnreachableError
-from towpath.model.nouns import TopicName
+from towpath.model.errors import (
+    ClusterError,
+    ClusterReplacedError,
+    RefusedError,
+    UnreachableError,
+)
+from towpath.model.nouns import LEDGER, TopicName
 
 T = TypeVar("T")
 Read = Callable[[Any, bytes], Any]
@@ -62,11 +68,15 @@ class Control:
 
     Attributes:
         side: `source` or `target`.
+        identity: The ids that the cluster must keep.
         answering: Knows how long no broker has answered.
     """
 
-    def __init__(self, config: ClusterConfig, side: str) -> None:
+    def __init__(
+        self, config: ClusterConfig, side: str, identity: ClusterIdentity | None = None
+    ) -> None:
         self._config, self.side = config, side
+        self.identity = identity or ClusterIdentity(side)
         self.answering = Answering(side)
         self._brokers: Mapping[int, Broker] = {}
         self._rank: defaultdict[Address, float] = defaultdict(random.random)
@@ -85,7 +95,12 @@ class Control:
         return self._pool.throttled
 
     def metadata(self, deadline: Deadline, topics: Iterable[TopicName] | None = ()) -> Metadata:
-        """Ask any broker for the brokers, and for `topics`; `None` for all topics."""
+        """Ask any broker for the brokers, and for `topics`; `None` for all topics.
+
+        Raises:
+            ClusterError: No broker answered, or the answer is that of another cluster.
+            LedgerGoneError: The ledger is another topic than the one that is used.
+        """
         found: Metadata = self.ask_any(
             _for_metadata(topics),
             deadline,
@@ -96,6 +111,10 @@ class Control:
         if not found.brokers:
             # A broker that has just started may know neither other brokers nor topics.
             raise refused(self.side, "asking for metadata", NETWORK_EXCEPTION)
+        self.identity.require(found.cluster_id)
+        ledger = found.topics.get(LEDGER)
+        if ledger is not None:
+            self.identity.require_ledger(ledger)
         self._brokers = found.brokers
         return found
 
@@ -256,8 +275,8 @@ class Control:
     def _connect(self, address: Address, deadline: Deadline) -> Connected:
         for broker in self._brokers.values():
             if address == (broker.host, broker.port):
-                return connect_to(self._config, self.side, broker, deadline)
-        return connect(self._config, self.side, *address, deadline)
+                return connect_to(self._config, self.identity, broker, deadline)
+        return connect(self._config, self.side, *address, deadline, self.identity)
 
 
 def _for_metadata(topics: Iterable[TopicName] | None) -> Any:
@@ -278,4 +297,4 @@ def healable(error: ClusterError, unknown_until: Deadline | None = None) -> bool
     if isinstance(error, RefusedError):
         unknown = error.error == UNKNOWN_TOPIC_OR_PARTITION
         return error.retriable and not (unknown and unknown_until and unknown_until.over)
-    return not isinstance(error, SecurityError)
+    return not isinstance(error, (SecurityError, ClusterReplacedError))

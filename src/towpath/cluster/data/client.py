@@ -31,7 +31,7 @@ from towpath.model.backoff import BackOff
 from towpath.model.deadline import Deadline
 from towpath.model.errors import ClusterError, RefusedError, UnreachableError
 from towpath.model.foreign import foreign
-from towpath.model.nouns import NO_TOPIC_ID, Side, TopicPartition
+from towpath.model.nouns import LEDGER, NO_TOPIC_ID, Side, TopicPartition
 
 if TYPE_CHECKING:
     import numpy as np
@@ -234,6 +234,8 @@ class Client:
     def _leader(self, tp: TopicPartition) -> Leader:
         leader = self._leaders.get(tp) or find_leaders(self._admin, [tp]).get(tp)
         if leader is None:
+            if tp.topic == LEDGER:
+                self._admin.topics.require_ledger()
             what = f"looking for the leader of {tp}"
             raise refused(self._side, what, LEADER_NOT_AVAILABLE)
         self._leaders[tp] = leader
@@ -245,7 +247,7 @@ class Client:
             connected.socket.close()
             connected = None
         if connected is None:
-            connected = connect_to(self._config, self._side, leader.broker, deadline)
+            connected = connect_to(self._config, self._admin.identity, leader.broker, deadline)
             self._connections[leader.node] = connected
             if self._closed:  # by another thread, while we connected
                 raise ConnectionError("the client was closed")

@@ -188,7 +188,7 @@ class Nodes:
         deadline = Deadline.after(wait + self._config.request_timeout)
 
         def work() -> Connected:
-            return connect_to(self._config, self._side, broker, deadline)
+            return connect_to(self._config, self._admin.identity, broker, deadline)
 
         def begin() -> None:
             if not self._closed:

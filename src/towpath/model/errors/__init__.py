@@ -6,6 +6,7 @@
     │   ├── UnreachableError           nobody answered
     │   ├── RefusedError               a broker answered with an error code
     │   ├── RegistryRefusedError       a schema registry answered with an error
+    │   ├── ClusterReplacedError       an address leads to another cluster than before
     │   ├── OtherClusterError          the source is not the cluster of the archive
     │   ├── NotSetAsideError           the quarantine topic did not take a record
     │   └── TaskFailedError            a task ended with an error of ours, whose code it has
@@ -17,6 +18,7 @@
     ├── PackError                   2  the environment cannot be packed for them
     ├── RepeatedError               1  Spark has begun a slice again
     ├── LedgerError                 4  the ledger cannot be used
+    │   ├── LedgerGoneError            it was deleted while it was in use
     │   ├── NewerLedgerError           it was written by a newer Towpath
     │   ├── NewerLinkError             the link needs a newer Towpath
     │   ├── LinkBusyError              the link runs elsewhere
@@ -92,7 +94,12 @@ from towpath.model.errors.base import (
     StoppedError,
     TowpathError,
 )
-from towpath.model.errors.cluster import ClusterError, RefusedError, UnreachableError
+from towpath.model.errors.cluster import (
+    ClusterError,
+    ClusterReplacedError,
+    RefusedError,
+    UnreachableError,
+)
 from towpath.model.errors.commit_log import (
     BrokenLogError,
     CommitLogError,
@@ -117,6 +124,7 @@ from towpath.model.errors.kraft import (
 )
 from towpath.model.errors.ledger import (
     LedgerError,
+    LedgerGoneError,
     LinkBusyError,
     LinkHeldError,
     NewerLedgerError,
@@ -179,6 +187,7 @@ __all__ = [
     "BrokenLogError",
     "CatalogError",
     "ClusterError",
+    "ClusterReplacedError",
     "CommitLogError",
     "CommitRefusedError",
     "ConfigError",
@@ -192,6 +201,7 @@ __all__ = [
     "KraftFileError",
     "KraftJournalError",
     "LedgerError",
+    "LedgerGoneError",
     "LinkBusyError",
     "LinkHeldError",
     "NewerArchiveError",

@@ -32,6 +32,31 @@ class UnreachableError(ClusterError):
         return str(self.reason)
 
 
+class ClusterReplacedError(ClusterError):
+    """An address leads to another cluster than before.
+
+    Args:
+        side: `source` or `target`.
+        before: The id of the cluster that was there first.
+        now: The id of the one that answers now.
+    """
+
+    code = "CLUSTER_REPLACED"
+
+    def __init__(self, side: str, before: str, now: str) -> None:
+        super().__init__(side, before, now)
+        self.side, self.before, self.now = side, before, now
+
+    @property
+    def reason(self) -> Reason:
+        """The error as a value."""
+        code = ReasonCode.CLUSTER_REPLACED
+        return Reason.of(code, side=str(self.side), before=self.before, now=self.now)
+
+    def __str__(self) -> str:
+        return str(self.reason)
+
+
 class RefusedError(ClusterError):
     """A broker answered with an error code.
 

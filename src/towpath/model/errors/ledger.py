@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from towpath.model.errors.base import TowpathError
+from towpath.model.nouns import LEDGER
+from towpath.model.reasons import LEDGER_BACK
 
 
 class LedgerError(TowpathError):
@@ -10,6 +12,23 @@ class LedgerError(TowpathError):
 
     code = "LEDGER"
     exit_code = 4
+
+
+class LedgerGoneError(LedgerError):
+    """The ledger was deleted while it was in use; with `again`, another topic has its name now."""
+
+    code = "LEDGER_GONE"
+
+    def __init__(self, again: bool) -> None:  # as all arguments go to `Exception`
+        super().__init__(again)
+        self.again = again
+
+    def __str__(self) -> str:
+        now = ", and another topic has its name now" if self.again else ""
+        return (
+            f"the ledger (topic {LEDGER} on the target) was deleted while it was in use{now};"
+            f" nothing more is copied. {LEDGER_BACK}"
+        )
 
 
 class NewerLedgerError(LedgerError):
