@@ -184,6 +184,27 @@ def _clients_write_behind_the_cut(here: Here, file: Path, target: LocalCluster, 
     assert "7 offsets behind the cutover of " in " ".join(status.out.split())
     planned = here("plan", str(file))
     assert "so clients may write to the mirror topics" in " ".join(planned.out.split())
+    _what_clients_wrote_comes_back(here, file, topic)
+
+
+def _what_clients_wrote_comes_back(here: Here, file: Path, topic: str) -> None:
+    """A link in the other direction brings it, and what was there before is nobody's surplus."""
+    there = load(file)
+    back = file.with_name("back.yaml")
+    back.write_text(
+        f"source: {{bootstrap: '{','.join(there.target.bootstrap)}'}}\n"
+        f"target: {{bootstrap: '{','.join(there.source.bootstrap)}'}}\n"
+        f"link: {there.link}-back\ntopics: {{include: ['{there.link}.*']}}\n"
+        "records: {start: latest}\n"
+    )
+    ran = here.run(str(back), "--until-caught-up")
+    assert ran.code == 0, ran.said
+    verified = here("verify", str(back), *MASTER)
+    assert verified.code == 0, verified.said
+    assert "7 equal records" in verified.out
+    sides = (each.bootstrap for each in (there.source, there.target))
+    old, new = (consume(",".join(side), topic, (0, 1)) for side in sides)
+    assert old == new
 
 
 def _events_of(target: LocalCluster, link: LinkName) -> None:

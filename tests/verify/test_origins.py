@@ -16,6 +16,7 @@ from towpath.ledger.books.ids import IdBooks
 from towpath.ledger.entries import DecidedIds
 from towpath.model.changes import Framing, IdChange, RecordChange, SubjectStrategy
 from towpath.model.nouns import LinkName, Side, TopicName
+from towpath.model.reasons import Reason, ReasonCode
 from towpath.registry.registry import Registry
 from towpath.schemas.answers import RecordId, SchemaAnswers
 from towpath.verify.origins import IdOrigin, IdOrigins
@@ -49,23 +50,23 @@ def origins() -> IdOrigins:
 
 
 @pytest.mark.parametrize(
-    ("name", "change", "ids", "decided"),
+    ("name", "change", "ids", "foreign"),
     [
-        (11, IDS, (1, 2), True),
-        (3, IDS, (3,), True),
-        (6, IDS, (6,), True),
-        (4, IDS, (4,), False),
-        (12, IDS, (12,), True),  # nothing is decided, so it stayed
-        (12, RECORD, (5,), True),
-        (GUIDS[1], IDS, (GUIDS[0],), True),
-        (11, None, (11,), True),
+        (11, IDS, (1, 2), False),
+        (3, IDS, (3,), False),
+        (6, IDS, (6,), False),
+        (4, IDS, (4,), True),
+        (12, IDS, (12,), False),  # nothing is decided, so it stayed
+        (12, RECORD, (5,), False),
+        (GUIDS[1], IDS, (GUIDS[0],), False),
+        (11, None, (11,), False),
     ],
 )
 def test_ids_on_the_target_come_from_ids_at_the_source(
-    name: RecordId, change: RecordChange | None, ids: tuple[RecordId, ...], decided: bool
+    name: RecordId, change: RecordChange | None, ids: tuple[RecordId, ...], foreign: bool
 ) -> None:
     digest = change.digest if change is not None else ""
-    assert origins().of(ORDERS, Part.VALUE, name, digest) == IdOrigin(ids, decided)
+    assert origins().of(ORDERS, Part.VALUE, name, digest) == IdOrigin(ids, foreign)
     if change is IDS:
         assert origins().of(ORDERS, Part.KEY, name, digest) == IdOrigin((name,))
 
@@ -164,6 +165,48 @@ def test_what_registries_say_of_rewritten_ids(
 
         theirs.stop()
         assert said(1234, None)[0] is IdVerdict.UNKNOWN
+    for each in sides:
+        each.close()
+
+
+def test_ids_that_passed_unchanged_are_compared_all_the_same(
+    new_registry: Callable[..., LocalRegistry],
+) -> None:
+    """Producers name subjects by the record, and the file does not say so."""
+    ours, theirs = new_registry(), new_registry()
+    theirs.register("theirs", record("Theirs", "weight"))
+    for registry in (ours, theirs):
+        registry.register("orders-value", record("Order", "x"))
+    ours.register("shop.Same", record("Same", "price"))
+    theirs.register("shop.Same", record("Other", "price"))
+    ours.register("shop.Far", record("Far", "price"))
+    both = record("Both", "price")
+    assert ours.register("shop.Both", both) == theirs.register("shop.Both", both) == 4
+    book = IdBooks()
+    why = Reason.of(ReasonCode.SCHEMA_ID_ELSEWHERE, subject="shop.Same", strategy="topic")
+    foreign = {ORDERS: ((2, None), (4, None), (77, None))}
+    subjects = {"orders-value": ((1, 2),)}
+    book.take(DecidedIds(link=LinkName("l"), name="n", at=0, subjects=subjects))
+    book.take(DecidedIds(link=LinkName("l"), name="m", at=0, values=foreign, why=why))
+    sides = [
+        Registry(RegistryConfig.model_validate({"url": each.url}), side, 2)
+        for side, each in zip((Side.SOURCE, Side.TARGET), (ours, theirs), strict=True)
+    ]
+    with ThreadPoolExecutor(2) as pool:
+        answers = SchemaAnswers(sides[0], sides[1], pool)
+        prover = Prover(answers, sides[0].subjects(), lambda: IdOrigins(CHANGES, book))
+        ids = (NamedId(Part.VALUE, number, 1, 0, IDS.digest) for number in (2, 4, 77))
+        proof = prover.prove([row(*ids)])
+        # Some records with id 2 had 1 at the source, and others had 2 there, which is shop.Same.
+        assert {each.id: (each.source_ids, each.verdict) for each in proof.ids} == {
+            2: ((1, 2), IdVerdict.DIFFERENT),
+            4: ((4,), IdVerdict.EQUAL),
+            77: ((77,), IdVerdict.NO_ID),
+        }
+        assert not proof.equal
+        [wrong, *_] = proof.ids
+        assert "at the source, id 2 is shop.Same version 1" in wrong.why
+        assert "if it is an id, set `changes.ids.value: record` and copy the topic" in wrong.why
     for each in sides:
         each.close()
 

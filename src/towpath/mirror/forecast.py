@@ -80,7 +80,7 @@ def forecast(
         fresh = [each for each in fresh if each.source.topic not in names]
     if not fresh:
         return Forecast(made_again)
-    begins, said = _begins(config, source, books, fresh)
+    begins, said = _begins(config, source, books, fresh, seen.begins)
     ends = target.offsets.latest([each.target for each in fresh if each.exists], patience=PATIENCE)
     mapped = _mapped(config, fresh, begins, ends, fill)
     told = [*_told(config.records.offsets, mapped), *_filled(source, fresh, mapped, fill)]
@@ -146,6 +146,19 @@ def _fresh(
 
 
 def _begins(
+    config: LinkConfig, source: Admin, books: LinkBooks, fresh: list[_Fresh], cut_over: Offsets
+) -> tuple[Offsets, list[Finding]]:
+    others = [each for each in fresh if each.source not in cut_over]
+    back = {each.source: each.source_id for each in fresh if each.source in cut_over}
+    found, said = _as_asked(config, source, books, others) if others else ({}, [])
+    if not back:
+        return found, said
+    asked = beginnings(config.records, source, books, back, cut_over)
+    starts, told = _as_told(find_starts(source, asked))
+    return {**found, **starts}, [*said, *told]
+
+
+def _as_asked(
     config: LinkConfig, source: Admin, books: LinkBooks, fresh: list[_Fresh]
 ) -> tuple[Offsets, list[Finding]]:
     tps = [each.source for each in fresh]

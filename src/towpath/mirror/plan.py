@@ -15,6 +15,7 @@ from towpath.mirror.backing import backing
 from towpath.mirror.forecast import forecast
 from towpath.mirror.reopenings import reopenings
 from towpath.mirror.starts import Offsets
+from towpath.mirror.subject_names import unnamed_subjects
 from towpath.mirror.subjects import SUBJECTS
 from towpath.mirror.volume import estimated
 from towpath.model.errors import ClusterError, LedgerError
@@ -27,6 +28,7 @@ from towpath.plan.model import Plan
 from towpath.plan.old_target import old_target
 from towpath.plan.subjects import SubjectClients
 from towpath.quarantine import rights as quarantine
+from towpath.schemas.subject import SUBJECT as SCHEMAS
 from towpath.status.cutovers import still_running
 from towpath.status.ledger_lost import lost_entries
 from towpath.status.status import caught_up, status
@@ -120,6 +122,7 @@ class _Records:
         yield from notes
         yield from quarantine.findings(link.config, link.target)
         yield from _backing(link, topics.seen.topics, topics.found.topics)
+        yield from unnamed_subjects(link.config, topics.found.topics, found.of(SCHEMAS).seen)
         if not known:
             return
         yield from _lost_entries(link)

@@ -76,7 +76,7 @@ def look_at_topics(config: LinkConfig, source: Admin, target: Admin, books: Link
     """
     known = origins(config, source)
     seen = without_taken(observe(source, target, config), config, books.neighbours)
-    seen = without_circles(seen, known, config, target)
+    seen = without_circles(seen, known, config, target, books)
     return Look(seen, diff(seen, config).topics)
 
 
@@ -188,6 +188,7 @@ class _Assigner:
         self._source, self._target = source, target
         self._books, self._ledger, self._look = books, ledger, look
         self._fill = 0
+        self._cut_over: Mapping[TopicPartition, SourceOffset] = MappingProxyType({})
 
     def assignments(self, held: Mapping[TopicPartition, Assignment] = _NONE) -> list[Weighed]:
         """Return each partition that is not held, with its weight.
@@ -205,7 +206,7 @@ class _Assigner:
             [a.source for a in made], committed=True, patience=PATIENCE, leaders=leaders
         )
         fresh = {a.source: a.source_id for a in made if self._new(a)}
-        begins = beginnings(self._config.records, self._source, self._books, fresh)
+        begins = beginnings(self._config.records, self._source, self._books, fresh, self._cut_over)
         starts = find_starts(self._source, begins, leaders)
         return [self._finished(a, begins, starts, latest) for a in made]
 
@@ -213,6 +214,7 @@ class _Assigner:
         """Return the topics that can be mirrored, each with its mirror topic."""
         look = self._look or look_at_topics(self._config, self._source, self._target, self._books)
         seen, mirrored = look.seen, look.topics
+        self._cut_over = seen.begins
         again = self._books.made_again({topic.name: topic.id for topic in seen.source})
         self._look_first([topic for topic in seen.source if topic.name in mirrored])
         return [
@@ -287,6 +289,8 @@ class _Assigner:
         until = latest.get(a.source, at) if end in {None, UNKNOWN} else end
         copied = (receipt.records, receipt.bytes) if receipt else (0, 0)
         weight = self._demand.weight(a.source, max(0, until - at), *copied)
-        moves = from_earliest(self._config.records, self._books, a.source, a.source_id)
+        moves = a.source not in self._cut_over and from_earliest(
+            self._config.records, self._books, a.source, a.source_id
+        )
         begin = begins.get(a.source, EARLIEST)
         return weight, replace(a, start=start, end=end, begin=begin, from_earliest=moves)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 
 from towpath.cluster.admin import Admin
 from towpath.config import RecordsConfig, StartAt
@@ -64,6 +65,7 @@ def beginnings(
     source: Admin,
     books: LinkBooks,
     fresh: Mapping[TopicPartition, TopicId],
+    cut_over: Offsets = MappingProxyType({}),
 ) -> dict[TopicPartition, Beginning]:
     """Return the beginning of each new partition.
 
@@ -73,7 +75,25 @@ def beginnings(
         books: With `start: latest`, they hold the ends of partitions at the first run of the link.
             Later partitions begin at their earliest offset.
         fresh: The new partitions, each with the id of its topic.
+        cut_over: Where those begin that a link in the other direction has cut over, whatever the
+            file says: `ObservedTopics.begins`.
     """
+    back = {tp: _behind_cut(cut_over[tp]) for tp in fresh if tp in cut_over}
+    others = {tp: of for tp, of in fresh.items() if tp not in back}
+    return {**_as_asked(records, source, books, others), **back}
+
+
+def _behind_cut(offset: int) -> Beginning:
+    """Return the beginning at a cutover; what retention has deleted behind it becomes a gap."""
+    return Beginning(SourceOffset(offset), exact=True) if offset else EARLIEST
+
+
+def _as_asked(
+    records: RecordsConfig,
+    source: Admin,
+    books: LinkBooks,
+    fresh: Mapping[TopicPartition, TopicId],
+) -> dict[TopicPartition, Beginning]:
     match records.start:
         case StartAt.EARLIEST:
             return dict.fromkeys(fresh, EARLIEST)

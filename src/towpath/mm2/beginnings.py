@@ -189,7 +189,11 @@ class _Succession:
         known = origins(config, link.source)
         seen = observe(link.source, link.target, config)
         seen = without_circles(
-            without_taken(seen, config, link.books.neighbours), known, config, link.target
+            without_taken(seen, config, link.books.neighbours),
+            known,
+            config,
+            link.target,
+            link.books,
         )
         names = diff(seen, config).topics
         return [

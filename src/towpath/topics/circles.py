@@ -1,23 +1,44 @@
 """Source topics that are mirror topics themselves, as the ledger on the source tells.
 
-Two links that mirror one topic in opposite directions would copy its records in a circle.
+Two links that mirror one topic in opposite directions would copy its records in a circle. Behind a
+cutover, a link back copies what clients have written since (`ways_back.py`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from towpath.cluster.admin import Admin
 from towpath.cluster.data.client import Client
 from towpath.config import LinkConfig, StartAt
-from towpath.ledger.entries import MIRROR, LinkIdentity, Opened, ReadEntry, Session, Unreadable
+from towpath.ledger.books import LinkBooks
+from towpath.ledger.entries import (
+    MIRROR,
+    Cut,
+    LinkIdentity,
+    Opened,
+    ReadEntry,
+    Receipt,
+    Repaired,
+    Session,
+    Unreadable,
+)
 from towpath.ledger.ledger import SESSIONS, Ledger
 from towpath.ledger.topic import TOPIC
 from towpath.model.errors import ClusterError, LedgerError
 from towpath.model.findings import Cause, Note, Problem
-from towpath.model.nouns import ClusterId, LinkName, Side, TopicId, TopicName
-from towpath.topics.observed import ObservedTopics
+from towpath.model.nouns import (
+    ClusterId,
+    LinkName,
+    Side,
+    SourceOffset,
+    TopicId,
+    TopicName,
+    TopicPartition,
+)
+from towpath.topics.observed import ObservedTopics, Topic
+from towpath.topics.ways_back import WayBack, way_back
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,19 +50,25 @@ class MirrorOrigin:
         cluster: The cluster that it is mirrored from.
         topic: The name of its source topic.
         runs: Whether that link seems to run now.
+        by: What the ledger knows of all links that mirrored it from that cluster.
     """
 
     link: LinkName
     cluster: ClusterId
     topic: TopicName
     runs: bool
+    by: tuple[LinkBooks, ...] = ()
 
 
 MirrorOrigins = Mapping[tuple[TopicName, TopicId], MirrorOrigin]
 
 
 def without_circles(
-    seen: ObservedTopics, known: MirrorOrigins | Note, config: LinkConfig, target: Admin
+    seen: ObservedTopics,
+    known: MirrorOrigins | Note,
+    config: LinkConfig,
+    target: Admin,
+    books: LinkBooks,
 ) -> ObservedTopics:
     """Return the observed topics, with problems for those that are mirror topics themselves.
 
@@ -50,27 +77,140 @@ def without_circles(
         known: The result of `origins`.
         config: The link's configuration.
         target: The cluster to write to.
+        books: What the ledger knows of the link.
 
     Raises:
         ClusterError: The target cannot be asked.
     """
     if isinstance(known, Note):
         return replace(seen, notes=(*seen.notes, known))
-    notes: list[Note] = []
-    cluster = target.cluster.id() if known else ClusterId("")
-    problems: list[Problem] = []
+    circles = _Circles(seen, config, target.cluster.id() if known else ClusterId(""), books)
     for topic in seen.source:
         origin = known.get((topic.name, topic.id))
-        if origin is None:
-            continue
-        closed = (origin.cluster, origin.topic) == (cluster, seen.names[topic.name])
-        if closed and (origin.runs or config.records.start is not StartAt.LATEST):
-            text = f"{_copied(origin)}; {_CIRCLE if origin.runs else _TWICE}"
-            problems.append(Problem(topic.name, text, Cause.TOPIC))
+        if origin is not None:
+            circles.judge(topic, origin)
+    return replace(
+        seen,
+        notes=(*seen.notes, *circles.notes, *strays(circles.opened, target)),
+        problems=(*seen.problems, *circles.problems),
+        begins=circles.begins,
+    )
+
+
+@dataclass
+class _Circles:
+    """Judges topics one by one."""
+
+    seen: ObservedTopics
+    config: LinkConfig
+    cluster: ClusterId
+    books: LinkBooks
+    notes: list[Note] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+    begins: dict[TopicPartition, SourceOffset] = field(default_factory=dict)
+    opened: dict[TopicPartition, Cut] = field(default_factory=dict)
+    """Cutovers behind which the link is about to begin, by target partition."""
+
+    def judge(self, topic: Topic, origin: MirrorOrigin) -> None:
+        name = self.seen.names[topic.name]
+        if (origin.cluster, origin.topic) != (self.cluster, name):
+            self._note(topic, origin, _FURTHER)
+        elif origin.runs:
+            self._refuse(topic, origin, _CIRCLE)
         else:
-            text = f"{_copied(origin)}; {_STOPPED if closed else _FURTHER}"
-            notes.append(Note(topic.name, text))
-    return replace(seen, notes=(*seen.notes, *notes), problems=(*seen.problems, *problems))
+            there = self.seen.target.get(name)
+            way = way_back(topic, there.id if there else None, origin.by)
+            self._judge_closed(topic, origin, way)
+
+    def _judge_closed(self, topic: Topic, origin: MirrorOrigin, way: WayBack) -> None:
+        """Judge a mirror topic that would be copied back under its first name."""
+        standing = self._standing(topic)
+        fresh = [n for n in range(topic.partitions) if n not in standing]
+        if not way.is_open:
+            self._judge_uncut(topic, origin, way, standing)
+            return
+        if fresh and way.unsure:
+            self._refuse(topic, origin, f"{way.unsure}; {_MIXED}")
+            return
+        early = [n for n, at in standing.items() if at < way.begins[n]]
+        if early:
+            at = f"partition {early[0]} would go on at offset {standing[early[0]]}"
+            self._refuse(topic, origin, f"{at}, before the cutover of {way}; {_AGAIN}")
+            return
+        if fresh:
+            self._note(topic, origin, f"copied back from the cutover of {way} on; {_BEFORE}")
+        self._tell_passed_over(topic, way)
+        for number in fresh:
+            self.begins[TopicPartition(topic.name, number)] = way.begins[number]
+            if number in way.cuts:
+                name = self.seen.names[topic.name]
+                self.opened[TopicPartition(name, number)] = way.cuts[number]
+
+    def _judge_uncut(
+        self, topic: Topic, origin: MirrorOrigin, way: WayBack, standing: Mapping[int, SourceOffset]
+    ) -> None:
+        """Judge a mirror topic whose link was never cut over: only what comes from now on is new.
+
+        A link that drops records may tell the copies apart by a header.
+        """
+        drops = self.config.change_of(topic.name).drops
+        ours = [n for n, at in standing.items() if at < way.reached.get(n, 0)]
+        if self.config.records.start is not StartAt.LATEST:
+            self._refuse(topic, origin, _TWICE)
+        elif ours and not drops:
+            at = standing[ours[0]]
+            self._refuse(topic, origin, f"partition {ours[0]} would go on at offset {at}; {_AGAIN}")
+        else:
+            self._note(topic, origin, _STOPPED)
+
+    def _standing(self, topic: Topic) -> dict[int, SourceOffset]:
+        """Return where this link goes on in partitions that it has opened."""
+        found = {}
+        for number in range(topic.partitions):
+            known = self.books.of(TopicPartition(topic.name, number))
+            if known.opened is not None and known.opened.source_topic_id == topic.id:
+                receipt = known.receipt
+                found[number] = receipt.source_end if receipt else known.opened.source_start
+        return found
+
+    def _tell_passed_over(self, topic: Topic, way: WayBack) -> None:
+        """Tell what clients wrote before this link began, as `start: latest` once asked for."""
+        for number, begin in way.begins.items():
+            opened = self.books.of(TopicPartition(topic.name, number)).opened
+            if opened is None or opened.source_topic_id != topic.id:
+                continue
+            if begin < opened.source_start:
+                text = (
+                    f"offsets {begin} to {opened.source_start - 1} of partition {number}, which"
+                    f" clients wrote since the cutover, are not copied back, as link"
+                    f" {self.books.link} began behind them; another link copies them"
+                )
+                self.notes.append(Note(topic.name, text))
+
+    def _note(self, topic: Topic, origin: MirrorOrigin, text: str) -> None:
+        self.notes.append(Note(topic.name, f"{_copied(origin)}; {text}"))
+
+    def _refuse(self, topic: Topic, origin: MirrorOrigin, text: str) -> None:
+        self.problems.append(Problem(topic.name, f"{_copied(origin)}; {text}", Cause.TOPIC))
+
+
+def strays(opened: Mapping[TopicPartition, Cut], target: Admin) -> Iterator[Note]:
+    """Yield what was written to the cluster to copy back to since it was cut over.
+
+    Args:
+        opened: Cutovers of partitions of the target, behind which a link is about to begin.
+        target: The cluster to copy back to.
+    """
+    ends = target.offsets.latest(opened) if opened else {}
+    for tp, cut in opened.items():
+        end = ends.get(tp, cut.source_end)
+        if end > cut.source_end:
+            yield Note(
+                tp.topic,
+                f"offsets {cut.source_end} to {end - 1} of partition {tp.partition} were written on"
+                " the target behind the cutover: the source does not have them, and what is copied"
+                " back lies behind them, at other offsets",
+            )
 
 
 def _copied(origin: MirrorOrigin) -> str:
@@ -82,12 +222,25 @@ _CIRCLE = (
     " exclude the topic by `topics.exclude`, or give mirror topics another name by `topics.rename`"
 )
 _TWICE = (
-    "copied back under its first name, each record would exist twice; copy only new records back by"
-    " `records.start: latest`, exclude the topic by `topics.exclude`, or give mirror topics another"
-    " name by `topics.rename`"
+    "copied back under its first name, each record would exist twice; cut over that link first"
+    " (`towpath cutover`), then a link back begins at the cut by itself; or exclude the topic by"
+    " `topics.exclude`, or give mirror topics another name by `topics.rename`"
 )
+_MIXED = (
+    "so it is not known which records are the clients' own; exclude the topic by `topics.exclude`,"
+    " or give mirror topics another name by `topics.rename`"
+)
+_AGAIN = (
+    "what that link wrote behind it would be copied back to where it came from; cut that link over,"
+    " and give the file another `link` name with `topics.shared: true`, so that its copy begins"
+    " where that link was cut over"
+)
+_BEFORE = "what stands before it came from the target"
 _STOPPED = "that link does not run now; if both ran, each record would be copied again and again"
 _FURTHER = "no link may copy these records back to that cluster under their first name"
+
+
+_KINDS = {each.kind for each in (LinkIdentity, Opened, Receipt, Repaired, Cut)}
 
 
 def origins(config: LinkConfig, source: Admin) -> MirrorOrigins | Note:
@@ -105,7 +258,7 @@ def _origins(config: LinkConfig, source: Admin) -> MirrorOrigins:
         return {}
     with Client(config.source, Side.SOURCE, source) as client:
         ledger = Ledger(source, client)
-        facts = ledger.read(wanted=lambda key: key.kind in {LinkIdentity.kind, Opened.kind})
+        facts = ledger.read(wanted=lambda key: key.kind in _KINDS)
         return dict(_found((*facts, *ledger.read(SESSIONS))))
 
 
@@ -114,6 +267,7 @@ def _found(
 ) -> Iterator[tuple[tuple[TopicName, TopicId], MirrorOrigin]]:
     clusters: dict[LinkName, ClusterId] = {}
     sessions: dict[LinkName, Session] = {}
+    links: dict[LinkName, LinkBooks] = {}
     opened: list[Opened] = []
     for entry in entries:
         match entry:
@@ -121,15 +275,23 @@ def _found(
                 clusters.setdefault(entry.link, entry.source_cluster)
             case Session() if entry.work == MIRROR:
                 sessions[entry.link] = entry
-            case Opened():
-                opened.append(entry)
+            case Opened() | Receipt() | Repaired() | Cut():
+                links.setdefault(entry.link, LinkBooks(entry.link)).take(entry)
+                opened += [entry] if isinstance(entry, Opened) else []
             case Unreadable():
                 raise entry.error  # becomes a note: that link, too, may copy in a circle
             case _:
                 pass
+    by: dict[tuple[ClusterId, TopicName, TopicId], dict[LinkName, LinkBooks]] = {}
+    last: dict[tuple[TopicName, TopicId], Opened] = {}
     for entry in opened:
         if entry.link in clusters:
-            last = sessions.get(entry.link)
-            runs = last is not None and last.may_live
-            origin = MirrorOrigin(entry.link, clusters[entry.link], entry.topic, runs)
-            yield (entry.target_topic, entry.target_topic_id), origin
+            mirror = entry.target_topic, entry.target_topic_id
+            last[mirror] = entry
+            by.setdefault((clusters[entry.link], *mirror), {})[entry.link] = links[entry.link]
+    for mirror, entry in last.items():
+        cluster = clusters[entry.link]
+        beside = by[cluster, *mirror]
+        alive = (sessions[each].may_live for each in beside if each in sessions)
+        origin = MirrorOrigin(entry.link, cluster, entry.topic, any(alive), tuple(beside.values()))
+        yield mirror, origin

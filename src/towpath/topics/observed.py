@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from towpath.cluster.metadata import TopicInfo
 from towpath.model.findings import Note, Problem
-from towpath.model.nouns import ClusterId, TopicId, TopicName
+from towpath.model.nouns import ClusterId, SourceOffset, TopicId, TopicName, TopicPartition
 from towpath.topics.target_kinds import TargetKind, taken
 
 
@@ -65,6 +65,8 @@ class ObservedTopics:
         default_replicas: The target's default replication factor, if known.
         request_bytes: The largest request that the target's brokers accept, if known.
         orphans: Mirror topics of this link whose source topics are certainly no longer mirrored.
+        begins: The first offsets of source partitions that came from the target up to there, as a
+            link in the other direction was cut over. Copying begins there, wherever the file says.
         unmatched: Names of the other source topics, for hints about typing errors.
         notes: What could not be observed and is not essential.
         problems: Why matching topics cannot be mirrored: they are not in `source`, or the login
@@ -83,6 +85,7 @@ class ObservedTopics:
     default_replicas: int | None = None
     request_bytes: int | None = None
     orphans: tuple[Orphan, ...] = ()
+    begins: Mapping[TopicPartition, SourceOffset] = field(default_factory=dict)
     unmatched: tuple[TopicName, ...] = ()
     notes: tuple[Note, ...] = ()
     problems: tuple[Problem, ...] = ()

@@ -91,7 +91,7 @@ class TopicClient:
         ours = ours_of(link.books, ids)
         seen = observe(link.source, link.target, link.config, ours, there, source)
         seen = without_taken(seen, link.config, link.books.neighbours)
-        topics = without_circles(seen, known, link.config, link.target)
+        topics = without_circles(seen, known, link.config, link.target, link.books)
         return TopicSnapshot(source, known, there, topics, ours)
 
     def diff(self, seen: TopicSnapshot, around: SubjectContext) -> Difference[TopicStep]:

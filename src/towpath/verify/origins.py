@@ -21,12 +21,14 @@ class IdOrigin:
 
     Attributes:
         ids: The ids at the source; several if the target has one id for them.
-        decided: Whether the ledger says that the records may name it. If not, it is no id.
+        foreign: Whether the ledger has decided that this number is no id of a schema that records
+            of the topic may name, so that it passed unchanged. Both can be true of one number: one
+            record had another id at the source, and another record had this number.
         given: Whether the file says which id it is, so that the source's registry knows nothing.
     """
 
     ids: tuple[RecordId, ...]
-    decided: bool = True
+    foreign: bool = False
     given: bool = False
 
 
@@ -62,9 +64,11 @@ class IdOrigins:
             return IdOrigin((), given=True)
         before, no_ids = self._decisions(topic, part, change)
         own = _name(name)
-        if own in before:
-            return IdOrigin(tuple(sorted(map(_written, before[own]), key=str)))
-        return IdOrigin((name,), decided=own not in no_ids)
+        foreign = own in no_ids
+        if own not in before:
+            return IdOrigin((name,), foreign)
+        named = {*map(_written, before[own]), *([name] if foreign else ())}
+        return IdOrigin(tuple(sorted(named, key=str)), foreign)
 
     def _decided(
         self, topic: TopicName, part: Part, change: str

@@ -10,7 +10,7 @@ from itertools import pairwise
 from towpath.compare.work import Range
 from towpath.ledger.books import PartitionBooks
 from towpath.ledger.entries import Receipt
-from towpath.model.nouns import SourceOffset, TargetOffset, TopicPartition
+from towpath.model.nouns import Mode, SourceOffset, TargetOffset, TopicPartition
 from towpath.model.portions import portions
 
 SLICE_BYTES = 128 << 20
@@ -76,7 +76,7 @@ def common_range(tp: TopicPartition, books: PartitionBooks, bounds: Bounds) -> S
         target_compacted=bounds.target_compacted,
         own=books.own,
         following=((opened.producer_id, receipt.sequence),),
-        front=bounds.target_earliest if bounds.since == 0 else -1,
+        front=_front(books, bounds) if bounds.since == 0 else -1,
         cut=_cut(books),
         refused=_refused(books, first, end),
     )
@@ -84,11 +84,11 @@ def common_range(tp: TopicPartition, books: PartitionBooks, bounds: Bounds) -> S
 
 
 def _empty(tp: TopicPartition, books: PartitionBooks, bounds: Bounds) -> Sized | None:
-    """Return an empty range, behind which the log of the target is looked at from its start."""
+    """Return an empty range, behind which the log of the target is looked at."""
     opened = books.opened
-    if opened is None or bounds.since or bounds.target_earliest >= bounds.target_latest:
+    if opened is None or bounds.since or _front(books, bounds) >= bounds.target_latest:
         return None
-    at = TargetOffset(bounds.target_earliest)
+    at = TargetOffset(_front(books, bounds))
     part = Range(
         source=tp,
         target=opened.target,
@@ -103,6 +103,16 @@ def _empty(tp: TopicPartition, books: PartitionBooks, bounds: Bounds) -> Sized |
         cut=_cut(books),
     )
     return Sized(part, 0)
+
+
+def _front(books: PartitionBooks, bounds: Bounds) -> int:
+    """Return the target offset from which on others must not have written.
+
+    Where a link continues a log at its end, as a link back behind a cutover does, what was there
+    before is not its own.
+    """
+    identical = books.mode is Mode.IDENTICAL
+    return max(bounds.target_earliest, books.start if identical else 0)
 
 
 def kept_range(

@@ -20,7 +20,7 @@ from towpath.registry.pool import AskingPool
 from towpath.registry.registry import Registry
 from towpath.schemas.answers import RecordId, SchemaAnswers
 from towpath.verify.origins import IdOrigin, IdOrigins
-from towpath.verify.schema_proof import WORST_FIRST, IdAnswer, IdVerdict, SchemaProof
+from towpath.verify.schema_proof import PROVEN, WORST_FIRST, IdAnswer, IdVerdict, SchemaProof
 from towpath.verify.verdict import PartitionVerdict, Verdict
 from towpath.wire.naming import MOST, NamedId, Part
 
@@ -129,15 +129,13 @@ class Prover:
         if self._has_none(key):
             why = f"the file says that {key.part}s of {key.topic} have no schemas"
             return IdVerdict.NO_ID, f"{why}, and the source has no subject {key.topic}-{key.part}"
-        if not origin.decided:
-            return IdVerdict.NO_ID, "by the ledger, no schema that the records may use has it"
         try:
             places = self._where(key)
             if origin.given:
                 return _given(self._target(key, places[0][1]))
             held = [each for each in places if self._has_any(origin.ids, each[0])]
             found = [
-                self._compared(key, name, each)
+                self._judged(key, name, each, foreign=origin.foreign and name == key.id)
                 for each in held or places[:1]
                 for name in origin.ids
             ]
@@ -151,6 +149,21 @@ class Prover:
 
     def _target(self, key: _Key, context: str | None) -> Schema | None:
         return None if context is None else self._answers.by_id(Side.TARGET, key.id, context)
+
+    def _judged(
+        self, key: _Key, name: RecordId, contexts: tuple[str, str | None], *, foreign: bool
+    ) -> tuple[IdVerdict, str]:
+        """Return the verdict on an id at the source; one that passed unchanged is named so.
+
+        Deserializers ask for an id, whatever its subject is: what the source answers for it counts,
+        and not what the subjects of the topic are.
+        """
+        if not foreign:
+            return self._compared(key, name, contexts)
+        if self._answers.by_id(Side.SOURCE, name, contexts[0]) is None:
+            return IdVerdict.NO_ID, "by the ledger, no schema that the records may use has it"
+        verdict, why = self._compared(key, name, contexts)
+        return verdict, f"{why}{_mend(key.part)}" if verdict not in PROVEN else why
 
     def _compared(
         self, key: _Key, name: RecordId, contexts: tuple[str, str | None]
@@ -257,6 +270,15 @@ def _contexts(config: SchemasConfig) -> Callable[[str], str | None]:
 
 def _order(key: _Key) -> tuple[str, str, bool, RecordId, str]:
     return key.topic, key.part, isinstance(key.id, str), key.id, key.change
+
+
+def _mend(part: Part) -> str:
+    """Return what to do about an id that passed unchanged, as no subject of the topic has it."""
+    return (
+        "; it passed unchanged, as the topic has no subject with it by the names of subjects in the"
+        f" file: if it is an id, set `changes.ids.{part}: record` and copy the topic again under"
+        f" another `link` name, if these bytes are none, set `changes.ids.{part}: none`"
+    )
 
 
 def _given(target: Schema | None) -> tuple[IdVerdict, str]:
