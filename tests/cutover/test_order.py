@@ -47,6 +47,7 @@ class Script:
         self.report, self._then = report, then
         self.begun: list[str] = []
         self.brings_groups = "groups" in then
+        self.holds_out = "settle" in then
 
     def _part(self, name: str) -> None:
         self.begun.append(name.replace("_", " "))
@@ -76,6 +77,9 @@ class Script:
 
     def record(self) -> None:
         self._part("record")
+
+    def settle(self) -> None:
+        self._part("settle")
 
 
 def cut(stop: threading.Event | None = None, /, **then: Callable[[CutoverReport], None]) -> Script:
@@ -115,6 +119,12 @@ def test_groups_are_brought_over_last_and_only_if_all_else_is_done() -> None:
     assert left.begun == [*PARTS, "groups"]
     assert not left.report.complete
     assert cut(verify=finds("different"), groups=lambda _: None).begun[-1] != "groups"
+
+
+def test_what_was_held_out_is_set_behind_the_cut() -> None:
+    assert cut(settle=lambda _: None).begun == [*PARTS, "record", "settle"]
+    assert "settle" not in cut(record=fails(AWAY), settle=lambda _: None).begun
+    assert not cut(settle=finds("the target refuses it")).report.complete
 
 
 def test_a_cutover_that_cannot_be_recorded_is_not_complete() -> None:
@@ -178,8 +188,11 @@ def test_a_rehearsal_goes_on_while_somebody_writes() -> None:
     parts = Script(fresh(), look=writes)
     Order(parts.report, parts, threading.Event()).rehearse()
     assert parts.begun == ["look", "rehearse"]
-    assert not parts.report.complete
+    assert parts.report.complete, "there is nothing to mend"
     assert not parts.report.touched
+    mends = Script(fresh(), look=writes, rehearse=finds("different"))
+    Order(mends.report, mends, threading.Event()).rehearse()
+    assert not mends.report.complete
 
 
 def test_a_rehearsal_ends_with_an_error_and_without_topics() -> None:

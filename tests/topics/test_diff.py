@@ -59,7 +59,7 @@ def test_log_append_time_is_not_copied() -> None:
     assert created(found).configs == {}
     assert notes(found) == [
         "message.timestamp.type=LogAppendTime is not copied, so that records keep their times;"
-        " after the cutover set it on the target topic"
+        " `towpath cutover` sets it behind the last record"
     ]
 
 

@@ -143,6 +143,22 @@ def test_some_configs_of_a_copy_are_never_touched() -> None:
     )
 
 
+def test_the_clock_that_was_held_out_of_a_copy_is_set_once_the_topic_is_cut_over() -> None:
+    """Nobody's own choice is undone: neither that of the target, nor that of the file."""
+    clock = "message.timestamp.type"
+    source, copy = topic(own={clock: "LogAppendTime"}), topic(own={clock: "CreateTime"})
+    cut = replace(ours(), cut_over=frozenset({NAME}))
+    assert not compare(observed(source, target=(copy,)), ours=ours()).steps
+    found = compare(observed(source, target=(copy,)), ours=cut)
+    assert only(found) == change({clock: "CreateTime"}, {clock: "LogAppendTime"})
+    assert any("it was held out of the copy" in text for text in notes(found))
+    done_already = compare(observed(source, target=(source,)), ours=cut)
+    assert (done_already.steps, notes(done_already)) == ((), [])
+    assert not compare(observed(copy, target=(source,)), ours=cut).steps
+    asked = {"override": {clock: "CreateTime"}}
+    assert not compare(observed(source, target=(copy,)), ours=cut, configs=asked).steps
+
+
 def test_what_the_file_excludes_or_overrides_is_not_taken_for_drift() -> None:
     source = topic(own={"segment.ms": "5", "retention.ms": "5"})
     there = topic(own={"segment.ms": "6", "retention.ms": "7", "retention.bytes": "8"})

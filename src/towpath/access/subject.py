@@ -45,6 +45,9 @@ _EVERYBODY = f"User:{EVERY}"
 _DONE = {CreateAcl: "created", DeleteAcl: "deleted"}
 _FIRST = {CreateAcl: Permission.DENY, DeleteAcl: Permission.ALLOW}
 
+WITHHELD = "withheld"
+"""Counts of this kind are ACLs of the source that `access.acls: safe` holds back, by operation."""
+
 
 @dataclass(frozen=True, slots=True)
 class AccessClient:
@@ -71,7 +74,8 @@ class AccessClient:
     def diff(self, seen: ObservedAccess, around: SubjectContext) -> Difference[AccessStep]:
         """See `SubjectClient`."""
         found = diff(seen, self.rules, around.topics, ours_of(self.to.books))
-        return Difference({}, found.steps, found.notes, found.problems)
+        held = {(WITHHELD, str(operation)): n for operation, n in found.withheld.items()}
+        return Difference({}, found.steps, found.notes, found.problems, held)
 
     def foresee(
         self, seen: ObservedAccess, found: Difference[AccessStep]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -92,7 +93,7 @@ def cutover(
         found = cut_over(config, cut, spark, stop, display.show)
     data = _report(config, found, dry_run=dry_run)
     schemas, data["schemas"] = _schemas(found, ids)
-    lines = [*data["notes"], *map(str, found.writing), *found.trouble]
+    lines = [*_notes(found), *([] if dry_run else map(str, found.writing)), *found.trouble]
     lines.append(f"took: {_parts(found.seconds)}")
     lines += _rehearsed(found, data) if dry_run else [_sentence(found, data)]
     show(Group(*_groups(config, found), *schemas, *map(line, lines)), data)
@@ -131,24 +132,49 @@ def _report(config: LinkConfig, found: CutoverReport, *, dry_run: bool) -> dict[
         "dry_run": dry_run,
         "complete": found.complete,
         "writing": [str(each) for each in found.writing],
+        "to_stop": found.to_stop,
         "left_out": found.trouble,
         "group_positions": _positions(config, found),
         "groups": found.staying.groups,
         "share_groups": found.staying.share_groups,
         "streams_groups": found.staying.streams_groups,
         "failure": failure and {"code": failure.code, "text": str(failure)},
+        "mapped": [
+            {"topic": row.topic, "partition": row.partition, "why": row.reason}
+            for row in found.mapped
+        ],
+        "acls_held": _acls_held(found),
         "notes": [f"note: {note}" for note in found.notes]
         + [f"note: {row.topic}-{row.partition}: {text}" for row in verdicts for text in row.notes],
         "seconds": found.seconds,
         "estimate": estimate,
         "estimated_seconds": round(sum(estimate.values()), 1) if estimate else None,
         "behind": found.behind,
-        "steps": len(found.synced.outcome.done) if found.synced else 0,
+        "steps": sum(len(each.outcome.done) for each in (found.synced, found.settled) if each),
         "steps_planned": len(found.plan.steps),
         "partitions": len(verdicts),
         "equal_partitions": sum(row.verdict == "equal" for row in verdicts),
         "equal_records": sum(row.comparison.counts.equal for row in verdicts if row.comparison),
     }
+
+
+def _notes(found: CutoverReport) -> Iterator[str]:
+    """Yield the notes as lines, one for those that are alike."""
+    # These imports take a second.
+    from towpath.cutover.beside import folded  # noqa: PLC0415
+    from towpath.model.findings import Note  # noqa: PLC0415
+
+    rows = (
+        Note(f"{row.topic}-{row.partition}", text) for row in found.verdicts for text in row.notes
+    )
+    yield from (f"note: {text}" for text in folded((*found.notes, *rows)))
+
+
+def _acls_held(found: CutoverReport) -> int:
+    """Return how many ACLs `access.acls: safe` still holds back."""
+    from towpath.cutover.beside import acls_held  # noqa: PLC0415
+
+    return acls_held(found.last_look)
 
 
 def _positions(config: LinkConfig, found: CutoverReport) -> list[dict[str, Any]]:
@@ -170,7 +196,9 @@ def _sentence(found: CutoverReport, data: dict[str, Any]) -> str:
             moved = f", where {counted(len(found.groups.groups), 'group')} of consumers go on"
         elif found.staying.of_groups:
             moved = ", without their consumer groups' offsets"
-        return f"cut over: {_proven(data)}; the clients can be moved to the target{moved}"
+        return (
+            f"cut over: {_proven(data)}; {_when(data)}the clients can be moved to the target{moved}"
+        )
     mend = "stop who writes" if found.writing else "mend what stands above"
     todo = f"leave the clients where they are, {mend}, then cut over again"
     if not found.touched:
@@ -178,19 +206,32 @@ def _sentence(found: CutoverReport, data: dict[str, Any]) -> str:
     return f"not cut over: {todo}; what is copied and done stays, and is not done twice"
 
 
+def _when(data: dict[str, Any]) -> str:
+    """Return what comes before the clients are moved: their rights."""
+    held = data["acls_held"]
+    if not held:
+        return ""
+    return (
+        f"`acls: safe` still holds back {counted(held, 'ACL')}, without which clients may not"
+        " write: set `access.acls: full` and give `towpath apply FILE --only acls` first; then "
+    )
+
+
 def _rehearsed(found: CutoverReport, data: dict[str, Any]) -> list[str]:
     # This import takes a second.
     from towpath.cutover.estimate import ASSUMED  # noqa: PLC0415
 
-    against = len(found.trouble) + len(found.writing)
-    named = f"{against} problem{'s' if against > 1 else ''}, listed above"
-    last = f"rehearsed, nothing was changed: {named if against else 'no problems'}"
+    against = len(found.trouble)
+    named = f"{counted(against, 'problem')}, listed above" if against else "no problems"
+    last = f"rehearsed, nothing was changed: {named}"
+    stops = [f"before the cutover: {text}" for text in found.to_stop]
     if found.measured is None:
-        return [last]
+        return [*stops, last]
     left = f"{count(found.behind)} records to copy, {count(data['steps_planned'])} steps to do"
     how = f"about {span(data['estimated_seconds'])}: {_parts(data['estimate'])}"
     speed = f" (at {size(ASSUMED)}/s: too little is copied to measure it)"
     return [
+        *stops,
         f"left: {left}; so far {_proven(data)}",
         f"the cutover would take {how}{speed if found.measured.assumed else ''}",
         last,

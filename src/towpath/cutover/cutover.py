@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from towpath.cluster.admin import Admin
 from towpath.config import LinkConfig
+from towpath.cutover.beside import holds_out, mapped, to_stop
 from towpath.cutover.cuts import cuts
 from towpath.cutover.estimate import RehearsalTimes
 from towpath.cutover.groups import unmoved
@@ -24,7 +25,7 @@ from towpath.ledger.events import What
 from towpath.ledger.link import open_events, open_link
 from towpath.mirror.plan import build
 from towpath.mirror.progress import RunProgress, Wishes
-from towpath.mirror.reconcile import reconcile
+from towpath.mirror.reconcile import Reconciled, reconcile
 from towpath.mirror.run import run
 from towpath.mm2.publish import publishing
 from towpath.model.errors import (
@@ -125,6 +126,9 @@ class _Parts:
             self._stop.wait(self._cut.quiet)
             self._seen = look(source, topics)
             report.writing = moved(source, first, self._seen)
+        if self._cut.dry_run:
+            report.to_stop = to_stop(report.writing)
+            report.trouble += [str(each) for each in report.writing if each.after < each.before]
         if not self._cut.without_groups:
             report.trouble += [f"{text}; {_ACKNOWLEDGE}" for text in report.staying.of_groups]
 
@@ -139,7 +143,7 @@ class _Parts:
         link.prepare()
         self._lease = self._stack.enter_context(Lease(link, "cutover"))
         progress = run(self._config, wishes, self._spark, self._stop, self._show, self._lease)
-        self.report.progress = progress
+        self.report.progress, self.report.mapped = progress, mapped(progress.rows)
         # Records lost before they were copied are not on the source either; `verify` notes them.
         behind = [_why(row) for row in progress.rows if row.error or not progress.caught_up(row)]
         trouble = [progress.trouble] if progress.trouble else []
@@ -148,16 +152,30 @@ class _Parts:
 
     def sync(self) -> None:
         """Apply all other steps, and release configs that were held back."""
+        self.report.synced = self._reconciled()
+
+    @property
+    def holds_out(self) -> bool:
+        """Whether something was held out of the copy that the target has to get now."""
+        return holds_out(self.report.last_look, self._config)
+
+    def settle(self) -> None:
+        """Set what was held out of the copy: behind the last record, the ledger knows the cut."""
+        self.report.settled = self._reconciled()
+
+    def _reconciled(self) -> Reconciled:
+        """Apply the file to the target; what is left out is trouble."""
         progress = self.report.progress
         with open_link(self._config) as link:
             link.prepare()
-            self.report.synced = reconcile(
+            made = reconcile(
                 link,
                 progress.rows if progress else (),
                 stop=self._stop,
                 hold=self._lease.require if self._lease else lambda: None,
             )
-        self.report.trouble += self.report.synced.left_out
+        self.report.trouble += made.left_out
+        return made
 
     def verify(self) -> None:
         """Compare all records, and ask both registries for the schema ids in them."""
@@ -280,6 +298,7 @@ class _Parts:
             if books.begun:
                 self._require_alone(link.target)
             rows = status(self._config, books, link.source, link.target)
+        self.report.mapped = mapped(rows)
         paused = {row.pause: None for row in rows if row.pause is not None}
         self.report.trouble += [*map(str, paused), *(_why(row) for row in rows if row.error)]
         return rows
@@ -288,7 +307,7 @@ class _Parts:
         try:
             LinkSession(self._config.link, self._config.target, target).require_alone()
         except LinkBusyError as error:
-            self.report.trouble.append(told(error))
+            self.report.to_stop.append(told(error))
 
 
 def _why(row: PartitionStatus) -> str:

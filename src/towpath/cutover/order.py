@@ -53,6 +53,15 @@ class Parts(Protocol):
         """Write into the ledger where each partition was cut over."""
         ...
 
+    @property
+    def holds_out(self) -> bool:
+        """Whether something was held out of the copy that the target has to get now."""
+        ...
+
+    def settle(self) -> None:
+        """Set what was held out of the copy."""
+        ...
+
 
 class Order:
     """Does the parts in order, as long as each succeeds.
@@ -68,7 +77,8 @@ class Order:
 
     def rehearse(self) -> None:
         """Rehearse the cutover; nothing is changed."""
-        # Producers may still write during a rehearsal; its estimate is useful all the same.
+        # Producers and a run go on during a rehearsal: what they cause is nothing to mend.
+        self._report.rehearsed = True
         self._do("look", self._parts.look)
         if self._report.plan.topics and self._report.failure is None:
             self._do("rehearse", self._parts.rehearse)
@@ -89,6 +99,8 @@ class Order:
                 self._do("groups", self._parts.groups)
             if self._report.complete:
                 self._do("record", self._parts.record)
+            if self._report.complete and self._parts.holds_out:
+                self._do("settle", self._parts.settle)
 
     def _do(self, name: str, part: Callable[[], None]) -> bool:
         """Do a part; return whether the next one may begin."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from towpath.cutover.beside import offsets_differ
 from towpath.cutover.estimate import RehearsalTimes
 from towpath.cutover.writers import Writing
 from towpath.groups.model import SyncReport
@@ -12,7 +13,9 @@ from towpath.mirror.reconcile import Reconciled
 from towpath.model.errors import TowpathError
 from towpath.model.findings import Note
 from towpath.model.nouns import TopicName
+from towpath.plan.differences import Differences
 from towpath.plan.model import Plan
+from towpath.status.status import PartitionStatus
 from towpath.staying.staying import Staying
 from towpath.verify.schema_proof import SchemaProof
 from towpath.verify.verdict import PartitionVerdict
@@ -59,6 +62,11 @@ class CutoverReport:
             not asked.
         groups: Where the groups of consumers stand on the target, or would stand; `None` if they
             were not looked at.
+        rehearsed: Nothing is changed, and producers and a run of the link may go on meanwhile.
+        to_stop: What traffic causes in a rehearsal: it must be stopped for the cutover, and nothing
+            is to be mended.
+        mapped: Partitions whose offsets differ from those at the source.
+        settled: The outcome of the steps behind the cut: what was held out of the copy.
     """
 
     plan: Plan
@@ -75,18 +83,33 @@ class CutoverReport:
     staying: Staying = field(default_factory=Staying)
     proof: SchemaProof | None = None
     groups: SyncReport | None = None
+    rehearsed: bool = False
+    to_stop: list[str] = field(default_factory=list)
+    mapped: tuple[PartitionStatus, ...] = ()
+    settled: Reconciled | None = None
 
     @property
     def complete(self) -> bool:
-        """Whether everything is done and equal."""
-        return not (self.trouble or self.writing)
+        """Whether everything is done and equal, or would be if nobody wrote."""
+        return not (self.trouble or (self.writing and not self.rehearsed))
+
+    @property
+    def last_look(self) -> Differences | None:
+        """How the target differed from the file behind the last steps; `None` without any."""
+        made = self.settled or self.synced
+        return made.found if made is not None else None
 
     @property
     def notes(self) -> tuple[Note, ...]:
         """Facts that a person should know."""
-        found = self.synced.notes if self.synced else self.plan.notes
+        made = self.settled or self.synced
         taken = self.progress.takeover if self.progress else ""
-        return (*found, *([Note("link", taken)] if taken else []), *self.staying.notes)
+        return (
+            *(made.notes if made else self.plan.notes),
+            *([Note("link", taken)] if taken else []),
+            *self.staying.notes,
+            *offsets_differ(self.mapped),
+        )
 
     @property
     def touched(self) -> bool:

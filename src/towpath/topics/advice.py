@@ -32,7 +32,11 @@ _FOR_EVER = 2**62
 
 
 def remarks(
-    topic: Topic, configs: Mapping[str, str], request_bytes: int | None = None
+    topic: Topic,
+    configs: Mapping[str, str],
+    request_bytes: int | None = None,
+    *,
+    cut_over: bool = False,
 ) -> Iterator[str]:
     """Return sentences about limits of a mirror topic that may stop or lose records.
 
@@ -40,8 +44,9 @@ def remarks(
         topic: The source topic.
         configs: The configs in effect on the mirror topic, as far as known.
         request_bytes: The largest request that the target's brokers accept, if known.
+        cut_over: Whether the topic was cut over, so that records get the times of the target.
     """
-    if stamps_itself(configs):
+    if stamps_itself(configs) and not cut_over:
         yield (
             "the target replaces record timestamps with its own time; set"
             " message.timestamp.type=CreateTime there to keep the source's timestamps"

@@ -63,6 +63,8 @@ def wanted(
     replicas: int | None,
     there: Topic | None = None,
     ours: Set[str] = frozenset(),
+    *,
+    cut_over: bool = False,
 ) -> WantedConfigs:
     """Return the configs that a mirror topic should have.
 
@@ -73,6 +75,7 @@ def wanted(
         replicas: The replication factor of the mirror topic, if known.
         there: The mirror topic, if it exists.
         ours: Configs of the mirror topic that the link has set.
+        cut_over: Whether the topic was cut over: no record comes any more that keeps its time.
     """
     beneath = _beneath(seen, there, ours)
     values, notes = _copied(topic, seen, rules)
@@ -81,6 +84,7 @@ def wanted(
         *_blindly(topic, seen.defaults.keys() | values.keys(), there, ours),
         *_aligned(topic, {**beneath, **values}, "the target has" if there else _DEFAULT),
         *(() if there else _own_times(seen.defaults)),
+        *(_times_of_clients(topic, there) if there and cut_over else ()),
     ):
         if key in seen.accepted and (key == TIMESTAMP_TYPE or rules.selects(key)):
             values[key], reasons[key] = value, why
@@ -92,7 +96,7 @@ def wanted(
         if key in seen.accepted:
             values[key], reasons[key] = value, why
     if TIMESTAMP_TYPE not in rules.override and there is None:
-        notes += _times_lost_later(topic)
+        notes += _times_set_later(topic)
     return WantedConfigs(values, reasons, tuple(notes))
 
 
@@ -219,12 +223,29 @@ def _own_times(defaults: Mapping[str, str]) -> Iterator[Change]:
         yield TIMESTAMP_TYPE, "CreateTime", why
 
 
-def _times_lost_later(topic: Topic) -> Iterator[str]:
+def _times_set_later(topic: Topic) -> Iterator[str]:
     if stamps_itself(topic.configs):
         yield (
             f"{TIMESTAMP_TYPE}=LogAppendTime is not copied, so that records keep their times;"
-            " after the cutover set it on the target topic"
+            " `towpath cutover` sets it behind the last record"
         )
+
+
+def _times_of_clients(topic: Topic, there: Topic) -> Iterator[Change]:
+    """Yield what was held out of the copy. Whoever set another clock on purpose keeps it."""
+    if stamps_itself(topic.configs) and not stamps_itself(there.configs):
+        value = topic.configs[TIMESTAMP_TYPE]
+        why = (
+            f"{TIMESTAMP_TYPE} is set to {value}, as on the source: it was held out of the copy so"
+            " that records keep their times, and the topic is cut over"
+        )
+        yield TIMESTAMP_TYPE, value, why
+
+
+def held_out(topic: Topic, there: Topic | None, rules: ConfigRules) -> bool:
+    """Whether a cutover has to set a config that was held out of the copy."""
+    named = TIMESTAMP_TYPE in rules.override
+    return there is not None and not named and any(_times_of_clients(topic, there))
 
 
 def _enough_in_sync(

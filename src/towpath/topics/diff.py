@@ -156,7 +156,8 @@ def _follow(
     if synced.step:
         steps.append(synced.step)
     notes = [*_beside(topic, there, seen, config.topics), *synced.notes]
-    notes += remarks(topic, synced.configs, seen.request_bytes)
+    cut_over = topic.name in ours.cut_over
+    notes += remarks(topic, synced.configs, seen.request_bytes, cut_over=cut_over)
     return steps, notes
 
 

@@ -110,7 +110,8 @@ def sync(
     if not there.configs:
         return Synced()
     mine = _mine(there, ours)
-    asked = wanted(topic, seen, rules, there.replication_factor, there, mine)
+    cut_over = topic.name in ours.cut_over
+    asked = wanted(topic, seen, rules, there.replication_factor, there, mine, cut_over=cut_over)
     released = topic.name in ours.caught_up
     mirror = _TopicComparison(topic, there, mine, ours.waiting(there.name, there.own), released)
     mirror.compare(asked, rules)

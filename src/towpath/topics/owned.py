@@ -45,6 +45,7 @@ class OwnedTopics:
         caught_up: Source topics whose mirror topics have caught up.
         begun: Whether a run of the link has copied before; then new topics are copied from their
             beginning.
+        cut_over: Source topics all of whose copied partitions were cut over.
     """
 
     created: Mapping[TopicName, TopicName] = field(default_factory=dict)
@@ -55,6 +56,7 @@ class OwnedTopics:
     tried: Mapping[TopicName, Mapping[str, str]] = field(default_factory=dict)
     unsure: frozenset[TopicName] = frozenset()
     begun: bool = False
+    cut_over: frozenset[TopicName] = frozenset()
 
     @classmethod
     def of(
@@ -174,7 +176,14 @@ def ours_of(books: LinkBooks, ids: Mapping[TopicName, TopicId]) -> OwnedTopics:
         created={name: of for name, of in ours.created.items() if name in made},
         unsure=frozenset(n for n, id_ in made.items() if NO_TOPIC_ID in (id_, ids[n])),
         begun=books.begun,
+        cut_over=_cut_over(books),
     )
+
+
+def _cut_over(books: LinkBooks) -> frozenset[TopicName]:
+    opened = {tp: each for tp, each in books.partitions.items() if each.opened is not None}
+    left = {tp.topic for tp, each in opened.items() if each.cut is None}
+    return frozenset(tp.topic for tp in opened) - left
 
 
 def _outcome(entry: Journal) -> Iterator[TopicStep | UncertainChange]:

@@ -108,7 +108,10 @@ def where_picture(seen: GroupsLook) -> RenderableType:
         for each in seen.report.positions
     )
     grid = Grid(_WHERE, rows, right=_WHERE[2:4], whole=["outcome"], spare=("answer",))
-    return Group(*_above(seen), *([grid] if seen.report.groups else []))
+    whys = (each for each in seen.report.positions if each.reason is not None)
+    return Group(
+        *_above(seen), *([grid] if seen.report.groups else []), *_remarks(whys, named=True)
+    )
 
 
 def outcome_lines(seen: GroupsLook) -> RenderableType:
