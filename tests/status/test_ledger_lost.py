@@ -26,7 +26,8 @@ def test_its_sentence_says_what_to_do() -> None:
     assert text == (
         "the ledger (topic __towpath_ledger on the target) has no entry for records that link l"
         " wrote to 2 partitions such as orders-0; was the topic deleted, or restored from an older"
-        " state? Bring it back, or delete the mirror topics to have everything copied again"
+        " state? Bring it back; or let `towpath repair FILE --ledger` find in the target's logs"
+        " where these partitions stand; or delete the mirror topics to have everything copied again"
     )
     assert "link l wrote to orders-0;" in str(LostEntries("l", (one,)))
 

@@ -12,6 +12,7 @@ from rich.console import Group
 from towpath.cli.on_spark import OnSpark, with_options
 from towpath.cli.options import LinkFile
 from towpath.cli.pausing import names
+from towpath.cli.rebuilding import lines, rebuild, report
 from towpath.cli.show.bar import Bar
 from towpath.cli.show.output import Output, OutputOption, console, line, show
 from towpath.cli.signals import stopping
@@ -30,7 +31,17 @@ NOT_ALL = 3
 def repair(
     file: LinkFile,
     *,
-    topics: Annotated[str, typer.Option(metavar="TOPIC,..", help="The source topics to repair.")],
+    topics: Annotated[
+        str | None,
+        typer.Option(metavar="TOPIC,..", help="The source topics; with --ledger, all by default."),
+    ] = None,
+    ledger: Annotated[
+        bool,
+        typer.Option("--ledger", help="Find in the target's logs what a lost ledger knew of them."),
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show what would be done, and do nothing.")
+    ] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
     on: OnSpark,
     output: OutputOption = Output.TEXT,
@@ -38,15 +49,23 @@ def repair(
     """Copy lost records again, where offsets and records can be exactly the same as before."""
     del output  # `show` reads it from the arguments
     config = load(file)
+    scope = Scope(master=on.master, parallelism=on.parallelism, packages=on.packages)
     wanted = names(topics)
+    if ledger:
+        rebuilt = rebuild(config, wanted, scope, yes=yes, dry_run=dry_run)
+        told = report(config.link, rebuilt)
+        show(Group(*map(line, lines(rebuilt))), told)
+        on.tell(told)
+        return 0 if told["complete"] else NOT_ALL
+    if not wanted:
+        raise ConfigError((ConfigProblem("--topics", "name the topics to repair, or --ledger"),))
     with stopping() as stop, Bar("repairing") as bar:
 
         def agreed(plan: RepairPlan) -> bool:
             with bar.away():
                 console(stderr=True).print(*map(line, _planned(plan)), sep="\n")
-                return yes or _agreed()
+                return not dry_run and (yes or _agreed())
 
-        scope = Scope(master=on.master, parallelism=on.parallelism, packages=on.packages)
         found = repair_link(config, RepairRequest(wanted, agreed, bar.done, stop, scope))
     data = _report(config.link, found)
     notes = [f"note: {found.takeover}"] if found.takeover else []

@@ -180,7 +180,10 @@ LOST = (
 """Why a target may have lost records, and what to do. Repair is not possible in each case."""
 
 
-LEDGER_BACK = "Bring it back, or delete the mirror topics to have everything copied again"
+LEDGER_BACK = (
+    "Bring it back; or let `towpath repair FILE --ledger` find in the target's logs where these"
+    " partitions stand; or delete the mirror topics to have everything copied again"
+)
 """What to do where the ledger lacks what it said about mirror topics."""
 
 
