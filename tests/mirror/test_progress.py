@@ -28,6 +28,18 @@ def test_what_comes_while_it_runs_need_not_be_copied() -> None:
     )
 
 
+def test_a_topic_that_was_made_again_is_done_at_its_own_end() -> None:
+    """Its ledger entry of before stands at an offset that the new topic may never reach."""
+    before = replace(ROW, source_end=100, lag_records=0, source_log_end=2)
+    progress = RunProgress(rows=(before,))
+    progress.start()
+    restarted = replace(before, producer_id=8, source_end=2, state=State.CAUGHT_UP)
+    assert progress.caught_up(restarted)
+    assert not progress.caught_up(replace(restarted, source_end=1))
+    during = RunProgress(ends={(ORDERS, 0): 100})
+    assert during.caught_up(restarted), "it was made again, and restarted, in the middle of the run"
+
+
 def test_a_partition_whose_end_was_unknown_is_caught_up_only_without_lag() -> None:
     """It had no leader when the run began, so no round may have asked for it."""
     progress = RunProgress(ends={(ORDERS, 0): None})

@@ -114,10 +114,16 @@ class RunProgress:
         end = self.ends.get((row.topic, row.partition), 0)
         if row.lost is not None or row.state is State.PAUSED:
             return False
-        return row.lag_records == 0 if end is None else row.source_end >= end
+        if end is None:
+            return row.lag_records == 0
+        # A log that has become shorter, as that of a topic that was made again, is done at its end.
+        shorter = row.state is not State.EXCLUDED and 0 <= row.source_log_end < end
+        return row.source_end >= (row.source_log_end if shorter else end)
 
 
 def _end(row: PartitionStatus) -> int | None:
     """Return where a partition ends at the source now, if that is known."""
-    excluded = row.state is State.EXCLUDED
-    return None if row.lag_records < 0 and not excluded else row.source_end + row.lag_records
+    if row.state is State.EXCLUDED:
+        return row.source_end + row.lag_records
+    # Not the position plus the lag: that of a topic that was made again may be behind its new end.
+    return row.source_log_end if row.source_log_end >= 0 else None
