@@ -28,6 +28,7 @@ from towpath.topics.advice import own_and_tools, unmatched_expressions
 from towpath.topics.apply import apply_all, present, settled
 from towpath.topics.circles import MirrorOrigins, origins, without_circles
 from towpath.topics.diff import diff
+from towpath.topics.literals import beyond_names
 from towpath.topics.observe import look_at_source, observe
 from towpath.topics.observed import ObservedTopics, SourceTopics
 from towpath.topics.other_writers import (
@@ -109,6 +110,8 @@ class TopicClient:
         """See `SubjectClient`."""
         del found
         yield from unmatched_expressions(seen.topics, self.link.config)
+        taken, others = seen.topics.names, seen.topics.unmatched
+        yield from beyond_names(self.link.config.topics, taken, others)
         yield from own_and_tools(seen.source.listed.values(), self.link.config.topics)
 
     def check(self, steps: Sequence[TopicStep]) -> CheckedSteps[TopicStep]:

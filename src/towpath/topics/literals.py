@@ -1,0 +1,46 @@
+"""Regular expressions that look like the name of one topic and fit others, too. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from towpath.config.naming import pattern
+from towpath.config.topics import TopicSelection
+from towpath.model.findings import Note
+from towpath.model.nouns import TopicName
+
+_NAME = re.compile(r"[A-Za-z0-9._-]*\.[A-Za-z0-9._-]*")
+"""A name that Kafka allows, and a dot in it, which means any character in an expression."""
+_SOME = 5
+
+
+def beyond_names(
+    topics: TopicSelection, taken: Iterable[TopicName], others: Iterable[TopicName]
+) -> Iterator[Note]:
+    """Tell which topics an expression fits that is written like the name of another one.
+
+    Args:
+        topics: The expressions.
+        taken: The names of the topics that are mirrored.
+        others: The names of the other topics of the source.
+    """
+    for key, expressions, names in (
+        ("topics.include", topics.include, sorted(taken)),
+        ("topics.exclude", topics.exclude, sorted(others)),
+    ):
+        for each in expressions:
+            if not _NAME.fullmatch(each):
+                continue
+            fitting = [name for name in names if name != each and pattern(each).fullmatch(name)]
+            if fitting:
+                yield Note(key, _text(each, fitting))
+
+
+def _text(expression: str, fitting: list[TopicName]) -> str:
+    more = f" and {len(fitting) - _SOME} more" if len(fitting) > _SOME else ""
+    exact = expression.replace(".", r"\.")
+    return (
+        f"'{expression}' is a regular expression, in which a dot stands for any character: it also"
+        f" fits {', '.join(fitting[:_SOME])}{more}; write '{exact}' for the one topic"
+    )
