@@ -12,10 +12,10 @@ from towpath.ledger.producers import of_generation
 from towpath.model.nouns import LinkName, Mode, ProducerId, TopicId, TopicName, TopicPartition
 from towpath.records.standing import known_standing
 from towpath.repair.found import (
-    Found,
-    NotFound,
-    Orphan,
-    Unknown,
+    BooklessMirror,
+    FoundPlace,
+    LostCause,
+    LostPlace,
     entries,
     hindered,
     judged,
@@ -37,7 +37,7 @@ def batch(base: int = 90, sequence: int = 80, producer: int = FIRST, **more: int
     return BatchHeader(**(fields | more))
 
 
-ORPHAN = Orphan(
+ORPHAN = BooklessMirror(
     link=LinkName("l"), source=TP, target=COPY, source_id=TopicId("s"), target_id=TopicId("d"),
     producer_id=FIRST, start=20, end=100, high_watermark=100, source_start=0, source_end=150,
     changed=False, last=batch(), remembered=89,
@@ -59,15 +59,17 @@ def test_the_last_batch_of_records_tells_sequence_and_generation() -> None:
     [
         (ORPHAN, None),
         (replace(ORPHAN, remembered=-1), None),
-        (replace(ORPHAN, changed=True), Unknown.CHANGED),
-        (replace(ORPHAN, last=None), Unknown.NO_RECORDS),
-        (replace(ORPHAN, high_watermark=99), Unknown.UNSETTLED),
-        (replace(ORPHAN, remembered=95), Unknown.UNSETTLED),
-        (replace(ORPHAN, source_end=99), Unknown.SOURCE_SHORT),
-        (replace(ORPHAN, source_start=100), Unknown.NOTHING_COMMON),
+        (replace(ORPHAN, changed=True), LostCause.CHANGED),
+        (replace(ORPHAN, last=None), LostCause.NO_RECORDS),
+        (replace(ORPHAN, high_watermark=99), LostCause.UNSETTLED),
+        (replace(ORPHAN, remembered=95), LostCause.UNSETTLED),
+        (replace(ORPHAN, source_end=99), LostCause.SOURCE_SHORT),
+        (replace(ORPHAN, source_start=100), LostCause.NOTHING_COMMON),
     ],
 )
-def test_what_keeps_a_place_from_being_found(orphan: Orphan, cause: Unknown | None) -> None:
+def test_what_keeps_a_place_from_being_found(
+    orphan: BooklessMirror, cause: LostCause | None
+) -> None:
     found = hindered(orphan)
     assert (found.cause if found else None) == cause
 
@@ -87,20 +89,20 @@ def comparison(
     [
         (comparison(Counts(equal=80)), None),
         (comparison(Counts(equal=70, compacted=10)), None),
-        (None, Unknown.NOTHING_COMMON),
-        (comparison(Counts()), Unknown.NOTHING_COMMON),
+        (None, LostCause.NOTHING_COMMON),
+        (comparison(Counts()), LostCause.NOTHING_COMMON),
         (comparison(Counts(equal=79, changed=1), RecordDifference(3, 3, "values")), "different"),
-        (comparison(Counts(equal=79), stopped="from source offset 99 on"), Unknown.DIFFERENT),
-        (comparison(Counts(equal=79, foreign=1)), Unknown.DIFFERENT),
-        (comparison(Counts(equal=80), beyond=4), Unknown.DIFFERENT),
+        (comparison(Counts(equal=79), stopped="from source offset 99 on"), LostCause.DIFFERENT),
+        (comparison(Counts(equal=79, foreign=1)), LostCause.DIFFERENT),
+        (comparison(Counts(equal=80), beyond=4), LostCause.DIFFERENT),
     ],
 )
 def test_only_equal_records_at_equal_offsets_prove_a_place(
-    found: Comparison | None, cause: Unknown | None
+    found: Comparison | None, cause: LostCause | None
 ) -> None:
     made = judged(ORPHAN, found)
-    assert (made.cause if isinstance(made, NotFound) else None) == cause
-    if isinstance(made, Found):
+    assert (made.cause if isinstance(made, LostPlace) else None) == cause
+    if isinstance(made, FoundPlace):
         assert f"goes on at offset 100, sequence 90; all {made.compared} records" in str(made)
     else:
         assert "delete the topic on the target" in str(made)

@@ -76,8 +76,8 @@ _ADVICE: Mapping[int, str] = {
     15: "the coordinator moves, or its internal topic is missing; look whether enough brokers run",
     17: "use letters, digits, dot, _ and - in topic names, at most 249, and no internal topic",
     18: "raise `segment.bytes` of the target topic to that of the source",
-    19: "too few replicas are in sync for `min.insync.replicas`; look whether all brokers run. For a"
-    " transactional producer it may be no question of replicas: a cluster that never had a"
+    19: "too few replicas are in sync for `min.insync.replicas`; look whether all brokers run. For"
+    " a transactional producer it may be no question of replicas: a cluster that never had a"
     " transaction, and so no topic __transaction_state, answers the same",
     29: "the login needs ACLs: Describe, DescribeConfigs and Read on topics of the source; Create,"
     " Describe, DescribeConfigs, Read, Write, Alter, AlterConfigs and Delete on the target's",

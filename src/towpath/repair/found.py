@@ -27,7 +27,7 @@ from towpath.wire.header import CONTROL, BatchHeader
 _RECREATE = "delete the topic on the target; the next run copies all of it again"
 
 
-class Unknown(StrEnum):
+class LostCause(StrEnum):
     """Why a partition's place is not brought back."""
 
     CHANGED = "changed"
@@ -39,7 +39,7 @@ class Unknown(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Orphan:
+class BooklessMirror:
     """A mirror partition that holds records of the link, and of which the ledger has no entry.
 
     Attributes:
@@ -97,7 +97,7 @@ class Orphan:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundPlace:
     """A partition whose place is proven; `str()` of it is a sentence.
 
     Attributes:
@@ -106,7 +106,7 @@ class Found:
         bytes: What was read for that, in bytes.
     """
 
-    orphan: Orphan
+    orphan: BooklessMirror
     compared: int = 0
     bytes: int = 0
 
@@ -120,18 +120,18 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True)
-class NotFound:
+class LostPlace:
     """A partition whose place is not brought back; `str()` of it is a sentence."""
 
     tp: TopicPartition
-    cause: Unknown
+    cause: LostCause
     text: str
 
     def __str__(self) -> str:
         return f"{self.tp}: {self.text}"
 
 
-Outcome = Found | NotFound
+Outcome = FoundPlace | LostPlace
 
 
 def last_own(headers: Iterator[BatchHeader], first: ProducerId) -> BatchHeader | None:
@@ -144,41 +144,41 @@ def last_own(headers: Iterator[BatchHeader], first: ProducerId) -> BatchHeader |
     return found
 
 
-def hindered(at: Orphan) -> NotFound | None:
+def hindered(at: BooklessMirror) -> LostPlace | None:
     """Return why a partition's place cannot be found, judging by everything but its records."""
     why = next(_hindrances(at), None)
-    return None if why is None else NotFound(at.source, *why)
+    return None if why is None else LostPlace(at.source, *why)
 
 
-def _hindrances(at: Orphan) -> Iterator[tuple[Unknown, str]]:
+def _hindrances(at: BooklessMirror) -> Iterator[tuple[LostCause, str]]:
     if at.changed:
         yield (
-            Unknown.CHANGED,
+            LostCause.CHANGED,
             "the file changes its records on the way, and only the ledger knew which change each"
             f" record got; {at.written}; {_RECREATE}",
         )
     if at.last is None:
         yield (
-            Unknown.NO_RECORDS,
+            LostCause.NO_RECORDS,
             "the target has no batch of this link left (only markers, or nothing), so nothing"
             f" tells the sequence of the next record; {_RECREATE}",
         )
     elif at.high_watermark != at.end or at.remembered not in {-1, _before(at.sequence)}:
         yield (
-            Unknown.UNSETTLED,
+            LostCause.UNSETTLED,
             f"the target log still changes (it ends at {at.end}, its high watermark is"
             f" {at.high_watermark}); look whether a run of this link still lives or a broker is"
             " down, then repair again",
         )
     if at.source_end < at.end:
         yield (
-            Unknown.SOURCE_SHORT,
+            LostCause.SOURCE_SHORT,
             f"the source ends at offset {at.source_end}, before the target's {at.end}: its offsets"
             f" are not those of the source, or the source lost records; {at.written}; {_RECREATE}",
         )
     if max(at.start, at.source_start) >= at.end:
         yield (
-            Unknown.NOTHING_COMMON,
+            LostCause.NOTHING_COMMON,
             "neither record of the target is left at the source, so nothing can be proven;"
             f" {at.written}; {_RECREATE}",
         )
@@ -188,11 +188,11 @@ def _before(sequence: int) -> int:
     return (sequence - 1) % SEQUENCES
 
 
-def judged(at: Orphan, found: Comparison | None) -> Outcome:
+def judged(at: BooklessMirror, found: Comparison | None) -> Outcome:
     """Return what the comparison of all common records at their own offsets proves."""
     if found is None or not (found.counts.equal or found.counts.different):
         text = f"no record is on both sides at the same offset; {at.written}; {_RECREATE}"
-        return NotFound(at.source, Unknown.NOTHING_COMMON, text)
+        return LostPlace(at.source, LostCause.NOTHING_COMMON, text)
     counts, problem = found.counts, ""
     if not found.equal or found.stopped:
         problem = difference(found) if not found.equal else f"not compared {found.stopped}"
@@ -204,11 +204,11 @@ def judged(at: Orphan, found: Comparison | None) -> Outcome:
             f" ({problem}), so its offsets were mapped, or others wrote to it; {at.written}, and"
             f" where that is at the source, only the ledger knew; {_RECREATE}"
         )
-        return NotFound(at.source, Unknown.DIFFERENT, text)
-    return Found(at, counts.equal, found.bytes)
+        return LostPlace(at.source, LostCause.DIFFERENT, text)
+    return FoundPlace(at, counts.equal, found.bytes)
 
 
-def entries(at: Orphan, run_id: str, records: int, size: int) -> list[Entry]:
+def entries(at: BooklessMirror, run_id: str, records: int, size: int) -> list[Entry]:
     """Return the ledger entries after which a run goes on at the end of the target's log.
 
     Args:

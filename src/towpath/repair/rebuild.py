@@ -25,9 +25,9 @@ from towpath.model.nouns import ClusterId, ProducerId, Side, TopicName, TopicPar
 from towpath.plan.lease import Lease
 from towpath.records.session import LinkSession
 from towpath.repair.found import (
-    Found,
-    NotFound,
-    Orphan,
+    BooklessMirror,
+    FoundPlace,
+    LostPlace,
     Outcome,
     entries,
     hindered,
@@ -76,14 +76,14 @@ class RebuildReport:
     done: bool
 
     @property
-    def found(self) -> tuple[Found, ...]:
+    def found(self) -> tuple[FoundPlace, ...]:
         """The partitions whose place is proven."""
-        return tuple(each for each in self.outcomes if isinstance(each, Found))
+        return tuple(each for each in self.outcomes if isinstance(each, FoundPlace))
 
     @property
-    def left(self) -> tuple[NotFound, ...]:
+    def left(self) -> tuple[LostPlace, ...]:
         """The partitions whose place is not brought back."""
-        return tuple(each for each in self.outcomes if isinstance(each, NotFound))
+        return tuple(each for each in self.outcomes if isinstance(each, LostPlace))
 
 
 def rebuild(config: LinkConfig, asked: RebuildRequest) -> RebuildReport:
@@ -100,7 +100,7 @@ def rebuild(config: LinkConfig, asked: RebuildRequest) -> RebuildReport:
         link = stack.enter_context(open_link(config))
         link.look()
         outcomes = _judged(link, asked)
-        found = [each for each in outcomes if isinstance(each, Found)]
+        found = [each for each in outcomes if isinstance(each, FoundPlace)]
         if not found or not asked.agreed(outcomes):
             return RebuildReport(outcomes, done=False)
         if asked.stop.is_set():
@@ -115,7 +115,7 @@ def rebuild(config: LinkConfig, asked: RebuildRequest) -> RebuildReport:
         return RebuildReport(outcomes, done=True)
 
 
-def _written(found: Collection[Found], run_id: str) -> list[Entry]:
+def _written(found: Collection[FoundPlace], run_id: str) -> list[Entry]:
     return [
         entry for each in found for entry in entries(each.orphan, run_id, each.compared, each.bytes)
     ]
@@ -132,7 +132,7 @@ def _judged(link: OpenLink, asked: RebuildRequest) -> tuple[Outcome, ...]:
 
 
 def _compared(
-    link: OpenLink, asked: RebuildRequest, orphans: Mapping[TopicPartition, Orphan]
+    link: OpenLink, asked: RebuildRequest, orphans: Mapping[TopicPartition, BooklessMirror]
 ) -> dict[TopicPartition, Outcome]:
     """Compare all records at their own offsets, as if the entries were in the ledger."""
     books = LinkBooks(link.config.link)
@@ -146,7 +146,7 @@ def _compared(
     return {tp: judged(each, found.get(tp)) for tp, each in orphans.items()}
 
 
-def _require_same(link: OpenLink, found: Collection[Found]) -> None:
+def _require_same(link: OpenLink, found: Collection[FoundPlace]) -> None:
     """Make sure that no log has changed since it was compared, and that nobody was faster."""
     link.read()
     ends = link.target.offsets.log_ends([each.orphan.target for each in found])
@@ -157,7 +157,7 @@ def _require_same(link: OpenLink, found: Collection[Found]) -> None:
             raise StepOutdatedError(str(at.target), f"a log end of {at.end}", str(end))
 
 
-def orphans_of(link: OpenLink, topics: Collection[TopicName] = ()) -> list[Orphan]:
+def orphans_of(link: OpenLink, topics: Collection[TopicName] = ()) -> list[BooklessMirror]:
     """Return the mirror partitions with records of the link that its ledger does not know.
 
     Raises:
@@ -187,7 +187,7 @@ class _Search:
     def __init__(self, link: OpenLink, cluster: ClusterId) -> None:
         self._link, self._cluster = link, cluster
 
-    def among(self, pairs: Collection[_Pair]) -> Iterator[Orphan]:
+    def among(self, pairs: Collection[_Pair]) -> Iterator[BooklessMirror]:
         """Yield those pairs of partitions whose target holds batches of the link."""
         sources, targets = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
         if not pairs:
@@ -199,7 +199,7 @@ class _Search:
         states = self._link.target.producers.states(targets)
         with Client(self._link.config.target, Side.TARGET, self._link.target) as client:
             for tp, mirror, info, copy in pairs:
-                orphan = Orphan(
+                orphan = BooklessMirror(
                     link=self._link.config.link,
                     source=tp,
                     target=mirror,
@@ -230,7 +230,7 @@ class _Search:
     def _is_ours(
         self,
         client: Client,
-        at: Orphan,
+        at: BooklessMirror,
         info: TopicInfo,
         copy: TopicInfo,
         known: Collection[int],
@@ -244,7 +244,7 @@ class _Search:
             return False
         return any(each.producer_id in own for each in self._headers(client, at, at.end - 1))
 
-    def _last(self, client: Client, at: Orphan) -> BatchHeader | None:
+    def _last(self, client: Client, at: BooklessMirror) -> BatchHeader | None:
         """Return the last batch of records of the link, `None` if there is none."""
         window = _WINDOW
         while True:
@@ -254,7 +254,7 @@ class _Search:
                 return found
             window *= 8
 
-    def _headers(self, client: Client, at: Orphan, start: int) -> Iterator[BatchHeader]:
+    def _headers(self, client: Client, at: BooklessMirror, start: int) -> Iterator[BatchHeader]:
         """Yield the headers of all batches from an offset on."""
         while start < at.end:
             try:
