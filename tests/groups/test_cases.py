@@ -171,7 +171,7 @@ def test_a_group_before_a_front_of_markers(cases: Cases) -> None:
         assert found.answer is not None
         assert (found.answer.offset, found.answer.exactness) == (6, Exactness.BEFORE_START)
         assert found.outcome is PositionOutcome.CONFIRMED
-        again = cases.by_place(settle(sync))["before", "front", 0]
+        again = cases.by_place(sync.once())["before", "front", 0]
         assert again.outcome is PositionOutcome.UNCHANGED
 
 

@@ -18,7 +18,7 @@ from towpath.ledger.offsets import Exactness, OffsetMap, TranslatedOffset
 from towpath.model.errors import UnreachableError
 from towpath.model.groups import ClientGroup, Commit, GroupKind
 from towpath.model.nouns import SourceOffset, TargetOffset, TopicName, TopicPartition
-from towpath.model.reasons import ReasonCode
+from towpath.model.reasons import Reason, ReasonCode
 
 BROKER = Broker(1, "b", 9092)
 TP = TopicPartition(TopicName("orders"), 0)
@@ -179,3 +179,40 @@ def test_only_the_sources_own_rewind_is_followed() -> None:
         found = only(translated(offset, back, seen), target(Commit(known), "Empty"), FOLLOW)
         assert why(found) == "GROUP_AHEAD"
     assert why(only(translated(5, back, ours), target(Commit(9), "Empty"))) == "GROUP_AHEAD"
+
+
+def test_what_is_there_is_committed_anew_where_that_is_asked_for() -> None:
+    group, places = translated(5, EXACT[Exactness.EXACT]), {TP: MirrorPlace(mirror=MIRROR)}
+
+    def again(there: TargetView) -> GroupPosition:
+        (found,) = decide(GroupsConfig(), group, places, there, renew=True)
+        return found
+
+    assert again(target(Commit(5), "Empty")).due
+    assert again(target(Commit(5), "Stable")).settled, "not under members"
+    assert why(again(target(Commit(9), "Empty"))) is ReasonCode.GROUP_AHEAD, "not backwards"
+
+
+def test_what_the_target_got_and_no_longer_has_is_told_and_written_again() -> None:
+    last = SeenPosition(0, SourceOffset(5), SourceOffset(5), TargetOffset(5))
+    group = translated(5, EXACT[Exactness.EXACT], last)
+    expired = only(group, target(None, "Empty"))
+    assert expired.due
+    assert expired.gone == 5
+    assert only(group, target(Commit(5), "Empty")).gone is None
+    unknown = replace(target(None, "Empty"), commits={})
+    assert only(group, unknown).gone is None, "nobody looked"
+
+
+def test_nothing_is_written_for_share_groups_that_the_target_does_not_take() -> None:
+    off = Reason.of(ReasonCode.GROUP_KIND_OFF, kind="share", since="4.1", feature="share.version")
+    share = ClientGroup("g", GroupKind.SHARE)
+    group = translated(5, EXACT[Exactness.EXACT])
+    group = replace(group, group=replace(group.group, group=share))
+    there = replace(target(None), commits={share: {}}, unable={GroupKind.SHARE: off})
+    assert why(only(group, there)) is ReasonCode.GROUP_KIND_OFF
+
+
+def test_a_closed_streams_application_is_told_apart_from_other_members() -> None:
+    there = replace(target(None, "Stable"), held=frozenset({GROUP}))
+    assert why(only(translated(5, EXACT[Exactness.EXACT]), there)) is ReasonCode.GROUP_HELD

@@ -20,6 +20,7 @@ from towpath.model.reasons import SENTENCES, Reason, ReasonCode, as_data, from_d
 RETENTION = Reason.of(ReasonCode.RETENTION)
 PRUNED = Reason.of(ReasonCode.ARCHIVE_PRUNED)
 MISSING = Reason.of(ReasonCode.ARCHIVE_MISSING, key="data/eu/orders/0/0/1.parquet")
+OFF = Reason.of(ReasonCode.GROUP_KIND_OFF, kind="share", since="4.1", feature="share.version")
 TEXTS = {
     Reason.of(ReasonCode.ASKED_FOR): "asked for by `records.offsets: mapped`",
     Reason.of(ReasonCode.TARGET_NOT_EMPTY, end=7): "the target partition ended at offset 7 already",
@@ -53,6 +54,60 @@ TEXTS = {
     Reason.of(ReasonCode.SOURCE_CUT, end=20): (
         "the source log was cut to offset 20 (unclean leader election); what was copied beyond it"
         " is on the target only"
+    ),
+    Reason.of(ReasonCode.GROUP_HELD, group="g"): (
+        "members of a Kafka Streams application hold group g on the target; one that was closed"
+        " stays a member until its session timeout is over (45 s, if the application sets no"
+        " other), and nothing is written until then"
+    ),
+    Reason.of(ReasonCode.GROUP_KIND_OFF, kind="share", since="4.1", feature=""): (
+        "the target's brokers take no positions of share groups; those of Kafka 4.1 and newer do"
+    ),
+    OFF: (
+        "share groups are off on the target: the feature share.version is at level 0;"
+        " `kafka-features.sh upgrade --feature share.version=1` turns them on"
+    ),
+    Reason.of(
+        ReasonCode.GROUP_ARRIVES_CLASSIC,
+        kind="streams",
+        why=Reason.of(ReasonCode.STREAMS_TOPOLOGY),
+    ): (
+        "it is a streams group at the source and a classic one on the target (brokers bind a"
+        " Streams group to the topology of its application, which only the application can tell"
+        " them); clients that are started there go on, those that run while they are moved end"
+        " with GroupIdNotFoundException"
+    ),
+    Reason.of(ReasonCode.STREAMS_TOPOLOGY): (
+        "brokers bind a Streams group to the topology of its application, which only the"
+        " application can tell them"
+    ),
+    Reason.of(ReasonCode.STREAMS_BARRED): (
+        "the target's brokers let no application of the Streams protocol into a group that has"
+        " offsets (Kafka 4.2 and newer do, where the feature streams.version is on): run it there"
+        " with `group.protocol=classic`, or upgrade the target"
+    ),
+    Reason.of(ReasonCode.GROUP_MAY_EXPIRE, group="g", retention=604_800_000): (
+        "group g had members on the target once, so all its offsets expire together 7d 0h after"
+        " the last member left, whenever they were committed, and no broker tells when that was"
+    ),
+    Reason.of(
+        ReasonCode.GROUP_NOT_RENEWED,
+        group="g",
+        why=Reason.of(ReasonCode.OTHER_OFFSETS, partition="t-0"),
+    ): (
+        "the offsets of group g expire together, as it had members on the target once, and it"
+        " could not be made anew: it has an offset in t-0 there, which this sync does not write"
+    ),
+    Reason.of(ReasonCode.OTHER_OFFSETS, partition="t-0"): (
+        "it has an offset in t-0 there, which this sync does not write"
+    ),
+    Reason.of(ReasonCode.GROUP_OVERDUE, group="g", retention=-1): (
+        "what group g has on the target was committed longer ago than offsets are kept there, so"
+        " it is gone or goes at any moment; `towpath groups sync` commits it anew"
+    ),
+    Reason.of(ReasonCode.POSITION_GONE, offset=7): (
+        "offset 7 was written to the target, and is gone there: it expired"
+        " (`offsets.retention.minutes`), or somebody deleted it"
     ),
     Reason.of(ReasonCode.SOURCE_TOPIC_DELETED): "the topic is no more at the source",
     Reason.of(ReasonCode.SOURCE_TOPIC_RECREATED): (

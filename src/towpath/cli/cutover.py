@@ -12,7 +12,7 @@ from rich.console import Group, RenderableType
 from towpath.cli.on_spark import LoggedOnSpark, with_options
 from towpath.cli.options import LinkFile
 from towpath.cli.show.display import Display
-from towpath.cli.show.groups import as_json, summary_picture, where_picture
+from towpath.cli.show.groups import as_json, held_lines, summary_picture, where_picture
 from towpath.cli.show.output import Output, OutputOption, line, show
 from towpath.cli.signals import stopping
 from towpath.config import LinkConfig, load
@@ -94,6 +94,8 @@ def cutover(
     data = _report(config, found, dry_run=dry_run)
     schemas, data["schemas"] = _schemas(found, ids)
     lines = [*_notes(found), *([] if dry_run else map(str, found.writing)), *found.trouble]
+    if found.groups is not None and not dry_run:
+        lines += held_lines(found.groups)
     lines.append(f"took: {_parts(found.seconds)}")
     lines += _rehearsed(found, data) if dry_run else [_sentence(found, data)]
     show(Group(*_groups(config, found), *schemas, *map(line, lines)), data)

@@ -88,7 +88,8 @@ _ADVICE: Mapping[int, str] = {
     " topic as on the source",
     33: "set `sasl.mechanism` to one that the broker offers",
     34: "the port asks for no login: remove `sasl`, or use the port that does",
-    35: "Towpath needs brokers of Kafka 2.8 or newer",
+    35: "the brokers are too old for this request, or a feature that it needs is off; Towpath needs"
+    " Kafka 2.8 or newer",
     36: "a topic with this name already exists",
     37: "a topic can only grow, and has at least one partition",
     38: "set a replication factor no larger than the number of brokers",

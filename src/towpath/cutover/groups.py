@@ -5,6 +5,10 @@ from __future__ import annotations
 from towpath.groups.look import LEFT_OUT, PASSING, SETTLED
 from towpath.groups.model import GroupPosition, SyncReport
 from towpath.ledger.books import LinkBooks
+from towpath.model.reasons import ReasonCode
+
+_PASSES_AWAY = frozenset({ReasonCode.GROUP_MAY_EXPIRE, ReasonCode.GROUP_NOT_RENEWED})
+"""Why offsets that were committed just now may expire before clients come."""
 
 
 def unmoved(report: SyncReport, books: LinkBooks, *, rehearsed: bool = False) -> list[str]:
@@ -21,6 +25,13 @@ def unmoved(report: SyncReport, books: LinkBooks, *, rehearsed: bool = False) ->
         if not each.settled and not _is_fine(each, books, rehearsed=rehearsed):
             why = each.reason or "it was not written"
             found.append(f"{each.group} is not brought over in {each.tp}: {why}")
+    if not rehearsed:
+        found += [
+            f"{group.group}: {why}"
+            for group in report.groups
+            for why in group.remarks
+            if why.code in _PASSES_AWAY
+        ]
     return found
 
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from towpath.config import Following, GroupsConfig, GroupStates
 from towpath.groups.model import GroupPosition, PositionOutcome
 from towpath.groups.observe import SourceGroup, TargetView
+from towpath.groups.shares import bounded
 from towpath.ledger.entries import SeenPosition
 from towpath.ledger.offsets import Exactness, TranslatedOffset
-from towpath.model.groups import ClientGroup, GroupKind
+from towpath.model.groups import ClientGroup, Commit, GroupKind
 from towpath.model.nouns import SourceOffset, TargetOffset, TopicPartition
 from towpath.model.reasons import Reason, ReasonCode
 
@@ -41,6 +42,8 @@ class TranslatedGroup:
         reason: Why nothing of it can be written, `None` where it can.
         answers: The target offset of each commit, where there is one.
         last: What the ledger remembers of the group.
+        again: How many records that a share group has accepted come again, by partition; -1 where
+            no broker tells it.
     """
 
     group: SourceGroup
@@ -48,6 +51,7 @@ class TranslatedGroup:
     reason: Reason | None = None
     answers: Mapping[TopicPartition, TranslatedOffset[TargetOffset]] = field(default_factory=dict)
     last: Mapping[TopicPartition, SeenPosition] = field(default_factory=dict)
+    again: Mapping[TopicPartition, int] = field(default_factory=dict)
 
 
 def decide(
@@ -55,6 +59,8 @@ def decide(
     group: TranslatedGroup,
     places: Mapping[TopicPartition, MirrorPlace],
     target: TargetView,
+    *,
+    renew: bool = False,
 ) -> Iterator[GroupPosition]:
     """Yield the position of a group in each partition; `due` are those to write.
 
@@ -63,10 +69,13 @@ def decide(
         group: The group.
         places: All partitions that it stands in.
         target: The target as it is now.
+        renew: Commit also what the target has already, so that it expires later.
     """
+    renew &= group.group.group.kind is not GroupKind.SHARE  # start offsets do not expire
     client = mirror_client(group)
     hindrance = group.reason or _hindrance(config, group, client, target)
     commits = target.commits.get(client, {})
+    looked = client in target.commits
     for tp, commit in sorted(group.group.commits.items()):
         place, answer = places[tp], group.answers.get(tp)
         found = commits.get(place.mirror) if place.mirror is not None else None
@@ -75,9 +84,10 @@ def decide(
         if reason is None and answer is not None and place.mirror is not None:
             at = _Here(SourceOffset(commit.offset), answer, known, group.last.get(tp))
             outcome, reason = at.judge(config, hindrance, target, place.mirror)
-            same = found is not None and found.metadata == commit.metadata
-            if outcome is PositionOutcome.UNCHANGED and not same and hindrance is None:
+            anew = renew or found is None or found.metadata != commit.metadata
+            if outcome is PositionOutcome.UNCHANGED and anew and hindrance is None:
                 outcome, reason = PositionOutcome.NOT_ATTEMPTED, None
+        again = group.again.get(tp, 0)
         yield GroupPosition(
             group=group.group.group,
             mirror_group=group.mirror_group,
@@ -85,11 +95,33 @@ def decide(
             mirror=place.mirror,
             source=SourceOffset(commit.offset),
             metadata=commit.metadata,
-            answer=answer,
+            answer=answer if answer is None else bounded(answer, again),
             known=known,
             outcome=outcome,
             reason=reason,
+            lag=commit.lag,
+            target_lag=-1 if found is None else found.lag,
+            again=again,
+            gone=_gone(group.last.get(tp)) if looked and found is None and answer else None,
         )
+
+
+def placed(group: TranslatedGroup) -> TranslatedGroup:
+    """Return a share group where it goes on, which may lie behind its start offset."""
+    stands = group.group.stands
+    if not stands:
+        return group
+    commits, again = dict(group.group.commits), {}
+    for tp, stand in stands.items():
+        last = group.last.get(tp)
+        offset, again[tp] = stand.place(last.source if last is not None else -1)
+        commits[tp] = Commit(offset, lag=stand.lag)
+    return replace(group, group=replace(group.group, commits=commits), again=again)
+
+
+def _gone(last: SeenPosition | None) -> TargetOffset | None:
+    """Return what the target got for a position that it does not have now."""
+    return last.target if last is not None and last.target >= 0 else None
 
 
 def mirror_client(group: TranslatedGroup) -> ClientGroup:
@@ -176,16 +208,28 @@ def _hindrance(
     source = group.group
     if config.states is GroupStates.EMPTY and source.has_members:
         return Reason.of(ReasonCode.GROUP_NOT_EMPTY, state=source.state)
-    there = target.groups.get(client.name)
-    if there is not None and not _alike(there.group.kind, client.kind):
-        owner = f"a {there.group.kind} group of the target"
-        return Reason.of(ReasonCode.GROUP_NAME_TAKEN, name=client.name, owner=owner)
-    if there is not None and there.has_members:
-        return Reason.of(ReasonCode.GROUP_HAS_MEMBERS, group=client.name, state=there.state)
+    taken = _taken(client, target)
+    if taken is not None:
+        return taken
     if client in target.failed:
         return target.failed[client].reason
     if client not in target.commits:
         return next((error.reason for error in target.unlisted), None)
+    return None
+
+
+def _taken(client: ClientGroup, target: TargetView) -> Reason | None:
+    """Return why the target's own groups, or its brokers, do not let a group be written."""
+    there = target.groups.get(client.name)
+    if there is not None and not _alike(there.group.kind, client.kind):
+        owner = f"a {there.group.kind} group of the target"
+        return Reason.of(ReasonCode.GROUP_NAME_TAKEN, name=client.name, owner=owner)
+    if client.kind is GroupKind.SHARE and client.kind in target.unable:
+        return target.unable[client.kind]
+    if there is not None and there.has_members:
+        if client in target.held:
+            return Reason.of(ReasonCode.GROUP_HELD, group=client.name)
+        return Reason.of(ReasonCode.GROUP_HAS_MEMBERS, group=client.name, state=there.state)
     return None
 
 

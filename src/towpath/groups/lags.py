@@ -68,9 +68,22 @@ def lags(
     ours = _lags(source, here) if source is not None else {}
     theirs = _lags(target, [each for each in there if each is not None])
     return [
-        Lags(ours.get(at, Lag()), theirs.get(copy, Lag()) if copy is not None else Lag())
-        for at, copy in zip(here, there, strict=True)
+        Lags(
+            _told(each.lag, ours.get(at, Lag())),
+            _told(each.target_lag, theirs.get(copy, Lag()) if copy is not None else Lag()),
+        )
+        for each, at, copy in zip(given, here, there, strict=True)
     ]
+
+
+def _told(records: int, measured: Lag) -> Lag:
+    """Return the lag that a broker tells of a share group, in the place of a measured one.
+
+    Which record it reads next, no broker tells: the time is that of the first it may read.
+    """
+    if records < 0:
+        return measured
+    return Lag(records, measured.seconds if records else 0.0)
 
 
 def target_place(position: GroupPosition) -> _At | None:

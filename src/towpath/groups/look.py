@@ -22,7 +22,7 @@ PASSING = frozenset(
     {ReasonCode.POSITION_AHEAD, ReasonCode.NOT_MIRRORED_YET, ReasonCode.GROUP_ANSWER_LOST}
 )
 """Why a position is not written yet: a later sync writes it."""
-SETTLED = frozenset({ReasonCode.GROUP_HAS_MEMBERS, ReasonCode.GROUP_AHEAD})
+SETTLED = frozenset({ReasonCode.GROUP_HAS_MEMBERS, ReasonCode.GROUP_HELD, ReasonCode.GROUP_AHEAD})
 """Why a position is not written: clients read on the target already."""
 LEFT_OUT = frozenset({ReasonCode.TOPIC_NOT_MIRRORED, ReasonCode.GROUP_NOT_EMPTY})
 """Why a position is not written: the file asks for that."""

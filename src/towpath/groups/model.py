@@ -27,6 +27,19 @@ class PositionOutcome(StrEnum):
     """Nothing was written, for the reason that is told."""
 
 
+class Expiry(StrEnum):
+    """From when on a coordinator counts the retention of a group's offsets (KIP-211)."""
+
+    BY_COMMIT = "commit"
+    """From each commit: groups that never had members, and those of newer protocols."""
+    SINCE_EMPTY = "empty"
+    """From when the last member left: classic groups that had one. All offsets go together."""
+    WITH_MEMBERS = "members"
+    """Not while its members read these topics."""
+    NEVER = "never"
+    """Start offsets of share groups do not expire."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupPosition:
     """Where one group stands in one partition.
@@ -43,6 +56,11 @@ class GroupPosition:
         outcome: What became of it.
         reason: Why nothing was written, or why it is unknown; `None` otherwise, and in a preview
             for what a sync would write.
+        lag: Records that a share group has still to accept at the source, -1 where no broker tells.
+        target_lag: The same on the target.
+        again: Records that a share group has accepted and that come again; -1 where no broker
+            tells it.
+        gone: What the target got earlier and no longer has, `None` for nothing.
     """
 
     group: ClientGroup
@@ -55,6 +73,10 @@ class GroupPosition:
     known: TargetOffset | None = None
     outcome: PositionOutcome = PositionOutcome.NOT_ATTEMPTED
     reason: Reason | None = None
+    lag: int = -1
+    target_lag: int = -1
+    again: int = 0
+    gone: TargetOffset | None = None
 
     @property
     def due(self) -> bool:
@@ -81,6 +103,11 @@ class GroupReport:
         positions: Where it stands in each partition that it has an offset in.
         due: How many positions were to be written.
         deleted: Whether the group was deleted on the target, as it was at the source.
+        type: Its type at the source in the words of Kafka, in small letters; "" for unknown.
+        committed: Since when no position that the target has was committed anew, in ms since 1970;
+            0 for unknown.
+        expires: How long the target keeps what is committed.
+        remarks: What else is to be known of it.
     """
 
     group: ClientGroup
@@ -91,6 +118,16 @@ class GroupReport:
     positions: tuple[GroupPosition, ...]
     due: int = 0
     deleted: bool = False
+    type: str = ""
+    committed: int = 0
+    expires: Expiry = Expiry.BY_COMMIT
+    remarks: tuple[Reason, ...] = ()
+
+    @property
+    def all_committed(self) -> bool:
+        """Whether each position that the target has was committed just now, and there is one."""
+        settled = [each.outcome for each in self.positions if each.settled]
+        return bool(settled) and set(settled) == {PositionOutcome.CONFIRMED}
 
     @property
     def outcomes(self) -> Counter[PositionOutcome]:
@@ -110,6 +147,7 @@ class SyncReport:
         written: Whether it was a sync; a preview writes nothing.
         translating: Seconds that translating took.
         writing: Seconds that writing and reading back took.
+        retention: How long the target keeps offsets, in ms; -1 if that is not known.
     """
 
     at: int
@@ -119,6 +157,7 @@ class SyncReport:
     written: bool = True
     translating: float = 0.0
     writing: float = 0.0
+    retention: int = -1
 
     @property
     def positions(self) -> Iterator[GroupPosition]:

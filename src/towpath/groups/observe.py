@@ -9,12 +9,17 @@ from towpath.cluster.admin import Admin
 from towpath.cluster.admin.groups import GroupState
 from towpath.cluster.metadata import Broker, TopicInfo
 from towpath.config import GroupsConfig
+from towpath.groups.kinds import unable_kinds
+from towpath.groups.shares import ShareStand, stands
 from towpath.ledger.books import LinkBooks
 from towpath.model.clock import now_ms
 from towpath.model.errors import ClusterError
-from towpath.model.groups import ClientGroup, Commit
+from towpath.model.groups import ClientGroup, Commit, GroupKind
 from towpath.model.nouns import TopicId, TopicName, TopicPartition
+from towpath.model.reasons import Reason
 
+_STREAMS = "stream"
+"""The assignor of Kafka Streams (StreamsPartitionAssignor)."""
 _PATIENCE = 5.0
 """Seconds that leaders get, each of which is asked once; the next sync asks again."""
 
@@ -29,6 +34,8 @@ class SourceGroup:
         has_members: Whether clients are members of it.
         at: When it was seen so, in ms since 1970.
         commits: Where it stands.
+        type: Its type in the words of Kafka, in small letters; "" for unknown.
+        stands: What is known of a share group in each partition.
     """
 
     group: ClientGroup
@@ -36,6 +43,8 @@ class SourceGroup:
     has_members: bool
     at: int
     commits: Mapping[TopicPartition, Commit]
+    type: str = ""
+    stands: Mapping[TopicPartition, ShareStand] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,6 +78,8 @@ def source_now(config: GroupsConfig, source: Admin) -> SourceView:
     wanted = [each for name, each in listing.groups.items() if config.matches(name)]
     known = {each.group: each.coordinator for each in wanted}
     said, now = source.groups.offsets(known, known), now_ms()
+    shares = {each: said[each] for each in said if each.kind is GroupKind.SHARE and said[each]}
+    there = stands(source, shares, known)
     groups = {
         each.group.name: SourceGroup(
             group=each.group,
@@ -76,6 +87,8 @@ def source_now(config: GroupsConfig, source: Admin) -> SourceView:
             has_members=each.has_members,
             at=now,
             commits=said[each.group],
+            type=each.type.lower(),
+            stands=there.get(each.group, {}),
         )
         for each in wanted
         if said.get(each.group)
@@ -103,6 +116,7 @@ def source_known(config: GroupsConfig, books: LinkBooks) -> SourceView:
                 state="",
                 has_members=False,
                 at=seen.at,
+                type=seen.type,
                 commits={
                     tp: Commit(each.source, each.metadata) for tp, each in seen.positions.items()
                 },
@@ -123,6 +137,9 @@ class TargetView:
         ends: Where their logs end.
         silent: Partitions that do not tell that, and why.
         unlisted: Why some groups may be missing.
+        unable: Kinds of groups among those asked for that the target does not take, and why.
+        held: Groups whose members are those of Kafka Streams applications (classic protocol). One
+            that was closed does not leave, so it holds its group for its session timeout (KIP-812).
     """
 
     groups: Mapping[str, GroupState] = field(default_factory=dict)
@@ -133,6 +150,8 @@ class TargetView:
     ends: Mapping[TopicPartition, int] = field(default_factory=dict)
     silent: Mapping[TopicPartition, ClusterError] = field(default_factory=dict)
     unlisted: tuple[ClusterError, ...] = ()
+    unable: Mapping[GroupKind, Reason] = field(default_factory=dict)
+    held: frozenset[ClientGroup] = frozenset()
 
 
 def target_now(
@@ -150,9 +169,11 @@ def target_now(
     """
     listing = target.groups.listed()
     wanted, places = frozenset(groups), tuple(tps)
+    unable = unable_kinds(target, {each.kind for each in wanted})
     # Where every broker lists its groups, one that is not listed has no offsets. Asking for its
     # coordinator would create the brokers' topic of offsets, and so change the target.
-    absent = [] if listing.failed else [each for each in wanted if each.name not in listing.groups]
+    known = listing.groups if not listing.failed else {each.name for each in wanted}
+    absent = [each for each in wanted if each.name not in known or each.kind in unable]
     asked = wanted.difference(absent)
     said = target.groups.offsets(asked, known_coordinators(listing.groups, asked))
     topics = target.topics.describe({tp.topic for tp in places})
@@ -168,7 +189,21 @@ def target_now(
         ends=dict(ends),
         silent={**starts.failed, **ends.failed},
         unlisted=tuple(listing.failed.values()),
+        unable=unable,
+        held=_held(target, wanted, listing.groups),
     )
+
+
+def _held(
+    target: Admin, groups: Iterable[ClientGroup], listed: Mapping[str, GroupState]
+) -> frozenset[ClientGroup]:
+    """Return the groups with members of Kafka Streams' classic protocol."""
+    there = {each: listed[each.name] for each in groups if each.name in listed}
+    joined = [each for each, at in there.items() if at.is_classic and at.has_members]
+    if not joined:
+        return frozenset()
+    said = target.groups.assignors(joined)
+    return frozenset(each for each, assignor in said.items() if assignor == _STREAMS)
 
 
 def surely(target: Admin, view: TargetView, groups: Iterable[ClientGroup]) -> TargetView:

@@ -46,6 +46,8 @@ def seen(
         at=report.at,
         ids={topic: known_ids[topic] for topic in sorted(rows) if topic in known_ids},
         topics={topic: tuple(sorted(rows[topic])) for topic in sorted(rows)},
+        type=report.type or (last.type if last is not None else ""),
+        committed=report.committed or (last.committed if last is not None else 0),
     )
 
 

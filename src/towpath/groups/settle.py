@@ -12,6 +12,8 @@ from towpath.model.reasons import ReasonCode
 
 PATIENCE = 30.0
 """Seconds for what passes: a coordinator that moves, or an answer that was lost."""
+SESSION = 60.0
+"""Seconds for a closed Kafka Streams application: its session timeout is 45 s by default."""
 _PAUSE = 1.0
 _PASSING = frozenset({ReasonCode.GROUP_ANSWER_LOST, ReasonCode.CLUSTER_UNREACHABLE})
 
@@ -30,16 +32,23 @@ def settle(
         ClusterError: A cluster cannot be reached.
         LedgerError: The ledger is of no use.
     """
-    waiting, until = stop or threading.Event(), Deadline.after(patience)
+    waiting = stop or threading.Event()
+    until, held = Deadline.after(patience), Deadline.after(SESSION)
     while True:
-        report = sync.once(last=True)
-        if until.over or not _may_pass(report) or waiting.wait(_PAUSE):
+        report = sync.once(last=True, renew=True)
+        waits = (not until.over and _may_pass(report)) or (not held.over and _is_held(report))
+        if not waits or waiting.wait(_PAUSE):
             return report
 
 
 def _may_pass(report: SyncReport) -> bool:
     errors = (*report.failed.values(), *report.unlisted)
     return any(map(_passes, errors)) or any(map(_is_open, report.positions))
+
+
+def _is_held(report: SyncReport) -> bool:
+    reasons = (each.reason for each in report.positions)
+    return any(why is not None and why.code is ReasonCode.GROUP_HELD for why in reasons)
 
 
 def _passes(error: ClusterError) -> bool:

@@ -9,10 +9,11 @@ from dataclasses import replace
 from itertools import groupby
 
 from towpath.config import Following, GroupsConfig
-from towpath.groups.decide import MirrorPlace, TranslatedGroup, decide, mirror_client
+from towpath.groups.decide import MirrorPlace, TranslatedGroup, decide, mirror_client, placed
 from towpath.groups.deletions import Deletions
 from towpath.groups.foreign_topics import ForeignTopics, was_mirrored_before
 from towpath.groups.fronts import MirrorFronts
+from towpath.groups.keeping import Keeper
 from towpath.groups.memory import GroupMemory
 from towpath.groups.model import GroupPosition, GroupReport, SyncReport
 from towpath.groups.naming import named
@@ -51,10 +52,12 @@ class GroupSync:
         self._foreign = ForeignTopics(link, self._config)
         self._fronts = MirrorFronts(link)
         self._deletions = Deletions(self._config, link.source, link.target)
-        self._memory = GroupMemory(link)
+        self._memory, self._keeper = GroupMemory(link), Keeper(link.target)
         self._checked = False
 
-    def once(self, *, write: bool = True, last: bool = False, gone: bool = False) -> SyncReport:
+    def once(
+        self, *, write: bool = True, last: bool = False, gone: bool = False, renew: bool = False
+    ) -> SyncReport:
         """Bring the groups over once.
 
         Args:
@@ -62,6 +65,7 @@ class GroupSync:
                 sync would write.
             last: Remember also what moved less than a minute ago.
             gone: The source is gone: take what the ledger knows of its groups.
+            renew: Commit also what the target has already, so that all of it expires later.
 
         Raises:
             ClusterError: A cluster cannot be reached, or the ledger refuses an entry.
@@ -74,7 +78,7 @@ class GroupSync:
             if gone
             else source_now(self._config, self._link.source)
         )
-        report = self._brought(source, really=write)
+        report = self._brought(source, really=write, renew=renew)
         if write:
             self._memory.take(report, source.ids)
             if self._config.deletions is Following.FOLLOW and not gone:
@@ -118,8 +122,8 @@ class GroupSync:
         else:
             link.ledger.read_runs(link.books)
 
-    def _brought(self, source: SourceView, *, really: bool) -> SyncReport:
-        translated = list(self._named(source))
+    def _brought(self, source: SourceView, *, really: bool, renew: bool) -> SyncReport:
+        translated = list(map(placed, self._named(source)))
         mirrors = {
             tp: self._positions.mirror_of(tp) or self._foreign.mirror_of(tp)
             for tp in {tp for each in translated for tp in each.group.commits}
@@ -132,25 +136,35 @@ class GroupSync:
         with self._foreign.open():
             told = [answered(each, spots, self._answer) for each in translated]
         target = self._fronts.seen(told, spots, target)
-        positions = self._decided(told, spots, target)
+        positions = self._decided(told, spots, target, renew=renew)
         if really:
             due_groups = {client_of(each) for each in positions if each.due}
             sure = surely(self._link.target, target, due_groups)
             if sure is not target:
-                target, positions = sure, self._decided(told, spots, sure)
+                target, positions = sure, self._decided(told, spots, sure, renew=renew)
         due = Counter(position.group for position in positions if position.due)
         decided = time.monotonic()
         if really:
+            types = {mirror_client(each): each.group.type for each in translated}
+            self._keeper.prepare(types, positions, target, renew=renew)
             positions = write(self._link.target, target.groups, positions)
+        done = reports(translated, positions, target, due)
         return SyncReport(
             at=now_ms(),
-            groups=tuple(reports(translated, positions, target, due)),
+            groups=tuple(self._kept(each, target) for each in done),
             failed={**source.failed, **_failed(translated, target)},
             unlisted=source.unlisted + target.unlisted,
             written=really,
             translating=decided - looked,
             writing=time.monotonic() - decided,
+            retention=self._keeper.retention,
         )
+
+    def _kept(self, report: GroupReport, target: TargetView) -> GroupReport:
+        """Return a report with how long the target keeps the group."""
+        known = self._memory.of(report.group.name)
+        since = report.at if report.all_committed else known.committed if known is not None else 0
+        return self._keeper.told(replace(report, committed=since), target, now_ms())
 
     def _place(self, tp: TopicPartition, source: SourceView, target: TargetView) -> MirrorPlace:
         if self._foreign.holds(tp):
@@ -167,9 +181,13 @@ class GroupSync:
         groups: Iterable[TranslatedGroup],
         places: Mapping[TopicPartition, MirrorPlace],
         target: TargetView,
+        *,
+        renew: bool,
     ) -> list[GroupPosition]:
         return [
-            position for each in groups for position in decide(self._config, each, places, target)
+            position
+            for each in groups
+            for position in decide(self._config, each, places, target, renew=renew)
         ]
 
     def _named(self, source: SourceView) -> Iterator[TranslatedGroup]:
@@ -233,6 +251,7 @@ def reports(
             at=each.group.at,
             positions=by_group.get(each.group.group, ()),
             due=due[each.group.group],
+            type=each.group.type,
         )
 
 

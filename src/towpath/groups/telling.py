@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from towpath.groups.model import GroupPosition, GroupReport, PositionOutcome, SyncReport
 from towpath.metrics.groups import GroupCounts
 from towpath.model.amounts import counted
-from towpath.model.reasons import ReasonCode
+from towpath.model.reasons import Reason, ReasonCode
 
 _NAMED = 3
 _NO_ERROR = {ReasonCode.TOPIC_NOT_MIRRORED, ReasonCode.NOT_MIRRORED_YET}
@@ -69,7 +69,22 @@ def preview_of(report: SyncReport) -> Iterator[str]:
             f"{counted(len(theirs), 'position')} of {_of_groups(theirs)} would not be written,"
             f" such as that in {theirs[0].tp}: {theirs[0].reason}"
         )
+    yield from _remarked(report)
     yield from trouble_of(report)
+
+
+def _remarked(report: SyncReport) -> Iterator[str]:
+    """Yield a sentence for each kind of remark about groups."""
+    by_code: dict[ReasonCode, list[tuple[str, Reason]]] = {}
+    for group in report.groups:
+        for why in group.remarks:
+            by_code.setdefault(why.code, []).append((str(group.group), why))
+    for (name, why), *others in by_code.values():
+        yield f"{name}{_more(len(others), 'other')}: {why}"
+
+
+def _more(number: int, what: str) -> str:
+    return f" and {counted(number, what)}" if number else ""
 
 
 def _of_groups(positions: Iterable[GroupPosition]) -> str:

@@ -93,7 +93,8 @@ def _judged(
     found = back[client].get(mirror)
     known = None if found is None else TargetOffset(found.offset)
     if known == answer.offset:
-        return replace(position, known=known, outcome=PositionOutcome.CONFIRMED)
+        # What a broker said of its lag was about the start offset before.
+        return replace(position, known=known, target_lag=-1, outcome=PositionOutcome.CONFIRMED)
     if error is not None:
         return _unknown(replace(position, known=known), answer.offset, error)
     at = -1 if known is None else known

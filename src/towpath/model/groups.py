@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 
@@ -36,7 +36,10 @@ class Commit:
     Attributes:
         offset: Offset of the next record to read.
         metadata: The text that the client committed with it; share groups have none.
+        lag: Records that a share group has still to accept, as its broker counts them (KIP-1226);
+            -1 where no broker tells it.
     """
 
     offset: int
     metadata: str = ""
+    lag: int = field(default=-1, compare=False)

@@ -14,6 +14,8 @@ from inspect import signature
 from types import MappingProxyType
 from typing import Any
 
+from towpath.model.amounts import span
+
 
 class ReasonCode(StrEnum):
     """Kind of a reason. Codes are stored in ledgers, so none of them ever changes its meaning.
@@ -82,6 +84,16 @@ class ReasonCode(StrEnum):
     GROUP_NAME_TAKEN = "GROUP_NAME_TAKEN"
     GROUP_MOVED = "GROUP_MOVED"
     GROUP_ANSWER_LOST = "GROUP_ANSWER_LOST"
+    GROUP_HELD = "GROUP_HELD"
+    GROUP_KIND_OFF = "GROUP_KIND_OFF"
+    GROUP_ARRIVES_CLASSIC = "GROUP_ARRIVES_CLASSIC"
+    STREAMS_TOPOLOGY = "STREAMS_TOPOLOGY"
+    STREAMS_BARRED = "STREAMS_BARRED"
+    GROUP_MAY_EXPIRE = "GROUP_MAY_EXPIRE"
+    GROUP_NOT_RENEWED = "GROUP_NOT_RENEWED"
+    GROUP_OVERDUE = "GROUP_OVERDUE"
+    POSITION_GONE = "POSITION_GONE"
+    OTHER_OFFSETS = "OTHER_OFFSETS"
     POSITION_AHEAD = "POSITION_AHEAD"
     POSITION_BEFORE_MIRROR = "POSITION_BEFORE_MIRROR"
     POSITION_NOT_THERE = "POSITION_NOT_THERE"
@@ -229,6 +241,27 @@ def _unreachable(side: str, what: str, why: str, advice: str = "") -> str:
 
 def _advised(text: str, advice: str) -> str:
     return f"{text}; {advice}" if advice else text
+
+
+def _kind_off(kind: Value, since: Value, feature: Value) -> str:
+    if not feature:
+        return (
+            f"the target's brokers take no positions of {kind} groups; those of Kafka {since} and"
+            " newer do"
+        )
+    return (
+        f"{kind} groups are off on the target: the feature {feature} is at level 0;"
+        f" `kafka-features.sh upgrade --feature {feature}=1` turns them on"
+    )
+
+
+def _after(retention: Value) -> str:
+    """Return how long offsets are kept, in ms; -1 if that is not known."""
+    return f" {span(int(str(retention)) / 1000)}" if int(str(retention)) >= 0 else ""
+
+
+def _kept(retention: Value) -> str:
+    return f" ({span(int(str(retention)) / 1000)})" if int(str(retention)) >= 0 else ""
 
 
 def _other_records(records: int, first: int, last: int, sure: int) -> str:
@@ -413,6 +446,47 @@ SENTENCES: Mapping[ReasonCode, Callable[..., str]] = MappingProxyType(
         ),
         ReasonCode.GROUP_ANSWER_LOST: lambda offset, why: (
             f"offset {offset} may have been written, as the answer was lost: {why}"
+        ),
+        ReasonCode.GROUP_HELD: lambda group: (
+            f"members of a Kafka Streams application hold group {group} on the target; one that was"
+            " closed stays a member until its session timeout is over (45 s, if the application"
+            " sets no other), and nothing is written until then"
+        ),
+        ReasonCode.GROUP_KIND_OFF: _kind_off,
+        ReasonCode.GROUP_ARRIVES_CLASSIC: lambda kind, why: (
+            f"it is a {kind} group at the source and a classic one on the target ({why}); clients"
+            " that are started there go on, those that run while they are moved end with"
+            " GroupIdNotFoundException"
+        ),
+        ReasonCode.STREAMS_TOPOLOGY: lambda: (
+            "brokers bind a Streams group to the topology of its application, which only the"
+            " application can tell them"
+        ),
+        ReasonCode.STREAMS_BARRED: lambda: (
+            "the target's brokers let no application of the Streams protocol into a group that has"
+            " offsets (Kafka 4.2 and newer do, where the feature streams.version is on): run it"
+            " there with `group.protocol=classic`, or upgrade the target"
+        ),
+        ReasonCode.GROUP_MAY_EXPIRE: lambda group, retention: (
+            f"group {group} had members on the target once, so all its offsets expire together"
+            f"{_after(retention)} after the last member left, whenever they were committed, and no"
+            " broker tells when that was"
+        ),
+        ReasonCode.GROUP_NOT_RENEWED: lambda group, why: (
+            f"the offsets of group {group} expire together, as it had members on the target once,"
+            f" and it could not be made anew: {why}"
+        ),
+        ReasonCode.OTHER_OFFSETS: lambda partition: (
+            f"it has an offset in {partition} there, which this sync does not write"
+        ),
+        ReasonCode.GROUP_OVERDUE: lambda group, retention: (
+            f"what group {group} has on the target was committed longer ago than offsets are kept"
+            f" there{_kept(retention)}, so it is gone or goes at any moment; `towpath groups sync`"
+            " commits it anew"
+        ),
+        ReasonCode.POSITION_GONE: lambda offset: (
+            f"offset {offset} was written to the target, and is gone there: it expired"
+            " (`offsets.retention.minutes`), or somebody deleted it"
         ),
         ReasonCode.POSITION_AHEAD: lambda offset, end: (
             f"the group stands at offset {offset}, and records are mirrored up to offset {end} so"

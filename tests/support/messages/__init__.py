@@ -14,6 +14,7 @@ from kafka.protocol.api_message import ApiMessage
 from tests.support.kafka import wait_until
 from towpath.cluster.admin import Admin
 from towpath.cluster.connect.control import Control
+from towpath.cluster.messages import ConsumerGroupHeartbeatRequest
 from towpath.model.deadline import Deadline
 
 JOIN, LEAVE = 0, -1
@@ -45,6 +46,18 @@ def share_group(admin: Admin, group: str, topic: str, offset: int) -> None:
     parts = topics.AlterShareGroupOffsetsRequestPartition
     start = topics(topic_name=topic, partitions=[parts(partition_index=0, start_offset=offset)])
     _done(admin, group, lambda: _Alter(group_id=group, topics=[start]))
+
+
+def beat(admin: Admin, group: str, epoch: int) -> int:
+    """Return the code that a member of the consumer protocol gets which the coordinator lacks."""
+    request = ConsumerGroupHeartbeatRequest(group_id=group, member_id="b" * 22, member_epoch=epoch)
+
+    def once(deadline: Deadline) -> int:
+        control: Control = admin.groups._control
+        broker = control.coordinator(group, deadline)
+        return int(control.ask(broker, request, deadline, "a heartbeat").error_code)
+
+    return admin.groups._control.retried(once)
 
 
 def streams_group(admin: Admin, group: str, topic: str) -> None:

@@ -10,14 +10,15 @@ from rich.text import Text
 
 from towpath.cli.show.grid import Cell, Grid
 from towpath.cli.show.output import line
+from towpath.groups.keeping import holds_until
 from towpath.groups.lags import Lag, Lags
 from towpath.groups.look import GroupsLook
-from towpath.groups.model import GroupPosition, GroupReport, PositionOutcome
+from towpath.groups.model import Expiry, GroupPosition, GroupReport, PositionOutcome, SyncReport
 from towpath.ledger.offsets import Exactness, TranslatedOffset
 from towpath.model.amounts import count, counted, span
 from towpath.model.clock import readable
 from towpath.model.nouns import SourceOffset, TargetOffset, TopicPartition
-from towpath.model.reasons import as_data
+from towpath.model.reasons import Reason, ReasonCode, as_data
 from towpath.runbook import pointers
 
 UNKNOWN = "?"
@@ -78,7 +79,7 @@ def summary_picture(seen: GroupsLook) -> RenderableType:
     return Group(
         *_above(seen),
         *([grid] if seen.report.groups else []),
-        *_remarks(seen.report.positions, named=True),
+        *remarks(seen.report),
         *_failures(seen),
     )
 
@@ -90,7 +91,8 @@ def group_picture(seen: GroupsLook) -> RenderableType:
         parts.append(line(_sentence(group)))
         cells = (_cells(each, seen.lag(each)) for each in group.positions)
         grid = Grid(_PARTITIONS, cells, right=_NUMBERS, whole=["outcome"], spare=_SPARE)
-        parts += [grid, *_remarks(group.positions)]
+        kept = _kept(group, seen.report.retention)
+        parts += [grid, *map(line, kept), *_remarks([group])]
     return Group(*parts, *_failures(seen))
 
 
@@ -108,10 +110,7 @@ def where_picture(seen: GroupsLook) -> RenderableType:
         for each in seen.report.positions
     )
     grid = Grid(_WHERE, rows, right=_WHERE[2:4], whole=["outcome"], spare=("answer",))
-    whys = (each for each in seen.report.positions if each.reason is not None)
-    return Group(
-        *_above(seen), *([grid] if seen.report.groups else []), *_remarks(whys, named=True)
-    )
+    return Group(*_above(seen), *([grid] if seen.report.groups else []), *remarks(seen.report))
 
 
 def outcome_lines(seen: GroupsLook) -> RenderableType:
@@ -121,7 +120,8 @@ def outcome_lines(seen: GroupsLook) -> RenderableType:
     return Group(
         *_above(seen),
         line(f"positions: {told or 'none'}"),
-        *_remarks(seen.report.positions, named=True),
+        *map(line, held_lines(seen.report)),
+        *remarks(seen.report),
         *_failures(seen),
     )
 
@@ -162,6 +162,7 @@ def as_json(seen: GroupsLook) -> dict[str, Any]:
         "at": report.at,
         "source_gone": seen.gone or None,
         "outcomes": {str(each): number for each, number in report.outcomes.items()},
+        "retention_seconds": None if report.retention < 0 else report.retention // 1000,
         "groups": [_group_as_json(seen, group) for group in report.groups],
         "failed": {group.name: str(error) for group, error in report.failed.items()},
         "unlisted": [str(error) for error in report.unlisted],
@@ -172,11 +173,16 @@ def _group_as_json(seen: GroupsLook, group: GroupReport) -> dict[str, Any]:
     return {
         "group": group.group.name,
         "kind": str(group.group.kind),
+        "type": group.type or None,
         "mirror_group": group.mirror_group,
         "source_state": group.source_state or None,
         "target_state": group.target_state or None,
         "seen_at": group.at,
         "deleted": group.deleted,
+        "committed_at": group.committed or None,
+        "expires": str(group.expires),
+        "holds_until": holds_until(group, seen.report.retention),
+        "remarks": [{**as_data(each), "text": str(each)} for each in group.remarks],
         "positions": [_position_as_json(each, seen.lag(each)) for each in group.positions],
     }
 
@@ -189,6 +195,8 @@ def _position_as_json(position: GroupPosition, lag: Lags) -> dict[str, Any]:
         "metadata": position.metadata,
         "answer": _answer(position.answer),
         "target": position.known,
+        "gone": position.gone,
+        "again": None if position.again < 0 else position.again,
         "outcome": str(position.outcome),
         "due": position.due,
         "reason": None if position.reason is None else as_data(position.reason),
@@ -287,13 +295,55 @@ def _marked(position: GroupPosition) -> Text:
     return Text(f"{mark} {name}", style=style)
 
 
-def _remarks(positions: Iterable[GroupPosition], *, named: bool = False) -> Iterator[Text]:
-    """Yield why positions are not written, and then why answers are not exact."""
-    told = sorted(_told(positions, named=named), key=lambda each: not each[1])
+def held_lines(report: SyncReport) -> Iterator[str]:
+    """Yield until when the target keeps what it has of groups, counted by time."""
+    kept = {group.group.name: holds_until(group, report.retention) for group in report.groups}
+    times = {name: at for name, at in kept.items() if at is not None}
+    if times:
+        first = min(times, key=lambda name: times[name])
+        more = f" and {counted(len(times) - 1, 'other')}" if len(times) > 1 else ""
+        yield (
+            f"the target keeps the offsets of {first}{more} until {readable(times[first])} at"
+            f" least{_by(report.retention)}: start their clients before"
+        )
+
+
+def _by(retention: int) -> str:
+    return f" (offsets.retention.minutes {retention // 60_000})"
+
+
+def _kept(group: GroupReport, retention: int) -> Iterator[str]:
+    """Yield until when the target keeps what it has of a group."""
+    until = holds_until(group, retention)
+    if until is not None:
+        yield f"the target keeps these offsets until {readable(until)} at least{_by(retention)}"
+    elif group.expires is Expiry.WITH_MEMBERS:
+        yield "the target keeps these offsets as long as the group has members there"
+
+
+def remarks(report: SyncReport) -> Iterator[Text]:
+    """Yield what is to be known of the groups of a report, and of their positions."""
+    yield from _remarks(report.groups, named=True)
+
+
+def _remarks(groups: Iterable[GroupReport], *, named: bool = False) -> Iterator[Text]:
+    """Yield what groups are like, why positions are not written, and why answers are not exact."""
+    given = list(groups)
+    positions = (each for group in given for each in group.positions)
+    told = [
+        (_about(group, named=named) + str(why), why.codes)
+        for group in given
+        for why in group.remarks
+    ]
+    told += sorted(_told(positions, named=named), key=lambda each: not each[1])
     yield from map(line, (text for text, _ in told[:_MOST_REMARKS]))
     if len(told) > _MOST_REMARKS:
         yield line(f"… and {counted(len(told) - _MOST_REMARKS, 'more remark')}; -o json has all")
     yield from map(line, pointers([code for _, codes in told for code in codes]))
+
+
+def _about(group: GroupReport, *, named: bool) -> str:
+    return f"{group.group}: " if named else ""
 
 
 def _told(
@@ -306,6 +356,9 @@ def _told(
             yield f"{where}: {each.reason}", each.reason.codes
         elif answer is not None and answer.exactness is not Exactness.EXACT:
             yield f"{where}: {answer.exactness}: {answer.why}", ()
+        if each.gone is not None:
+            gone = Reason.of(ReasonCode.POSITION_GONE, offset=each.gone)
+            yield f"{where}: {gone}", gone.codes
 
 
 def _failures(seen: GroupsLook) -> Iterator[Text]:

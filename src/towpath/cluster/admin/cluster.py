@@ -6,7 +6,9 @@ from collections.abc import Collection
 from typing import Any
 
 from kafka.protocol.admin import DescribeClusterRequest
+from kafka.protocol.metadata import ApiVersionsRequest
 
+from towpath import __version__
 from towpath.cluster.admin.changes import check
 from towpath.cluster.admin.numbers import BROKER, OPERATIONS, describe_configs
 from towpath.cluster.codes import refused
@@ -60,6 +62,17 @@ class ClusterAdmin:
     def api_versions(self) -> Versions:
         """Return the request versions that one broker supports."""
         return self._control.retried(self._control.versions)
+
+    def features(self) -> dict[str, int] | None:
+        """Return the finalized level of each feature (KIP-584), `None` if the broker tells none."""
+        what = "asking for the features of the cluster"
+        request = ApiVersionsRequest(
+            client_software_name="towpath", client_software_version=__version__
+        )
+        answer = self._control.retried(lambda d: self._control.ask_any(request, d, what))
+        if answer.finalized_features is None or answer.finalized_features_epoch < 0:
+            return None
+        return {each.name: each.max_version_level for each in answer.finalized_features}
 
     @property
     def release(self) -> Release:

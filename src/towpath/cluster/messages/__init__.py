@@ -1,6 +1,6 @@
 """Kafka messages that kafka-python lacks. It makes a message from a JSON file of its name.
 
-The files beside this one describe them in the form of Kafka's own (KIP-932, KIP-630).
+The files beside this one describe them in the form of Kafka's own (KIP-932, KIP-630, KIP-848).
 """
 
 from __future__ import annotations
@@ -23,6 +23,10 @@ AlterShareGroupOffsetsRequest = _message("AlterShareGroupOffsetsRequest")
 """Sets start offsets of a share group that has no members."""
 AlterShareGroupOffsetsResponse = _message("AlterShareGroupOffsetsResponse")
 """What became of each partition's start offset."""
+ConsumerGroupHeartbeatRequest = _message("ConsumerGroupHeartbeatRequest")
+"""Lets a member join, stay in, or leave a group of the consumer protocol."""
+ConsumerGroupHeartbeatResponse = _message("ConsumerGroupHeartbeatResponse")
+"""The epoch that a member has then."""
 FetchSnapshotRequest = _message("FetchSnapshotRequest")
 """Asks the leader of a quorum of controllers for a part of a snapshot of its log."""
 FetchSnapshotResponse = _message("FetchSnapshotResponse")

@@ -49,6 +49,9 @@ class SeenGroup:
         at: When it was seen so, in ms since 1970.
         ids: The ids of its topics at the source; offsets mean nothing in a topic of another id.
         topics: Its positions by source topic, also in topics that are not mirrored.
+        type: Its type at the source in the words of Kafka, in small letters; "" for unknown.
+        committed: Since when nothing that the target has of it was committed anew, in ms since
+            1970; 0 for unknown.
     """
 
     kind: ClassVar[str] = "group"
@@ -61,6 +64,8 @@ class SeenGroup:
     at: int
     ids: Mapping[TopicName, TopicId]
     topics: Mapping[TopicName, tuple[SeenPosition, ...]]
+    type: str = ""
+    committed: int = 0
 
     @property
     def client(self) -> ClientGroup:

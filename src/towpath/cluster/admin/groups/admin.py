@@ -20,6 +20,7 @@ from towpath.cluster.admin.groups.listing import (
     coordinators,
     listed,
 )
+from towpath.cluster.admin.groups.making import assignors, make_groups
 from towpath.cluster.admin.leaders import by_topic, each_partition
 from towpath.cluster.codes import refused
 from towpath.cluster.connect.control import AGAIN, Control
@@ -171,6 +172,28 @@ class GroupAdmin:
         there = self._coordinators(groups, lost)
         done = delete_groups(self._control, there, self._deadline())
         return Answers(done, {**lost, **done.failed})
+
+    def make(self, groups: Iterable[ClientGroup]) -> Answers[ClientGroup, ClientGroup]:
+        """Make groups of the consumer protocol (KIP-848), or convert Empty classic ones to it.
+
+        Raises:
+            ClusterError: No broker can be asked for the coordinators.
+        """
+        lost: dict[ClientGroup, ClusterError] = {}
+        there = self._coordinators(groups, lost)
+        done = make_groups(self._control, there, self._deadline())
+        return Answers(done, {**lost, **done.failed})
+
+    def assignors(self, groups: Iterable[ClientGroup]) -> Answers[ClientGroup, str]:
+        """Return the assignors of classic groups with members; of Kafka Streams it is `stream`.
+
+        Raises:
+            ClusterError: No broker can be asked for the coordinators.
+        """
+        lost: dict[ClientGroup, ClusterError] = {}
+        there = self._coordinators(groups, lost)
+        said = assignors(self._control, there, self._deadline())
+        return Answers(said, {**lost, **said.failed})
 
     def delete_offsets(self, group: ClientGroup, tps: Iterable[TopicPartition]) -> Written:
         """Delete commits of a consumer group without members.

@@ -131,7 +131,7 @@ def _starts_in(said: Any) -> Iterator[tuple[TopicPartition, Commit]]:
         for each in topic.partitions:
             if not each.error_code and each.start_offset >= 0:
                 tp = TopicPartition(TopicName(topic.topic_name), each.partition_index)
-                yield tp, Commit(each.start_offset)
+                yield tp, Commit(each.start_offset, lag=-1 if each.lag is None else each.lag)
 
 
 def refused_for_now(failed: Mapping[ClientGroup, ClusterError]) -> list[ClientGroup]:

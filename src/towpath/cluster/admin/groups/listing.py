@@ -27,6 +27,7 @@ _CONNECT = "connect"
 """Protocol type of groups of Kafka Connect's workers."""
 _KEYS = 1000
 """Groups whose coordinators one request asks for."""
+_CLASSIC = "classic"
 _IDLE = frozenset({"Empty", "Dead", ""})
 """States of groups without members; brokers before Kafka 2.6 tell no state."""
 
@@ -49,17 +50,33 @@ class GroupState:
         state: Its state in the words of Kafka, such as `Stable`; "" where the broker tells none.
         type: Its type in the words of Kafka, such as `classic`; "" where the broker tells none.
         coordinator: The broker that coordinates it.
+        protocol: Its protocol type; "" for a group that only commits offsets, and `consumer` for
+            a classic one that had a member once.
     """
 
     group: ClientGroup
     state: str
     type: str
     coordinator: Broker
+    protocol: str = ""
 
     @property
     def has_members(self) -> bool:
         """Whether clients are members of the group now."""
         return self.state not in _IDLE
+
+    @property
+    def is_classic(self) -> bool:
+        """Whether it is of the classic protocol; brokers before Kafka 3.7 know no other."""
+        return self.type.lower() in {"", _CLASSIC}
+
+    @property
+    def was_joined(self) -> bool:
+        """Whether it is a classic group whose last member has left.
+
+        It expires as a whole, counted from then, whatever was committed since (KIP-211).
+        """
+        return self.is_classic and not self.has_members and bool(self.protocol)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +146,8 @@ def _groups(answer: Any, broker: Broker) -> Iterator[GroupState]:
         kind = _KINDS.get((each.group_type or each.protocol_type).lower())
         if kind is not None and each.protocol_type in _KINDS:
             group = ClientGroup(each.group_id, kind)
-            yield GroupState(group, each.group_state or "", each.group_type or "", broker)
+            state, of = each.group_state or "", each.group_type or ""
+            yield GroupState(group, state, of, broker, each.protocol_type or "")
 
 
 def coordinators(

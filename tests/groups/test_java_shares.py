@@ -1,0 +1,71 @@
+"""Share groups of Kafka's own clients: what they have accepted, and what comes again."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.support.brokers import SharedCluster
+from tests.support.kafka import Record, produce
+from tests.support.mirror import Mirror
+from towpath.dev import distribution
+from towpath.engine import java
+from towpath.groups.look import look
+from towpath.groups.sync import GroupSync
+from towpath.ledger.link import open_link
+from towpath.ledger.offsets import Exactness
+
+pytestmark = [pytest.mark.broker, pytest.mark.soak]
+_PROGRAM = Path(__file__).parents[1] / "support" / "java" / "ShareMember.java"
+
+
+def read(cluster: SharedCluster, group: str, topic: str, most: int, *released: int) -> list[int]:
+    """Return the offsets that a member of a share group gets; it accepts all but `released`."""
+    command = [
+        str(java.find()), "-Xmx128m", "-XX:TieredStopAtLevel=1",
+        "-cp", f"{distribution.fetch()}/*", str(_PROGRAM),
+        cluster.bootstrap, group, topic, str(most), "20", *map(str, released),
+    ]  # fmt: skip
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=180)
+    return [int(line) for line in done.stdout.split()]
+
+
+@pytest.mark.parametrize("version", ["4.3.1", "4.4.0"])
+def test_what_a_share_group_accepted_comes_again_only_as_it_is_told(
+    tmp_path: Path,
+    version: str,
+    target: SharedCluster,
+    old: Callable[[str], SharedCluster],
+    new_name: Callable[[str], str],
+) -> None:
+    source = old(version)
+    mirror = Mirror(tmp_path, source, target, new_name("shared"))
+    name, done, holes = mirror.topic, f"{mirror.topic}-done", f"{mirror.topic}-holes"
+    mirror.sections = f"groups:\n  include: ['{name}-.*']\n"
+    mirror.create()
+    produce(source.bootstrap, name, [Record(b"k", b"v")] * 10)
+    assert read(source, done, name, 10) == list(range(10))
+    assert read(source, holes, name, 10, 4, 5) == list(range(10))
+    mirror.catch_up()
+    with open_link(mirror.config) as link:
+        sync = GroupSync(link)
+        first = {each.group.name: each for each in sync.once().positions}
+        assert [first[each].outcome for each in (done, holes)] == ["CONFIRMED"] * 2
+        answers = {group: first[group].answer for group in (done, holes)}
+        told = {group: (at.offset, at.exactness) for group, at in answers.items() if at is not None}
+        assert told == {done: (10, Exactness.EXACT), holes: (0, Exactness.BOUNDED)}
+        assert [first[each].again for each in (done, holes)] == [0, 8]
+        seen = look(mirror.config)
+        lags = {each.group.name: seen.lag(each).source.records for each in seen.report.positions}
+        assert lags == {done: 0, holes: 2}, "as the broker says"
+
+        produce(source.bootstrap, name, [Record(b"k", b"v")] * 5)
+        mirror.catch_up()
+        again = {each.group.name: each for each in sync.once().positions}
+        assert again[done].source == 10, "its start offset may still be 0"
+        assert [each.reason for each in again.values()] == [None, None]
+    assert read(target, done, name, 5) == list(range(10, 15)), "none twice, none passed over"
+    assert read(target, holes, name, 15) == list(range(15)), "all that it had released, too"
