@@ -9,7 +9,15 @@ from tests.support.standings import ROW
 from tests.support.topic_models import observed, topic
 from towpath.access.subject import ACCESS, WITHHELD
 from towpath.config import LinkConfig
-from towpath.cutover.beside import acls_held, folded, holds_out, mapped, offsets_differ, to_stop
+from towpath.cutover.beside import (
+    acls_held,
+    folded,
+    holds_out,
+    mapped,
+    offsets_differ,
+    rights_first,
+    to_stop,
+)
 from towpath.cutover.writers import Writing
 from towpath.model.findings import Note
 from towpath.model.nouns import TopicName, TopicPartition
@@ -73,6 +81,11 @@ def test_a_clock_that_was_held_out_is_set_unless_the_file_names_one() -> None:
 
 def test_acls_that_are_held_back_are_counted() -> None:
     assert (acls_held(looked("CreateTime", "CreateTime")), acls_held(None)) == (3, 0)
+    assert rights_first(3) == (
+        "`acls: safe` still holds back 3 ACLs, without which clients may not write: set"
+        " `access.acls: full` and give `towpath apply FILE --only acls` first; then "
+    )
+    assert rights_first(0) == ""
 
 
 def test_notes_that_are_alike_are_one_line() -> None:

@@ -145,3 +145,10 @@ def test_there_are_links_parts_of_links_and_other_files_among_them() -> None:
     assert any(set(LEAST) <= set(data) for data in found)
     assert any(set(data) < KEYS and not set(LEAST) <= set(data) for data in found)
     assert any(not KEYS & set(data) for data in found)
+
+
+def test_clients_get_their_rights_before_they_are_started() -> None:
+    """Transactional producers and Kafka Streams die for good where they may not write."""
+    page = (ROOT / "docs" / "howto" / "migrate.md").read_text()
+    rights, starts = page.index("Set `acls: full`"), page.index("point all clients at the target")
+    assert page.index("towpath cutover link.yaml --report") < rights < starts

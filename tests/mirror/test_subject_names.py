@@ -44,8 +44,8 @@ def seen(*subjects: str) -> ObservedSchemas:
 def test_subjects_of_no_topic_and_topics_without_subjects_are_named_together() -> None:
     [note] = unnamed_subjects(config(), TOPICS, seen("orders-value", ":.eu:shop.Refund"))
     assert note.text.startswith(
-        "1 subject (:.eu:shop.Refund) belong to no topic by the names TOPIC-key and TOPIC-value,"
-        " and 2 topics (refunds, texts) have no such subject: "
+        "subjects that fit no topic by the names TOPIC-key and TOPIC-value: 1"
+        " (:.eu:shop.Refund); topics without a subject: 2 (refunds, texts); where "
     )
 
 

@@ -154,6 +154,24 @@ def test_what_a_link_copied_behind_the_cut_cannot_be_told_from_the_clients(there
     assert back.slices() == []
 
 
+def test_the_clients_part_of_a_mapped_partition_comes_back(
+    tmp_path: Path, source: LocalCluster, target: LocalCluster, new_name: Callable[[str], str]
+) -> None:
+    there = There(Mirror(tmp_path, source, target, new_name("mapped")))
+    there.mirror.create()
+    write(target, there.topic, "first", 3)
+    write(source, there.topic, "old", COPIED)
+    with open_link(there.mirror.config) as opened:
+        opened.prepare()
+    there.mirror.catch_up()
+    cut_over(there.mirror)
+    write(target, there.topic, "new", 2)
+    back = there.link("way")
+    assert f"(partition 0 from offset {COPIED + 3})" in said(back)[1]
+    back.catch_up()
+    assert values(source, there.topic)[COPIED:] == ["new0", "new1"]
+
+
 def test_without_a_cutover_only_what_comes_from_now_on_goes_back(there: There) -> None:
     """The way back is not cut over, and the first link would copy what it brought."""
     first = there.link("latest", back=False, more="  shared: true\n")

@@ -192,31 +192,22 @@ def _parts(seconds: dict[str, float]) -> str:
 
 
 def _sentence(found: CutoverReport, data: dict[str, Any]) -> str:
+    # This import takes a second.
+    from towpath.cutover.beside import rights_first  # noqa: PLC0415
+
     if found.complete:
         moved = ""
         if found.groups is not None:
             moved = f", where {counted(len(found.groups.groups), 'group')} of consumers go on"
         elif found.staying.of_groups:
             moved = ", without their consumer groups' offsets"
-        return (
-            f"cut over: {_proven(data)}; {_when(data)}the clients can be moved to the target{moved}"
-        )
+        first = rights_first(data["acls_held"])
+        return f"cut over: {_proven(data)}; {first}the clients can be moved to the target{moved}"
     mend = "stop who writes" if found.writing else "mend what stands above"
     todo = f"leave the clients where they are, {mend}, then cut over again"
     if not found.touched:
         return f"not cut over, and nothing was touched: {todo}"
     return f"not cut over: {todo}; what is copied and done stays, and is not done twice"
-
-
-def _when(data: dict[str, Any]) -> str:
-    """Return what comes before the clients are moved: their rights."""
-    held = data["acls_held"]
-    if not held:
-        return ""
-    return (
-        f"`acls: safe` still holds back {counted(held, 'ACL')}, without which clients may not"
-        " write: set `access.acls: full` and give `towpath apply FILE --only acls` first; then "
-    )
 
 
 def _rehearsed(found: CutoverReport, data: dict[str, Any]) -> list[str]:

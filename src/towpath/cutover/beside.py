@@ -66,6 +66,16 @@ def acls_held(found: Differences | None) -> int:
     return sum(number for (kind, _), number in counts.items() if kind == WITHHELD)
 
 
+def rights_first(held: int) -> str:
+    """Return what comes before clients are moved where ACLs are held back, "" if none are."""
+    if not held:
+        return ""
+    return (
+        f"`acls: safe` still holds back {counted(held, 'ACL')}, without which clients may not"
+        " write: set `access.acls: full` and give `towpath apply FILE --only acls` first; then "
+    )
+
+
 def to_stop(writing: Collection[Writing]) -> list[str]:
     """Return what must be stopped when the cutover itself is done, one sentence for all of it."""
     open_ = [each for each in writing if each.before == each.after]

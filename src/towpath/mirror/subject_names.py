@@ -6,7 +6,6 @@ from collections.abc import Collection, Iterator, Sequence
 
 from towpath.config import LinkConfig, SchemaIds
 from towpath.config.changes import section_of
-from towpath.model.amounts import counted
 from towpath.model.findings import Note
 from towpath.model.nouns import TopicName
 from towpath.model.schemas import qualified
@@ -39,10 +38,10 @@ def unnamed_subjects(
     if strange and without:
         yield Note(
             "schemas",
-            f"{counted(len(strange), 'subject')} ({_some(strange)}) belong to no topic by the names"
-            f" TOPIC-key and TOPIC-value, and {counted(len(without), 'topic')} ({_some(without)})"
-            " have no such subject: where their records name these schemas, set `changes.ids` to"
-            " `{key: record, value: record}` or `topic-record` for them before they are copied, as"
+            "subjects that fit no topic by the names TOPIC-key and TOPIC-value:"
+            f" {len(strange):,} ({_some(strange)}); topics without a subject: {len(without):,}"
+            f" ({_some(without)}); where the records of these name them, set `changes.ids` to"
+            " `{key: record, value: record}` or `topic-record` before they are copied, as"
             " ids that pass unchanged cannot be read on the target; where they have no schemas,"
             " `none`",
         )

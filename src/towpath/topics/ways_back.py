@@ -95,7 +95,13 @@ def _mirrored(
 
 def _mixed(link: LinkName, number: int, books: PartitionBooks, cut: Cut) -> Iterator[str]:
     """Yield that a link went on copying behind what clients wrote."""
-    more = books.receipt.records - cut.records if books.receipt is not None else 0
+    receipt = books.receipt
+    if receipt is None:
+        return
+    if receipt.producer_id != cut.producer_id:
+        yield f"link {link} repaired partition {number} since its cutover of {readable(cut.at)}"
+        return
+    more = receipt.records - cut.records
     if more > 0:
         yield (
             f"link {link} copied {counted(more, 'record')} of partition {number} since its cutover"
