@@ -172,6 +172,18 @@ TEXTS = {
         " snapshot?); stop the run, then `towpath repair` says whether it can copy them again, and"
         " what to do if it cannot"
     ),
+    Reason.of(
+        ReasonCode.TARGET_DELETED,
+        first=0,
+        last=600,
+        records=601,
+        exact=1,
+        due=20,
+        by="retention.ms or retention.bytes",
+    ): (
+        "the target deleted 601 records that the source still has (by retention.ms or"
+        " retention.bytes): source offsets 0 to 600; 20 of them are past the source's own retention"
+    ),
     Reason.of(ReasonCode.TARGET_REPLACED, topic="orders"): (
         "target: topic orders was deleted and created again while it was written; the next round or"
         " run copies it again"

@@ -43,6 +43,9 @@ class ReasonCode(StrEnum):
     SOURCE_TOPIC_RECREATED = "SOURCE_TOPIC_RECREATED"
     ARCHIVED_BEYOND = "ARCHIVED_BEYOND"
 
+    # What the target no longer has
+    TARGET_DELETED = "TARGET_DELETED"
+
     # Why a partition does not move
     GAP = "GAP"
     NOT_IDENTICAL = "NOT_IDENTICAL"
@@ -211,6 +214,16 @@ def _target_lost(partition: str, acknowledged: int, found: int, unit: str) -> st
     )
 
 
+def _target_deleted(first: int, last: int, records: int, exact: int, due: int, by: str) -> str:
+    number = f"{'' if exact else 'at most '}{records:,} record{'' if records == 1 else 's'}"
+    past = f"; {due:,} of them are past the source's own retention" if due else ""
+    cause = f"by {by}" if by != "unknown" else "it is not known by what"
+    return (
+        f"the target deleted {number} that the source still has ({cause}): source offsets {first}"
+        f" to {last}{past}"
+    )
+
+
 def _doubled(partition: str, first: int, end: int, records: int) -> str:
     return (
         f"target: {partition} holds {records} records twice: the second copy lies at"
@@ -372,6 +385,7 @@ SENTENCES: Mapping[ReasonCode, Callable[..., str]] = MappingProxyType(
             f" {why}"
         ),
         ReasonCode.TARGET_LOST: _target_lost,
+        ReasonCode.TARGET_DELETED: _target_deleted,
         ReasonCode.TARGET_REPLACED: lambda topic: (
             f"target: topic {topic} was deleted and created again while it was written;"
             " the next round or run copies it again"

@@ -1,0 +1,131 @@
+"""Records that the target deleted although the source still has them, and what deletes. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from towpath.model.nouns import SourceOffset
+from towpath.model.reasons import Reason, ReasonCode
+
+FOR_EVER = -1
+"""A retention that deletes nothing."""
+
+
+class Deleter(StrEnum):
+    """What deletes records on a broker, by the name of the config or request."""
+
+    TIME = "retention.ms"
+    SIZE = "retention.bytes"
+    REQUEST = "DeleteRecords"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Retention:
+    """What the configs of a topic let its broker delete from the start of a log.
+
+    Attributes:
+        ms: Age in milliseconds from which on records may go, -1 if none does.
+        bytes: Size in bytes of a partition beyond which its oldest segments go, -1 without one.
+        deletes: Whether `cleanup.policy` names `delete`. If not, both are -1, and brokers refuse
+            DeleteRecords (`Partition.deleteRecordsOnLeader`).
+        known: Whether the login may see the configs.
+    """
+
+    ms: int = FOR_EVER
+    bytes: int = FOR_EVER
+    deletes: bool = True
+    known: bool = True
+
+    @classmethod
+    def of(cls, configs: Mapping[str, str | None] | None) -> Retention:
+        """Return what the configs of a topic say, those that come from defaults included."""
+        if configs is None or configs.get("cleanup.policy") is None:
+            return cls(known=False)
+        if "delete" not in str(configs["cleanup.policy"]).split(","):
+            return cls(deletes=False)
+        return cls(
+            ms=int(configs.get("retention.ms") or FOR_EVER),
+            bytes=int(configs.get("retention.bytes") or FOR_EVER),
+        )
+
+    def by(self, *, old: bool) -> tuple[Deleter, ...]:
+        """Return what may have deleted records from the start of a log.
+
+        A retention that somebody has changed since is not known, and so not told.
+
+        Args:
+            old: Whether all of them are older than `ms`.
+        """
+        if not (self.known and self.deletes):
+            return (Deleter.UNKNOWN,)
+        found = [Deleter.TIME] if old and self.ms != FOR_EVER else []
+        found += [Deleter.SIZE] if self.bytes != FOR_EVER else []
+        return tuple(found) or (Deleter.REQUEST,)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeletedRecords:
+    """Records that were copied, that the target deleted, and that the source still has.
+
+    They lie before the target's log start offset. What the target's cleaner took out behind it is
+    counted by `verify` alone.
+
+    Attributes:
+        first: The source offset of the first of them.
+        end: The source offset behind the last of them.
+        records: Their number.
+        exact: Whether they were read and counted. If not, `records` is an upper bound, made from
+            offsets.
+        due: How many of them the source's own retention deletes as soon as its broker looks.
+        why: What deleted them, as far as the target's configs tell.
+        foretold: Whether it was said that the target would delete them, before it did.
+        meant: Whether the file or an option says that the target may delete them.
+    """
+
+    first: SourceOffset
+    end: SourceOffset
+    records: int
+    exact: bool = False
+    due: int = 0
+    why: tuple[Deleter, ...] = (Deleter.UNKNOWN,)
+    foretold: bool = False
+    meant: bool = False
+
+    @property
+    def unwanted(self) -> bool:
+        """Whether some are neither due at the source nor meant to be deleted."""
+        return self.records > self.due and not self.meant
+
+    @property
+    def reason(self) -> Reason:
+        """The reason that is shown."""
+        return Reason.of(
+            ReasonCode.TARGET_DELETED,
+            first=self.first,
+            last=self.end - 1,
+            records=self.records,
+            exact=int(self.exact),
+            due=self.due,
+            by=" or ".join(self.why),
+        )
+
+    def __str__(self) -> str:
+        said = "; it was foretold" if self.foretold else ""
+        return f"{self.reason}{said}{'; that is meant' if self.meant else ''}"
+
+    def as_data(self) -> dict[str, Any]:
+        """Return all of it for JSON."""
+        return {
+            "first": self.first,
+            "end": self.end,
+            "records": self.records,
+            "exact": self.exact,
+            "due": self.due,
+            "why": list(map(str, self.why)),
+            "foretold": self.foretold,
+            "meant": self.meant,
+        }
