@@ -36,6 +36,7 @@ FROZEN = [
     ("towpath_gaps", "gauge", "gaps", ("topic", "partition")),
     ("towpath_gap_offsets", "gauge", "offsets", ("topic", "partition")),
     ("towpath_records_from_archive", "gauge", "records", ("topic", "partition")),
+    ("towpath_records_deleted_on_target", "gauge", "records", ("topic", "partition")),
     ("towpath_quarantined_records", "gauge", "records", ("topic", "reason")),
     ("towpath_skipped_records", "gauge", "records", ("topic", "reason")),
     ("towpath_dropped_records", "gauge", "records", ("topic", "rule")),

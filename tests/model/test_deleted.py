@@ -55,6 +55,32 @@ def test_by_what_records_were_deleted(
     assert retention.by(old=old) == by
 
 
+LIKE = Retention(ms=5, bytes=7, segment_ms=3, segment_bytes=4, codec="producer")
+
+
+@pytest.mark.parametrize(
+    ("target", "why", "alike"),
+    [
+        (LIKE, (Deleter.TIME, Deleter.SIZE), True),
+        (replace(LIKE, ms=6), (Deleter.TIME,), True),
+        (replace(LIKE, ms=4), (Deleter.TIME,), False),
+        (replace(LIKE, ms=4), (Deleter.SIZE,), True),
+        (replace(LIKE, bytes=6), (Deleter.SIZE,), False),
+        (replace(LIKE, codec="zstd"), (Deleter.SIZE,), False),
+        (replace(LIKE, segment_ms=2), (Deleter.TIME,), False),
+        (replace(LIKE, segment_bytes=3), (Deleter.TIME,), False),
+        (LIKE, (Deleter.REQUEST,), False),
+        (LIKE, (Deleter.UNKNOWN,), False),
+        (replace(LIKE, known=False), (Deleter.TIME,), False),
+    ],
+)
+def test_whether_the_source_deletes_the_same_as_soon(
+    target: Retention, why: tuple[Deleter, ...], alike: bool
+) -> None:
+    assert target.keeps_like(LIKE, why) == alike
+    assert not target.keeps_like(Retention(), why)
+
+
 def test_only_records_that_are_neither_due_nor_meant_to_go_need_somebody() -> None:
     assert GONE.unwanted
     assert replace(GONE, due=4).unwanted

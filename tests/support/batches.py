@@ -53,6 +53,7 @@ def batch(
     base: int | None = None,
     last: int | None = None,
     producer_id: int = -1,
+    sequence: int = 7,
 ) -> bytearray:
     """Return one batch with the records at their own offsets, holes included."""
     first = records[0].offset if base is None else base
@@ -72,7 +73,7 @@ def batch(
                 max_timestamp=max(times, default=-1) if max_timestamp is None else max_timestamp,
                 producer_id=producer_id,
                 producer_epoch=-1 if producer_id < 0 else 5,
-                base_sequence=-1 if producer_id < 0 else 7,
+                base_sequence=-1 if producer_id < 0 else sequence,
                 count=len(records),
             ).write()
             + packed

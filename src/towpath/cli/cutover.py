@@ -10,7 +10,7 @@ import typer
 from rich.console import Group, RenderableType
 
 from towpath.cli.on_spark import LoggedOnSpark, with_options
-from towpath.cli.options import LinkFile
+from towpath.cli.options import LinkFile, MayDeleteOption
 from towpath.cli.show.display import Display
 from towpath.cli.show.groups import as_json, held_lines, summary_picture, where_picture
 from towpath.cli.show.output import Output, OutputOption, line, show
@@ -70,6 +70,7 @@ def cutover(
             help="Look for schema ids in one in N records only, chosen at random.",
         ),
     ] = 1,
+    may_delete: MayDeleteOption = False,
     on: LoggedOnSpark,
     output: OutputOption = Output.TEXT,
 ) -> int:
@@ -88,7 +89,13 @@ def cutover(
         ids = None
         if config.schemas is not None and not without_schemas:
             ids = IdSample(one_in, random.SystemRandom().randrange(_SEEDS) if one_in > 1 else 0)
-        scope = Scope(master=on.master, parallelism=on.parallelism, packages=on.packages, ids=ids)
+        scope = Scope(
+            master=on.master,
+            parallelism=on.parallelism,
+            packages=on.packages,
+            ids=ids,
+            may_delete=may_delete,
+        )
         cut = CutoverRequest(dry_run, quiet, scope, without_groups)
         found = cut_over(config, cut, spark, stop, display.show)
     data = _report(config, found, dry_run=dry_run)
@@ -156,6 +163,11 @@ def _report(config: LinkConfig, found: CutoverReport, *, dry_run: bool) -> dict[
         "steps_planned": len(found.plan.steps),
         "partitions": len(verdicts),
         "equal_partitions": sum(row.verdict == "equal" for row in verdicts),
+        "gone": [
+            {"topic": row.topic, "partition": row.partition, **row.gone.as_data()}
+            for row in verdicts
+            if row.gone
+        ],
         "equal_records": sum(row.comparison.counts.equal for row in verdicts if row.comparison),
     }
 

@@ -42,8 +42,8 @@ _COMMANDS = """\
 | `pause` | the topics are paused | |
 | `resume` | the topics go on | |
 | `rate` | the limits are shown, or changed | |
-| `status` | nothing is left out | a partition is stopped, or has a gap |
-| `verify` | all is equal | something differs, or was not compared |
+| `status` | nothing is left out | a partition is stopped, has a gap, or lost records |
+| `verify` | all is equal | something differs, is gone on the target, or was not compared |
 | `quarantine ls` | nothing is to be replayed | a record is in quarantine that was not replayed |
 | `quarantine show` | the record is shown | |
 | `quarantine replay` | all that is meant was replayed | a record was left, or there was none |

@@ -81,6 +81,15 @@ ReportOption = Annotated[
     Path | None, typer.Option(metavar="FILE", help="Write a JSON report to this file at the end.")
 ]
 
+MayDeleteOption = Annotated[
+    bool,
+    typer.Option(
+        "--may-delete",
+        help="All mirror topics are meant to keep less than the source: what the target deleted is"
+        " counted, and is no difference. `records.may_delete` says so of some topics.",
+    ),
+]
+
 
 def logs_wanted(level: LogLevel | None, form: LogFormat | None) -> LogWanted | None:
     """Return how to log; `None` where no option asks for a log."""

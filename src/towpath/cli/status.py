@@ -94,7 +94,7 @@ def _watch(look: LinkLook, topics: re.Pattern[str], sort: SortOrder, stop: threa
 def _exit_code(seen: LinkStatus) -> int:
     if seen.source_gone:
         return UnreachableError.exit_code
-    return 3 if seen.lost or any(row.left_out for row in seen.rows) else 0
+    return 3 if seen.lost or any(row.left_out or row.lacks for row in seen.rows) else 0
 
 
 def _refusal(option: str, text: str) -> ConfigError:

@@ -17,7 +17,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from towpath.cli.on_spark import OnSpark, with_options
-from towpath.cli.options import LinkFile
+from towpath.cli.options import LinkFile, MayDeleteOption
 from towpath.cli.show.bar import Bar
 from towpath.cli.show.grid import Grid
 from towpath.cli.show.output import Output, OutputOption, console, line, show
@@ -91,6 +91,7 @@ def verify(
             " target must also hold no record that only consumers with read_uncommitted see."
         ),
     ] = Isolation.COMMITTED,
+    may_delete: MayDeleteOption = False,
     on: OnSpark,
     output: OutputOption = Output.TEXT,
 ) -> int:
@@ -111,6 +112,7 @@ def verify(
         packages=on.packages,
         uncommitted=isolation is Isolation.BOTH,
         ids=ids,
+        may_delete=may_delete,
     )
     config = load(file)
     began = time.monotonic()
@@ -206,6 +208,7 @@ def _report(
         "bytes": sum(row.comparison.bytes for row in rows if row.comparison),
         "records": sum(row.comparison.counts.equal for row in rows if row.comparison),
         "behind": sum(row.behind for row in rows),
+        "deleted": sum(row.gone.target.records for row in rows if row.gone.target),
         "partitions": [_as_json(row) for row in rows],
     }
 
@@ -223,6 +226,7 @@ def _as_json(row: PartitionVerdict) -> dict[str, Any]:
         "notes": list(row.notes),
         "others": [asdict(each) for each in row.others],
         "clients": [asdict(each) for each in row.clients],
+        "gone": row.gone.as_data(),
     }
     found = row.comparison
     if found is not None:

@@ -21,6 +21,7 @@ from towpath.compare.alike import bytes_digest, same_batches
 from towpath.compare.changed import ChangedPortion, Ids, SourceChange, UncomparableError, no_ids
 from towpath.compare.cursor import Cursor, Reader
 from towpath.compare.decided import LedgerIds
+from towpath.compare.deleted import count_deleted
 from towpath.compare.doubled import SequenceCheck
 from towpath.compare.findings import Findings
 from towpath.compare.join import Compared, Joined, Portion, join, what_differs
@@ -55,7 +56,20 @@ def compare(work: CompareSlice, decided: Ids | None = None) -> Iterator[Comparis
         ids = decided or _of_ledger(work, target)
         for part in work.ranges:
             change = SourceChange.of(part, work.changes, ids)
-            yield _Comparing(part, source, target, work.ids, change).run()
+            yield compare_range(part, source, target, work.ids, change)
+
+
+def compare_range(
+    part: Range, source: Reader, target: Reader, ids: IdSample | None, change: SourceChange | None
+) -> Comparison:
+    """Compare one range, or count the records of one that the target has deleted.
+
+    Raises:
+        ClusterError: A cluster could not be reached, or refused to be read.
+    """
+    if part.gone:
+        return count_deleted(part, source, change)
+    return _Comparing(part, source, target, ids, change).run()
 
 
 def compare_rows(work: CompareSlice) -> Iterator[pa.RecordBatch]:
@@ -179,6 +193,9 @@ class _Comparing:
         log = Cursor(reader, part.target, first, end, part.producers, check, part.cut, self._ids)
         while not log.done:
             log.fill()
+            if check is None:  # of these, the source has deleted what was copied
+                ours = Portion(log.before(log.have), log.position, end).offsets()
+                self._counts.expired += int((~self._is_replaced(ours)).sum())
             log.advance(log.have)
         return log
 
@@ -290,13 +307,15 @@ class _Comparing:
             [self._map.next_target(SourceOffset(int(o))) for o in offsets[joined.source_only]],
             np.int64,
         )
-        expired = where < self._target.log_start
-        self._counts.expired += int(expired.sum())
-        keep[joined.source_only[expired]] = False
-        rest = joined.source_only[~expired]
+        deleted = where < self._target.log_start
+        gone = joined.source_only[deleted]
+        self._counts.deleted += len(gone)
+        self._counts.due += int((offsets[gone] < self._part.due).sum())
+        keep[gone] = False
+        rest = joined.source_only[~deleted]
         if self._part.target_compacted and len(rest):
             keep[rest] = False
-            self._lacking.add(Side.TARGET, source, offsets[rest], where[~expired], hashes[rest])
+            self._lacking.add(Side.TARGET, source, offsets[rest], where[~deleted], hashes[rest])
         elif len(rest):
             self._counts.missing += len(rest)
             at = int(rest[0])
@@ -344,7 +363,7 @@ class _Comparing:
         if missing is None:
             return
         if not self._part.whole:
-            self._counts.compacted += len(missing)
+            self._compacted(side, len(missing))
             self._found.note(
                 f"records missing on the {side} were counted as compacted without a check"
             )
@@ -352,7 +371,7 @@ class _Comparing:
         change = self._change if side is Side.SOURCE else None
         keys = change.keys if change is not None else keys_of
         unexplained = lost(missing, side, self._log(side), keys).sort_by("target")
-        self._counts.compacted += len(missing) - len(unexplained)
+        self._compacted(side, len(missing) - len(unexplained))
         if not len(unexplained):
             return
         digest = fold(np.array(unexplained["hash"], np.uint64))
@@ -366,6 +385,10 @@ class _Comparing:
             self._found.add(Digest(), digest)
             what = "not on the source, with no later record of its key"
         self._found.differs(first["source"], first["target"], what)
+
+    def _compacted(self, side: Side, count: int) -> None:
+        self._counts.compacted += count
+        self._counts.compacted_there += count if side is Side.TARGET else 0
 
     def _log(self, side: Side) -> Cursor:
         reader = self._readers[side]

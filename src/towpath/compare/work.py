@@ -53,6 +53,9 @@ class Range:
             they were.
         refused: Source offsets [first, end) of records that the target refused and that the ledger
             leaves out.
+        gone: The target has deleted all of the range, so that the source's records are only
+            counted.
+        due: The source's own retention deletes the records before this source offset soon.
     """
 
     source: TopicPartition
@@ -74,6 +77,8 @@ class Range:
     cut: int = -1
     change: str = ""
     refused: tuple[tuple[int, int], ...] = ()
+    gone: bool = False
+    due: int = 0
 
     @property
     def producers(self) -> frozenset[ProducerId]:
@@ -141,7 +146,10 @@ class Counts:
         missing: On the source only.
         extra: Ours, on the target only.
         compacted: On one side only, because the other one removed them by compaction.
-        expired: On one side only, because the other one deleted them by retention.
+        compacted_there: The part of these that the target removed.
+        deleted: On the source only, because the target deleted them from the start of its log.
+        due: The part of these that the source's own retention deletes soon.
+        expired: On the target only, because the source deleted them from the start of its log.
         replaced: On the target only, copied before the source log was truncated.
         foreign: On the target, of other producers.
         untimed: Compared without timestamps, because the target sets them (LogAppendTime).
@@ -155,6 +163,9 @@ class Counts:
     missing: int = 0
     extra: int = 0
     compacted: int = 0
+    compacted_there: int = 0
+    deleted: int = 0
+    due: int = 0
     expired: int = 0
     replaced: int = 0
     foreign: int = 0
@@ -176,8 +187,8 @@ class Counts:
 class Comparison:
     """The result of comparing a range.
 
-    The digests cover the records that must be equal, without compacted, expired, replaced and
-    foreign ones. A batch with the same bytes on both sides is added as a whole. So the digests
+    The digests cover the records that must be equal, without compacted, deleted, expired, replaced
+    and foreign ones. A batch with the same bytes on both sides is added as a whole. So the digests
     compare the two sides of one comparison, and mean nothing between two comparisons.
 
     Attributes:
@@ -189,6 +200,8 @@ class Comparison:
             those of records before and after the range.
         tally: What changes did to the records of the source (`ledger/entries/partition.py`).
         stopped: Why the range was compared only up to an offset, "" if it was compared whole.
+        gone: The target has deleted all of the range, whose records were only counted; `first` and
+            `end` are those of the records that the source has.
     """
 
     source: TopicPartition
@@ -208,6 +221,7 @@ class Comparison:
     ids: SeenIds = field(default_factory=SeenIds)
     tally: Tally = ()
     stopped: str = ""
+    gone: bool = False
 
     @property
     def empty(self) -> bool:
@@ -240,6 +254,7 @@ class Comparison:
             ids=self.ids.then(other.ids),
             tally=tallied((self.tally, other.tally)),
             stopped=self.stopped or other.stopped,
+            gone=self.gone,
         )
 
     def to_json(self) -> str:

@@ -181,7 +181,6 @@ class _Parts:
         """Compare all records, and ask both registries for the schema ids in them."""
         self._spark.result()
         self._compare()
-        self.report.trouble += self._emptied()
 
     def _compare(self, *, proves: bool = True) -> None:
         """Compare all topics that the file asks for with their mirror topics.
@@ -198,23 +197,6 @@ class _Parts:
                 text = "not every schema id was looked at"
                 self.report.proof = until(self._stop, text, lambda: prover.prove(rows))
                 self.report.trouble += unproven(self.report.proof)
-
-    def _emptied(self) -> list[str]:
-        """Return texts about mirror partitions that lost all records that the source still has."""
-        rows = self.report.progress.rows if self.report.progress else ()
-        copied = {TopicPartition(row.topic, row.partition) for row in rows if row.records}
-        suspects = [
-            tp
-            for row in self.report.verdicts
-            if row.comparison is None and (tp := TopicPartition(row.topic, row.partition)) in copied
-        ]
-        with Admin(self._config.source, Side.SOURCE) as source:
-            first = source.offsets.earliest(suspects)
-        return [
-            f"{tp}: the source still has records, and its mirror topic has none of them"
-            for tp in suspects
-            if first.sure(tp) < self._seen.ends.get(tp, 0)
-        ]
 
     def look_again(self) -> None:
         """Find records written since the first look, which the mirror topics would lack."""
@@ -289,7 +271,8 @@ class _Parts:
             behind=sum(map(bytes_behind, rows)),
             steps=len(report.plan.steps),
         )
-        report.trouble += named(row for row in report.verdicts if row.verdict is Verdict.DIFFERENT)
+        against = {Verdict.DIFFERENT, Verdict.DELETED}
+        report.trouble += named(row for row in report.verdicts if row.verdict in against)
 
     def _standing(self) -> tuple[PartitionStatus, ...]:
         """Return the status of each partition; errors and a live run are reported as trouble."""

@@ -152,6 +152,7 @@ def _partitions(now: Reading, about: About) -> Iterator[Family]:
     yield family(names.GAP_OFFSETS, ((key, each.gap_offsets) for key, each in found.items()))
     archived = ((key, each.from_archive) for key, each in found.items())
     yield family(names.ARCHIVED_RECORDS, archived)
+    yield family(names.DELETED_RECORDS, ((key, each.deleted) for key, each in found.items()))
     for metric, read in _BY_TOPIC.items():
         numbers = by_topic(detail, ((each.topic, read(each)) for each in now.stands))
         yield family(metric, numbers.items())

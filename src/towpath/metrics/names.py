@@ -192,6 +192,14 @@ ARCHIVED_RECORDS = gauge(
     " since the mirror topic was begun.",
     labels=_PLACE,
 )
+DELETED_RECORDS = gauge(
+    "towpath_records_deleted_on_target",
+    "records",
+    "Records, at most, that were copied, that the target has deleted since, and that the source"
+    " still has; without those that the source's own retention deletes soon, and without topics"
+    " that `records.may_delete` names.",
+    labels=_PLACE,
+)
 QUARANTINED_RECORDS = gauge(
     "towpath_quarantined_records",
     "records",
@@ -395,6 +403,7 @@ ALL = (
     GAPS,
     GAP_OFFSETS,
     ARCHIVED_RECORDS,
+    DELETED_RECORDS,
     QUARANTINED_RECORDS,
     SKIPPED_RECORDS,
     DROPPED_RECORDS,

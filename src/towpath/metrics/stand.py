@@ -29,6 +29,7 @@ class Stand:
         rewritten: Parts of records that changes have written anew, by kind.
         unchanged: Ids of schemas that passed unchanged, by the code of the reason.
         from_archive: Records that came from an archive, as the source had deleted them.
+        deleted: Records, at most, that the target deleted without leave and the source still has.
     """
 
     topic: str
@@ -48,6 +49,7 @@ class Stand:
     rewritten: Mapping[str, int] = field(default_factory=dict)
     unchanged: Mapping[str, int] = field(default_factory=dict)
     from_archive: int = 0
+    deleted: int = 0
 
 
 @dataclass(slots=True)
@@ -59,6 +61,7 @@ class Sum:
     gaps: int = 0
     gap_offsets: int = 0
     from_archive: int = 0
+    deleted: int = 0
     records: int = 0
     bytes: int = 0
     states: Counter[str] = field(default_factory=Counter)
@@ -72,6 +75,7 @@ class Sum:
         self.gaps += stand.gaps
         self.gap_offsets += stand.gap_offsets
         self.from_archive += stand.from_archive
+        self.deleted += stand.deleted
         self.states[stand.state] += 1
 
     def add_copied(self, copied: tuple[int, int]) -> None:

@@ -15,11 +15,14 @@ from towpath.mirror.telling import stands
 from towpath.model.errors import ClusterError
 from towpath.records.source.beginnings import PATIENCE
 from towpath.status.cutovers import still_running
+from towpath.status.deletions import Deletions
 from towpath.status.losses import Losses
 from towpath.status.status import PartitionStatus, State, status
 
 _PAUSE = 1.0
 """Shortest time between two looks, in seconds."""
+_DELETIONS = 30.0
+"""Seconds between two looks at what the target deleted; brokers delete every five minutes."""
 _SPARING = 50
 """A look may take a fiftieth of the time."""
 
@@ -40,6 +43,7 @@ class Outlook:
     def __init__(self, link: OpenLink, meter: Meter, progress: RunProgress, *, ends: bool) -> None:
         self._link, self._meter, self._progress, self._ends = link, meter, progress, ends
         self._losses = Losses(patient=False)
+        self._deletions = Deletions(_DELETIONS)
         self._partitions = Partitions(link.events)
         self._next = 0.0
         self.unopened: Mapping[tuple[str, int], str] = {}
@@ -67,6 +71,7 @@ class Outlook:
         """
         self._progress.events = self._link.events.trouble
         self._losses.patient = True
+        self._deletions = Deletions()
         try:
             self.look()
         except ClusterError as error:
@@ -86,16 +91,21 @@ class Outlook:
         """
         rows = self._rows(patience)
         if any(row.lost for row in rows) and not self._link.books.runs_read:
-            # The runs tell which source offsets were lost.
-            self._link.ledger.read_runs(self._link.books)
+            self._read_runs()  # they tell which source offsets were lost
             rows = self._rows(patience)
-        progress = self._progress
+        link, progress = self._link, self._progress
+        rows = self._deletions.told_in(
+            rows, link.config, link.books, (link.source, link.target), self._read_runs, patience
+        )
         progress.rows = tuple(map(self._with_error, rows))
         self._meter.looked(stands(progress.rows))
         self._partitions.look(progress.rows)
         progress.trouble = progress.held
         progress.paused = tuple(map(str, self._link.books.pauses.values()))
         progress.cut_over = still_running(self._link.books)
+
+    def _read_runs(self) -> None:
+        self._link.ledger.read_runs(self._link.books)
 
     def _rows(self, patience: float | None) -> tuple[PartitionStatus, ...]:
         link = self._link

@@ -70,6 +70,7 @@ def stands(rows: Iterable[PartitionStatus]) -> Iterator[Stand]:
             rewritten=changed.rewritten,
             unchanged=changed.unchanged,
             from_archive=changed.from_archive,
+            deleted=row.deleted.missed if row.deleted is not None else 0,
         )
 
 

@@ -32,12 +32,18 @@ class Retention:
         bytes: Size in bytes of a partition beyond which its oldest segments go, -1 without one.
         deletes: Whether `cleanup.policy` names `delete`. If not, both are -1, and brokers refuse
             DeleteRecords (`Partition.deleteRecordsOnLeader`).
+        segment_ms: Age at which a segment ends; records go by whole segments.
+        segment_bytes: Size at which a segment ends.
+        codec: `compression.type`, without which the same bytes are other records.
         known: Whether the login may see the configs.
     """
 
     ms: int = FOR_EVER
     bytes: int = FOR_EVER
     deletes: bool = True
+    segment_ms: int = 0
+    segment_bytes: int = 0
+    codec: str = ""
     known: bool = True
 
     @classmethod
@@ -50,6 +56,9 @@ class Retention:
         return cls(
             ms=int(configs.get("retention.ms") or FOR_EVER),
             bytes=int(configs.get("retention.bytes") or FOR_EVER),
+            segment_ms=int(configs.get("segment.ms") or 0),
+            segment_bytes=int(configs.get("segment.bytes") or 0),
+            codec=configs.get("compression.type") or "",
         )
 
     def by(self, *, old: bool) -> tuple[Deleter, ...]:
@@ -65,6 +74,23 @@ class Retention:
         found = [Deleter.TIME] if old and self.ms != FOR_EVER else []
         found += [Deleter.SIZE] if self.bytes != FOR_EVER else []
         return tuple(found) or (Deleter.REQUEST,)
+
+    def cuts_finer(self, other: Retention) -> bool:
+        """Whether segments end sooner than those of the other topic.
+
+        Old records are then in segments of their own, and go, where the other topic still has them
+        in one segment with younger ones.
+        """
+        shorter = self.segment_ms < other.segment_ms or self.segment_bytes < other.segment_bytes
+        return shorter or not (self.known and other.known)
+
+    def keeps_like(self, other: Retention, why: tuple[Deleter, ...]) -> bool:
+        """Whether the other topic deletes as soon as this one what went for these reasons."""
+        alike = {
+            Deleter.TIME: FOR_EVER < other.ms <= self.ms,
+            Deleter.SIZE: FOR_EVER < other.bytes <= self.bytes and self.codec == other.codec,
+        }
+        return all(alike.get(each, False) for each in why) and not self.cuts_finer(other)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,9 +122,14 @@ class DeletedRecords:
     meant: bool = False
 
     @property
+    def missed(self) -> int:
+        """How many are neither due at the source nor meant to be deleted."""
+        return 0 if self.meant else self.records - self.due
+
+    @property
     def unwanted(self) -> bool:
-        """Whether some are neither due at the source nor meant to be deleted."""
-        return self.records > self.due and not self.meant
+        """Whether somebody must look at them."""
+        return self.missed > 0
 
     @property
     def reason(self) -> Reason:

@@ -22,6 +22,7 @@ from towpath.plan.journal import failures
 from towpath.plan.lease import last_signs
 from towpath.records.source.beginnings import PATIENCE
 from towpath.status.alone import without_source
+from towpath.status.deletions import Deletions
 from towpath.status.groups import GroupsStanding
 from towpath.status.ids import IdsStanding
 from towpath.status.ledger_lost import LostEntries, lost_entries
@@ -95,7 +96,7 @@ class LinkLook:
             rows = without_source(self.config, self.books, self.target, PATIENCE)
         else:
             self.books.check_clusters(self.source.cluster.id(), self.target.cluster.id())
-            rows = self._rows()
+            rows = self._with_deleted(self._rows())
         fresh = any(row.state is State.NOT_STARTED for row in rows)
         return LinkStatus(
             link=link,
@@ -129,9 +130,17 @@ class LinkLook:
             time.sleep(_ELECTION)
             rows = self._standing()
         if any(row.lost for row in rows) and not self.books.runs_read:
-            self.ledger.read_runs(self.books)  # they tell which source offsets were lost
+            self._read_runs()  # they tell which source offsets were lost
             rows = self._standing()
         return rows
+
+    def _with_deleted(self, rows: tuple[PartitionStatus, ...]) -> tuple[PartitionStatus, ...]:
+        """Return the rows with what the target deleted and the source still has."""
+        sides = self.source, self.target
+        return Deletions().told_in(rows, self.config, self.books, sides, self._read_runs, PATIENCE)
+
+    def _read_runs(self) -> None:
+        self.ledger.read_runs(self.books)
 
     def _standing(self) -> tuple[PartitionStatus, ...]:
         return status(self.config, self.books, self.source, self.target, patience=PATIENCE)

@@ -13,6 +13,7 @@ from towpath.config import LinkConfig
 from towpath.ledger.books import LinkBooks, PartitionBooks
 from towpath.ledger.entries import Cut, Gap, Pause, Receipt, Restarted, Tally
 from towpath.model.clock import now_ms
+from towpath.model.deleted import DeletedRecords
 from towpath.model.errors import ClusterError
 from towpath.model.nouns import TopicName, TopicPartition
 from towpath.model.reasons import Reason, ReasonCode
@@ -63,6 +64,8 @@ class PartitionStatus:
             gap then.
         cut: The last cutover of the partition, `None` if there was none.
         set_aside: Records that were left out because they could not be changed or delivered.
+        deleted: Records that the target deleted and the source still has; `None` if there are none,
+            or if that was not looked at.
         codes: Codes of `error`, `gaps` and `reason`, each of which `towpath explain` explains.
     """
 
@@ -93,6 +96,7 @@ class PartitionStatus:
     change: str = ""
     tally: Tally = ()
     set_aside: SetAside = NOTHING
+    deleted: DeletedRecords | None = None
 
     @property
     def tp(self) -> TopicPartition:
@@ -111,6 +115,11 @@ class PartitionStatus:
     def left_out(self) -> bool:
         """Whether records of this partition are not copied for another reason than lag."""
         return bool(self.error or self.gaps)
+
+    @property
+    def lacks(self) -> bool:
+        """Whether the target deleted records that it should have kept."""
+        return self.deleted is not None and self.deleted.unwanted
 
     @property
     def why(self) -> str:

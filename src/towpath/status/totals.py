@@ -35,6 +35,7 @@ class Totals:
         lag_bytes: An estimate of their bytes, by the mean size of copied records.
         lag_seconds: The longest lag that is known, in seconds.
         unknown: Number of partitions whose lag is unknown.
+        deleted: Number of records, at most, that the target deleted and the source still has.
         states: Number of partitions in each state.
     """
 
@@ -45,6 +46,7 @@ class Totals:
     lag_bytes: int = 0
     lag_seconds: float = 0.0
     unknown: int = 0
+    deleted: int = 0
     states: Counter[State] = field(default_factory=Counter)
 
     def add(self, row: PartitionStatus) -> None:
@@ -56,6 +58,7 @@ class Totals:
         self.lag_bytes += int(bytes_behind(row))
         self.lag_seconds = max(self.lag_seconds, row.lag_seconds)
         self.unknown += row.lag_records < 0
+        self.deleted += row.deleted.records if row.deleted is not None else 0
         self.states[row.state] += 1
 
     def as_data(self) -> dict[str, Any]:
@@ -69,6 +72,7 @@ class Totals:
             "lag_bytes_estimated": self.lag_bytes,
             "lag_seconds": self.lag_seconds,
             "lag_unknown": self.unknown,
+            "deleted_at_most": self.deleted,
         }
 
 

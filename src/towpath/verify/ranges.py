@@ -1,4 +1,4 @@
-"""The ranges of a partition to compare: those that both sides still have. Pure."""
+"""The ranges of a partition to compare, which both sides still have, or to count. Pure."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from towpath.ledger.books import PartitionBooks
 from towpath.ledger.entries import Receipt
 from towpath.model.nouns import Mode, SourceOffset, TargetOffset, TopicPartition
 from towpath.model.portions import portions
+from towpath.status.deleted import kept_from, stretch_deleted
 
 SLICE_BYTES = 128 << 20
 _SAMPLE_BYTES = 2 << 20
@@ -24,7 +25,8 @@ _MOST_RANGES = 64
 class Bounds:
     """Log offsets, the first source offset to compare, and whether topics are compacted.
 
-    `target_latest` is the log end of the target, or 0 if empty ranges need no look.
+    `target_latest` is the log end of the target, or 0 if empty ranges need no look. `due` is the
+    source offset up to which the source's own retention deletes soon.
     """
 
     source_earliest: int
@@ -33,6 +35,7 @@ class Bounds:
     source_compacted: bool = False
     target_compacted: bool = False
     target_latest: int = 0
+    due: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,15 +55,15 @@ def common_range(tp: TopicPartition, books: PartitionBooks, bounds: Bounds) -> S
     if opened is None or receipt is None:
         return None
     offsets, end, target_end = books.offsets(), receipt.source_end, receipt.target_end
-    kept_from = offsets.next_source(TargetOffset(bounds.target_earliest))
     first = max(
         books.start,
         SourceOffset(bounds.source_earliest),
         SourceOffset(bounds.since),
-        kept_from if bounds.target_earliest > 0 else SourceOffset(0),
+        kept_from(books, bounds.target_earliest),
     )
-    if first >= end or (receipt.records == 0 and not books.repairs):
+    if receipt.records == 0 and not books.repairs:
         return _empty(tp, books, bounds)
+    first = min(first, end)
     part = Range(
         source=tp,
         target=opened.target,
@@ -79,6 +82,33 @@ def common_range(tp: TopicPartition, books: PartitionBooks, bounds: Bounds) -> S
         front=_front(books, bounds) if bounds.since == 0 else -1,
         cut=_cut(books),
         refused=_refused(books, first, end),
+        due=bounds.due,
+    )
+    return Sized(part, int(receipt.bytes * _share(books, receipt, first, end)))
+
+
+def deleted_range(tp: TopicPartition, books: PartitionBooks, bounds: Bounds) -> Sized | None:
+    """Return the copied range that the source has and the target has deleted, `None` without one.
+
+    Its records are counted at the source, so it needs no place on the target.
+    """
+    opened, receipt = books.opened, books.receipt
+    there = bounds.source_earliest, bounds.target_earliest, bounds.since
+    stretch = stretch_deleted(books, *there)
+    if opened is None or receipt is None or stretch is None:
+        return None
+    first, end = stretch
+    part = Range(
+        source=tp,
+        target=opened.target,
+        first=first,
+        end=end,
+        target_first=opened.target_start,
+        target_end=opened.target_start,
+        runs=(),
+        refused=_refused(books, first, end),
+        gone=True,
+        due=bounds.due,
     )
     return Sized(part, int(receipt.bytes * _share(books, receipt, first, end)))
 
@@ -197,6 +227,8 @@ def sample(whole: Sized, seed: int) -> list[Sized]:
     """Return the first, the last and some random short ranges, the same for the same seed."""
     part = whole.part
     length = part.end - part.first
+    if length == 0:
+        return [whole]
     cell = max(_SAMPLE_RECORDS, length * _SAMPLE_BYTES // max(1, whole.bytes))
     last = (length - 1) // cell
     chooser = random.Random(f"{seed}:{part.source}")  # noqa: S311  # a sample is no secret
@@ -224,6 +256,7 @@ def _between(whole: Sized, spans: Iterable[tuple[SourceOffset, SourceOffset]]) -
     made = []
     for first, end in spans:
         target_first, target_end = offsets.next_target(first), offsets.next_target(end)
+        at = part.front if first == part.first and part.front >= 0 else target_first
         one = replace(
             part,
             first=first,
@@ -231,7 +264,7 @@ def _between(whole: Sized, spans: Iterable[tuple[SourceOffset, SourceOffset]]) -
             target_first=target_first,
             target_end=target_end,
             runs=tuple(r for r in part.runs if r[0] < end and r[0] + r[2] > first),
-            replaced=tuple(r for r in part.replaced if r[0] < target_end and r[1] > target_first),
+            replaced=tuple(r for r in part.replaced if r[0] < target_end and r[1] > at),
             whole=(first, end) == (part.first, part.end),
             following=part.following if end == part.end else (),
             front=part.front if first == part.first else -1,

@@ -13,6 +13,7 @@ from towpath.model.nouns import Mode, TopicName
 from towpath.model.reasons import ReasonCode
 from towpath.status.status import PartitionStatus
 from towpath.verify.changes import told
+from towpath.verify.gone import NOTHING, Gone
 from towpath.verify.surplus import NOBODY, OthersRule, OtherWriter
 
 
@@ -21,6 +22,8 @@ class Verdict(StrEnum):
 
     EQUAL = "equal"
     DIFFERENT = "different"
+    DELETED = "deleted"
+    """Equal as far as both sides have the records; the target deleted others without leave."""
     LEFT_OUT = "left out"
 
 
@@ -31,7 +34,7 @@ class PartitionVerdict:
     `late` tells that the only reason is that the source has newer records. `codes` are those of
     the reasons, for the runbook. `others` are those who wrote to the target partition beside the
     link, `clients` those who wrote there after a cutover. `ids` are the schema ids that the records
-    on the target name, `None` if nothing was compared.
+    on the target name, `None` if nothing was compared. `gone` is what not both sides have any more.
     """
 
     topic: TopicName
@@ -48,6 +51,7 @@ class PartitionVerdict:
     others: tuple[OtherWriter, ...] = ()
     clients: tuple[OtherWriter, ...] = ()
     ids: SeenIds | None = None
+    gone: Gone = NOTHING
 
 
 def verdict(
@@ -59,6 +63,7 @@ def verdict(
     *,
     uncommitted: bool = False,
     others: OthersRule = NOBODY,
+    gone: Gone = NOTHING,
 ) -> PartitionVerdict:
     """Return the verdict on a partition.
 
@@ -70,6 +75,7 @@ def verdict(
         hidden: Why it is unknown whether the partition is compacted, "" if it is known.
         uncommitted: Whether consumers with isolation.level=read_uncommitted must see the same.
         others: Who else may write to the target partition.
+        gone: What not both sides have any more.
     """
     reasons = [trouble] if trouble else []
     beside = others.judge(comparison, mapped=row.mode == Mode.MAPPED)
@@ -89,33 +95,46 @@ def verdict(
         reasons.append(f"{seen} records on the target are seen with read_uncommitted only")
     if row.lost is not None:
         reasons.append(str(row.lost))
+    reasons += [str(gone.target)] if gone.unwanted else []
     if row.lag_records and not trouble:
         behind = row.behind if row.lag_records > 0 else "the source did not tell where it ends"
         reasons.append(behind if row.lost or not row.error else f"{behind}: {row.error}")
     different = bool(row.lost or seen or surplus) or (
         comparison is not None and not comparison.equal
     )
-    verdict = Verdict.DIFFERENT if different else Verdict.LEFT_OUT if reasons else Verdict.EQUAL
     return PartitionVerdict(
         topic=row.topic,
         partition=row.partition,
         target_topic=row.target_topic,
         mode=row.mode,
-        verdict=verdict,
+        verdict=_verdict(different=different, deleted=gone.unwanted, left_out=bool(reasons)),
         why="; ".join(reasons),
         behind=max(0, row.lag_records),
         comparison=comparison,
-        late=not different and row.lag_records > 0 and not (trouble or row.error),
-        codes=_codes(row, comparison, different=different),
+        late=not (different or gone.unwanted or trouble or row.error) and row.lag_records > 0,
+        codes=(
+            *_codes(row, comparison, different=different),
+            *([str(ReasonCode.TARGET_DELETED)] if gone.unwanted else []),
+        ),
         notes=(
             *_notes(books, comparison, hidden),
+            *gone.notes(),
             *(each.text for each in judged if each.text and not each.surplus),
             *([beside.replayed] if beside.replayed else []),
         ),
         others=beside.writers,
         clients=clients.writers,
         ids=ids,
+        gone=gone,
     )
+
+
+def _verdict(*, different: bool, deleted: bool, left_out: bool) -> Verdict:
+    if different:
+        return Verdict.DIFFERENT
+    if deleted:
+        return Verdict.DELETED
+    return Verdict.LEFT_OUT if left_out else Verdict.EQUAL
 
 
 def _codes(
@@ -164,8 +183,6 @@ def _notes(books: PartitionBooks, comparison: Comparison | None, hidden: str) ->
         return
     counts = comparison.counts
     texts = (
-        (counts.compacted, "left out: compacted away on one side"),
-        (counts.expired, "left out: deleted by retention on one side meanwhile"),
         (counts.replaced, "left out: on the target from before the source log was cut"),
         (counts.untimed, "compared without timestamps, which the target sets by its own clock"),
     )

@@ -24,6 +24,8 @@ from towpath.model.errors import ConfigError, ConfigProblem, LedgerError
 from towpath.model.nouns import Side, TopicPartition
 from towpath.status.status import PartitionStatus, State, status
 from towpath.verify.changes import changes_of, undefined
+from towpath.verify.deletions import TargetDeletions, parted
+from towpath.verify.gone import gone
 from towpath.verify.ranges import (
     SLICE_BYTES,
     Bounds,
@@ -57,6 +59,7 @@ class Scope:
             isolation.level=read_uncommitted see.
         packages: Where Spark finds an archive of `towpath pack` for its workers.
         ids: Which records on the target are looked at for schema ids, `None` for none.
+        may_delete: Whether all mirror topics are meant to keep less than the source.
     """
 
     since_offset: int = 0
@@ -67,6 +70,12 @@ class Scope:
     uncommitted: bool = False
     packages: str | None = None
     ids: IdSample | None = None
+    may_delete: bool = False
+
+    @property
+    def whole(self) -> bool:
+        """Whether all records are compared."""
+        return self.sample is None and not self.narrowed
 
     @property
     def narrowed(self) -> bool:
@@ -120,12 +129,21 @@ def _verify(
             if tp not in troubles and (text := undefined(books, tp))
         }
         bounds = observed.bounds([_tp(row) for row in rows if _tp(row) not in troubles])
+        deletions = TargetDeletions(config, books, may_delete=scope.may_delete)
+        bounds = deletions.look(source, target, bounds)
     ranges = {tp: common_range(tp, books.of(tp), each) for tp, each in bounds.items()}
     wanted = [sized for sized in ranges.values() if sized]
+    if scope.sample is None:  # a sample says at most how many records were deleted
+        wanted += deletions.ranges(bounds)
     if scope.narrowed and ranges and not any(each.part.first < each.part.end for each in wanted):
         text = "no partition has copied records from there on, so nothing would be compared"
         raise ConfigError((ConfigProblem("--from", text),))
-    found = compared(config, scope, books, wanted, on_done, stop)
+    rows_read = _read_on_spark(config, scope, books, wanted, on_done, stop)
+    found, counted = map(_joined, parted(rows_read))
+    if late := deletions.during(found):
+        with Admin(config.source, Side.SOURCE) as source, Admin(config.target, Side.TARGET) as to:
+            deletions.look(source, to, Observed(scope, books, source, to).bounds(late))
+    deleted = dict(deletions.found(None if scope.sample is not None else counted, found))
     return tuple(
         verdict(
             row,
@@ -137,6 +155,7 @@ def _verify(
             others=OthersRule(
                 config.link, books.neighbours.link_of, config.topics.shared, books.replayers
             ),
+            gone=gone(books.of(tp), found.get(tp), deleted.get(tp), whole=scope.whole),
         )
         for row in rows
     )
@@ -246,8 +265,20 @@ def compared(
         SparkStartError: Spark did not start.
         TowpathError: Spark failed, or was stopped.
     """
+    return _joined(_read_on_spark(config, scope, books, wholes, on_done, stop))
+
+
+def _read_on_spark(
+    config: LinkConfig,
+    scope: Scope,
+    books: LinkBooks,
+    wholes: list[Sized],
+    on_done: Callable[[int, int], None],
+    stop: threading.Event,
+) -> list[Comparison]:
+    """Compare ranges; return one result for each, in any order. For errors see `compared`."""
     if not wholes:
-        return {}
+        return []
     name, secret = f"towpath verify {config.link}", config.holds_credentials
     spark = session(
         scope.master,
@@ -262,7 +293,7 @@ def compared(
         rows = run_slices(spark, slices, compare_rows, SCHEMA, on_done, stop)
     except RuntimeError as error:
         raise of_spark(error) from error
-    return _joined(Comparison.from_json(text) for text in rows["comparison"].to_pylist())
+    return [Comparison.from_json(text) for text in rows["comparison"].to_pylist()]
 
 
 def _slices(

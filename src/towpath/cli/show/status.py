@@ -9,6 +9,7 @@ from typing import Any
 from rich.console import Group, RenderableType
 
 from towpath.cli.show import limits
+from towpath.cli.show.deleted import deleted
 from towpath.cli.show.grid import Cell, Grid
 from towpath.cli.show.output import line
 from towpath.cli.show.states import counts, marked
@@ -106,6 +107,7 @@ def picture(rows: Iterable[PartitionStatus], most: int | None = None) -> Rendera
     kept = tuple(rows)
     shown = kept[:most]
     told = [line(each) for row in shown for each in remarks(row)]
+    told += map(line, deleted(shown))
     told += map(line, pointers([code for row in shown for code in row.codes]))
     if len(shown) < len(kept):
         told.append(line(f"… and {counted(len(kept) - len(shown), 'more partition')}"))
@@ -180,4 +182,5 @@ def as_json(row: PartitionStatus) -> Mapping[str, Any]:
         "state": str(row.state),
         "gaps": [asdict(gap) for gap in row.gaps],
         "clients_own": row.clients_own,
+        "deleted": row.deleted.as_data() if row.deleted is not None else None,
     }

@@ -1,0 +1,178 @@
+"""Which copied records the target has deleted while the source still has them, by offsets alone.
+
+Both log start offsets and the offset map tell which source offsets the target no longer has. How
+many records these are is known exactly only to whoever reads them (`verify`).
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from towpath.cluster.admin import Admin
+from towpath.cluster.metadata import ConfigEntry
+from towpath.ledger.books import PartitionBooks
+from towpath.model.clock import now_ms
+from towpath.model.deleted import FOR_EVER, DeletedRecords, Deleter, Retention
+from towpath.model.nouns import Mode, SourceOffset, TargetOffset, TopicName, TopicPartition
+
+Stretch = tuple[SourceOffset, SourceOffset]
+"""Source offsets [first, end)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """Why a stretch was deleted on the target.
+
+    Attributes:
+        why: What deleted it.
+        due_until: The source's own retention deletes what lies before this source offset.
+    """
+
+    why: tuple[Deleter, ...]
+    due_until: SourceOffset
+
+
+def may_lack(books: PartitionBooks, target_start: int) -> bool:
+    """Return whether a target log that begins at an offset may lack what was copied."""
+    opened, receipt = books.opened, books.receipt
+    if opened is None or receipt is None or (receipt.records == 0 and not books.repairs):
+        return False
+    return target_start > (books.start if books.repairs else opened.target_start)
+
+
+def kept_from(books: PartitionBooks, target_start: int) -> SourceOffset:
+    """Return the first source offset whose copy a target log that begins at an offset can have.
+
+    The offset map of a mapped partition must have been read.
+    """
+    receipt = books.receipt
+    if receipt is None or not may_lack(books, target_start):
+        return books.start
+    if books.mode is Mode.IDENTICAL:
+        return min(SourceOffset(target_start), receipt.source_end)
+    return books.offsets().next_source(TargetOffset(target_start))
+
+
+def stretch_deleted(
+    books: PartitionBooks, source_start: int, target_start: int, since: int = 0
+) -> Stretch | None:
+    """Return the source offsets of copied records that only the source can still have.
+
+    Args:
+        books: What the ledger knows.
+        source_start: Where the source log begins now.
+        target_start: Where the target log begins now.
+        since: Look at nothing before this source offset.
+    """
+    first = SourceOffset(max(books.start, source_start, since))
+    end = kept_from(books, target_start)
+    return (first, end) if first < end and at_most(books, (first, end)) else None
+
+
+def at_most(books: PartitionBooks, stretch: Stretch) -> int:
+    """Return an upper bound of the number of copied records in a stretch of source offsets."""
+    first, end = stretch
+    if books.mode is Mode.IDENTICAL:
+        lost = sum(max(0, min(end, gap.end) - max(first, gap.first)) for gap in books.gaps)
+        return end - first - lost
+    runs = books.offsets().runs
+    known = sum(max(0, min(end, run[0] + run[2]) - max(first, run[0])) for run in runs)
+    # Runs that the target has deleted whole are not kept in the ledger.
+    begin = runs[0][0] if runs else end
+    opened = books.opened
+    whole = opened is not None and bool(runs) and runs[0][1] <= opened.target_start
+    return known + (0 if whole else max(0, min(begin, end) - first))
+
+
+class DeletionLook:
+    """Finds out why records were deleted, and what the source deletes soon; asks only about these.
+
+    Args:
+        source: The source.
+        target: The target.
+        patience: Seconds for the source's leaders; see `ask_leaders`.
+    """
+
+    def __init__(self, source: Admin, target: Admin, patience: float | None = None) -> None:
+        self._source, self._target, self._patience = source, target, patience
+        self._now = now_ms()
+
+    def judge(
+        self,
+        stretches: Mapping[TopicPartition, Stretch],
+        targets: Mapping[TopicPartition, TopicPartition],
+    ) -> dict[TopicPartition, Judged]:
+        """Return why each stretch was deleted.
+
+        Args:
+            stretches: The stretches, by source partition.
+            targets: The target partitions.
+
+        Raises:
+            ClusterError: A cluster cannot be asked for configs.
+        """
+        if not stretches:
+            return {}
+        here = _retentions(self._source, {tp.topic for tp in stretches})
+        there = _retentions(self._target, {targets[tp].topic for tp in stretches})
+        of = {tp: (here[tp.topic], there[targets[tp].topic]) for tp in stretches}
+        due = self._old({tp: own.ms for tp, (own, _) in of.items()})
+        old = self._old({tp: kept.ms for tp, (_, kept) in of.items()})
+        return {
+            tp: judged(stretches[tp], *both, due.get(tp, 0), old.get(tp, 0))
+            for tp, both in of.items()
+        }
+
+    def _old(self, ages: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
+        """Return the first source offset that is younger than an age in ms, if it is known."""
+        wanted = defaultdict[int, list[TopicPartition]](list)
+        for tp, ms in ages.items():
+            if ms != FOR_EVER:
+                wanted[ms].append(tp)
+        found: dict[TopicPartition, int] = {}
+        for ms, tps in wanted.items():
+            since = max(0, self._now - ms)
+            found |= self._source.offsets.at_time(tps, since, patience=self._patience)
+        return found
+
+
+def judged(stretch: Stretch, here: Retention, there: Retention, due: int, old: int) -> Judged:
+    """Return why the target deleted a stretch. Pure.
+
+    Args:
+        stretch: The source offsets.
+        here: What the source keeps.
+        there: What the target keeps.
+        due: The first source offset that is younger than the source's `retention.ms`.
+        old: The first source offset that is younger than the target's.
+    """
+    why = there.by(old=stretch[1] <= old)
+    if there.keeps_like(here, why):
+        return Judged(why, stretch[1])
+    return Judged(why, SourceOffset(0 if there.cuts_finer(here) else due))
+
+
+def told(books: PartitionBooks, stretch: Stretch, found: Judged, *, meant: bool) -> DeletedRecords:
+    """Return what was deleted, by offsets: at most so many records."""
+    first, end = stretch
+    past = (first, min(end, max(first, found.due_until)))
+    return DeletedRecords(
+        first=first,
+        end=end,
+        records=at_most(books, stretch),
+        due=at_most(books, past),
+        why=found.why,
+        meant=meant,
+    )
+
+
+def _retentions(admin: Admin, topics: Iterable[TopicName]) -> dict[TopicName, Retention]:
+    wanted = set(topics)
+    configs = admin.configs.describe(wanted)
+    return {name: Retention.of(_values(configs.get(name))) for name in wanted}
+
+
+def _values(configs: Mapping[str, ConfigEntry] | None) -> dict[str, str | None] | None:
+    return None if configs is None else {name: each.value for name, each in configs.items()}
