@@ -81,8 +81,7 @@ def test_what_the_target_deleted_is_told_by_each_command(
     file.write_text(
         f"source: {{bootstrap: '{source.bootstrap}'}}\n"
         f"target: {{bootstrap: '{target.bootstrap}'}}\n"
-        f"link: {link}\ntopics: {{include: ['{link}.*']}}\n"
-        f"records: {{may_delete: ['{link}.meant']}}\n"
+        f"link: {link}\ntopics: {{include: ['{link}.*'], may_delete: ['{link}.meant']}}\n"
     )
     assert here.run(str(file), "--until-caught-up").code == 0
     assert here("status", str(file)).code == 0

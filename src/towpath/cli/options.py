@@ -86,7 +86,7 @@ MayDeleteOption = Annotated[
     typer.Option(
         "--may-delete",
         help="All mirror topics are meant to keep less than the source: what the target deleted is"
-        " counted, and is no difference. `records.may_delete` says so of some topics.",
+        " counted, and is no difference. `topics.may_delete` says so of some topics.",
     ),
 ]
 

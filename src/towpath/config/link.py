@@ -25,7 +25,6 @@ from towpath.config.clusters import ClusterConfig
 from towpath.config.glue import two_answers
 from towpath.config.groups import GroupsConfig
 from towpath.config.metrics import MetricsConfig
-from towpath.config.naming import Expression, fits
 from towpath.config.problems import Placed, not_one_of, placed_error, require_none
 from towpath.config.rates import MaxRates, RateConfig
 from towpath.config.region import region_name
@@ -160,18 +159,6 @@ class RecordsConfig(Section):
         " this is 0. Each takes a transaction marker of 78 bytes until the target's cleaner removes"
         " it, and needs the ACL Alter or ClusterAction on the cluster (docs/rights.md).",
     )
-
-    may_delete: tuple[Expression, ...] = Field(
-        (),
-        description="Regular expressions; if the whole name of a source topic matches one, its"
-        " mirror topic is meant to keep less than the source, by a shorter retention, say. What the"
-        " target deletes while the source still has it is then counted, and is no difference."
-        " Without it, `status`, `verify` and `cutover` end with 3.",
-    )
-
-    def lets_delete(self, topic: str) -> bool:
-        """Return whether the mirror topic of a source topic may delete what the source has."""
-        return fits(topic, self.may_delete)
 
     @property
     def stops_on_gap(self) -> bool:

@@ -174,11 +174,23 @@ class TopicsConfig(TopicSelection):
         " counted.",
     )
 
+    may_delete: tuple[Expression, ...] = Field(
+        (),
+        description="Regular expressions; if the whole name of a source topic matches one, its"
+        " mirror topic is meant to keep less than the source, say by a shorter retention. What the"
+        " target deletes while the source still has it is then counted and no difference; without"
+        " it, `status`, `verify` and `cutover` end with 3.",
+    )
+
     @field_validator("rename")
     @classmethod
     def _groups(cls, rename: str, info: ValidationInfo) -> str:
         _renaming(rename, info.data.get("include", ())).check()
         return rename
+
+    def lets_delete(self, topic: str) -> bool:
+        """Return whether the mirror topic of a source topic may delete what the source has."""
+        return fits(topic, self.may_delete)
 
     @property
     def keeps_names(self) -> bool:

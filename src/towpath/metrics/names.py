@@ -197,7 +197,7 @@ DELETED_RECORDS = gauge(
     "records",
     "Records, at most, that were copied, that the target has deleted since, and that the source"
     " still has; without those that the source's own retention deletes soon, and without topics"
-    " that `records.may_delete` names.",
+    " that `topics.may_delete` names.",
     labels=_PLACE,
 )
 QUARANTINED_RECORDS = gauge(

@@ -92,7 +92,7 @@ def _find(
         judged = DeletionLook(*sides, patience).judge(stretches, targets)
     except ClusterError:  # that they are gone is told in any case, only not why
         judged = {}
-    lets = config.records.lets_delete
+    lets = config.topics.lets_delete
     return {
         tp: told(books.of(tp), each, judged.get(tp, _UNKNOWN), meant=lets(tp.topic))
         for tp, each in stretches.items()

@@ -75,7 +75,7 @@ class TargetDeletions:
             compared: What was compared.
         """
         for tp, stretch in self._stretches.items():
-            meant = self._may_delete or self._config.records.lets_delete(tp.topic)
+            meant = self._may_delete or self._config.topics.lets_delete(tp.topic)
             judged = self._judged.get(tp)
             if read is None:
                 made = bounded(self._books.of(tp), stretch, judged, meant=meant)
