@@ -20,7 +20,10 @@ GONE = DeletedRecords(
         (None, Retention(known=False)),
         ({"retention.ms": "5"}, Retention(known=False)),
         ({"cleanup.policy": "", "retention.ms": "5"}, Retention(deletes=False)),
-        ({"cleanup.policy": "compact", "retention.ms": "5"}, Retention(deletes=False)),
+        (
+            {"cleanup.policy": "compact", "retention.ms": "5"},
+            Retention(deletes=False, requests=False),
+        ),
         (
             {"cleanup.policy": "compact,delete", "retention.ms": "5", "retention.bytes": "-1"},
             Retention(ms=5),
@@ -45,7 +48,8 @@ def test_what_configs_let_a_broker_delete(
         (Retention(ms=5, bytes=7), True, (Deleter.TIME, Deleter.SIZE)),
         (Retention(ms=5, bytes=7), False, (Deleter.SIZE,)),
         (Retention(), True, (Deleter.REQUEST,)),
-        (Retention(deletes=False), True, (Deleter.UNKNOWN,)),
+        (Retention(deletes=False), True, (Deleter.REQUEST,)),
+        (Retention(deletes=False, requests=False), True, (Deleter.UNKNOWN,)),
         (Retention(known=False), True, (Deleter.UNKNOWN,)),
     ],
 )

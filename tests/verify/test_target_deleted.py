@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry
-from confluent_kafka.admin._config import ConfigResource
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin._config import AlterConfigOpType, ConfigEntry, ConfigResource
 
 from tests.support.here import MASTER, Here
 from tests.support.kafka import PATIENCE, Record, create_topic, produce, wait_until

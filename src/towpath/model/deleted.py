@@ -30,8 +30,9 @@ class Retention:
     Attributes:
         ms: Age in milliseconds from which on records may go, -1 if none does.
         bytes: Size in bytes of a partition beyond which its oldest segments go, -1 without one.
-        deletes: Whether `cleanup.policy` names `delete`. If not, both are -1, and brokers refuse
-            DeleteRecords (`Partition.deleteRecordsOnLeader`).
+        deletes: Whether `cleanup.policy` names `delete`. If not, both are -1.
+        requests: Whether brokers take DeleteRecords: not where the policy is `compact` alone
+            (`Partition.deleteRecordsOnLeader`).
         segment_ms: Age at which a segment ends; records go by whole segments.
         segment_bytes: Size at which a segment ends.
         codec: `compression.type`, without which the same bytes are other records.
@@ -41,6 +42,7 @@ class Retention:
     ms: int = FOR_EVER
     bytes: int = FOR_EVER
     deletes: bool = True
+    requests: bool = True
     segment_ms: int = 0
     segment_bytes: int = 0
     codec: str = ""
@@ -51,8 +53,9 @@ class Retention:
         """Return what the configs of a topic say, those that come from defaults included."""
         if configs is None or configs.get("cleanup.policy") is None:
             return cls(known=False)
-        if "delete" not in str(configs["cleanup.policy"]).split(","):
-            return cls(deletes=False)
+        policy = str(configs["cleanup.policy"]).split(",")
+        if "delete" not in policy:
+            return cls(deletes=False, requests="compact" not in policy)
         return cls(
             ms=int(configs.get("retention.ms") or FOR_EVER),
             bytes=int(configs.get("retention.bytes") or FOR_EVER),
@@ -69,7 +72,7 @@ class Retention:
         Args:
             old: Whether all of them are older than `ms`.
         """
-        if not (self.known and self.deletes):
+        if not (self.known and self.requests):
             return (Deleter.UNKNOWN,)
         found = [Deleter.TIME] if old and self.ms != FOR_EVER else []
         found += [Deleter.SIZE] if self.bytes != FOR_EVER else []
