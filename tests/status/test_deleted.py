@@ -14,7 +14,7 @@ from towpath.ledger.books import PartitionBooks
 from towpath.ledger.packed import Packer
 from towpath.model.deleted import DeletedRecords, Deleter, Retention
 from towpath.model.nouns import Mode, SourceOffset, TargetOffset
-from towpath.status.deleted import Judged, judged, stretch_deleted, told
+from towpath.status.deleted import WhyDeleted, judged, stretch_deleted, told
 
 ID = opened().producer_id
 SAME = PartitionBooks(
@@ -64,7 +64,7 @@ def test_which_source_offsets_are_gone_on_the_target_alone(
 
 
 def test_at_most_so_many_records_are_gone_also_where_the_ledger_has_forgotten_runs() -> None:
-    why = Judged((Deleter.TIME,), SourceOffset(14))
+    why = WhyDeleted((Deleter.TIME,), SourceOffset(14))
     tidied = replace(MAPPED, runs={(ID, "0"): Packer([run(50, 15, 10)]).text()})
     found = told(MAPPED, (SourceOffset(10), SourceOffset(52)), why, meant=False)
     assert (found.records, found.due, found.exact) == (12, 4, False)
@@ -79,17 +79,17 @@ HOUR = Retention(ms=3_600_000, segment_ms=9, segment_bytes=9)
 @pytest.mark.parametrize(
     ("here", "there", "offsets", "found"),
     [
-        (HOUR, HOUR, (20, 30), Judged((Deleter.TIME,), SourceOffset(30))),
-        (HOUR, HOUR, (20, 29), Judged((Deleter.REQUEST,), SourceOffset(20))),
-        (HOUR, replace(HOUR, ms=5), (20, 30), Judged((Deleter.TIME,), SourceOffset(20))),
-        (HOUR, replace(HOUR, segment_ms=8), (30, 30), Judged((Deleter.TIME,), SourceOffset(0))),
-        (Retention(), replace(HOUR, bytes=7), (0, 0), Judged((Deleter.SIZE,), SourceOffset(0))),
-        (Retention(known=False), HOUR, (0, 30), Judged((Deleter.TIME,), SourceOffset(0))),
-        (HOUR, Retention(known=False), (20, 0), Judged((Deleter.UNKNOWN,), SourceOffset(0))),
+        (HOUR, HOUR, (20, 30), WhyDeleted((Deleter.TIME,), SourceOffset(30))),
+        (HOUR, HOUR, (20, 29), WhyDeleted((Deleter.REQUEST,), SourceOffset(20))),
+        (HOUR, replace(HOUR, ms=5), (20, 30), WhyDeleted((Deleter.TIME,), SourceOffset(20))),
+        (HOUR, replace(HOUR, segment_ms=8), (30, 30), WhyDeleted((Deleter.TIME,), SourceOffset(0))),
+        (Retention(), replace(HOUR, bytes=7), (0, 0), WhyDeleted((Deleter.SIZE,), SourceOffset(0))),
+        (Retention(known=False), HOUR, (0, 30), WhyDeleted((Deleter.TIME,), SourceOffset(0))),
+        (HOUR, Retention(known=False), (20, 0), WhyDeleted((Deleter.UNKNOWN,), SourceOffset(0))),
     ],
 )
 def test_what_deleted_a_stretch_and_what_the_source_deletes_soon(
-    here: Retention, there: Retention, offsets: tuple[int, int], found: Judged
+    here: Retention, there: Retention, offsets: tuple[int, int], found: WhyDeleted
 ) -> None:
     assert judged(STRETCH, here, there, *offsets) == found
 

@@ -21,7 +21,7 @@ from towpath.ledger.entries import Run
 from towpath.ledger.packed import Packer
 from towpath.model.deleted import Deleter
 from towpath.model.nouns import Mode, Side, SourceOffset, TargetOffset, TopicName, TopicPartition
-from towpath.status.deleted import Judged, at_most, stretch_deleted
+from towpath.status.deleted import WhyDeleted, at_most, stretch_deleted
 from towpath.verify.gone import Gone, counted, gone
 from towpath.verify.ranges import Bounds, Sized, common_range, cut, deleted_range
 from towpath.wire.plain import Record
@@ -209,7 +209,7 @@ def judge(scene: Scene, bounds: Bounds, size: int = 1 << 30) -> tuple[Comparison
     stretch = stretch_deleted(
         scene.books, bounds.source_earliest, bounds.target_earliest, bounds.since
     )
-    why = Judged((Deleter.TIME,), SourceOffset(bounds.due))
+    why = WhyDeleted((Deleter.TIME,), SourceOffset(bounds.due))
     there = counted(stretch, why, (before, found), meant=False)
     return found, gone(scene.books, found, there, whole=not bounds.since)
 

@@ -19,6 +19,7 @@ from towpath.config import LinkConfig, load
 from towpath.groups.look import GroupsLook
 from towpath.mirror import COPYING
 from towpath.model.amounts import count, counted, size, span
+from towpath.runbook import pointers
 
 if TYPE_CHECKING:
     from towpath.cutover.report import CutoverReport
@@ -101,6 +102,7 @@ def cutover(
     data = _report(config, found, dry_run=dry_run)
     schemas, data["schemas"] = _schemas(found, ids)
     lines = [*_notes(found), *([] if dry_run else map(str, found.writing)), *found.trouble]
+    lines += pointers(code for row in found.verdicts if row.gone.unwanted for code in row.codes)
     if found.groups is not None and not dry_run:
         lines += held_lines(found.groups)
     lines.append(f"took: {_parts(found.seconds)}")

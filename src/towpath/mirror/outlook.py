@@ -15,7 +15,7 @@ from towpath.mirror.telling import stands
 from towpath.model.errors import ClusterError
 from towpath.records.source.beginnings import PATIENCE
 from towpath.status.cutovers import still_running
-from towpath.status.deletions import Deletions
+from towpath.status.deletions import DeletionWatch
 from towpath.status.losses import Losses
 from towpath.status.status import PartitionStatus, State, status
 
@@ -43,7 +43,7 @@ class Outlook:
     def __init__(self, link: OpenLink, meter: Meter, progress: RunProgress, *, ends: bool) -> None:
         self._link, self._meter, self._progress, self._ends = link, meter, progress, ends
         self._losses = Losses(patient=False)
-        self._deletions = Deletions(_DELETIONS)
+        self._deletions = DeletionWatch(_DELETIONS)
         self._partitions = Partitions(link.events)
         self._next = 0.0
         self.unopened: Mapping[tuple[str, int], str] = {}
@@ -71,7 +71,7 @@ class Outlook:
         """
         self._progress.events = self._link.events.trouble
         self._losses.patient = True
-        self._deletions = Deletions()
+        self._deletions = DeletionWatch()
         try:
             self.look()
         except ClusterError as error:

@@ -22,7 +22,7 @@ Stretch = tuple[SourceOffset, SourceOffset]
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class WhyDeleted:
     """Why a stretch was deleted on the target.
 
     Attributes:
@@ -103,7 +103,7 @@ class DeletionLook:
         self,
         stretches: Mapping[TopicPartition, Stretch],
         targets: Mapping[TopicPartition, TopicPartition],
-    ) -> dict[TopicPartition, Judged]:
+    ) -> dict[TopicPartition, WhyDeleted]:
         """Return why each stretch was deleted.
 
         Args:
@@ -138,7 +138,7 @@ class DeletionLook:
         return found
 
 
-def judged(stretch: Stretch, here: Retention, there: Retention, due: int, old: int) -> Judged:
+def judged(stretch: Stretch, here: Retention, there: Retention, due: int, old: int) -> WhyDeleted:
     """Return why the target deleted a stretch. Pure.
 
     Args:
@@ -150,11 +150,13 @@ def judged(stretch: Stretch, here: Retention, there: Retention, due: int, old: i
     """
     why = there.by(old=stretch[1] <= old)
     if there.keeps_like(here, why):
-        return Judged(why, stretch[1])
-    return Judged(why, SourceOffset(0 if there.cuts_finer(here) else due))
+        return WhyDeleted(why, stretch[1])
+    return WhyDeleted(why, SourceOffset(0 if there.cuts_finer(here) else due))
 
 
-def told(books: PartitionBooks, stretch: Stretch, found: Judged, *, meant: bool) -> DeletedRecords:
+def told(
+    books: PartitionBooks, stretch: Stretch, found: WhyDeleted, *, meant: bool
+) -> DeletedRecords:
     """Return what was deleted, by offsets: at most so many records."""
     first, end = stretch
     past = (first, min(end, max(first, found.due_until)))

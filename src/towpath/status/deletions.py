@@ -13,14 +13,21 @@ from towpath.model.deleted import DeletedRecords, Deleter
 from towpath.model.errors import ClusterError
 from towpath.model.nouns import Mode, SourceOffset, TopicPartition
 from towpath.model.reasons import ReasonCode
-from towpath.status.deleted import DeletionLook, Judged, Stretch, may_lack, stretch_deleted, told
+from towpath.status.deleted import (
+    DeletionLook,
+    Stretch,
+    WhyDeleted,
+    may_lack,
+    stretch_deleted,
+    told,
+)
 from towpath.status.status import PartitionStatus, State
 
-_UNKNOWN = Judged((Deleter.UNKNOWN,), SourceOffset(0))
+_UNKNOWN = WhyDeleted((Deleter.UNKNOWN,), SourceOffset(0))
 
 
 @dataclass(slots=True)
-class Deletions:
+class DeletionWatch:
     """Finds what the target deleted; remembers it for callers that look every second.
 
     Attributes:

@@ -22,7 +22,7 @@ from towpath.plan.journal import failures
 from towpath.plan.lease import last_signs
 from towpath.records.source.beginnings import PATIENCE
 from towpath.status.alone import without_source
-from towpath.status.deletions import Deletions
+from towpath.status.deletions import DeletionWatch
 from towpath.status.groups import GroupsStanding
 from towpath.status.ids import IdsStanding
 from towpath.status.ledger_lost import LostEntries, lost_entries
@@ -137,7 +137,9 @@ class LinkLook:
     def _with_deleted(self, rows: tuple[PartitionStatus, ...]) -> tuple[PartitionStatus, ...]:
         """Return the rows with what the target deleted and the source still has."""
         sides = self.source, self.target
-        return Deletions().told_in(rows, self.config, self.books, sides, self._read_runs, PATIENCE)
+        return DeletionWatch().told_in(
+            rows, self.config, self.books, sides, self._read_runs, PATIENCE
+        )
 
     def _read_runs(self) -> None:
         self.ledger.read_runs(self.books)

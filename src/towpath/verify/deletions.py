@@ -11,7 +11,7 @@ from towpath.config import LinkConfig
 from towpath.ledger.books import LinkBooks
 from towpath.model.deleted import DeletedRecords
 from towpath.model.nouns import TopicPartition
-from towpath.status.deleted import DeletionLook, Judged, Stretch, stretch_deleted
+from towpath.status.deleted import DeletionLook, Stretch, WhyDeleted, stretch_deleted
 from towpath.verify.gone import bounded, counted
 from towpath.verify.ranges import Bounds, Sized, deleted_range
 
@@ -30,7 +30,7 @@ class TargetDeletions:
     def __init__(self, config: LinkConfig, books: LinkBooks, *, may_delete: bool = False) -> None:
         self._config, self._books, self._may_delete = config, books, may_delete
         self._stretches: dict[TopicPartition, Stretch] = {}
-        self._judged: dict[TopicPartition, Judged] = {}
+        self._judged: dict[TopicPartition, WhyDeleted] = {}
 
     def look(
         self, source: Admin, target: Admin, bounds: Mapping[TopicPartition, Bounds]

@@ -11,7 +11,7 @@ from towpath.ledger.books import PartitionBooks
 from towpath.model.amounts import count
 from towpath.model.deleted import DeletedRecords, Deleter
 from towpath.model.nouns import SourceOffset
-from towpath.status.deleted import Judged, Stretch, told
+from towpath.status.deleted import Stretch, WhyDeleted, told
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,7 +120,7 @@ def _seen(counts: Counts) -> int:
 
 def counted(
     stretch: Stretch | None,
-    judged: Judged | None,
+    judged: WhyDeleted | None,
     comparisons: tuple[Comparison | None, Comparison | None],
     *,
     meant: bool,
@@ -137,7 +137,7 @@ def counted(
     number = sum(one.counts.deleted for one in each)
     if not number or stretch is None:
         return None
-    judged = judged or Judged((Deleter.UNKNOWN,), SourceOffset(0))
+    judged = judged or WhyDeleted((Deleter.UNKNOWN,), SourceOffset(0))
     before = comparisons[0]
     due = number if judged.due_until >= stretch[1] else sum(one.counts.due for one in each)
     first, end = stretch
@@ -156,10 +156,10 @@ def counted(
 
 
 def bounded(
-    books: PartitionBooks, stretch: Stretch | None, judged: Judged | None, *, meant: bool
+    books: PartitionBooks, stretch: Stretch | None, judged: WhyDeleted | None, *, meant: bool
 ) -> DeletedRecords | None:
     """Return what the target deleted of a partition by its offsets, where nothing was counted."""
     if stretch is None:
         return None
-    unknown = Judged((Deleter.UNKNOWN,), SourceOffset(0))
+    unknown = WhyDeleted((Deleter.UNKNOWN,), SourceOffset(0))
     return told(books, stretch, judged or unknown, meant=meant)
