@@ -94,6 +94,18 @@ class Towpath(Copier):
         return [self._wish.python, "-m", "towpath", "run", str(file), "--master", "local[2]"]
 
 
+class Before(Towpath):
+    """`towpath run` of another clone of this repository, which stands at an earlier commit."""
+
+    name = "before"
+    clone = Path()
+    """Where it is."""
+
+    def _command(self) -> Sequence[str]:
+        path = os.pathsep.join((str(self.clone / "src"), str(self.clone)))
+        return ["/usr/bin/env", f"PYTHONPATH={path}", *super()._command()]
+
+
 class MirrorMaker(Copier):
     """MirrorMaker 2 in its dedicated mode, tuned as its users advise for throughput."""
 

@@ -32,6 +32,7 @@ class DataSet:
         codec: Number of the codec of its batches.
         values: Makes the pool of values.
         distinct: How many batches differ; the rest are the same again. 0 for all.
+        second: Number of the codec of every other batch of a partition, `None` for the same.
     """
 
     name: str
@@ -42,6 +43,7 @@ class DataSet:
     codec: int
     values: Callable[[random.Random], list[bytes]]
     distinct: int = 0
+    second: int | None = None
 
     @property
     def codec_name(self) -> str:
@@ -98,6 +100,7 @@ class _Maker:
         self._offsets = pa.array(np.arange(data.per_batch, dtype=np.int64))
         self._rng = np.random.default_rng(seed)
         self._time = now_ms() - 3_600_000
+        self._made = 0
 
     def batch(self) -> tuple[bytes, int]:
         """Return the next batch, and how many bytes its records have."""
@@ -109,7 +112,10 @@ class _Maker:
         columns = [self._offsets, times, keys, values, self._headers]
         records = pa.RecordBatch.from_arrays(columns, schema=RECORDS)
         size = count * len("k000000") + self._header_bytes + _size(values)
-        return bytes(encode(records, self._data.codec)), size
+        turn = self._made // self._data.partitions  # every other batch of each partition
+        self._made += 1
+        codec = self._data.codec if turn % 2 == 0 else self._data.second
+        return bytes(encode(records, self._data.codec if codec is None else codec)), size
 
 
 def _size(values: pa.Array) -> int:
@@ -165,4 +171,13 @@ SETS = (
     DataSet("idle", "1,000 partitions of 100 records, batches of 10", 1000, 100_000, 10, LZ4,
             _orders, 1000),
 )  # fmt: skip
+MIXED = (
+    DataSet("one-codec-few", "100 bytes, one record per batch, lz4", 1, 4_000, 1, LZ4, _readings),
+    DataSet("mixed-few", "the same, lz4 and no codec in turn", 1, 4_000, 1, LZ4, _readings,
+            second=NONE),
+    DataSet("one-codec", "1 KB JSON, one record per batch, lz4", 8, 200_000, 1, LZ4, _orders, POOL),
+    DataSet("no-codec", "the same, no codec", 8, 200_000, 1, NONE, _orders, POOL),
+    DataSet("mixed", "the same, lz4 and no codec in turn", 8, 200_000, 1, LZ4, _orders, POOL, NONE),
+)  # fmt: skip
+"""Small batches whose codecs alternate, and the same ones in one codec."""
 WARM = DataSet("warm", "what warms copiers and brokers", 8, 200_000, 200, LZ4, _orders)

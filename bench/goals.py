@@ -17,6 +17,7 @@ def goals(found: dict[str, Any]) -> list[Row]:
     return [
         *_keyed(found["sets"].get("keyed", {})),
         *_not_slower(found["sets"]),
+        *_mixed(found["sets"]),
         *_latency(found["latency"]),
         *_memory(found["peak_mib"]),
         *_start(found["first_record_s"]),
@@ -45,6 +46,34 @@ def _not_slower(sets: dict[str, Any]) -> Iterator[Row]:
         if (ours := of_set.get("towpath")) and (mm2 := of_set.get("mm2")):
             ratio = ours["records_per_s"] / mm2["records_per_s"]
             yield _row(f"{name}: rate / MirrorMaker 2's", ratio, 1.0, least=True)
+
+
+def _mixed(sets: dict[str, Any]) -> Iterator[Row]:
+    """Yield the goals of small batches whose codecs alternate: medians over the rounds."""
+
+    def all_of(name: str, who: str) -> list[dict[str, Any]]:
+        runs = (of_set.get(who) for key, of_set in sets.items() if key.rpartition("-")[0] == name)
+        return [run for run in runs if run]
+
+    def median(runs: list[dict[str, Any]], key: str) -> float:
+        return statistics.median(max(run["cpu"][key], 0.01) for run in runs)
+
+    for mixed, alike, who in (
+        ("mixed-few", "one-codec-few", "towpath"),
+        ("mixed-few", "one-codec-few", "before"),
+        ("mixed", "one-codec", "towpath"),
+        ("mixed", "no-codec", "towpath"),
+        ("mixed", "one-codec", "mm2"),
+    ):
+        if (ours := all_of(mixed, who)) and (theirs := all_of(alike, who)):
+            for key in ("seconds", "copier"):
+                what = "time" if key == "seconds" else "CPU"
+                ratio = median(ours, key) / median(theirs, key)
+                yield _row(f"{who}: {what} of {mixed} / of {alike}", ratio, 1.5)
+    for name in ("mixed", "one-codec", "no-codec"):
+        if (ours := all_of(name, "towpath")) and (theirs := all_of(name, "mm2")):
+            ratio = median(ours, "copier") / median(theirs, "copier")
+            yield _row(f"{name}: copier CPU / MirrorMaker 2's", ratio, 0.25, form=".3f")
 
 
 def _latency(windows: dict[str, list[dict[str, Any]]]) -> Iterator[Row]:

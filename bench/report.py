@@ -28,6 +28,8 @@ def markdown(found: dict[str, Any]) -> Iterator[str]:
     yield from (f"- {name}: {value}" for name, value in found["machine"].items())
     yield from (f"- heap of each broker: {found['heap']}", "", "## Goals", "")
     yield from table(("goal", "wanted", "found", "reached"), goals(found))
+    if clone := found.get("before"):
+        yield from ("", f"`before` is the build of commit {clone}.")
     yield from ("", "## Throughput and cost")
     for name, of_set in found["sets"].items():
         yield from ("", *_set(name, of_set))
@@ -69,7 +71,7 @@ def _set(name: str, of_set: dict[str, Any]) -> Iterator[str]:
 
 
 def _who(of_set: dict[str, Any]) -> Iterator[Sequence[Any]]:
-    for who in ("raw", "mm2", "towpath"):
+    for who in ("raw", "mm2", "before", "towpath"):
         if (run := of_set.get(who)) is None:
             continue
         per_gib = run["cpu_per_gib"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -13,8 +13,8 @@ from typing import Any
 
 from bench import latency, throughput
 from bench.arena import Arena
-from bench.copiers import Copier, MirrorMaker, Towpath, Wish
-from bench.data import WARM, DataSet, Prepared, prepare
+from bench.copiers import Before, Copier, MirrorMaker, Towpath, Wish
+from bench.data import MIXED, WARM, DataSet, Prepared, prepare
 
 Figures = dict[str, Any]
 WARMING = 240.0
@@ -80,8 +80,8 @@ class Suite:
             arena.delete(arena.source, "warm")
             arena.await_gone("warm")
 
-    def measure(self, data: DataSet) -> None:
-        """Measure one set with everybody."""
+    def measure(self, data: DataSet, who: Iterable[str] | None = None) -> None:
+        """Measure one set with everybody, or with some."""
         arena, topic = self._arena, data.name
         self._tell(f"{data.name}: making {data.records:,} records")
         prepared = prepare(data)
@@ -93,7 +93,7 @@ class Suite:
         with self.caught(data.name, "raw"):
             of_set["raw"] = throughput.raw(arena, prepared, f"raw.{topic}")
             self.said(of_set["raw"])
-        for name in self._copiers:
+        for name in self._copiers if who is None else who:
             # Filled anew for each, since the trickle of the idle set adds records.
             throughput.load(arena, prepared, topic)
             arena.hide(topic)
@@ -103,6 +103,20 @@ class Suite:
             arena.show(topic)
             arena.delete(arena.source, topic)
             arena.await_gone(topic)
+
+    def mixed(self, rounds: int) -> None:
+        """Measure small batches whose codecs alternate, several times in turn.
+
+        An earlier build crawls through them, so it gets the small sets alone.
+        """
+        large = tuple(self._copiers)
+        few = tuple(
+            name for name in ("towpath", "before") if name == "towpath" or Before.clone.name
+        )
+        for turn in range(1, rounds + 1):
+            for data in MIXED:
+                named = replace(data.scaled(self._scale.records), name=f"{data.name}-{turn}")
+                self.measure(named, few if data.name.endswith("few") else large)
 
     def latencies(self) -> None:
         """Measure how old records are: on the source, then through each copier."""
@@ -199,7 +213,7 @@ class Suite:
         throughput.load(arena, warm, "warm")
         partitions, records = warm.data.partitions, warm.data.records
         self._tell(f"{label}: starting {name}, load {os.getloadavg()[0]:.1f}")
-        copier = self._copiers[name](arena, wish, self._home, label)
+        copier = {"before": Before, **self._copiers}[name](arena, wish, self._home, label)
         try:
             with copier:
                 copy = copier.copy_of("warm")

@@ -5,10 +5,11 @@ from __future__ import annotations
 import argparse
 import subprocess
 import sys
+from dataclasses import replace
 from typing import Any
 
 import pytest
-from bench.data import SETS, DataSet, prepare
+from bench.data import MIXED, SETS, DataSet, prepare
 from bench.goals import goals
 from bench.meter import Watch
 from bench.pages import some_of
@@ -16,6 +17,7 @@ from bench.report import markdown
 
 from tests.support.kafka import wait_until
 from towpath.wire.batch import BatchHeader, sound
+from towpath.wire.codec import LZ4, NONE
 from towpath.wire.records import decode
 
 # A parent that ignores the end of its children is not told of their time by the kernel.
@@ -54,6 +56,14 @@ def test_a_set_has_what_it_says(data: DataSet) -> None:
         for headers in [row["headers"]]
     )
     assert prepared.record_bytes / len(batches) == pytest.approx(sum(each), rel=0.05)
+
+
+def test_codecs_alternate_in_each_partition() -> None:
+    [mixed] = [each for each in MIXED if each.name == "mixed"]
+    prepared = prepare(replace(mixed, records=160))
+    for partition in prepared.batches:
+        codecs = [BatchHeader.read(each).attributes for each in partition]
+        assert codecs == [LZ4, NONE] * 10
 
 
 def test_the_time_of_children_that_ended_is_not_lost() -> None:
