@@ -66,7 +66,7 @@ def test_a_minimal_file_has_defaults(write: Write) -> None:
     assert config.source.request_timeout == 30.0
     assert config.topics.rename == "{topic}"
     assert config.records.start is StartAt.EARLIEST
-    assert (config.records.offsets, config.records.on_gap) == ("auto", "stop")
+    assert (config.records.offsets, config.records.on_gap.default) == ("auto", "stop")
     assert [str(config.run.round), str(config.run.discover)] == ["4h", "5s"]
     assert str(config.run.receipts) == "1s"
     assert config.run.memory == 96 << 20

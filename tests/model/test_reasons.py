@@ -51,6 +51,20 @@ TEXTS = {
     ),
     Reason.of(ReasonCode.RECORDS_DROPPED, rules="tmp, old"): "rules drop records (tmp, old)",
     RETENTION: "retention at the source removed them before they were copied",
+    Reason.of(
+        ReasonCode.RECORDS_DELETED,
+        proof="UNLIMITED",
+        readers="BEHIND",
+        group="group app",
+        committed=5,
+    ): (
+        "DeleteRecords removed them at the source before they were copied (retention.ms=-1 and"
+        " retention.bytes=-1 exclude retention), and group app has committed offset 5 only"
+    ),
+    Reason.of(ReasonCode.READ_AND_DELETED, proof="POLICY", groups="app"): (
+        "all groups that read the partition (app) had read them before DeleteRecords removed them"
+        " at the source (the topic's cleanup.policy deletes nothing by itself)"
+    ),
     Reason.of(ReasonCode.SOURCE_CUT, end=20): (
         "the source log was cut to offset 20 (unclean leader election); what was copied beyond it"
         " is on the target only"

@@ -116,7 +116,7 @@ class Collecting:
         jobs = Jobs(self.reactor)
         self.side = SourceSide[Collector](
             self.reactor, config, admin, BufferPool(16 << 20), jobs,
-            share=1 << 20, stop_on_gap=stop_on_gap, go=self._go,
+            share=1 << 20, stop_on_gap=lambda _: stop_on_gap, go=self._go,
             stop=self._stop,
             on_gap=self._gap, begin_later=self._begin,
         )  # fmt: skip

@@ -37,7 +37,7 @@ records:
   ## earliest, latest, committed (with a `group`), or a time such as 2025-01-31T08:00:00Z
   start: earliest
   #offsets: identical
-  #on_gap: record
+  #on_gap: record        # or {topics: {"my-app-.*-repartition": record}}
 
 ## What to copy besides topics and records; `towpath plan` shows it before anything changes.
 #access:

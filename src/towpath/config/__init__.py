@@ -30,6 +30,7 @@ from towpath.config.kraft_drivers import LocalDriver, SshDriver
 from towpath.config.kraft_kubernetes import KubernetesDriver
 from towpath.config.link import (
     GapArchive,
+    GapRules,
     LinkConfig,
     OffsetsPolicy,
     OnGap,
@@ -112,6 +113,7 @@ __all__ = [
     "Extras",
     "Following",
     "GapArchive",
+    "GapRules",
     "GroupStates",
     "GroupsConfig",
     "GssapiSasl",

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
     AfterValidator,
+    BeforeValidator,
     Field,
     PlainSerializer,
     PlainValidator,
@@ -25,6 +26,7 @@ from towpath.config.clusters import ClusterConfig
 from towpath.config.glue import two_answers
 from towpath.config.groups import GroupsConfig
 from towpath.config.metrics import MetricsConfig
+from towpath.config.naming import Expression, fits
 from towpath.config.problems import Placed, not_one_of, placed_error, require_none
 from towpath.config.rates import MaxRates, RateConfig
 from towpath.config.region import region_name
@@ -72,6 +74,40 @@ class WithoutArchive(StrEnum):
 
     STOP = "stop"
     RECORD = "record"
+
+
+class GapRules(Section):
+    """What to do after records were lost at the source before they were copied."""
+
+    default: OnGap = Field(
+        OnGap.STOP,
+        description="For topics that no expression names: `stop` that partition, `record` the gap"
+        " in the ledger and go on, or take the records from the `archive` (docs/archive.md).",
+    )
+    topics: dict[Expression, WithoutArchive] = Field(
+        default_factory=dict,
+        description="Regular expressions, each with `stop` or `record`. For a source topic whose"
+        " whole name matches one, that is done about records that nothing gives; the first"
+        " expression that matches counts.",
+    )
+
+    def stops(self, topic: str) -> bool | None:
+        """Return whether a topic stops at a gap, `None` if no expression names it."""
+        found = (policy for each, policy in self.topics.items() if fits(topic, (each,)))
+        policy = next(found, None)
+        return None if policy is None else policy is WithoutArchive.STOP
+
+
+def _of_all(value: object) -> object:
+    """Return the mapping that a policy alone stands for."""
+    if isinstance(value, Mapping | GapRules):
+        return value
+    if not isinstance(value, str) or value not in set(OnGap):
+        raise ValueError(not_one_of(value, [*OnGap]))
+    return {"default": value}
+
+
+OnGaps = Annotated[GapRules, BeforeValidator(_of_all, json_schema_input_type=OnGap | GapRules)]
 
 
 class GapArchive(Section):
@@ -138,11 +174,11 @@ class RecordsConfig(Section):
         description="`identical` demands equal offsets on both sides, `mapped` keeps a map of them,"
         " `auto` is identical wherever it can be.",
     )
-    on_gap: OnGap = Field(
-        OnGap.STOP,
+    on_gap: OnGaps = Field(
+        GapRules(),
         description="When records of the source were lost before we read them: `stop` that"
         " partition, `record` the gap in the ledger and go on, or take them from the `archive`"
-        " (docs/archive.md).",
+        " (docs/archive.md); or a mapping, to say it by topic.",
     )
     archive: GapArchive | None = Field(
         None,
@@ -160,19 +196,25 @@ class RecordsConfig(Section):
         " it, and needs the ACL Alter or ClusterAction on the cluster (docs/rights.md).",
     )
 
+    def stops_on_gap(self, topic: str) -> bool:
+        """Whether partitions of a source topic stop where lost records come from no archive."""
+        said = self.on_gap.stops(topic)
+        return self.stops_by_default if said is None else said
+
     @property
-    def stops_on_gap(self) -> bool:
-        """Whether a partition stops where records are lost that no archive gives."""
+    def stops_by_default(self) -> bool:
+        """The same for topics that no expression of `on_gap.topics` names."""
         if self.archive is not None:
             return self.archive.otherwise is WithoutArchive.STOP
-        return self.on_gap is OnGap.STOP
+        return self.on_gap.default is OnGap.STOP
 
     @field_validator("archive")
     @classmethod
     def _archive_of_gaps(
         cls, archive: GapArchive | None, info: ValidationInfo
     ) -> GapArchive | None:
-        on_gap = info.data.get("on_gap")
+        rules = info.data.get("on_gap")
+        on_gap = None if rules is None else rules.default
         if on_gap is OnGap.ARCHIVE and archive is None:
             raise ValueError("is required by `on_gap: archive`: the archive to take records from")
         if archive is not None and on_gap not in {None, OnGap.ARCHIVE}:

@@ -74,10 +74,10 @@ def forecast(
     """
     fresh = list(_fresh(books, seen, found))
     made_again: list[Finding] = []
-    if config.records.stops_on_gap:
-        names = {each.source.topic for each in fresh if each.again}
-        made_again += [Problem(name, told_again(name), Cause.TOPIC) for name in names]
-        fresh = [each for each in fresh if each.source.topic not in names]
+    again = {each.source.topic for each in fresh if each.again}
+    names = {name for name in again if config.records.stops_on_gap(name)}
+    made_again += [Problem(name, told_again(name), Cause.TOPIC) for name in names]
+    fresh = [each for each in fresh if each.source.topic not in names]
     if not fresh:
         return Forecast(made_again)
     begins, said = _begins(config, source, books, fresh, seen.begins)

@@ -13,6 +13,7 @@ from towpath.ledger.link import OpenLink, open_link
 from towpath.ledger.rates import Limits
 from towpath.mirror.backing import backing
 from towpath.mirror.forecast import forecast
+from towpath.mirror.purged import purged
 from towpath.mirror.reopenings import reopenings
 from towpath.mirror.starts import Offsets
 from towpath.mirror.subject_names import unnamed_subjects
@@ -123,6 +124,7 @@ class _Records:
         yield from quarantine.findings(link.config, link.target)
         yield from _backing(link, topics.seen.topics, topics.found.topics)
         yield from unnamed_subjects(link.config, topics.found.topics, found.of(SCHEMAS).seen)
+        yield from purged(topics.found.topics)
         if not known:
             return
         yield from _lost_entries(link)

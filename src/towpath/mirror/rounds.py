@@ -163,7 +163,8 @@ def _slice(plan: RoundPlan, number: int, assignments: tuple[Assignment, ...]) ->
         round=number,
         seconds=float("inf") if plan.once else config.run.round + _LATE,
         offsets=config.records.offsets,
-        stop_on_gap=config.records.stops_on_gap,
+        stop_on_gap=config.records.stops_by_default,
+        gap_rules=config.records.on_gap,
         receipts=float(config.run.receipts),
         memory=int(config.run.memory),
         archive=config.records.archive,
@@ -222,7 +223,7 @@ class _Assigner:
             for topic in seen.source
             if topic.name in mirrored
             and (copy := mirrored[topic.name]) in seen.target
-            and not (self._stops and topic.name in again)
+            and not (topic.name in again and self._config.records.stops_on_gap(topic.name))
             and self._books.pause_of(topic.name) is None
         ]
 
@@ -234,10 +235,6 @@ class _Assigner:
         self._ledger.append(entries)
         for entry in entries:
             self._books.take(entry)
-
-    @property
-    def _stops(self) -> bool:
-        return self._config.records.stops_on_gap
 
     def _raw(
         self, topics: Collection[tuple[Topic, Topic]], cluster: ClusterId

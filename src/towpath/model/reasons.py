@@ -38,6 +38,8 @@ class ReasonCode(StrEnum):
 
     # What a gap is
     RETENTION = "RETENTION"
+    RECORDS_DELETED = "RECORDS_DELETED"
+    READ_AND_DELETED = "READ_AND_DELETED"
     SOURCE_CUT = "SOURCE_CUT"
     SOURCE_TOPIC_DELETED = "SOURCE_TOPIC_DELETED"
     SOURCE_TOPIC_RECREATED = "SOURCE_TOPIC_RECREATED"
@@ -233,6 +235,32 @@ def _doubled(partition: str, first: int, end: int, records: int) -> str:
     )
 
 
+NO_RETENTION: Mapping[str, str] = MappingProxyType(
+    {
+        "POLICY": "the topic's cleanup.policy deletes nothing by itself",
+        "UNLIMITED": "retention.ms=-1 and retention.bytes=-1 exclude retention",
+        "YOUNG": "they are younger than the retention.ms of the topic",
+    }
+)
+"""Why retention did not delete the records, by the code of the proof."""
+
+
+def _unread(readers: str, group: str, committed: int) -> str:
+    match readers:
+        case "NONE":
+            return "no group has committed an offset in the partition"
+        case "BEHIND":
+            return f"{group} has committed offset {committed} only"
+        case "UNCOMMITTED":
+            return f"{group} reads the topic and has committed no offset in the partition"
+        case "UNKNOWN":
+            return f"it is not known what {group} reads"
+    return (
+        "not all groups that read it can be seen (the login needs the ACL Describe on the cluster,"
+        " and on groups, at the source)"
+    )
+
+
 def _archive_lost(first: int, last: int, why: Value) -> str:
     is_pruned = isinstance(why, Reason) and why.code is ReasonCode.ARCHIVE_PRUNED
     skip = "set `restore.lost: skip` to go on behind them"
@@ -335,6 +363,14 @@ SENTENCES: Mapping[ReasonCode, Callable[..., str]] = MappingProxyType(
         ReasonCode.RECORDS_DROPPED: lambda rules: f"rules drop records ({rules})",
         ReasonCode.RETENTION: lambda: (
             "retention at the source removed them before they were copied"
+        ),
+        ReasonCode.RECORDS_DELETED: lambda proof, readers, group="", committed=-1: (
+            "DeleteRecords removed them at the source before they were copied"
+            f" ({NO_RETENTION.get(proof, proof)}), and {_unread(readers, group, committed)}"
+        ),
+        ReasonCode.READ_AND_DELETED: lambda proof, groups: (
+            f"all groups that read the partition ({groups}) had read them before DeleteRecords"
+            f" removed them at the source ({NO_RETENTION.get(proof, proof)})"
         ),
         ReasonCode.SOURCE_CUT: lambda end: (
             f"the source log was cut to offset {end} (unclean leader election); what was copied"

@@ -29,6 +29,7 @@ from towpath.records.lane.lane import Lane
 from towpath.records.outside import NOTHING, Outside
 from towpath.records.reports import PaceReports
 from towpath.records.source.beginnings import Beginnings
+from towpath.records.source.deletions import why_deleted
 from towpath.records.source.reader import Elsewhere, Feed
 from towpath.records.source.resting import RESTING
 from towpath.records.source.side import SourceSide
@@ -138,12 +139,13 @@ def source_side(
         landing.jobs,
         share=work.memory,
         many=len(work.assignments) >= RESTING,
-        stop_on_gap=work.stop_on_gap,
+        stop_on_gap=lambda lane: work.stops_on_gap(lane.source),
         go=landing.go,
         stop=landing.stop,
         on_gap=landing.note_gap,
         begin_later=landing.begin_later,
         elsewhere=elsewhere,
+        deleted=lambda lane, lost: why_deleted(source, lane.source, lost, lane.progress.last_time),
         pace=landing.pace,
     )
 

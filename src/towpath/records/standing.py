@@ -18,7 +18,12 @@ from towpath.records.passed import Passed
 from towpath.records.work import Assignment
 from towpath.wire import batch as wire
 
-_DELETED = {ReasonCode.RETENTION, ReasonCode.NOT_IN_ARCHIVE}
+_DELETED = {
+    ReasonCode.RETENTION,
+    ReasonCode.RECORDS_DELETED,
+    ReasonCode.READ_AND_DELETED,
+    ReasonCode.NOT_IN_ARCHIVE,
+}
 
 
 @dataclass(frozen=True, slots=True)

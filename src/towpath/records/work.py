@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from towpath.config import ClusterConfig, GapArchive, OffsetsPolicy
+from towpath.config import ClusterConfig, GapArchive, GapRules, OffsetsPolicy
 from towpath.ledger.entries import MIRROR
 from towpath.model.changes import NO_CHANGE, RecordChange
 from towpath.model.nouns import (
@@ -29,6 +29,7 @@ from towpath.model.reasons import Reason, sentence
 
 UNKNOWN = SourceOffset(-1)
 """An offset that is not known yet, because the source partition has no leader."""
+NO_RULES = GapRules()
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +128,8 @@ class Slice:
     seconds: float
     offsets: OffsetsPolicy = OffsetsPolicy.AUTO
     stop_on_gap: bool = True
+    """Whether partitions stop where records are lost, unless `gap_rules` name their topic."""
+    gap_rules: GapRules = NO_RULES
     receipts: float = 1.0
     memory: int = 96 << 20
     settled: bool = False
@@ -147,6 +150,11 @@ class Slice:
     """The topic id of the ledger of the run, `NO_TOPIC_ID` where nobody knows it."""
     kind: str = MIRROR
     """The kind of work of its run: runs of another kind do not concern it."""
+
+    def stops_on_gap(self, tp: TopicPartition) -> bool:
+        """Whether a source partition stops where records are lost."""
+        said = self.gap_rules.stops(tp.topic)
+        return self.stop_on_gap if said is None else said
 
     @property
     def ends(self) -> bool:

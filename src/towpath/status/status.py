@@ -53,6 +53,8 @@ class PartitionStatus:
         target_log_end: Where the target log ends; -1 if unknown, or if nothing is copied yet.
         lag_records: Lag in source offsets; -1 if the end of the source is unknown.
         lag_seconds: Lag in seconds; -1 if unknown.
+        lag_log_bytes: Bytes of the lag by the size of the source log, asked for where no record was
+            copied yet (`status/backlog.py`); -1 otherwise, or if the source does not tell.
         lost: Acknowledged records that the target lost; `error` then says so.
         holes: Number of offsets left empty by compaction and filled with markers.
         transacted: Number of offsets filled in transactions, as the target takes no markers.
@@ -97,6 +99,7 @@ class PartitionStatus:
     tally: Tally = ()
     set_aside: SetAside = NOTHING
     deleted: DeletedRecords | None = None
+    lag_log_bytes: int = -1
 
     @property
     def tp(self) -> TopicPartition:
@@ -114,7 +117,12 @@ class PartitionStatus:
     @property
     def left_out(self) -> bool:
         """Whether records of this partition are not copied for another reason than lag."""
-        return bool(self.error or self.gaps)
+        return bool(self.error or self.losses)
+
+    @property
+    def losses(self) -> tuple[Gap, ...]:
+        """The gaps in which records are missing that somebody could still want to read."""
+        return tuple(gap for gap in self.gaps if gap.is_loss)
 
     @property
     def lacks(self) -> bool:
@@ -126,8 +134,8 @@ class PartitionStatus:
         """The sentence about what is not copied."""
         if self.error:
             return self.named(self.error)
-        if self.gaps:
-            gap = self.gaps[0]
+        if self.losses:
+            gap = self.losses[0]
             copied = f"offsets {gap.first} to {gap.end - 1} were not copied: "
             return self.named((copied if gap.end > gap.first else "") + gap.cause)
         if self.pause is not None:
@@ -200,12 +208,11 @@ def status(
     )
     names, misnamed = config.topics.target_names({tp.topic for tp in {*tps, *known}})
     there = target.topics.describe(names.values())
-    stop = config.records.stops_on_gap
     again = books.made_again({name: info.id for name, info in topics.items()})
     troubles: dict[TopicPartition, _Trouble] = {}
     for tp in filter(lambda tp: config.topics.matches(tp.topic), {*tps, *known}):
         info, copy = topics.get(tp.topic) or hidden.get(tp.topic), names.get(tp.topic)
-        made_again = stop and tp.topic in again
+        made_again = tp.topic in again and config.records.stops_on_gap(tp.topic)
         trouble = _identity(books.of(tp), info, there.get(copy) if copy else None, stop=made_again)
         troubles[tp] = _Trouble(misnamed[tp.topic]) if tp.topic in misnamed else trouble
     untold = {tp: error for tp, error in ends.failed.items() if troubles.get(tp) == _NONE}

@@ -71,7 +71,7 @@ class Sides:
         self.source = SourceSide[Lane](
             self.reactor,  # type: ignore[arg-type]  # a stand-in
             ClusterConfig(bootstrap=("host:1",)), Mock(), BufferPool(64 << 20), self.jobs,
-            share=1 << 20, stop_on_gap=stop_on_gap, go=lambda _: None, stop=self.stop,
+            share=1 << 20, stop_on_gap=lambda _: stop_on_gap, go=lambda _: None, stop=self.stop,
             on_gap=lambda _, lost, went_on: self.gaps.append((lost, went_on)),
             begin_later=lambda *_: None, elsewhere=elsewhere,
         )  # fmt: skip

@@ -27,6 +27,10 @@ ConsumerGroupHeartbeatRequest = _message("ConsumerGroupHeartbeatRequest")
 """Lets a member join, stay in, or leave a group of the consumer protocol."""
 ConsumerGroupHeartbeatResponse = _message("ConsumerGroupHeartbeatResponse")
 """The epoch that a member has then."""
+ConsumerGroupDescribeRequest = _message("ConsumerGroupDescribeRequest")
+"""Asks for the members of groups of KIP-848."""
+ConsumerGroupDescribeResponse = _message("ConsumerGroupDescribeResponse")
+"""The members of groups of KIP-848, and what they read."""
 FetchSnapshotRequest = _message("FetchSnapshotRequest")
 """Asks the leader of a quorum of controllers for a part of a snapshot of its log."""
 FetchSnapshotResponse = _message("FetchSnapshotResponse")

@@ -16,7 +16,7 @@ from towpath.model.nouns import (
     TopicName,
     TopicPartition,
 )
-from towpath.model.reasons import Reason, sentence
+from towpath.model.reasons import Reason, ReasonCode, sentence
 
 Run = tuple[SourceOffset, TargetOffset, int]
 """Source start, target start, length: offsets that moved together."""
@@ -219,6 +219,11 @@ class Gap(_OfPartition):
     def cause(self) -> str:
         """The sentence of `why`."""
         return str(self.why)
+
+    @property
+    def is_loss(self) -> bool:
+        """Whether records are missing that somebody could still want to read."""
+        return self.why.code is not ReasonCode.READ_AND_DELETED
 
     def about(self) -> tuple[str | int, ...]:
         """Return the part of the key after kind and link."""

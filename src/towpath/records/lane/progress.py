@@ -142,6 +142,11 @@ class LaneProgress:
         return of_generation(self.work.producer_id, self.position.generation)
 
     @property
+    def last_time(self) -> int:
+        """Largest timestamp in ms of what was copied, -1 if nothing was."""
+        return self._last_time
+
+    @property
     def done(self) -> bool:
         """Whether the end offset of the run is reached."""
         return self.work.end is not None and self.position.source >= self.work.end

@@ -49,12 +49,13 @@ class SourceSide(Generic[R]):
         jobs: Does blocking work.
         share: Bytes that each reader may always hold.
         many: Whether there are so many readers that those without new records must cost nothing.
-        stop_on_gap: Whether a reader stops where records are missing.
+        stop_on_gap: Returns whether a reader stops where records are lost.
         go: Lets a reader use what it has taken in.
         stop: Stops a reader.
         on_gap: Gets the missing offsets, and whether the reader continues after them.
         begin_later: Lets a reader that `begins_later` begin at an offset.
         elsewhere: Another place that may have what the source has deleted.
+        deleted: Returns the loss with why the source has deleted the records. Blocking.
         pace: Limits on the bytes per second; by default there are none.
 
     Attributes:
@@ -71,15 +72,17 @@ class SourceSide(Generic[R]):
         *,
         share: int,
         many: bool = False,
-        stop_on_gap: bool,
+        stop_on_gap: Callable[[R], bool],
         go: Callable[[R], None],
         stop: Callable[[R, Reason], None],
         on_gap: Callable[[R, SourceLoss, bool], None],
         begin_later: Callable[[R, SourceOffset], None],
         elsewhere: Elsewhere[R] | None = None,
+        deleted: Callable[[R, SourceLoss], SourceLoss] | None = None,
         pace: Pace | None = None,
     ) -> None:
-        self._source, self._jobs, self._stop_on_gap = source, jobs, stop_on_gap
+        self._source, self._jobs, self._stops_on_gap = source, jobs, stop_on_gap
+        self._deleted = deleted
         self._go, self._stop = go, stop
         self._on_gap, self._begin_later = on_gap, begin_later
         self._elsewhere = elsewhere
@@ -195,7 +198,10 @@ class SourceSide(Generic[R]):
             SourceOffset(self._source.offsets.earliest([tp])[tp]),
             SourceOffset(self._source.offsets.latest([tp])[tp]),
         )
-        return source_loss(expected, earliest, latest) or self._older(reader, tp, latest)
+        lost = source_loss(expected, earliest, latest) or self._older(reader, tp, latest)
+        if lost is None or self._deleted is None or lost.go_on <= expected or reader.begins_later:
+            return lost
+        return self._deleted(reader, lost)
 
     def _older(self, reader: R, tp: TopicPartition, latest: SourceOffset) -> SourceLoss | None:
         """Return the loss if the leader only knows epochs older than that of the last batch.
@@ -242,9 +248,10 @@ class SourceSide(Generic[R]):
 
     def lose(self, reader: R, what: SourceLoss) -> None:
         """Stop a reader where records are lost for good, or let it go on behind them."""
-        self._on_gap(reader, what, not self._stop_on_gap)
+        stops = what.is_loss and self._stops_on_gap(reader)
+        self._on_gap(reader, what, not stops)
         first, last = what.first, what.end - 1
-        if self._stop_on_gap:
+        if stops:
             gap = Reason.of(ReasonCode.GAP, first=first, last=last, why=what.why)
             if first < reader.expected:
                 self._stop(reader, gap)  # the log was truncated below what was read

@@ -64,6 +64,11 @@ class SourceLoss:
     go_on: SourceOffset
     why: Reason
 
+    @property
+    def is_loss(self) -> bool:
+        """Whether records are missing that somebody could still want to read."""
+        return self.why.code is not ReasonCode.READ_AND_DELETED
+
 
 def source_loss(
     expected: SourceOffset, earliest: SourceOffset, latest: SourceOffset

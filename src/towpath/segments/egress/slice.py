@@ -88,7 +88,7 @@ class _Egress:
             self._pool,
             self._jobs,
             share=work.memory // _LARGE_AT_ONCE,
-            stop_on_gap=False,
+            stop_on_gap=lambda _: False,
             go=self._go,
             stop=self._stop,
             on_gap=_told_by_segments,

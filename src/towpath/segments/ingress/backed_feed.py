@@ -214,7 +214,7 @@ class BackedFeed:
         first = SourceOffset(max(error.first, lane.expected))
         why = Reason.of(ReasonCode.NOT_IN_ARCHIVE, why=error.why)
         loss = SourceLoss(first, error.end, error.end, why)
-        if self._work.stop_on_gap:
+        if self._work.stops_on_gap(lane.source):
             self._side.lose(lane, loss)
             return
         self._landing.note_gap(lane, loss, True)

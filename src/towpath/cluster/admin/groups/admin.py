@@ -16,11 +16,13 @@ from towpath.cluster.admin.groups.changing import (
 )
 from towpath.cluster.admin.groups.listing import (
     GroupListing,
+    GroupState,
     connect_groups,
     coordinators,
     listed,
 )
 from towpath.cluster.admin.groups.making import assignors, make_groups
+from towpath.cluster.admin.groups.subscriptions import Subscriptions, subscriptions
 from towpath.cluster.admin.leaders import by_topic, each_partition
 from towpath.cluster.codes import refused
 from towpath.cluster.connect.control import AGAIN, Control
@@ -66,6 +68,10 @@ class GroupAdmin:
         return self._control.retried(
             lambda deadline: listed(self._control, deadline), self._deadline()
         )
+
+    def subscriptions(self, groups: Iterable[GroupState]) -> Subscriptions:
+        """Return the topics that members of groups read; see `subscriptions`."""
+        return subscriptions(self._control, groups, self._deadline())
 
     def connect(self) -> dict[str, str]:
         """Return the states of the groups of Kafka Connect's workers, such as MirrorMaker 2's.
