@@ -50,6 +50,24 @@ def status(
     return rows
 
 
+def test_the_lag_of_what_was_never_copied_has_an_unknown_age_and_the_bytes_of_its_log(
+    mirror: Mirror, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It was 0.0 s, and 1,000 bytes a record."""
+    file = mirror.folder / f"{mirror.topic}.yaml"
+    assert main(["status", str(file), "--output", "json"]) == 0
+    told = json.loads(capsys.readouterr().out)["totals"]
+    assert (told["lag_records"], told["lag_seconds"], told["lag_unknown"]) == (10, None, 1)
+    assert told["lag_seconds_at_least"] == 0.0
+    assert 0 < told["lag_bytes_estimated"] < 10 * 100
+    assert main(["status", str(file)]) == 0
+    assert re.search(r"lag 10 \(about \d+ B, \? s\)", capsys.readouterr().out)
+    mirror.catch_up()
+    assert main(["status", str(file), "--output", "json"]) == 0
+    told = json.loads(capsys.readouterr().out)["totals"]
+    assert (told["lag_seconds"], told["lag_unknown"], told["lag_bytes_estimated"]) == (0.0, 0, 0)
+
+
 def test_from_not_started_to_caught_up(mirror: Mirror, capsys: pytest.CaptureFixture[str]) -> None:
     first, second = status(mirror, capsys)
     assert (first["state"], first["lag_records"]) == ("not started", 10)

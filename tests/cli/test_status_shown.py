@@ -119,6 +119,25 @@ def test_json_has_totals_the_run_and_both_ends() -> None:
     assert totals(()).as_data()["partitions"] == 0
 
 
+def test_the_age_of_the_lag_is_at_least_the_longest_known() -> None:
+    """A partition that was never copied made it 0.0 s, or that of the others."""
+    fresh = replace(
+        row("new", State.NOT_STARTED, lag=7), lag_seconds=-1.0, records=0, lag_log_bytes=700
+    )
+    seen = replace(SEEN, rows=(*ROWS[:-1], fresh))
+    assert "lag 1,234,579 (about 1.1 GiB, at least 1.5 s)" in as_text(link_picture(seen), 200)[1]
+    told = totals(seen.rows).as_data()
+    assert (told["lag_seconds"], told["lag_seconds_at_least"], told["lag_unknown"]) == (
+        None,
+        1.5,
+        1,
+    )
+    unseen = replace(seen, rows=(replace(fresh, lag_log_bytes=-1),))
+    assert "lag 7 (? B, ? s)" in as_text(link_picture(unseen), 200)[1]
+    told = totals(unseen.rows).as_data()
+    assert (told["lag_seconds_at_least"], told["lag_bytes_estimated"]) == (None, None)
+
+
 def test_limits_are_told_with_how_long_the_lag_takes_at_least() -> None:
     pair = {"link": "1MB", "topics": {"clicks": "500KB"}}
     seen = replace(SEEN, limits=Limits(RateConfig.model_validate(pair)))

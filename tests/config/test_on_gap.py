@@ -51,7 +51,7 @@ def test_which_topics_stop(
     [
         (
             "{topics: {'a': archive}}",
-            "records.on_gap.topics.a: 'archive' is not one of stop, record",
+            "records.on_gap.topics.a: 'archive' is not one of",
         ),
         ("{topics: {'[': stop}}", "records.on_gap.topics"),
         ("{default: archive}", "records.archive: is required by `on_gap: archive`"),

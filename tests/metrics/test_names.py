@@ -46,6 +46,7 @@ FROZEN = [
     ("towpath_partitions", "gauge", "partitions", ("state",)),
     ("towpath_mapped_partitions", "gauge", "partitions", ()),
     ("towpath_unknown_lag_partitions", "gauge", "partitions", ()),
+    ("towpath_unknown_lag_time_partitions", "gauge", "partitions", ()),
     ("towpath_rounds_total", "counter", "rounds", ()),
     ("towpath_slots", "gauge", "slices", ()),
     ("towpath_round_seconds", "gauge", "seconds", ()),

@@ -38,6 +38,7 @@ from towpath.plan.lease import Lease
 from towpath.plan.model import refuse
 from towpath.records.session import LinkSession
 from towpath.schemas.steps import SCHEMAS
+from towpath.status.backlog import with_backlog
 from towpath.status.status import PartitionStatus, status
 from towpath.status.totals import bytes_behind
 from towpath.staying.observe import look as look_at_staying
@@ -280,7 +281,7 @@ class _Parts:
             books = link.ledger.books(self._config.link)
             if books.begun:
                 self._require_alone(link.target)
-            rows = status(self._config, books, link.source, link.target)
+            rows = with_backlog(status(self._config, books, link.source, link.target), link.source)
         self.report.mapped = mapped(rows)
         paused = {row.pause: None for row in rows if row.pause is not None}
         self.report.trouble += [*map(str, paused), *(_why(row) for row in rows if row.error)]

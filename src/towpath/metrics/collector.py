@@ -147,7 +147,7 @@ def _partitions(now: Reading, about: About) -> Iterator[Family]:
     yield family(names.BYTES_COPIED, ((key, each.bytes) for key, each in found.items()))
     for metric in (names.LAG_RECORDS, names.REDPANDA_LAG):
         yield family(metric, _known((key, each.lag_records) for key, each in found.items()))
-    yield family(names.LAG_SECONDS, _known((key, each.lag_seconds) for key, each in found.items()))
+    yield family(names.LAG_SECONDS, _known((key, each.known_lag) for key, each in found.items()))
     yield family(names.GAPS, ((key, each.gaps) for key, each in found.items()))
     yield family(names.GAP_OFFSETS, ((key, each.gap_offsets) for key, each in found.items()))
     archived = ((key, each.from_archive) for key, each in found.items())
@@ -162,6 +162,8 @@ def _partitions(now: Reading, about: About) -> Iterator[Family]:
     yield family(names.MAPPED_PARTITIONS, [((), sum(stand.mapped for stand in now.stands))])
     unknown = sum(stand.lag_records is None for stand in now.stands)
     yield family(names.UNKNOWN_LAG, [((), unknown)])
+    untimed = sum(stand.lag_seconds is None for stand in now.stands)
+    yield family(names.UNKNOWN_LAG_TIME, [((), untimed)])
 
 
 def _states(found: Mapping[tuple[str, str], Sum]) -> Samples:

@@ -173,13 +173,14 @@ LAG_SECONDS = gauge(
     "towpath_lag_seconds",
     "seconds",
     "Age of the last copied record while there is lag, else 0, the largest of several partitions;"
-    " no series where it is not known.",
+    " no series where it is not known, or where it is 0 of some of them and not known of others.",
     labels=_PLACE,
 )
 GAPS = gauge(
     "towpath_gaps",
     "gaps",
-    "Gaps that the ledger holds: ranges of source offsets that were lost before they were copied.",
+    "Gaps that the ledger holds: ranges of source offsets that were lost before they were copied;"
+    " without those that all groups had read before they were deleted.",
     labels=_PLACE,
 )
 GAP_OFFSETS = gauge(
@@ -254,6 +255,12 @@ UNKNOWN_LAG = gauge(
     "towpath_unknown_lag_partitions",
     "partitions",
     "Partitions whose end the source does not tell now; they are missing in the lags.",
+)
+UNKNOWN_LAG_TIME = gauge(
+    "towpath_unknown_lag_time_partitions",
+    "partitions",
+    "Partitions with a lag whose age is not known, as none of their records was copied yet; those"
+    " without a known lag included.",
 )
 ROUNDS = counter("towpath_rounds_total", "rounds", "Rounds that ended.")
 SLOTS = gauge(
@@ -413,6 +420,7 @@ ALL = (
     PARTITIONS,
     MAPPED_PARTITIONS,
     UNKNOWN_LAG,
+    UNKNOWN_LAG_TIME,
     ROUNDS,
     SLOTS,
     ROUND_SECONDS,

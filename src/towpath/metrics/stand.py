@@ -58,6 +58,7 @@ class Sum:
 
     lag_records: int | None = None
     lag_seconds: float | None = None
+    untimed: int = 0
     gaps: int = 0
     gap_offsets: int = 0
     from_archive: int = 0
@@ -72,11 +73,17 @@ class Sum:
             self.lag_records = stand.lag_records + (self.lag_records or 0)
         if stand.lag_seconds is not None:
             self.lag_seconds = max(stand.lag_seconds, self.lag_seconds or 0.0)
+        self.untimed += stand.lag_seconds is None
         self.gaps += stand.gaps
         self.gap_offsets += stand.gap_offsets
         self.from_archive += stand.from_archive
         self.deleted += stand.deleted
         self.states[stand.state] += 1
+
+    @property
+    def known_lag(self) -> float | None:
+        """The largest lag that is known; not 0 where that of a partition is not known."""
+        return None if self.untimed and not self.lag_seconds else self.lag_seconds
 
     def add_copied(self, copied: tuple[int, int]) -> None:
         """Add records and bytes."""

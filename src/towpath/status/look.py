@@ -22,6 +22,7 @@ from towpath.plan.journal import failures
 from towpath.plan.lease import last_signs
 from towpath.records.source.beginnings import PATIENCE
 from towpath.status.alone import without_source
+from towpath.status.backlog import with_backlog
 from towpath.status.deletions import DeletionWatch
 from towpath.status.groups import GroupsStanding
 from towpath.status.ids import IdsStanding
@@ -96,7 +97,7 @@ class LinkLook:
             rows = without_source(self.config, self.books, self.target, PATIENCE)
         else:
             self.books.check_clusters(self.source.cluster.id(), self.target.cluster.id())
-            rows = self._with_deleted(self._rows())
+            rows = self._with_deleted(with_backlog(self._rows(), self.source, PATIENCE))
         fresh = any(row.state is State.NOT_STARTED for row in rows)
         return LinkStatus(
             link=link,

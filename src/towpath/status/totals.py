@@ -12,8 +12,6 @@ from towpath.status.status import PartitionStatus, State
 
 _RANK = {State.STOPPED: 0, State.NO_LEADER: 1, State.EXCLUDED: 4}
 _LEFT_OUT, _FINE = 2, 3
-_RECORD = 1000
-"""Bytes of a record where none was copied yet, for an estimate."""
 
 
 class SortOrder(StrEnum):
@@ -32,9 +30,11 @@ class Totals:
     Attributes:
         records: Number of records copied since the partitions were opened; `bytes` likewise.
         lag_records: Source offsets still to be copied, of the partitions that tell.
-        lag_bytes: An estimate of their bytes, by the mean size of copied records.
-        lag_seconds: The longest lag that is known, in seconds.
-        unknown: Number of partitions whose lag is unknown.
+        lag_bytes: An estimate of their bytes, as far as that is known.
+        longest: The longest lag that is known, in seconds; `None` if none is.
+        unknown: Number of partitions whose lag in records is unknown.
+        untimed: Number of partitions whose lag in seconds is unknown, those included.
+        unsized: Number of partitions with a lag whose bytes are unknown.
         deleted: Number of records, at most, that the target deleted and the source still has.
         states: Number of partitions in each state.
     """
@@ -44,9 +44,11 @@ class Totals:
     bytes: int = 0
     lag_records: int = 0
     lag_bytes: int = 0
-    lag_seconds: float = 0.0
+    longest: float | None = None
     unknown: int = 0
     deleted: int = 0
+    untimed: int = 0
+    unsized: int = 0
     states: Counter[State] = field(default_factory=Counter)
 
     def add(self, row: PartitionStatus) -> None:
@@ -56,10 +58,18 @@ class Totals:
         self.bytes += row.bytes
         self.lag_records += max(0, row.lag_records)
         self.lag_bytes += int(bytes_behind(row))
-        self.lag_seconds = max(self.lag_seconds, row.lag_seconds)
+        if row.lag_seconds >= 0:
+            self.longest = max(row.lag_seconds, self.longest or 0.0)
         self.unknown += row.lag_records < 0
         self.deleted += row.deleted.records if row.deleted is not None else 0
+        self.untimed += row.lag_seconds < 0
+        self.unsized += row.lag_records > 0 and not row.records and row.lag_log_bytes < 0
         self.states[row.state] += 1
+
+    @property
+    def lag_seconds(self) -> float | None:
+        """The lag in seconds, `None` if that of a partition is unknown."""
+        return None if self.untimed else self.longest or 0.0
 
     def as_data(self) -> dict[str, Any]:
         """Return the totals for JSON."""
@@ -69,9 +79,10 @@ class Totals:
             "records": self.records,
             "bytes": self.bytes,
             "lag_records": self.lag_records,
-            "lag_bytes_estimated": self.lag_bytes,
+            "lag_bytes_estimated": None if self.unsized else self.lag_bytes,
             "lag_seconds": self.lag_seconds,
-            "lag_unknown": self.unknown,
+            "lag_seconds_at_least": self.longest,
+            "lag_unknown": self.untimed,
             "deleted_at_most": self.deleted,
         }
 
@@ -103,8 +114,13 @@ def ordered(
 
 
 def bytes_behind(row: PartitionStatus) -> float:
-    """Estimate the bytes still to be copied by the mean size of copied records."""
-    return max(0, row.lag_records) * (row.bytes / row.records if row.records else _RECORD)
+    """Estimate the bytes still to be copied; 0 where nothing tells them.
+
+    By the mean size of copied records or, before the first one, by the size of the source log.
+    """
+    if row.records:
+        return max(0, row.lag_records) * row.bytes / row.records
+    return max(0, row.lag_log_bytes)
 
 
 def _rank(row: PartitionStatus) -> int:

@@ -87,7 +87,7 @@ def summed(sums: Totals) -> RenderableType:
     """Return what was copied of all partitions and the lag, and below it their states."""
     lag = f"lag {count(sums.lag_records)}"
     if sums.lag_records:
-        lag += f" (about {size(sums.lag_bytes)}, {span(sums.lag_seconds)})"
+        lag += f" ({_bytes(sums)}, {_seconds(sums)})"
     if sums.unknown:
         lag += f", unknown of {counted(sums.unknown, 'partition')}"
     copied = f"{count(sums.records)} records, {size(sums.bytes)} copied; {lag}"
@@ -95,6 +95,20 @@ def summed(sums: Totals) -> RenderableType:
     if sums.partitions:
         states.append(": ").append_text(counts(sums.states))
     return Group(line(copied), states)
+
+
+def _bytes(sums: Totals) -> str:
+    if not sums.unsized:
+        return f"about {size(sums.lag_bytes)}"
+    return f"at least about {size(sums.lag_bytes)}" if sums.lag_bytes else f"{_UNKNOWN} B"
+
+
+def _seconds(sums: Totals) -> str:
+    """Return the longest lag; partitions without a known lag in records are told apart."""
+    longest = sums.longest or 0.0
+    if sums.untimed <= sums.unknown:
+        return span(longest)
+    return f"at least {span(longest)}" if longest else f"{_UNKNOWN} s"
 
 
 def picture(rows: Iterable[PartitionStatus], most: int | None = None) -> RenderableType:
