@@ -56,7 +56,7 @@ def _mixed(sets: dict[str, Any]) -> Iterator[Row]:
         return [run for run in runs if run]
 
     def median(runs: list[dict[str, Any]], key: str) -> float:
-        return statistics.median(max(run["cpu"][key], 0.01) for run in runs)
+        return float(statistics.median(max(run["cpu"][key], 0.01) for run in runs))
 
     for mixed, alike, who in (
         ("mixed-few", "one-codec-few", "towpath"),

@@ -213,7 +213,8 @@ class Suite:
         throughput.load(arena, warm, "warm")
         partitions, records = warm.data.partitions, warm.data.records
         self._tell(f"{label}: starting {name}, load {os.getloadavg()[0]:.1f}")
-        copier = {"before": Before, **self._copiers}[name](arena, wish, self._home, label)
+        kind = Before if name == Before.name else self._copiers[name]
+        copier = kind(arena, wish, self._home, label)
         try:
             with copier:
                 copy = copier.copy_of("warm")

@@ -246,19 +246,17 @@ NO_RETENTION: Mapping[str, str] = MappingProxyType(
 
 
 def _unread(readers: str, group: str, committed: int) -> str:
-    match readers:
-        case "NONE":
-            return "no group has committed an offset in the partition"
-        case "BEHIND":
-            return f"{group} has committed offset {committed} only"
-        case "UNCOMMITTED":
-            return f"{group} reads the topic and has committed no offset in the partition"
-        case "UNKNOWN":
-            return f"it is not known what {group} reads"
-    return (
+    told = {
+        "NONE": "no group has committed an offset in the partition",
+        "BEHIND": f"{group} has committed offset {committed} only",
+        "UNCOMMITTED": f"{group} reads the topic and has committed no offset in the partition",
+        "UNKNOWN": f"it is not known what {group} reads",
+    }
+    hidden = (
         "not all groups that read it can be seen (the login needs the ACL Describe on the cluster,"
         " and on groups, at the source)"
     )
+    return told.get(readers, hidden)
 
 
 def _archive_lost(first: int, last: int, why: Value) -> str:
