@@ -12,13 +12,15 @@ from confluent_kafka import Consumer
 from tests.support.kafka import Record, commit, consume, delete_before, produce, wait_until
 from tests.support.mirror import Mirror
 from towpath.cluster.admin.groups.subscriptions import subscribed
+from towpath.cluster.codes import refused
 from towpath.cluster.metadata import ConfigEntry, ConfigSource
 from towpath.dev.broker import LocalCluster
+from towpath.model.errors import ClusterError, UnreachableError
 from towpath.model.groups import ClientGroup, Commit, GroupKind
-from towpath.model.nouns import Mode, TopicName, TopicPartition
+from towpath.model.nouns import Mode, Side, TopicName, TopicPartition
 from towpath.model.reasons import ReasonCode
 from towpath.records.source.deletions import no_retention
-from towpath.records.source.readers import Unread, judged
+from towpath.records.source.readers import Unread, judged, may_pass
 
 T = TopicName("app-word-repartition")
 TP, OTHER = TopicPartition(T, 0), TopicPartition(T, 1)
@@ -91,6 +93,23 @@ def test_who_has_read_up_to_an_offset(
     found: str | Unread,
 ) -> None:
     assert judged(TP, 20, commits, reads) == found
+
+
+@pytest.mark.parametrize(
+    ("error", "passes"),
+    [
+        (UnreachableError(Side.SOURCE, "asking", "no answer"), True),
+        (refused(Side.SOURCE, "asking", 14), True),
+        (refused(Side.SOURCE, "asking", 30), False),
+        (refused(Side.SOURCE, "asking", 31), False),
+        (refused(Side.SOURCE, "asking", 35), False),
+    ],
+    ids=lambda each: str(each)[-60:],
+)
+def test_a_broker_that_is_away_is_asked_again_and_a_missing_right_is_an_answer(
+    error: ClusterError, passes: bool
+) -> None:
+    assert may_pass(error) is passes
 
 
 def test_what_a_member_subscribes_to() -> None:

@@ -16,7 +16,7 @@ from towpath.model.clock import now_ms
 from towpath.model.errors import ClusterError
 from towpath.model.nouns import TopicPartition
 from towpath.model.reasons import Reason, ReasonCode
-from towpath.records.source.readers import Unread, read_by
+from towpath.records.source.readers import Unread, may_pass, read_by
 from towpath.records.source.trouble import SourceLoss
 
 
@@ -32,7 +32,7 @@ def why_deleted(
         newest: Timestamp in ms of the newest record that was copied before, -1 if unknown.
 
     Raises:
-        ClusterError: The source cannot be asked for the configs of the topic now.
+        ClusterError: The source cannot be asked now, so that asking again may help.
     """
     configs = source.configs.describe([tp.topic])
     proof = no_retention(configs.get(tp.topic, {}), newest, now_ms())
@@ -40,7 +40,9 @@ def why_deleted(
         return lost
     try:
         found = read_by(source, tp, lost.end)
-    except ClusterError:
+    except ClusterError as error:
+        if may_pass(error):
+            raise
         found = Unread("HIDDEN")
     if not isinstance(found, Unread):
         return replace(lost, why=Reason.of(ReasonCode.READ_AND_DELETED, proof=proof, groups=found))

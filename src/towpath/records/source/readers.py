@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from towpath.cluster.admin import Admin
 from towpath.cluster.admin.groups.listing import GroupState
 from towpath.model.acl import Operation
+from towpath.model.errors import ClusterError, RefusedError, UnreachableError
 from towpath.model.groups import ClientGroup, Commit, GroupKind
 from towpath.model.nouns import TopicName, TopicPartition
 
@@ -43,16 +44,32 @@ def read_by(source: Admin, tp: TopicPartition, end: int) -> str | Unread:
     """
     rights = source.cluster.rights()
     listing = source.groups.listed()
+    _again(listing.failed.values())
     # Brokers leave out groups that the login may not describe, unless it may describe the cluster.
     if rights is None or Operation.DESCRIBE not in rights or not listing.whole:
         return Unread("HIDDEN")
     states = {each.group: each for each in listing.groups.values()}
     commits = source.groups.offsets(states, {g: each.coordinator for g, each in states.items()})
+    _again(commits.failed.values())
     if commits.failed:
         return Unread("HIDDEN")
     live = [each for each in states.values() if _may_begin(each, commits.get(each.group, {}), tp)]
     reads = source.groups.subscriptions(live)
     return judged(tp, end, commits, {each.group: reads.get(each.group) for each in live})
+
+
+def may_pass(error: ClusterError) -> bool:
+    """Whether asking again may bring the answer: a broker is away, or coordinators move."""
+    return isinstance(error, UnreachableError) or (
+        isinstance(error, RefusedError) and error.retriable
+    )
+
+
+def _again(errors: Iterable[ClusterError]) -> None:
+    """Raise an error that may pass, so that the source is asked again."""
+    for error in errors:
+        if may_pass(error):
+            raise error
 
 
 def _may_begin(
