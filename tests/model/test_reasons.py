@@ -198,6 +198,32 @@ TEXTS = {
         "the target deleted 601 records that the source still has (by retention.ms or"
         " retention.bytes): source offsets 0 to 600; 20 of them are past the source's own retention"
     ),
+    Reason.of(
+        ReasonCode.RETENTION_TIGHTER,
+        key="retention.ms",
+        theirs="10000",
+        ours="-1",
+        policy="compact",
+        by="override.cleanup.policy",
+    ): (
+        "retention.ms would be 10000 on the target and has no effect at the source"
+        " (cleanup.policy is compact): `topics.configs.override` sets cleanup.policy"
+    ),
+    Reason.of(ReasonCode.SEGMENTS_FINER, key="segment.ms", theirs="2000", ours="604800000"): (
+        "segment.ms would be 2000 on the target and is 604800000 at the source, so old records"
+        " would lie in older segments there"
+    ),
+    Reason.of(ReasonCode.LOG_LARGER, partition=3, theirs=200, ours=100): (
+        "partition 3 takes 200 bytes on the target and 100 at the source, so retention.bytes would"
+        " reach records there that it does not reach at the source"
+    ),
+    Reason.of(ReasonCode.CLOCK_AHEAD, seconds=120): (
+        "the target's clock is 120 s ahead of the source's, so retention.ms would end earlier there"
+    ),
+    Reason.of(ReasonCode.DELETION_UNKNOWN, what="tiered"): (
+        "it is not known what the target would delete: brokers with tiered storage do not tell all"
+        " bytes that retention.bytes counts"
+    ),
     Reason.of(ReasonCode.TARGET_REPLACED, topic="orders"): (
         "target: topic orders was deleted and created again while it was written; the next round or"
         " run copies it again"

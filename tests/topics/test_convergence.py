@@ -15,6 +15,7 @@ from towpath.model.nouns import TopicId, TopicName
 from towpath.topics.configs import equal, limit, untouched
 from towpath.topics.observed import ObservedTopics, Topic
 from towpath.topics.owned import OwnedTopics
+from towpath.topics.policies import as_taken
 from towpath.topics.steps import CreateTopic, SetConfigs, TopicStep
 from towpath.topics.target_kinds import TargetKind
 
@@ -22,7 +23,7 @@ NUMBERS = ("retention.ms", "retention.bytes", "max.message.bytes", "segment.ms")
 LIMITS = ("retention.ms", "retention.bytes", "max.message.bytes")
 names = st.text("abc._", min_size=1, max_size=3).filter(lambda name: name not in {".", ".."})
 numbers = st.integers(-1, 9).map(str)
-policies = st.sampled_from(("delete", "compact", "compact,delete", "delete,compact"))
+policies = st.sampled_from(("delete", "compact", "compact,delete", "delete,compact", ""))
 times = st.sampled_from(("CreateTime", "LogAppendTime"))
 
 
@@ -125,14 +126,19 @@ class World:
             elif key in excluded or key not in self.seen.accepted or untouched(key):
                 continue
             elif key in each.own and key != in_sync:
-                assert equal(key, value, each.own[key])
+                assert equal(key, value, as_taken(each, self.seen).own[key])
             elif key in LIMITS:
+                theirs, ours = limit(value), limit(as_taken(each, self.seen).configs[key])
+                assert theirs is not None
+                assert ours is not None
+                assert theirs >= ours
+            elif key == "segment.ms" and "delete" in each.configs["cleanup.policy"]:
                 theirs, ours = limit(value), limit(each.configs[key])
                 assert theirs is not None
                 assert ours is not None
                 assert theirs >= ours
             elif key == "cleanup.policy":
-                assert equal(key, value, each.configs[key])
+                assert equal(key, value, as_taken(each, self.seen).configs[key])
 
 
 @st.composite
@@ -149,6 +155,7 @@ def worlds(draw: st.DrawFn) -> World:
         kind=draw(st.sampled_from(TargetKind)),
         defaults=told,
         default_replicas=3,
+        takes_empty_policy=draw(st.booleans()),
     )
     factor = draw(st.one_of(st.sampled_from(("source", "broker_default")), st.integers(1, 5)))
     file = {"configs": draw(rules), "replication_factor": factor}

@@ -12,6 +12,7 @@ from towpath.cluster.metadata import TopicInfo
 from towpath.config import LinkConfig
 from towpath.ledger.link import OpenLink
 from towpath.metrics.meter import Meter
+from towpath.mirror.foretelling import foretell
 from towpath.mirror.subjects import SUBJECTS
 from towpath.mirror.telling import tell_left_out, tell_schemas, telling_changes, telling_steps
 from towpath.model.findings import Note, Problem
@@ -146,6 +147,7 @@ class Reconciler:
             require=checked.require,
             hold=self._hold,
         )
+        foretell(self._link, found.of(TOPICS).seen.topics, reached)
         applied = applier.apply(checked.steps)
         done = applied.done
         now = again(self._clients, found, done, lambda: reached) if done else found

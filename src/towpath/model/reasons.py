@@ -48,6 +48,13 @@ class ReasonCode(StrEnum):
     # What the target no longer has
     TARGET_DELETED = "TARGET_DELETED"
 
+    # Why retention stays held back on a mirror topic that has caught up
+    RETENTION_TIGHTER = "RETENTION_TIGHTER"
+    SEGMENTS_FINER = "SEGMENTS_FINER"
+    LOG_LARGER = "LOG_LARGER"
+    CLOCK_AHEAD = "CLOCK_AHEAD"
+    DELETION_UNKNOWN = "DELETION_UNKNOWN"
+
     # Why a partition does not move
     GAP = "GAP"
     NOT_IDENTICAL = "NOT_IDENTICAL"
@@ -226,6 +233,38 @@ def _target_deleted(first: int, last: int, records: int, exact: int, due: int, b
     )
 
 
+def _tighter(key: str, theirs: str, ours: str, policy: str = "", by: str = "") -> str:
+    effect = f"has no effect at the source (cleanup.policy is {policy})"
+    here = effect if policy else f"is {ours} at the source"
+    name = by.removeprefix("override.")
+    cause = {
+        "": "the target does not take the source's value",
+        "left out": f"`topics.configs` does not copy {key}",
+    }.get(by, f"`topics.configs.override` sets {name}")
+    return f"{key} would be {theirs} on the target and {here}: {cause}"
+
+
+UNKNOWN_DELETIONS: Mapping[str, str] = MappingProxyType(
+    {
+        "config": "the target does not tell its default for {}",
+        "times": "records of partition {} have no timestamps, so retention counts by the times of"
+        " files, which brokers do not tell",
+        "future": "partition {} has records with future times, and tiered storage of Kafka 4.5"
+        " counts these by the times of files, which brokers do not tell",
+        "compression": "compression.type is {} on the target, so records may take more bytes there"
+        " for retention.bytes to count",
+        "changes": "records are changed on their way, so they may take more bytes there for"
+        " retention.bytes to count",
+        "cleaned": "both cleaners compact the log at times of their own, so retention.bytes does"
+        " not reach the same records",
+        "tiered": "brokers with tiered storage do not tell all bytes that retention.bytes counts",
+        "sizes": "a cluster does not tell the bytes that retention.bytes counts (DescribeLogDirs)",
+        "untold": "{}",
+    }
+)
+"""What keeps Towpath from foretelling what a target deletes, by the value `what` of the reason."""
+
+
 def _doubled(partition: str, first: int, end: int, records: int) -> str:
     return (
         f"target: {partition} holds {records} records twice: the second copy lies at"
@@ -382,6 +421,23 @@ SENTENCES: Mapping[ReasonCode, Callable[..., str]] = MappingProxyType(
             f"the source log, which ends at offset {end}, does not have all that is archived up to"
             f" offset {archived}: where it differs is looked for, and what follows there is"
             " archived as another history"
+        ),
+        ReasonCode.RETENTION_TIGHTER: _tighter,
+        ReasonCode.SEGMENTS_FINER: lambda key, theirs, ours: (
+            f"{key} would be {theirs} on the target and is {ours} at the source, so old records"
+            " would lie in older segments there"
+        ),
+        ReasonCode.LOG_LARGER: lambda partition, theirs, ours: (
+            f"partition {partition} takes {theirs} bytes on the target and {ours} at the source, so"
+            " retention.bytes would reach records there that it does not reach at the source"
+        ),
+        ReasonCode.CLOCK_AHEAD: lambda seconds: (
+            f"the target's clock is {seconds} s ahead of the source's, so retention.ms would end"
+            " earlier there"
+        ),
+        ReasonCode.DELETION_UNKNOWN: lambda what, detail="": (
+            "it is not known what the target would delete:"
+            f" {UNKNOWN_DELETIONS.get(what, what).format(detail)}"
         ),
         ReasonCode.GAP: lambda first, last, why: (
             (f"offsets {first} to {last} were not copied: " if last >= first else "")

@@ -39,6 +39,7 @@ from towpath.topics.drift import sync
 from towpath.topics.observe import look_at_target
 from towpath.topics.observed import ObservedTopics, Topic
 from towpath.topics.owned import UNLIMITED, OwnedTopics, ours_of
+from towpath.topics.policies import as_taken
 from towpath.topics.refused_configs import narrowed
 from towpath.topics.rights import on_mirrors
 from towpath.topics.steps import AddPartitions, CreateTopic, SetConfigs, TopicStep
@@ -248,7 +249,7 @@ class TopicRestorer:
         self, topic: RestoreTopic, seen: ObservedTopics, given: int | None
     ) -> WantedConfigs:
         """Return the configs that a new topic gets in the end."""
-        return wanted(topic.topic, seen, self._config_rules(topic), given)
+        return wanted(as_taken(topic.topic, seen), seen, self._config_rules(topic), given)
 
     def _config_rules(self, topic: RestoreTopic) -> ConfigRules:
         rules, override = self.rules.topics.configs, {}
@@ -304,6 +305,7 @@ class TopicRestorer:
         if not (self.follow and is_ours and topic.described):
             return []
         rules = self._config_rules(topic)
-        step = sync(topic.topic, there, seen.topics, rules, seen.ours).step
+        archived = as_taken(topic.topic, seen.topics)
+        step = sync(archived, there, seen.topics, rules, seen.ours).step
         kept = {key for key in step.before if key not in ANY or key in cleaning} if step else set()
         return [step.only(kept)] if step and kept else []

@@ -13,7 +13,7 @@ from towpath.cluster.data.client import Client
 from towpath.config import LinkConfig
 from towpath.ledger.alive import RunLife
 from towpath.ledger.books import LinkBooks
-from towpath.ledger.entries import Journal, LinkLease, Pause, Session
+from towpath.ledger.entries import Foretold, Journal, LinkLease, Pause, Session
 from towpath.ledger.ledger import Ledger
 from towpath.ledger.rates import Limits
 from towpath.model.errors import UnreachableError
@@ -24,6 +24,7 @@ from towpath.records.source.beginnings import PATIENCE
 from towpath.status.alone import without_source
 from towpath.status.backlog import with_backlog
 from towpath.status.deletions import DeletionWatch
+from towpath.status.foretold import foretold
 from towpath.status.groups import GroupsStanding
 from towpath.status.ids import IdsStanding
 from towpath.status.ledger_lost import LostEntries, lost_entries
@@ -48,6 +49,7 @@ class LinkStatus:
         limits: The limits in bytes per second that hold.
         groups: What the ledger says of groups, `None` if it was not looked at.
         ids: What the ledger says of ids of schemas, `None` for a link that leaves them as they are.
+        foretold: What the target would delete, or may, that the source has, as a run foretold it.
         source_gone: Why the source could not be asked, "" if it was; the rows are then what the
             ledger and the target know.
     """
@@ -62,6 +64,7 @@ class LinkStatus:
     limits: Limits = field(default_factory=Limits)
     groups: GroupsStanding | None = None
     ids: IdsStanding | None = None
+    foretold: tuple[Foretold, ...] = ()
     source_gone: str = ""
 
 
@@ -110,6 +113,7 @@ class LinkLook:
             limits=Limits.of(self.config, self.books),
             groups=GroupsStanding.of(self.config, self.books),
             ids=IdsStanding.of(self.config, self.books.ids),
+            foretold=foretold(self.config, self.books),
             source_gone=gone,
         )
 

@@ -35,9 +35,12 @@ _LIMITS = (MOST_BYTES, *TIME_LIMITS, *RETENTIONS)
 """Limits that must not be tighter on the target than on the source: else the target would refuse or
 delete records that the source still has."""
 
+CUTS = ("segment.bytes", "segment.ms")
+"""When a log begins a new segment. Kafka deletes whole segments, so smaller ones go earlier."""
+
 _DEFAULT = "the target's default is"
 
-ADJUSTED = frozenset({*_LIMITS, POLICY, _MIN_INSYNC})
+ADJUSTED = frozenset({*_LIMITS, *CUTS, POLICY, _MIN_INSYNC})
 """Configs that a mirror topic may need although they are not set on the source topic."""
 
 
@@ -194,7 +197,7 @@ Change = tuple[str, str, str]
 def _blindly(topic: Topic, told: Set[str], there: Topic | None, ours: Set[str]) -> Iterator[Change]:
     """Yield the source's values for configs whose default the target does not tell."""
     configs = holding(topic.configs)
-    hidden = ADJUSTED - told
+    hidden = ADJUSTED - told - (set() if deletes(configs) else set(CUTS))
     if there is not None:
         hidden &= there.own.keys() & ours
     for key in sorted(hidden & configs.keys()):
@@ -203,15 +206,19 @@ def _blindly(topic: Topic, told: Set[str], there: Topic | None, ours: Set[str]) 
 
 
 def _aligned(topic: Topic, holds: Mapping[str, str], whose: str) -> Iterator[Change]:
-    """Yield limits that would be tighter than on the source, and a cleanup policy that differs."""
+    """Yield limits and segments that would be tighter than on the source, and another policy."""
     configs = holding(topic.configs)
-    for key in (POLICY, *_LIMITS):
+    for key in (POLICY, *_LIMITS, *(CUTS if deletes(configs) else ())):
         ours, theirs = configs.get(key), holds.get(key)
-        differs = (
-            theirs and not equal(key, ours, theirs) if key == POLICY else tighter(theirs, ours)
-        )
-        if ours and differs:
-            yield key, ours, f"{key} is set to {ours}, as on the source: {whose} {theirs}"
+        if ours is None or theirs is None:
+            continue
+        if not equal(key, ours, theirs) if key == POLICY else tighter(theirs, ours):
+            said = f"{_shown(ours)}, as on the source: {whose} {_shown(theirs)}"
+            yield key, ours, f"{key} is set to {said}"
+
+
+def _shown(value: str) -> str:
+    return value or "nothing"
 
 
 def _own_times(defaults: Mapping[str, str]) -> Iterator[Change]:

@@ -27,6 +27,8 @@ DEFAULTS = {
         ("log.retention.minutes", 60_000),
         ("log.retention.hours", 3_600_000),
     ),
+    "segment.bytes": (("log.segment.bytes", 1),),
+    "segment.ms": (("log.roll.ms", 1), ("log.roll.hours", 3_600_000)),
 }
 """The broker configs that give the default of each topic config; the first one that is set counts.
 Each has the factor to the topic config's unit, 0 if the value is not a number of units."""

@@ -5,16 +5,20 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from towpath.config import ConfigRules, LinkConfig, Replicas, StartAt, TopicsConfig
+from towpath.config import ConfigRules, LinkConfig, Replicas, TopicsConfig
 from towpath.config.own_topics import is_own
 from towpath.model.findings import Cause, Note, Problem
 from towpath.model.nouns import NO_TOPIC_ID, TopicName
 from towpath.plan.subject import Difference
 from towpath.topics.advice import remarks
-from towpath.topics.configs import RETENTIONS, deletes, limit, wanted
+from towpath.topics.configs import wanted
 from towpath.topics.drift import sync
+from towpath.topics.foresight import NOTHING as NOTHING_FORESEEN
+from towpath.topics.holds import held_of, holds_new, note_of_kept, note_of_new
 from towpath.topics.observed import ObservedTopics, Topic, alike
 from towpath.topics.owned import NOTHING, UNLIMITED, OwnedTopics
+from towpath.topics.policies import NOTE as EMPTY_POLICY
+from towpath.topics.policies import as_taken
 from towpath.topics.steps import AddPartitions, CreateTopic, DeleteTopic, TopicStep
 from towpath.topics.target_kinds import TargetKind
 
@@ -66,12 +70,13 @@ def _mirrored(
     notes: list[Note] = []
     for topic in topics:
         name = seen.names[topic.name]
-        there = seen.target.get(name)
+        there, taken = seen.target.get(name), as_taken(topic, seen)
         if there is None:
-            made, said = _create(topic, name, seen, config, ours)
+            made, said = _create(taken, name, seen, config, ours)
         else:
-            made, said = _follow(topic, there, seen, config, ours)
+            made, said = _follow(taken, there, seen, config, ours)
         steps += made
+        said = said if taken is topic else [EMPTY_POLICY, *said]
         notes += (Note(topic.name, text) for text in said)
     return steps, notes
 
@@ -82,13 +87,14 @@ def _create(
     given, notes = replicas(topic, seen, config.topics)
     known = seen.default_replicas if given == _BY_THE_TARGET else given
     asked = wanted(topic, seen, config.topics.configs, known)
-    # A topic that appears while a link runs is copied from its beginning in any case.
-    whole = ours.begun or config.records.start is not StartAt.LATEST
-    held = _held(asked.values, seen) if whole else {}
+    held = held_of(asked.values, seen) if holds_new(config, ours) else {}
     configs = {**asked.values, **dict.fromkeys(held, UNLIMITED)}
     notes = [*asked.reasons.values(), *asked.notes, *notes]
-    notes += (_holding(key, value) for key, value in held.items())
-    notes += remarks(topic, {**seen.defaults, **asked.values}, seen.request_bytes)
+    notes += (note_of_new(key, value) for key, value in held.items())
+    foreseen = seen.foresights.get(topic.name, NOTHING_FORESEEN)
+    notes += [note_of_kept(foreseen)] if foreseen.keeps else []
+    final = {**seen.defaults, **asked.values, **(configs if foreseen.reasons else {})}
+    notes += remarks(topic, final, seen.request_bytes)
     return [
         CreateTopic(
             source=topic.name,
@@ -122,27 +128,6 @@ def replicas(topic: Topic, seen: ObservedTopics, topics: TopicsConfig) -> tuple[
         given, why = given - 1, f"{seen.kind} takes odd ones only"
     note = f"replication factor {given} instead of {instead}: {why}"
     return given, [note] if given != asked else []
-
-
-def _held(final: Mapping[str, str], seen: ObservedTopics) -> dict[str, str | None]:
-    """Return the limits withheld from a new mirror topic until it is filled, with final values.
-
-    Records keep their timestamps, so retention would delete old records as soon as they arrive.
-    """
-    configs = {**seen.defaults, **final}
-    return {
-        key: final.get(key)
-        for key in (RETENTIONS if deletes(configs) else ())
-        if key in seen.accepted and limit(configs.get(key)) != limit(UNLIMITED)
-    }
-
-
-def _holding(key: str, value: str | None) -> str:
-    end = "the target's default holds" if value is None else f"it is set to {value}"
-    return (
-        f"{key} is held back ({UNLIMITED}) while the mirror topic is filled, else the target would"
-        f" delete old records as they arrive; {end} once the mirror topic has caught up"
-    )
 
 
 def _follow(

@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from towpath.config import ConfigRules
+from towpath.ledger.entries.foretold import RELEASE
 from towpath.topics.configs import WantedConfigs, equal, untouched, wanted, within
+from towpath.topics.foresight import NOTHING, Foresight
 from towpath.topics.observed import ObservedTopics, Topic
 from towpath.topics.owned import UNLIMITED, OwnedTopics
 from towpath.topics.steps import SetConfigs
@@ -21,7 +23,8 @@ class _TopicComparison:
         there: The mirror topic.
         mine: Configs of the mirror topic that the link has set.
         waiting: Configs that are held back, with their final values.
-        released: Whether the mirror topic is filled, so that held-back configs get these values.
+        filled: Whether the mirror topic has caught up.
+        foreseen: What the target would delete without the configs that are held back.
         changes: Configs that need other values, `None` for the target's default.
         foreign: Configs of the mirror topic that the source does not have and the link has not set.
     """
@@ -30,9 +33,15 @@ class _TopicComparison:
     there: Topic
     mine: frozenset[str]
     waiting: Mapping[str, str | None]
-    released: bool
+    filled: bool
+    foreseen: Foresight = NOTHING
     changes: dict[str, str | None] = field(default_factory=dict)
     foreign: list[str] = field(default_factory=list)
+
+    @property
+    def released(self) -> bool:
+        """Whether held-back configs get their final values."""
+        return self.filled and not self.foreseen.keeps
 
     def compare(self, asked: WantedConfigs, rules: ConfigRules) -> None:
         """Find the configs that have to change."""
@@ -81,11 +90,18 @@ class _TopicComparison:
                 " this link did not set them"
             )
         if self.waiting and not self.released:
-            notes.append(
-                f"held back ({UNLIMITED}) until the mirror topic has caught up with the source:"
-                f" {', '.join(sorted(self.waiting))}"
-            )
+            notes.append(self._held())
+        if self.waiting and self.foreseen.reasons and self.foreseen.meant:
+            notes.append(f"{self.foreseen}; the file lets the target do so (`topics.may_delete`)")
         return notes
+
+    def _held(self) -> str:
+        """Return what is held back, until when, and why it may stay so."""
+        keys, foreseen = ", ".join(sorted(self.waiting)), self.foreseen
+        if self.filled:
+            return f"{keys} stays held back ({UNLIMITED}): {foreseen}; {RELEASE}"
+        text = f"held back ({UNLIMITED}) until the mirror topic has caught up with the source"
+        return f"{text}: {keys}" + (f"; it stays so then: {foreseen}" if foreseen.keeps else "")
 
     def configs(self, defaults: Mapping[str, str]) -> dict[str, str]:
         """Return the configs that will be in effect on the mirror topic, as far as known."""
@@ -112,10 +128,23 @@ def sync(
     mine = _mine(there, ours)
     cut_over = topic.name in ours.cut_over
     asked = wanted(topic, seen, rules, there.replication_factor, there, mine, cut_over=cut_over)
-    released = topic.name in ours.caught_up
-    mirror = _TopicComparison(topic, there, mine, ours.waiting(there.name, there.own), released)
+    waiting = ours.waiting(there.name, there.own)
+    filled, foreseen = topic.name in ours.caught_up, seen.foresights.get(topic.name, NOTHING)
+    mirror = _TopicComparison(topic, there, mine, waiting, filled, foreseen)
     mirror.compare(asked, rules)
     return Synced(mirror.step(), tuple(mirror.notes(asked)), mirror.configs(seen.defaults))
+
+
+def released(
+    topic: Topic, there: Topic, seen: ObservedTopics, rules: ConfigRules, ours: OwnedTopics
+) -> Mapping[str, str]:
+    """Return the configs in effect on a mirror topic once nothing is held back from it."""
+    mine = _mine(there, ours)
+    asked = wanted(topic, seen, rules, there.replication_factor, there, mine)
+    waiting = ours.waiting(there.name, there.own)
+    mirror = _TopicComparison(topic, there, mine, waiting, filled=True)
+    mirror.compare(asked, rules)
+    return mirror.configs(seen.defaults)
 
 
 def _mine(there: Topic, ours: OwnedTopics) -> frozenset[str]:

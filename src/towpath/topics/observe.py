@@ -22,8 +22,10 @@ from towpath.topics.defaults import (
 )
 from towpath.topics.observed import ObservedTopics, Orphan, SourceTopics, Topic, alike
 from towpath.topics.owned import NOTHING, OwnedTopics
+from towpath.topics.policies import FIRST as EMPTY_POLICY_SINCE
+from towpath.topics.policies import keeps_all
 from towpath.topics.rights import on_mirrors, on_sources, undescribed
-from towpath.topics.target_kinds import kind_of, uncertain
+from towpath.topics.target_kinds import TargetKind, kind_of, uncertain
 
 _ENOUGH = 50
 """Number of topics whose configs are asked for where any one topic would do."""
@@ -150,6 +152,7 @@ def look_at_target(
         defaults={**inherited(told), **given.configs},
         default_replicas=given.replicas,
         request_bytes=given.request_bytes,
+        takes_empty_policy=_takes_empty_policy(target, kind, topics),
         notes=(
             *notes,
             *(Note("target", unsure) for unsure in [uncertain(kind, hosts)] if unsure),
@@ -157,6 +160,13 @@ def look_at_target(
             *_without_configs(where, configs.failed),
         ),
     )
+
+
+def _takes_empty_policy(target: Admin, kind: TargetKind, topics: Iterable[Topic]) -> bool:
+    """Whether the target takes an empty cleanup policy; asked only where a topic has one."""
+    if not any(map(keeps_all, topics)):
+        return True
+    return kind is TargetKind.KAFKA and target.cluster.release.numbers >= EMPTY_POLICY_SINCE
 
 
 def _without_configs(

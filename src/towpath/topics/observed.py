@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from towpath.cluster.metadata import TopicInfo
 from towpath.model.findings import Note, Problem
 from towpath.model.nouns import ClusterId, SourceOffset, TopicId, TopicName, TopicPartition
+from towpath.topics.foresight import Foresight
 from towpath.topics.target_kinds import TargetKind, taken
 
 
@@ -67,6 +68,10 @@ class ObservedTopics:
         orphans: Mirror topics of this link whose source topics are certainly no longer mirrored.
         begins: The first offsets of source partitions that came from the target up to there, as a
             link in the other direction was cut over. Copying begins there, wherever the file says.
+        foresights: What the target would delete without the limits that are held back, by source
+            topic; none for topics from which nothing is held back.
+        takes_empty_policy: Whether the target takes an empty `cleanup.policy`, which keeps all
+            records, and still deletes records on request (KIP-1161, Kafka 4.2).
         unmatched: Names of the other source topics, for hints about typing errors.
         notes: What could not be observed and is not essential.
         problems: Why matching topics cannot be mirrored: they are not in `source`, or the login
@@ -86,6 +91,8 @@ class ObservedTopics:
     request_bytes: int | None = None
     orphans: tuple[Orphan, ...] = ()
     begins: Mapping[TopicPartition, SourceOffset] = field(default_factory=dict)
+    foresights: Mapping[TopicName, Foresight] = field(default_factory=dict)
+    takes_empty_policy: bool = True
     unmatched: tuple[TopicName, ...] = ()
     notes: tuple[Note, ...] = ()
     problems: tuple[Problem, ...] = ()

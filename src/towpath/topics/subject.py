@@ -12,6 +12,7 @@ from towpath.cluster.metadata import TopicInfo
 from towpath.config import LinkConfig
 from towpath.ledger.link import OpenLink
 from towpath.model.amounts import counted
+from towpath.model.changes import NO_CHANGE
 from towpath.model.errors import StepOutdatedError, TowpathError
 from towpath.model.findings import Note, Problem
 from towpath.model.nouns import Side, TopicId, TopicName
@@ -28,6 +29,8 @@ from towpath.topics.advice import own_and_tools, unmatched_expressions
 from towpath.topics.apply import apply_all, present, settled
 from towpath.topics.circles import MirrorOrigins, origins, without_circles
 from towpath.topics.diff import diff
+from towpath.topics.foresight import Foresight
+from towpath.topics.holds import held_back
 from towpath.topics.literals import beyond_names
 from towpath.topics.observe import look_at_source, observe
 from towpath.topics.observed import ObservedTopics, SourceTopics
@@ -39,6 +42,8 @@ from towpath.topics.other_writers import (
 )
 from towpath.topics.owned import OwnedTopics, ours_of
 from towpath.topics.refused_configs import narrowed
+from towpath.topics.retention import foresee
+from towpath.topics.retention_look import look as look_at_retention
 from towpath.topics.steps import (
     KINDS,
     AddPartitions,
@@ -93,7 +98,21 @@ class TopicClient:
         seen = observe(link.source, link.target, link.config, ours, there, source)
         seen = without_taken(seen, link.config, link.books.neighbours)
         topics = without_circles(seen, known, link.config, link.target, link.books)
+        topics = replace(topics, foresights=self._foreseen(topics, ours))
         return TopicSnapshot(source, known, there, topics, ours)
+
+    def _foreseen(self, topics: ObservedTopics, ours: OwnedTopics) -> dict[TopicName, Foresight]:
+        """Return what the target would delete without the limits that are held back."""
+        link, config = self.link, self.link.config.topics
+        held = held_back(topics, link.config, ours)
+        seen = look_at_retention(link.source, link.target, held, link.books)
+        found: dict[TopicName, Foresight] = {}
+        for name, each in held.items():
+            changed = link.config.change_of(name) != NO_CHANGE
+            logs = replace(seen[name], changed=changed)
+            told = foresee(each.source.configs, each.final, logs, config.configs)
+            found[name] = replace(told, meant=config.lets_delete(name))
+        return found
 
     def diff(self, seen: TopicSnapshot, around: SubjectContext) -> Difference[TopicStep]:
         """See `SubjectClient`."""

@@ -13,13 +13,15 @@ from towpath.cli.show.deleted import deleted
 from towpath.cli.show.grid import Cell, Grid
 from towpath.cli.show.output import line
 from towpath.cli.show.states import counts, marked
-from towpath.ledger.entries import FROM_ARCHIVE
+from towpath.ledger.entries import FROM_ARCHIVE, Foretold
 from towpath.model.amounts import count, counted, size, span
 from towpath.model.clock import readable
+from towpath.model.reasons import as_data
 from towpath.plan.lease import lease_lines
 from towpath.runbook import pointers
 from towpath.status.changed import ChangedParts
 from towpath.status.cutovers import cutovers
+from towpath.status.foretold import kept_lines
 from towpath.status.look import LinkStatus
 from towpath.status.set_aside import summed as summed_aside
 from towpath.status.status import PartitionStatus
@@ -42,6 +44,7 @@ def link_picture(
     aside = summed_aside(row.set_aside for row in seen.rows)
     lines += [f"link: {aside}"] if aside else []
     lines += _of_limits(seen)
+    lines += kept_lines(seen.foretold)
     lines += [f"link: {seen.lost}"] if seen.lost else []
     lines += [str(seen.groups)] if seen.groups is not None else []
     if seen.ids is not None:
@@ -71,9 +74,15 @@ def link_as_json(seen: LinkStatus, order: SortOrder = SortOrder.NAME) -> dict[st
         "paused": [asdict(pause) for pause in seen.pauses],
         "groups": seen.groups.as_data() if seen.groups is not None else None,
         "schema_ids": seen.ids.as_data() if seen.ids is not None else None,
+        "foretold": [_foretold(entry) for entry in seen.foretold],
         "source_gone": seen.source_gone or None,
         "failed_steps": [asdict(entry) for entry in seen.failed],
     }
+
+
+def _foretold(entry: Foretold) -> dict[str, Any]:
+    reasons = [as_data(reason) for reason in entry.reasons]
+    return {**asdict(entry), "reasons": reasons, "reason": entry.reason, "offsets": entry.offsets}
 
 
 def _of_limits(seen: LinkStatus) -> Iterable[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
-from kafka.protocol.admin import DescribeClusterRequest
+from kafka.protocol.admin import DescribeClusterRequest, DescribeQuorumRequest
 from kafka.protocol.metadata import ApiVersionsRequest
 
 from towpath import __version__
@@ -17,6 +17,7 @@ from towpath.cluster.connect.exchange import Versions
 from towpath.cluster.metadata import Broker, ConfigEntry, read_configs
 from towpath.cluster.release import Release
 from towpath.model.acl import Operation
+from towpath.model.clock import now_ms
 from towpath.model.deadline import Deadline
 from towpath.model.errors import UnreachableError
 from towpath.model.nouns import ClusterId
@@ -78,6 +79,39 @@ class ClusterAdmin:
     def release(self) -> Release:
         """The release of Kafka that the first broker to answer runs."""
         return self._control.retried(self._control.release)
+
+    def ahead(self) -> int | None:
+        """Return by how many ms the active controller's clock is ahead of this machine's.
+
+        The leader of the metadata quorum tells its own time as the time at which it was caught up
+        (KIP-836, Kafka 3.3; `LeaderState.describeQuorum`). The answer is off by at most the time
+        that the request takes. `None` if nobody tells: older brokers, ZooKeeper, other software.
+
+        Raises:
+            ClusterError: The request failed, or the login lacks Describe on the cluster.
+        """
+        what = "asking for the time of the controller"
+        topic = DescribeQuorumRequest.TopicData
+        request = DescribeQuorumRequest(
+            topics=[
+                topic(
+                    topic_name="__cluster_metadata",
+                    partitions=[topic.PartitionData(partition_index=0)],
+                )
+            ]
+        )
+        began = now_ms()
+        said = self._control.retried(
+            lambda deadline: self._control.ask_any(request, deadline, what)
+        )
+        check(self._control.side, said, what, "Describe on the cluster")
+        here = (began + now_ms()) // 2
+        for partition in (each for topic_said in said.topics for each in topic_said.partitions):
+            for voter in partition.current_voters:
+                told = getattr(voter, "last_caught_up_timestamp", None) or -1
+                if voter.replica_id == partition.leader_id and told > 0:
+                    return int(told) - here
+        return None
 
     def configs(self) -> dict[str, ConfigEntry]:
         """Return the dynamic configs that hold for all brokers (KIP-226)."""

@@ -115,7 +115,16 @@ class OffsetAdmin:
 
         For `patience` see `ask_leaders`.
         """
-        found = self._list_offsets(tps, lambda _: ms, patience=patience)
+        return self.at_times(dict.fromkeys(tps, ms), patience=patience)
+
+    def at_times(
+        self, times: Mapping[TopicPartition, int], *, patience: float | None = None
+    ) -> Answers[TopicPartition, int]:
+        """Return the first offset with each timestamp (ms) or a later one, else the log end.
+
+        For `patience` see `ask_leaders`.
+        """
+        found = self._list_offsets(times, times.__getitem__, patience=patience)
         younger = [tp for tp, offset in found.items() if offset < 0]
         if not younger:
             return found

@@ -20,6 +20,7 @@ from towpath.ledger.entries import (
     EndOffsets,
     EntryKey,
     FirstLook,
+    Foretold,
     Journal,
     LinkIdentity,
     LinkLease,
@@ -46,7 +47,7 @@ from towpath.model.changes import NO_CHANGE, RecordChange
 from towpath.model.errors import LedgerError, NewerLinkError
 from towpath.model.nouns import ClusterId, LinkName, ProducerId, TopicId, TopicName, TopicPartition
 
-_Noted = Journal | Pause | Restarted | SetRate | SeenGroup | DefinedChange | Replayer
+_Noted = Foretold | Journal | Pause | Restarted | SetRate | SeenGroup | DefinedChange | Replayer
 _OF_NEIGHBOURS = {Opened.kind, Journal.kind, TransactionalProducer.kind, Replayer.kind}
 
 
@@ -77,6 +78,8 @@ class LinkBooks:
     """Source topics that may be copied though they were made again, by their names."""
     rates: dict[TopicName, SetRate] = field(default_factory=dict)
     """Limits that were set in the place of those of the file, by source topic."""
+    foretold: dict[TopicName, Foretold] = field(default_factory=dict)
+    """What targets may delete that the source has, by source topic."""
     replayers: frozenset[ProducerId] = frozenset()
     """Producer ids under which records of the quarantine topic were written to mirror topics."""
     groups: dict[str, SeenGroup] = field(default_factory=dict)
@@ -217,7 +220,7 @@ class LinkBooks:
                 self.ids.take(entry)
             case (
                 Journal() | Pause() | Restarted() | SetRate() | SeenGroup() | DefinedChange()
-                | Replayer()
+                | Replayer() | Foretold()
             ):  # fmt: skip
                 self._note(entry)
             case Removed():
@@ -244,6 +247,8 @@ class LinkBooks:
             self.pauses[entry.topic] = entry
         elif isinstance(entry, SetRate):
             self.rates[entry.topic] = entry
+        elif isinstance(entry, Foretold):
+            self.foretold[entry.topic] = entry
         elif isinstance(entry, Restarted):
             self.restarts[entry.topic] = entry
         elif isinstance(entry, Replayer):

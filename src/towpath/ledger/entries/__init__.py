@@ -14,6 +14,7 @@ from towpath.ledger.entries.coding import (
     decode_key,
     encode,
 )
+from towpath.ledger.entries.foretold import Foretold
 from towpath.ledger.entries.groups import SeenGroup, SeenPosition
 from towpath.ledger.entries.ids import AwaitedIds, DecidedIds, RefusedIds
 from towpath.ledger.entries.link import (
@@ -72,6 +73,7 @@ __all__ = [
     "Entry",
     "EntryKey",
     "FirstLook",
+    "Foretold",
     "Gap",
     "Journal",
     "LeaseHolder",

@@ -23,6 +23,7 @@ from pydantic import TypeAdapter
 
 from towpath.ledger.entries import told
 from towpath.ledger.entries.changes import DefinedChange
+from towpath.ledger.entries.foretold import Foretold
 from towpath.ledger.entries.groups import SeenGroup
 from towpath.ledger.entries.ids import AwaitedIds, DecidedIds, RefusedIds
 from towpath.ledger.entries.link import EndOffsets, FirstLook, LinkIdentity, Replayer
@@ -89,6 +90,7 @@ Written = (
     | Pause
     | Restarted
     | SetRate
+    | Foretold
     | Share
     | Paced
     | SeenGroup

@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from towpath.ledger.entries.foretold import Foretold
 from towpath.ledger.entries.ids import DecidedIds, RefusedIds
 from towpath.ledger.entries.partition import (
     Gap,
@@ -28,6 +29,7 @@ _TEXTS: Mapping[str, Mapping[str, str]] = {
     TransactionalProducer.kind: {"why": "reason"},
     DecidedIds.kind: {"why": "cause"},
     RefusedIds.kind: {"why": "cause"},
+    Foretold.kind: {"reasons": "reason"},
 }
 """By kind: the fields that hold reasons, and the names under which their sentences stand."""
 

@@ -1,0 +1,67 @@
+"""What the target would delete of a mirror topic that the source has, before it may."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from towpath.model.amounts import counted
+from towpath.model.nouns import LinkName, TopicId, TopicName
+from towpath.model.reasons import Reason, sentence
+
+RELEASE = "name the topic under `topics.may_delete` to release it all the same"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Foretold:
+    """What a run foretold before it released the retention of a mirror topic, or kept it back.
+
+    Attributes:
+        topic: The source topic.
+        target_id: The id of the mirror topic; another one that gets the name is not meant.
+        reasons: Why the target would keep less than the source. Without any, `ranges` are past the
+            source's own retention, too.
+        ranges: Partition, first source offset that the target may delete, and the one behind the
+            last; an upper bound.
+        kept: Whether retention stays held back.
+        meant: Whether the file lets the target delete them (`topics.may_delete`).
+        at: When, in ms since 1970.
+    """
+
+    kind: ClassVar[str] = "foretold"
+
+    link: LinkName
+    topic: TopicName
+    target_id: TopicId
+    reasons: tuple[Reason, ...]
+    ranges: tuple[tuple[int, int, int], ...]
+    kept: bool
+    meant: bool
+    at: int
+
+    def about(self) -> tuple[str | int, ...]:
+        """Return the part of the key after kind and link."""
+        return (self.topic,)
+
+    @property
+    def reason(self) -> str:
+        """The sentence of its reasons."""
+        return sentence(self.reasons)
+
+    @property
+    def offsets(self) -> int:
+        """Number of source offsets that may go, at most."""
+        return sum(end - first for _, first, end in self.ranges)
+
+    def covers(self, partition: int, offset: int) -> bool:
+        """Whether it was foretold that the target may delete an offset of the source."""
+        return any(
+            number == partition and first <= offset < end for number, first, end in self.ranges
+        )
+
+
+def told(offsets: int) -> str:
+    """Return how much of what the source has now the target may delete now."""
+    if not offsets:
+        return "nothing that the source has now would go at once"
+    return f"up to {counted(offsets, 'offset')} that the source has would go at once"

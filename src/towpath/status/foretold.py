@@ -1,0 +1,40 @@
+"""What the target would delete that the source has, as a run of the link foretold it."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+
+from towpath.config import LinkConfig
+from towpath.ledger.books import LinkBooks
+from towpath.ledger.entries import Foretold
+from towpath.ledger.entries.foretold import told
+from towpath.model.amounts import counted
+from towpath.runbook import pointers
+
+_SOME = 3
+
+
+def foretold(config: LinkConfig, books: LinkBooks) -> tuple[Foretold, ...]:
+    """Return what was foretold of topics that the file asks for, by topic."""
+    known = sorted(books.foretold.items())
+    return tuple(entry for topic, entry in known if config.topics.matches(topic))
+
+
+def kept_lines(entries: Iterable[Foretold]) -> Iterator[str]:
+    """Yield a line for the mirror topics whose retention stays held back for the same reasons."""
+    alike: dict[str, list[Foretold]] = defaultdict(list)
+    for entry in entries:
+        if entry.kept:
+            alike[entry.reason].append(entry)
+    for reason, held in alike.items():
+        some = ", ".join(entry.topic for entry in held[:_SOME])
+        more = f" and {len(held) - _SOME} more" if len(held) > _SOME else ""
+        offsets = told(sum(entry.offsets for entry in held))
+        yield (
+            f"retention stays held back on the mirror topics of {counted(len(held), 'topic')}"
+            f" ({some}{more}): {reason}; {offsets}; `topics.may_delete` releases it"
+        )
+    yield from pointers(
+        code for held in alike.values() for reason in held[0].reasons for code in reason.codes
+    )

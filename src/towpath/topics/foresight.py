@@ -1,0 +1,42 @@
+"""What a target would delete of a mirror topic that the source has: values only."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from towpath.ledger.entries.foretold import told
+from towpath.model.reasons import Reason, sentence
+
+
+@dataclass(frozen=True, slots=True)
+class Foresight:
+    """What the target would delete, once it may, that the source has.
+
+    Attributes:
+        reasons: Why the target would keep less than the source.
+        ranges: By partition, the first source offset that it may delete, and the one behind the
+            last; an upper bound. Without `reasons`, these records are past the source's own
+            retention, too.
+        meant: Whether the file lets the target delete them (`topics.may_delete`).
+    """
+
+    reasons: tuple[Reason, ...] = ()
+    ranges: Mapping[int, tuple[int, int]] = field(default_factory=dict)
+    meant: bool = False
+
+    @property
+    def keeps(self) -> bool:
+        """Whether retention stays held back, so that nothing of this is deleted."""
+        return bool(self.reasons) and not self.meant
+
+    @property
+    def offsets(self) -> int:
+        """Number of source offsets that may go, at most."""
+        return sum(end - first for first, end in self.ranges.values())
+
+    def __str__(self) -> str:
+        return f"{sentence(self.reasons)}; {told(self.offsets)}"
+
+
+NOTHING = Foresight()

@@ -1,0 +1,237 @@
+"""What a target would delete of a mirror topic that the source has, before it may. Pure.
+
+Kafka deletes whole segments, from the start of a log (`UnifiedLog.deleteOldSegments`): by
+`retention.ms` those whose largest timestamp is older, by `retention.bytes` those beyond which the
+log still has so many bytes. A segment without any timestamp counts by the time of its file. No
+broker tells where its segments begin, so nothing here depends on that: what may go is a bound.
+
+The rule (docs/decisions/0073): retention is released where the target keeps all that the source's
+own retention keeps. What is past the retention of both sides may then go on the target first, by
+less than a segment; that is told, and keeps nothing back.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from towpath.config import ConfigRules
+from towpath.model.reasons import Reason, ReasonCode
+from towpath.topics.configs import POLICY, RETENTIONS, deletes, limit, tighter
+from towpath.topics.foresight import NOTHING, Foresight
+
+MS, BYTES = RETENTIONS
+SEGMENT_BYTES, SEGMENT_MS, JITTER = "segment.bytes", "segment.ms", "segment.jitter.ms"
+TIERED, COMPRESSION = "remote.storage.enable", "compression.type"
+MOST_AHEAD = 60_000
+"""Milliseconds by which the target's clock may be ahead of the source's and count as equal."""
+_FILLER_OFFSETS, _FILLER_BYTES = 1_000_000, 1 << 20
+"""A batch of filler fills at most so many offsets, and takes fewer bytes (`landing/fronts.py`)."""
+_SEGMENT = 1 << 30
+"""Kafka's default for `segment.bytes`."""
+
+Configs = Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogSeen:
+    """A source partition, as far as its copied records and the target's retention are concerned.
+
+    Attributes:
+        first: The first copied offset that the source has.
+        end: The source's log end offset.
+        fresh: The first offset that is younger than the target's `retention.ms`.
+        timed: The first offset with a timestamp, `end` if there is none.
+        future: Whether a record has a time that has not come yet.
+        bytes: Bytes of the log at the source, `None` if unknown; `mirrored` likewise on the target,
+            where it is `None` before the mirror topic exists.
+    """
+
+    first: int
+    end: int
+    fresh: int
+    timed: int = -1
+    future: bool = False
+    bytes: int | None = None
+    mirrored: int | None = None
+
+    def since(self, start: int) -> LogSeen:
+        """Return the log from an offset on, before which nothing is copied."""
+        first = min(max(self.first, start), self.end)
+        return replace(
+            self, first=first, timed=max(self.timed, first) if first > self.first else self.timed
+        )
+
+    def sized(self, size: int | None, mirrored: int | None) -> LogSeen:
+        """Return the log with its bytes at the source and on the target."""
+        return replace(self, bytes=size, mirrored=mirrored)
+
+    def reach(self, most_ms: float, most_bytes: float) -> int:
+        """Return the offset before which the target may delete; an upper bound.
+
+        Args:
+            most_ms: The target's `retention.ms`, infinity for none.
+            most_bytes: Its `retention.bytes`, likewise.
+        """
+        reached = self.fresh if most_ms < math.inf else self.first
+        size = self.bytes if self.mirrored is None else self.mirrored
+        if most_bytes < math.inf and (size is None or size > most_bytes):
+            reached = self.end  # segments, and so the records in them, are not known
+        return max(self.first, min(reached, self.end))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicSeen:
+    """The logs of a source topic and its mirror topic.
+
+    Attributes:
+        logs: The partitions that answered, by number.
+        ahead: Milliseconds by which the target's clock is ahead of the source's; `None` if unknown.
+        untold: Why a cluster did not answer, "" if both did.
+        changed: Whether records are changed on their way, so that they may take more bytes.
+    """
+
+    logs: Mapping[int, LogSeen] = field(default_factory=dict)
+    ahead: int | None = None
+    untold: str = ""
+    changed: bool = False
+
+
+def foresee(source: Configs, final: Configs, seen: TopicSeen, rules: ConfigRules) -> Foresight:
+    """Return what the target would delete of a mirror topic that the source has.
+
+    Args:
+        source: The configs in effect on the source topic.
+        final: Those that would be in effect on the mirror topic without the hold.
+        seen: The logs of both.
+        rules: The rules in the file, which may be the cause.
+    """
+    if not deletes(final):
+        return NOTHING
+    most = {key: limit(final.get(key)) for key in RETENTIONS}
+    if all(value == math.inf for value in most.values()):
+        return NOTHING
+    untold = [key for key, value in most.items() if value is None]
+    most_ms, most_bytes = (_number(most[key]) for key in RETENTIONS)
+    reasons = (
+        *_tighter(source, final, rules),
+        *_finer(source, final),
+        *(_unknown("config", key) for key in untold),
+        *_clocks(seen, most_ms),
+        *(_times(source, final, seen) if most_ms < math.inf else ()),
+        *(_sizes(source, final, seen) if most_bytes < math.inf else ()),
+        *([_unknown("untold", seen.untold)] if seen.untold else []),
+    )
+    ranges = {
+        number: (log.first, end)
+        for number, log in seen.logs.items()
+        if (end := log.end if untold else log.reach(most_ms, most_bytes)) > log.first
+    }
+    return Foresight(tuple(dict.fromkeys(reasons)), ranges)
+
+
+def _number(value: float | None) -> float:
+    return math.inf if value is None else value
+
+
+def kept_limit(configs: Configs, key: str) -> str:
+    """Return the limit up to which a topic keeps records, -1 for none; "" if it is not told."""
+    return configs.get(key, "") if deletes(configs) else "-1"
+
+
+def _tighter(source: Configs, final: Configs, rules: ConfigRules) -> Iterator[Reason]:
+    """Yield limits of the target below those of the source."""
+    for key in RETENTIONS:
+        ours, theirs = kept_limit(source, key), final.get(key)
+        if tighter(theirs, ours):
+            yield Reason.of(
+                ReasonCode.RETENTION_TIGHTER,
+                key=key,
+                theirs=theirs or "",
+                ours=ours,
+                policy="" if deletes(source) else source.get(POLICY) or "empty",
+                by=_by(key, source, rules),
+            )
+
+
+def _by(key: str, source: Configs, rules: ConfigRules) -> str:
+    """Return what makes the target's limit tighter, for the sentence of the reason."""
+    if key in rules.override:
+        return f"override.{key}"
+    if POLICY in rules.override and not deletes(source):
+        return f"override.{POLICY}"
+    return "" if rules.selects(key) else "left out"
+
+
+def _finer(source: Configs, final: Configs) -> Iterator[Reason]:
+    """Yield settings with which the target's segments are smaller than the source's."""
+    if not deletes(source):
+        return  # the limits differ, which is told
+    pairs = {SEGMENT_BYTES: (source, final), SEGMENT_MS: (_unjittered(source), _unjittered(final))}
+    for key, (ours, theirs) in pairs.items():
+        if tighter(theirs.get(key), ours.get(key)):
+            yield Reason.of(ReasonCode.SEGMENTS_FINER, key=key, theirs=theirs[key], ours=ours[key])
+
+
+def _unjittered(configs: Configs) -> dict[str, str]:
+    """Return after which time a segment ends at the earliest (`LogConfig.randomSegmentJitter`)."""
+    time, jitter = limit(configs.get(SEGMENT_MS)), limit(configs.get(JITTER))
+    if time is None or time == math.inf:
+        return {}
+    return {SEGMENT_MS: str(int(time - min(time, jitter or 0)))}
+
+
+def _clocks(seen: TopicSeen, most_ms: float) -> Iterator[Reason]:
+    if most_ms < math.inf and seen.ahead is not None and seen.ahead > MOST_AHEAD:
+        yield Reason.of(ReasonCode.CLOCK_AHEAD, seconds=seen.ahead // 1000)
+
+
+def _times(source: Configs, final: Configs, seen: TopicSeen) -> Iterator[Reason]:
+    """Yield where retention counts by the times of files, which brokers do not tell."""
+    # The cleaner removes records, so the first one need not lie at the start of the log.
+    cleaned = "compact" in source.get(POLICY, "")
+    for number, log in seen.logs.items():
+        front = log.end if cleaned else log.first + 1
+        if log.end > log.first and log.timed >= front:
+            yield _unknown("times", str(number))
+        elif log.future and final.get(TIERED) == "true":
+            # Kafka 4.5 counts such local segments by the time of their files (KAFKA-20609).
+            yield _unknown("future", str(number))
+
+
+def _sizes(source: Configs, final: Configs, seen: TopicSeen) -> Iterator[Reason]:
+    """Yield where the same records may take more bytes on the target."""
+    if not deletes(source) or limit(source.get(BYTES)) == math.inf:
+        return  # the limits differ, which is told
+    if limit(final.get(BYTES)) == math.inf:
+        return
+    theirs = final.get(COMPRESSION, "producer")
+    if theirs not in {"producer", source.get(COMPRESSION, "producer")}:
+        yield _unknown("compression", theirs)
+    if seen.changed:
+        yield _unknown("changes")
+    if "compact" in source.get(POLICY, ""):
+        yield _unknown("cleaned")
+    if "true" in {source.get(TIERED), final.get(TIERED)}:
+        yield _unknown("tiered")
+    for number, log in seen.logs.items():
+        if log.bytes is None:
+            yield _unknown("sizes")
+        elif log.mirrored is not None and log.mirrored > log.bytes + _filler(log, final):
+            yield Reason.of(
+                ReasonCode.LOG_LARGER, partition=number, theirs=log.mirrored, ours=log.bytes
+            )
+
+
+def _filler(log: LogSeen, final: Configs) -> int:
+    """Return how many bytes before the first offset of a mirror topic may be filler.
+
+    They lie in its first segment, which goes when the records in it would go without them.
+    """
+    most = limit(final.get(SEGMENT_BYTES))
+    return int(min(math.ceil(log.first / _FILLER_OFFSETS) * _FILLER_BYTES, most or _SEGMENT))
+
+
+def _unknown(what: str, detail: str = "") -> Reason:
+    return Reason.of(ReasonCode.DELETION_UNKNOWN, what=what, detail=detail)

@@ -1,0 +1,147 @@
+"""Retention that is held back stays so where the target would delete more; on real brokers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.support.kafka import Record, create_topic, delete_before, produce, wait_until
+from tests.support.mirror import Mirror
+from towpath.cli.main import main
+from towpath.cluster.metadata import non_default
+from towpath.config import LinkConfig
+from towpath.dev.broker import LocalCluster
+from towpath.ledger.entries import Foretold
+from towpath.ledger.link import open_link
+from towpath.mirror.plan import build
+from towpath.mirror.reconcile import reconcile
+from towpath.model.clock import now_ms
+from towpath.model.nouns import TopicName, TopicPartition
+from towpath.model.reasons import ReasonCode
+from towpath.status.status import status
+
+pytestmark = pytest.mark.broker
+NewName = Callable[[str], str]
+YESTERDAY = now_ms() - 86_400_000
+OVERRIDE = "  configs: {override: {cleanup.policy: 'compact,delete'}}\n"
+
+
+def settle(config: LinkConfig) -> None:
+    """Apply the file as a run does at its end."""
+    with open_link(config) as link:
+        link.prepare()
+        link.read()
+        rows = status(config, link.books, link.source, link.target)
+        made = reconcile(link, rows)
+        assert not made.left_out, made.left_out
+
+
+def own(config: LinkConfig, name: TopicName) -> dict[str, str]:
+    with open_link(config) as link:
+        return non_default(link.target.configs.describe([name])[name])
+
+
+def begins(config: LinkConfig, name: TopicName) -> int:
+    tp = TopicPartition(name, 0)
+    with open_link(config) as link:
+        return link.target.offsets.earliest([tp])[tp]
+
+
+def deletes_none(configs: dict[str, str]) -> bool:
+    """Whether a topic keeps all; the default `retention.bytes` of brokers in tests is -1."""
+    return configs.get("cleanup.policy") == "" or configs["retention.ms"] == "-1"
+
+
+def test_what_the_target_would_delete_stays_until_the_file_lets_it_go(
+    tmp_path: Path,
+    source: LocalCluster,
+    target: LocalCluster,
+    new_name: NewName,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    name = TopicName(new_name("overridden"))
+    compacted = {"cleanup.policy": "compact", "retention.ms": "10000"}
+    create_topic(source.bootstrap, name, config=compacted)
+    produce(
+        source.bootstrap,
+        name,
+        [Record(b"k%d" % number, b"v", timestamp=YESTERDAY) for number in range(20)],
+    )
+    mirror = Mirror(tmp_path, source, target, name, more=OVERRIDE)
+    config = mirror.config
+    (kept,) = (note.text for note in build(config).notes if "stays held back" in note.text)
+    assert "`topics.configs.override` sets cleanup.policy" in kept
+    assert "up to 20 offsets that the source has would go at once" in kept
+    settle(config)
+    mirror.catch_up()
+    settle(config)
+    assert own(config, name)["retention.ms"] == "-1"
+    capsys.readouterr()
+    assert main(["status", str(tmp_path / f"{name}.yaml")]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert f"retention stays held back on the mirror topics of 1 topic ({name})" in said
+    assert "see `towpath explain RETENTION_TIGHTER`" in said
+    assert main(["status", str(tmp_path / f"{name}.yaml"), "--output", "json"]) == 0
+    (foretold,) = json.loads(capsys.readouterr().out)["foretold"]
+    assert (foretold["kept"], foretold["offsets"]) == (True, 20)
+    assert foretold["reasons"][0]["code"] == ReasonCode.RETENTION_TIGHTER
+
+    mirror.more += f"  may_delete: ['{name}']\n"
+    config = mirror.config
+    settle(config)
+    assert own(config, name)["retention.ms"] == "10000"
+    wait_until(lambda: begins(config, name) == 20, "the target deletes what was foretold")
+    entry = mirror.link_books().foretold[name]
+    assert isinstance(entry, Foretold)
+    assert (entry.kept, entry.meant) == (False, True)
+    assert all(entry.covers(0, offset) for offset in range(20))
+
+
+def test_an_ordinary_topic_is_released_and_what_is_past_both_is_counted(
+    tmp_path: Path, source: LocalCluster, target: LocalCluster, new_name: NewName
+) -> None:
+    name = TopicName(new_name("ordinary"))
+    week = {"retention.ms": "604800000", "retention.bytes": "100000000"}
+    create_topic(source.bootstrap, name, config=week)
+    old = YESTERDAY - 30 * 86_400_000
+    produce(
+        source.bootstrap,
+        name,
+        [Record(None, b"v", timestamp=at) for at in (old, YESTERDAY, YESTERDAY)],
+    )
+    mirror = Mirror(tmp_path, source, target, name)
+    settle(mirror.config)
+    mirror.catch_up()
+    settle(mirror.config)
+    assert own(mirror.config, name) == week
+    entry = mirror.link_books().foretold.get(name)
+    assert entry is None or (entry.reasons, entry.kept) == ((), False)
+
+
+def test_an_empty_policy_keeps_all_records_from_the_first_on(
+    tmp_path: Path, source: LocalCluster, version_target: LocalCluster, new_name: NewName
+) -> None:
+    name = TopicName(new_name("empty"))
+    create_topic(source.bootstrap, name, config={"retention.ms": "1000", "segment.ms": "1000"})
+    produce(source.bootstrap, name, [Record(None, b"v")] * 5)
+    delete_before(source.bootstrap, name, 3)
+    mirror = Mirror(tmp_path, source, version_target, name)
+    with open_link(mirror.config) as link:
+        link.source.configs.change(name, {"cleanup.policy": ""})
+    settle(mirror.config)
+    wanted = (
+        {"cleanup.policy": "", "retention.ms": "1000"}
+        if version_target.version >= "4.2"
+        else {"retention.ms": "-1"}
+    )
+    found = own(mirror.config, name)
+    assert {key: found.get(key) for key in wanted} == wanted
+    mirror.catch_up()
+    settle(mirror.config)
+    assert deletes_none(own(mirror.config, name))
+    assert begins(mirror.config, name) == 3
+    assert mirror.books().opened is not None
+    assert not mirror.link_books().foretold
