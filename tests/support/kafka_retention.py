@@ -6,7 +6,7 @@ As in `UnifiedLog.deleteOldSegments` and `LogSegment.shouldRoll` of Kafka 4.4. T
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 
@@ -91,6 +91,12 @@ class Log:
         most_ms = int(self.configs["retention.ms"])
         while most_ms >= 0 and self.segments and now - self.segments[0].largest > most_ms:
             self._drop()
+
+    def compact(self, offsets: Collection[int]) -> None:
+        """Remove the batches at these offsets, but for those in the active segment."""
+        for segment in self.segments[:-1]:
+            kept = [batch for batch in segment.batches if batch.offset not in offsets]
+            segment.batches = kept or segment.batches[-1:]
 
     def _drop(self) -> int:
         gone = self.segments.pop(0)

@@ -148,6 +148,13 @@ def test_what_cannot_be_known_keeps_the_hold(
     assert any(detail in str(reason) for reason in found.reasons)
 
 
+def test_a_limit_that_the_source_does_not_tell_keeps_the_hold() -> None:
+    silent = {key: value for key, value in KEPT.items() if key != "retention.ms"}
+    found = foresee(silent, KEPT, seen(), RULES)
+    assert codes(found) == [ReasonCode.DELETION_UNKNOWN]
+    assert "the source does not tell its retention.ms" in str(found)
+
+
 def test_changed_records_may_take_more_bytes() -> None:
     sized = {**KEPT, "retention.bytes": "800"}
     changed = replace(seen(), changed=True)
@@ -258,6 +265,8 @@ def mirrors(draw: st.DrawFn) -> Mirrored:
         batch = Batch(offset, count, -1 if untimed else now - late, size)
         source.append(batch, now)
         source.clean(now)
+        if "compact" in ours["cleanup.policy"]:
+            source.compact(draw(st.sets(st.integers(0, batch.end), max_size=3)))
         offset = batch.end
     for batch in source.batches:
         grown = Batch(batch.offset, batch.count, batch.time, int(batch.size * growth))

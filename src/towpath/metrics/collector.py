@@ -72,6 +72,7 @@ class MeterCollector(Collector):
         yield from _rounds(now)
         yield from _steps(now, self._about)
         yield from _waits(now)
+        yield family(names.RETENTION_HELD, [((), now.retention_held)])
         yield family(names.EVENTS_LOST, [((), now.events_lost)])
         yield family(names.SCHEMA_IDS_AWAITED, _if_known(now.ids_awaited))
         passed = (((reason,), number) for reason, number in now.ids_passed.items())

@@ -73,6 +73,7 @@ class Reading:
         throttled: For how many seconds brokers asked us to wait, by side.
         limits: The limits in bytes per second that hold.
         limit_waits: For how many seconds slices waited for limits, by topic; "" for the link.
+        retention_held: On how many mirror topics that have caught up retention stays held back.
         events_lost: How many events were not written.
         failed_rounds: How many rounds, by the error's code.
         round_seconds: How long the last round took that ended.
@@ -99,6 +100,7 @@ class Reading:
     throttled: Mapping[str, float] = field(default_factory=dict)
     limits: RateLimits = NO_LIMIT
     limit_waits: Mapping[str, float] = field(default_factory=dict)
+    retention_held: int = 0
     events_lost: int = 0
     trouble: bool = False
     looked_at: int | None = None
@@ -242,6 +244,11 @@ class Meter:
         with self._lock:
             found = {str(topic): seconds for topic, seconds in waits.items()}
             self._reading = replace(self._reading, limits=limits, limit_waits=found)
+
+    def retention_held(self, topics: int) -> None:
+        """Take in on how many mirror topics retention stays held back."""
+        with self._lock:
+            self._reading = replace(self._reading, retention_held=topics)
 
     def events_lost(self, number: int) -> None:
         """Take in how many events were not written so far."""

@@ -317,6 +317,12 @@ MAX_RATE_WAITS = counter(
     "How long slices waited for these limits, the seconds of all slices added up.",
     labels=("topic",),
 )
+RETENTION_HELD = gauge(
+    "towpath_retention_held",
+    "topics",
+    "Topics that have caught up and whose mirror topics keep no retention, as the target would"
+    " delete what the source keeps.",
+)
 EVENTS_LOST = counter(
     "towpath_events_lost_total",
     "events",
@@ -431,6 +437,7 @@ ALL = (
     THROTTLED,
     MAX_RATE,
     MAX_RATE_WAITS,
+    RETENTION_HELD,
     EVENTS_LOST,
     SCHEMA_IDS_AWAITED,
     SCHEMA_IDS_UNTRANSLATED,

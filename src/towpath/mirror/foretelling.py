@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+from dataclasses import replace
 
+from towpath.config import LinkConfig
+from towpath.ledger.books import LinkBooks
 from towpath.ledger.entries import Foretold
 from towpath.ledger.link import OpenLink
 from towpath.model.clock import now_ms
 from towpath.model.nouns import NO_TOPIC_ID, TopicName
+from towpath.status.foretold import foretold
 from towpath.topics.observed import ObservedTopics
 
 _AGAIN = 600_000
@@ -20,11 +24,16 @@ def foretell(link: OpenLink, seen: ObservedTopics, reached: Collection[TopicName
     Raises:
         ClusterError: The ledger could not be written.
     """
-    fresh = list(_fresh(link, seen, reached))
+    fresh = [*_fresh(link, seen, reached), *_over(link, seen)]
     if fresh:
         link.ledger.append(fresh)
         for entry in fresh:
             link.books.take(entry)
+
+
+def kept(config: LinkConfig, books: LinkBooks) -> tuple[Foretold, ...]:
+    """Return what keeps retention back now on mirror topics that have caught up."""
+    return tuple(entry for entry in foretold(config, books) if entry.kept)
 
 
 def _fresh(
@@ -46,6 +55,15 @@ def _fresh(
         )
         if _says_more(now, link.books.foretold.get(name)):
             yield now
+
+
+def _over(link: OpenLink, seen: ObservedTopics) -> Iterator[Foretold]:
+    """Yield the end of holds that somebody has ended, by hand or by another command."""
+    for name, before in link.books.foretold.items():
+        mirror = seen.target.get(seen.names.get(name, name))
+        ended = name in seen.names and name not in seen.foresights
+        if before.kept and ended and mirror is not None and mirror.configs:
+            yield replace(before, kept=False, at=now_ms())
 
 
 def _says_more(now: Foretold, before: Foretold | None) -> bool:

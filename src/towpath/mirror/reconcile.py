@@ -12,7 +12,7 @@ from towpath.cluster.metadata import TopicInfo
 from towpath.config import LinkConfig
 from towpath.ledger.link import OpenLink
 from towpath.metrics.meter import Meter
-from towpath.mirror.foretelling import foretell
+from towpath.mirror.foretelling import foretell, kept
 from towpath.mirror.subjects import SUBJECTS
 from towpath.mirror.telling import tell_left_out, tell_schemas, telling_changes, telling_steps
 from towpath.model.findings import Note, Problem
@@ -26,6 +26,7 @@ from towpath.plan.kinds import Step
 from towpath.plan.subject import CheckedSteps
 from towpath.plan.subjects import AnySubject, SubjectClients
 from towpath.status.status import PartitionStatus, caught_up
+from towpath.topics.steps import SetConfigs
 from towpath.topics.subject import TOPICS
 
 
@@ -147,7 +148,9 @@ class Reconciler:
             require=checked.require,
             hold=self._hold,
         )
-        foretell(self._link, found.of(TOPICS).seen.topics, reached)
+        changed = {step.source for step in checked.steps if isinstance(step, SetConfigs)}
+        foretell(self._link, found.of(TOPICS).seen.topics, {*reached, *changed})
+        self._meter.retention_held(len(kept(self._link.config, self._link.books)))
         applied = applier.apply(checked.steps)
         done = applied.done
         now = again(self._clients, found, done, lambda: reached) if done else found

@@ -247,6 +247,7 @@ def _tighter(key: str, theirs: str, ours: str, policy: str = "", by: str = "") -
 UNKNOWN_DELETIONS: Mapping[str, str] = MappingProxyType(
     {
         "config": "the target does not tell its default for {}",
+        "source": "the source does not tell its {}",
         "times": "records of partition {} have no timestamps, so retention counts by the times of"
         " files, which brokers do not tell",
         "future": "partition {} has records with future times, and tiered storage of Kafka 4.5"
@@ -258,7 +259,8 @@ UNKNOWN_DELETIONS: Mapping[str, str] = MappingProxyType(
         "cleaned": "both cleaners compact the log at times of their own, so retention.bytes does"
         " not reach the same records",
         "tiered": "brokers with tiered storage do not tell all bytes that retention.bytes counts",
-        "sizes": "a cluster does not tell the bytes that retention.bytes counts (DescribeLogDirs)",
+        "sizes": "a cluster does not tell the bytes that retention.bytes counts; grant Describe on"
+        " the cluster",
         "untold": "{}",
     }
 )

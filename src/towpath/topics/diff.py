@@ -14,7 +14,7 @@ from towpath.topics.advice import remarks
 from towpath.topics.configs import wanted
 from towpath.topics.drift import sync
 from towpath.topics.foresight import NOTHING as NOTHING_FORESEEN
-from towpath.topics.holds import held_of, holds_new, note_of_kept, note_of_new
+from towpath.topics.holds import held_of, holds_new, note_of_new, notes_of_foresight
 from towpath.topics.observed import ObservedTopics, Topic, alike
 from towpath.topics.owned import NOTHING, UNLIMITED, OwnedTopics
 from towpath.topics.policies import NOTE as EMPTY_POLICY
@@ -92,7 +92,7 @@ def _create(
     notes = [*asked.reasons.values(), *asked.notes, *notes]
     notes += (note_of_new(key, value) for key, value in held.items())
     foreseen = seen.foresights.get(topic.name, NOTHING_FORESEEN)
-    notes += [note_of_kept(foreseen)] if foreseen.keeps else []
+    notes += notes_of_foresight(foreseen)
     final = {**seen.defaults, **asked.values, **(configs if foreseen.reasons else {})}
     notes += remarks(topic, final, seen.request_bytes)
     return [

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from towpath.config import ConfigRules
 from towpath.ledger.entries.foretold import RELEASE
 from towpath.topics.configs import WantedConfigs, equal, untouched, wanted, within
-from towpath.topics.foresight import NOTHING, Foresight
+from towpath.topics.foresight import NOTHING, Foresight, note_of_meant
 from towpath.topics.observed import ObservedTopics, Topic
 from towpath.topics.owned import UNLIMITED, OwnedTopics
 from towpath.topics.steps import SetConfigs
@@ -92,7 +92,7 @@ class _TopicComparison:
         if self.waiting and not self.released:
             notes.append(self._held())
         if self.waiting and self.foreseen.reasons and self.foreseen.meant:
-            notes.append(f"{self.foreseen}; the file lets the target do so (`topics.may_delete`)")
+            notes.append(note_of_meant(self.foreseen))
         return notes
 
     def _held(self) -> str:

@@ -40,3 +40,8 @@ class Foresight:
 
 
 NOTHING = Foresight()
+
+
+def note_of_meant(foresight: Foresight) -> str:
+    """Return the note about a mirror topic that is meant to keep less than the source."""
+    return f"{foresight}; the file lets the target delete it (`topics.may_delete`)"

@@ -13,7 +13,7 @@ from towpath.ledger.entries.foretold import RELEASE
 from towpath.model.nouns import TopicName
 from towpath.topics.configs import RETENTIONS, deletes, limit, wanted
 from towpath.topics.drift import released
-from towpath.topics.foresight import Foresight
+from towpath.topics.foresight import Foresight, note_of_meant
 from towpath.topics.observed import ObservedTopics, Topic
 from towpath.topics.owned import UNLIMITED, OwnedTopics
 from towpath.topics.policies import as_taken
@@ -88,6 +88,11 @@ def note_of_new(key: str, value: str | None) -> str:
     )
 
 
-def note_of_kept(foresight: Foresight) -> str:
-    """Return the note about a new mirror topic from which limits will stay held back."""
-    return f"its retention stays held back when it has caught up, too: {foresight}; {RELEASE}"
+def notes_of_foresight(foresight: Foresight) -> list[str]:
+    """Return the note about a new mirror topic on which the target would keep less."""
+    if not foresight.reasons:
+        return []
+    if foresight.meant:
+        return [note_of_meant(foresight)]
+    text = f"its retention stays held back when it has caught up, too: {foresight}; {RELEASE}"
+    return [text]

@@ -118,6 +118,7 @@ def foresee(source: Configs, final: Configs, seen: TopicSeen, rules: ConfigRules
         *_tighter(source, final, rules),
         *_finer(source, final),
         *(_unknown("config", key) for key in untold),
+        *_untold_limits(source, most),
         *_clocks(seen, most_ms),
         *(_times(source, final, seen) if most_ms < math.inf else ()),
         *(_sizes(source, final, seen) if most_bytes < math.inf else ()),
@@ -129,6 +130,13 @@ def foresee(source: Configs, final: Configs, seen: TopicSeen, rules: ConfigRules
         if (end := log.end if untold else log.reach(most_ms, most_bytes)) > log.first
     }
     return Foresight(tuple(dict.fromkeys(reasons)), ranges)
+
+
+def _untold_limits(source: Configs, most: Mapping[str, float | None]) -> Iterator[Reason]:
+    """Yield limits of the target that cannot be compared, as the source does not tell its own."""
+    for key, value in most.items():
+        if _number(value) < math.inf and not kept_limit(source, key):
+            yield _unknown("source", key)
 
 
 def _number(value: float | None) -> float:

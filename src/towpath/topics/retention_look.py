@@ -18,7 +18,8 @@ from towpath.topics.holds import HeldTopic
 from towpath.topics.retention import MOST_AHEAD, TIERED, LogSeen, TopicSeen
 
 MS, BYTES = RETENTIONS
-Offsets = Mapping[TopicPartition, int]
+_PATIENCE = 5.0
+"""Seconds for a partition without a leader; its topic is looked at again in the next round."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,14 +84,16 @@ def _logs(
 ) -> tuple[dict[TopicPartition, LogSeen], dict[TopicName, str]]:
     """Return the logs of all partitions, and why some topics' are not all known."""
     tps = [TopicPartition(n, p) for n, each in held.items() for p in range(each.source.partitions)]
-    firsts, ends = source.offsets.earliest(tps), source.offsets.latest(tps)
+    firsts = source.offsets.earliest(tps, patience=_PATIENCE)
+    ends = source.offsets.latest(tps, patience=_PATIENCE)
     known = [tp for tp in tps if tp in firsts and tp in ends]
     times = {tp: _since(held[tp.topic], latest) for tp in known}
     asked = {tp: time for tp, time in times.items() if time is not None and time > 0}
-    fresh = source.offsets.at_times(asked) if asked else {}
-    timed = source.offsets.at_times(dict.fromkeys(asked, 0)) if asked else {}
+    fresh = source.offsets.at_times(asked, patience=_PATIENCE) if asked else {}
+    any_time = dict.fromkeys(asked, 0)
+    timed = source.offsets.at_times(any_time, patience=_PATIENCE) if asked else {}
     tiered = [tp for tp in known if held[tp.topic].final.get(TIERED) == "true"]
-    future = source.offsets.at_time(tiered, latest) if tiered else {}
+    future = source.offsets.at_time(tiered, latest, patience=_PATIENCE) if tiered else {}
     logs = {
         tp: LogSeen(
             first=firsts[tp],
