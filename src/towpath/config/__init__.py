@@ -18,7 +18,14 @@ from towpath.config.clusters import (
 )
 from towpath.config.files import note, stamps, troubles
 from towpath.config.glue import given_ids
-from towpath.config.groups import Following, GroupsConfig, GroupStates, Mm2Config, Mm2Topic
+from towpath.config.groups import (
+    Following,
+    GroupConfigRules,
+    GroupsConfig,
+    GroupStates,
+    Mm2Config,
+    Mm2Topic,
+)
 from towpath.config.kraft import (
     KraftBroker,
     KraftConfig,
@@ -114,6 +121,7 @@ __all__ = [
     "Following",
     "GapArchive",
     "GapRules",
+    "GroupConfigRules",
     "GroupStates",
     "GroupsConfig",
     "GssapiSasl",

@@ -126,6 +126,34 @@ class ForeignConfig(Section):
         return TopicName(renaming.name(topic))
 
 
+class GroupConfigRules(Section):
+    """Which configs of groups are copied, and whether subscriptions to client metrics are."""
+
+    include: Annotated[tuple[Expression, ...], AfterValidator(not_empty)] = Field(
+        (".*",),
+        description="Regular expressions; a config of a group, such as"
+        " `consumer.session.timeout.ms`, whose whole name matches one is kept equal to the source.",
+    )
+    exclude: tuple[Expression, ...] = Field(
+        (),
+        description="Regular expressions; a config whose whole name matches one is not changed on"
+        " the target.",
+    )
+    absent: StrictBool = Field(
+        False,
+        description="Whether configs are also copied for groups that do not exist at the source."
+        " Kafka keeps the configs of a deleted group, and they rule the next group of that name.",
+    )
+    client_metrics: StrictBool = Field(
+        True,
+        description="Whether subscriptions to metrics of clients (KIP-714) are copied, too.",
+    )
+
+    def selects(self, config: str) -> bool:
+        """Return whether a config is kept equal to the source."""
+        return fits(config, self.include) and not fits(config, self.exclude)
+
+
 class GroupsConfig(Section):
     """Groups of consumers that go on on the target where they stand at the source."""
 
@@ -159,6 +187,10 @@ class GroupsConfig(Section):
         Following.KEEP,
         description="Whether a group that was set back at the source is set back on the target"
         " (`follow`), if nobody has changed it there.",
+    )
+    configs: GroupConfigRules = Field(
+        GroupConfigRules(),
+        description="The configs of groups that are copied (Kafka 4.0 and newer).",
     )
     foreign: ForeignConfig | None = Field(
         None,

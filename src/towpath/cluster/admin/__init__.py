@@ -9,6 +9,7 @@ from towpath.cluster.admin.cluster import ClusterAdmin
 from towpath.cluster.admin.configs import ConfigAdmin
 from towpath.cluster.admin.disks import DiskAdmin
 from towpath.cluster.admin.groups import GroupAdmin
+from towpath.cluster.admin.holders import HolderAdmin
 from towpath.cluster.admin.offsets import OffsetAdmin
 from towpath.cluster.admin.producers import ProducerAdmin
 from towpath.cluster.admin.quotas import QuotaAdmin
@@ -45,6 +46,7 @@ class Admin:
         producers: Producers, transactions and markers of partitions.
         replicas: Which brokers hold partitions.
         groups: Consumer groups.
+        holders: The configs of groups and of client metrics.
         disks: Sizes of replicas, and free space.
         acls: ACLs.
         users: SCRAM credentials.
@@ -64,6 +66,7 @@ class Admin:
         self.producers = ProducerAdmin(control)
         self.replicas = ReplicaAdmin(control)
         self.groups = GroupAdmin(control)
+        self.holders = HolderAdmin(control)
         self.disks = DiskAdmin(control)
         self.acls = AclAdmin(control)
         self.users = UserAdmin(control)

@@ -1,0 +1,51 @@
+"""The bounds that a target's brokers set for configs of groups. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+_RANGES = {
+    "consumer.assignment.interval.ms": "group.consumer.{}.assignment.interval.ms",
+    "consumer.heartbeat.interval.ms": "group.consumer.{}.heartbeat.interval.ms",
+    "consumer.session.timeout.ms": "group.consumer.{}.session.timeout.ms",
+    "share.assignment.interval.ms": "group.share.{}.assignment.interval.ms",
+    "share.delivery.count.limit": "group.share.{}.delivery.count.limit",
+    "share.heartbeat.interval.ms": "group.share.{}.heartbeat.interval.ms",
+    "share.partition.max.record.locks": "group.share.{}.partition.max.record.locks",
+    "share.record.lock.duration.ms": "group.share.{}.record.lock.duration.ms",
+    "share.session.timeout.ms": "group.share.{}.session.timeout.ms",
+    "streams.assignment.interval.ms": "group.streams.{}.assignment.interval.ms",
+    "streams.heartbeat.interval.ms": "group.streams.{}.heartbeat.interval.ms",
+    "streams.num.standby.replicas": "group.streams.{}.standby.replicas",
+    "streams.session.timeout.ms": "group.streams.{}.session.timeout.ms",
+}
+"""The broker configs of the least and the largest value, by config of a group; where brokers have
+no such config, there is no such bound (`GroupConfig.validateValues` in Kafka 4.4)."""
+_ENDS = ("min", "max")
+
+
+def bounding(keys: Iterable[str]) -> frozenset[str]:
+    """Return the broker configs that bound these configs of groups."""
+    return frozenset(_RANGES[key].format(end) for key in keys if key in _RANGES for end in _ENDS)
+
+
+def out_of_bounds(key: str, value: str, brokers: Mapping[str, str]) -> str:
+    """Return why the brokers refuse a value, "" if no bound that they told speaks against it.
+
+    Args:
+        key: The config of a group.
+        value: Its value.
+        brokers: The configs of a broker of the target.
+    """
+    if key not in _RANGES or not _is_number(value):
+        return ""
+    least, most = (_RANGES[key].format(end) for end in _ENDS)
+    if _is_number(brokers.get(least)) and int(value) < int(brokers[least]):
+        return f"the target's brokers allow no less than {brokers[least]} ({least})"
+    if _is_number(brokers.get(most)) and int(value) > int(brokers[most]):
+        return f"the target's brokers allow no more than {brokers[most]} ({most})"
+    return ""
+
+
+def _is_number(text: str | None) -> bool:
+    return text is not None and text.lstrip("-").isdigit()

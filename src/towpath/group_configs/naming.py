@@ -1,0 +1,28 @@
+"""The names that groups with configs get on the target. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from towpath.config import GroupsConfig
+from towpath.config.naming import collisions
+from towpath.model.errors import ConfigError
+
+
+def target_names(
+    groups: Iterable[str], config: GroupsConfig
+) -> tuple[dict[str, str], dict[str, str]]:
+    """Return the name on the target of each group, and why some can have none."""
+    names: dict[str, str] = {}
+    nameless: dict[str, str] = {}
+    for group in groups:
+        try:
+            names[group] = config.target_name(group)
+        except ConfigError as error:
+            nameless[group] = str(error)
+    for taken, owners in collisions(names.items()).items():
+        for group in owners:
+            others = ", ".join(each for each in owners if each != group)
+            nameless[group] = f"would be named {taken} on the target, as {others} would"
+            del names[group]
+    return names, nameless
