@@ -18,11 +18,13 @@ from towpath.access.steps import (
     SetQuota,
     SetUser,
 )
+from towpath.group_configs.steps import RemoveHolderConfig, SetHolderConfig
 from towpath.ledger import entries
 from towpath.ledger.entries import Journal
 from towpath.mirror.subjects import SUBJECTS
 from towpath.model.acl import Acl, Operation, Pattern, Permission, Resource
 from towpath.model.findings import Cause, Note, Problem
+from towpath.model.holders import ConfigHolder
 from towpath.model.nouns import ClusterId, LinkName, TopicId, TopicName
 from towpath.model.quota import Entity, EntityKind, Quota, QuotaKey
 from towpath.model.schemas import SchemaId
@@ -43,6 +45,7 @@ FILE = Path(__file__).parent / "golden_plan.json"
 OF_SCHEMAS = Path(__file__).parent / "golden_schemas.json"
 WITH_CONFIGS = Path(__file__).parent / "golden_schemas_with_configs.json"
 WITH_REGISTRIES = Path(__file__).parent / "golden_schemas_with_registries.json"
+OF_GROUPS = Path(__file__).parent / "golden_group_configs.json"
 HELD = Path(__file__).parent / "golden_plan_with_held.json"
 LEDGER = Path(__file__).parent.parent / "ledger" / "golden.tsv"
 ORDERS, COPY = TopicName("orders"), TopicName("eu.orders")
@@ -121,6 +124,24 @@ SCHEMAS = replace(
 )
 
 
+_SESSION, _INTERVAL = "consumer.session.timeout.ms", "interval.ms"
+GROUPS = replace(
+    PLAN,
+    steps=(
+        SetHolderConfig(ConfigHolder.GROUP, "eu.app", _SESSION, "50000", None, "app"),
+        SetHolderConfig(ConfigHolder.CLIENT_METRICS, "all", _INTERVAL, "10000", "5000", "all"),
+        RemoveHolderConfig(ConfigHolder.GROUP, "eu.app", "share.isolation.level", "read_committed"),
+    ),
+)
+
+
+def test_an_old_plan_of_group_configs_is_read() -> None:
+    assert load_plan(OF_GROUPS, SUBJECTS.kinds).plan == GROUPS
+    old = json.loads(OF_GROUPS.read_text())
+    now = json.loads(json.dumps(GROUPS.as_data()))
+    assert {key: old[key] for key in now} == now
+
+
 def test_an_old_plan_of_schemas_is_read() -> None:
     assert load_plan(OF_SCHEMAS, SUBJECTS.kinds).plan == SCHEMAS
     assert load_plan(WITH_CONFIGS, SUBJECTS.kinds).plan == SCHEMAS
@@ -142,7 +163,7 @@ def test_a_plan_is_still_written_as_it_was() -> None:
     old = json.loads(HELD.read_text())
     now = json.loads(json.dumps(PLAN.as_data()))
     assert {key: old[key] for key in now} == now
-    steps = (*PLAN.steps, *SCHEMAS.steps)
+    steps = (*PLAN.steps, *SCHEMAS.steps, *GROUPS.steps)
     assert {type(step) for step in steps} == {kind.step for kind in SUBJECTS.kinds}
 
 
