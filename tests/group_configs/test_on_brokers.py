@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,9 @@ from tests.support.kafka import Record, commit, create_topic, produce
 from tests.support.mirror import Mirror
 from towpath.cluster.admin import Admin
 from towpath.cluster.admin.holders import own
+from towpath.cluster.connect.connection import Connected
+from towpath.cluster.connect.control import Control
+from towpath.cluster.connect.exchange import Address
 from towpath.config import ClusterConfig
 from towpath.dev.broker import LocalCluster
 from towpath.group_configs.apply import apply_all, checked
@@ -20,13 +24,15 @@ from towpath.group_configs.steps import SetHolderConfig
 from towpath.ledger.link import OpenLink, open_link
 from towpath.mirror.plan import detailed
 from towpath.mirror.reconcile import Reconciled, reconcile
+from towpath.model.deadline import Deadline
 from towpath.model.errors import StepOutdatedError
 from towpath.model.holders import ConfigHolder
 
 pytestmark = pytest.mark.broker
 NewName = Callable[[str], str]
 GROUP, METRICS = ConfigHolder.GROUP, ConfigHolder.CLIENT_METRICS
-SESSION, OFFLOAD = "consumer.session.timeout.ms", "consumer.heartbeat.interval.ms"
+LIST_RESOURCES = 74
+SESSION, HEARTBEAT = "consumer.session.timeout.ms", "consumer.heartbeat.interval.ms"
 SECTION = "groups: {{include: ['{0}-.*'], rename: 'eu.{{group}}'{1}}}\n"
 
 
@@ -122,12 +128,12 @@ def test_subscriptions_to_client_metrics_go_over(
 def test_a_target_that_refuses_or_changed(sides: Sides) -> None:
     good, low, strange = (
         SetHolderConfig(GROUP, sides.group, key, value, None, sides.group)
-        for key, value in ((SESSION, "50000"), (OFFLOAD, "1"), ("nonsense", "1"))
+        for key, value in ((SESSION, "50000"), (HEARTBEAT, "1"), ("nonsense", "1"))
     )
     found = checked([good, low, strange], sides.target)
     assert found.steps == (good,)
     assert len(found.problems) == 2
-    assert f"{OFFLOAD}=1 is not copied: the target refuses it: INVALID_CONFIG" in str(
+    assert f"{HEARTBEAT}=1 is not copied: the target refuses it: INVALID_CONFIG" in str(
         found.problems
     )
     sides.set(sides.target, sides.group, consumer_session_timeout_ms="51000")
@@ -146,6 +152,28 @@ def test_a_source_that_knows_no_configs_of_groups(
         told = sides.reconcile()
         assert not told.problems
         assert not [each for each in told.notes if "configs" in str(each)]
+
+
+def test_brokers_that_do_not_list_which_groups_have_configs(
+    sides: Sides, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those of Kafka 4.0: groups that exist are asked, others cannot be seen."""
+    sides.set(sides.source, sides.group, consumer_session_timeout_ms="50000")
+    sides.set(sides.source, f"{sides.name}-gone", consumer_session_timeout_ms="55000")
+    connect = Control._connect
+
+    def older(control: Control, address: Address, deadline: Deadline) -> Connected:
+        made = connect(control, address, deadline)
+        return replace(made, api_versions={**made.api_versions, LIST_RESOURCES: (0, 0)})
+
+    monkeypatch.setattr(Control, "_connect", older)
+    plan = detailed(sides.mirror.config)
+    assert [step.about for step in plan.steps] == [f"eu.{sides.group} {SESSION}"]
+    said = [note.text for note in plan.notes if note.about == "groups.configs"]
+    assert said == [
+        "the brokers of the source do not list which groups have configs (Kafka 4.1 and newer do),"
+        " so those of groups that do not exist are not seen"
+    ]
 
 
 def test_a_target_that_knows_no_configs_of_groups(

@@ -57,6 +57,20 @@ def test_a_topic_without_description_gets_defaults_and_a_note(stored: StoredArch
     assert "target's defaults and 3 partitions" in note.text
 
 
+def test_topics_that_a_cluster_keeps_for_itself_stay_in_the_archive(stored: StoredArchive) -> None:
+    """An older Towpath archived them."""
+    for name in ("orders", "__remote_log_metadata"):
+        stored.describe(name, {}, partitions=1)
+        stored.put(name, old_records(3))
+    found = scope(stored)
+    assert [*found.topics] == ["orders"]
+    assert [str(note) for note in found.notes] == [
+        "restore.topics.include: never restored, as each cluster keeps its own:"
+        " __remote_log_metadata"
+    ]
+    assert not scope(stored, topics={"include": ["ord.*"]}).notes
+
+
 def test_a_version_and_a_time_of_the_past(stored: StoredArchive) -> None:
     stored.put("orders", old_records(5))
     before = stored.log.state

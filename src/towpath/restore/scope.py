@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Protocol
 
 from towpath.config import OffsetsPolicy, Placement, RestoreConfig, filter_of, partitions_of
+from towpath.config.own_topics import is_own
 from towpath.model.amounts import counted
 from towpath.model.findings import Cause, Note, Problem
 from towpath.model.nouns import SourceOffset, TopicId, TopicName
@@ -122,6 +123,7 @@ class _Scope:
         """Return the archived partitions of each topic that is asked for."""
         there = dict(self._goes_on(id_, known) for id_, known in self._archive.partitions().items()
                      if self._rules.matches(known.topic))  # fmt: skip
+        self._tell_of_own()
         wanted = narrowed(self._archive, there, self._asked.range)
         fine = {id_: each for id_, each in wanted.items() if not isinstance(each, BoundError)}
         sums, marks = sums_of(self._archive, fine), marks_of(self._archive, fine)
@@ -140,6 +142,14 @@ class _Scope:
                 self._problems.append(Problem(known.topic, f"{about}: {wanted[id_]}", Cause.TOPIC))
         self._tell_of_range(there, fine)
         return found
+
+    def _tell_of_own(self) -> None:
+        """Tell which archived topics are never restored, as the target keeps its own."""
+        names = {known.topic for known in self._archive.partitions().values()}
+        own = sorted(name for name in names if is_own(name) and self._rules.asks_for(name))
+        if own:
+            text = f"never restored, as each cluster keeps its own: {', '.join(own)}"
+            self._notes.append(Note("restore.topics.include", text))
 
     def _tell_of_endings(self, names: Collection[TopicName]) -> None:
         """Tell which logs of a broker end before their files do."""
