@@ -56,8 +56,10 @@ def test_what_a_share_group_accepted_comes_again_only_as_it_is_told(
         assert [first[each].outcome for each in (done, holes)] == ["CONFIRMED"] * 2
         answers = {group: first[group].answer for group in (done, holes)}
         told = {group: (at.offset, at.exactness) for group, at in answers.items() if at is not None}
-        assert told == {done: (10, Exactness.EXACT), holes: (0, Exactness.BOUNDED)}
-        assert [first[each].again for each in (done, holes)] == [0, 8]
+        start = told[holes][0]
+        assert start in {0, 4}, "it may not be written yet that 0 to 3 are accepted"
+        assert told == {done: (10, Exactness.EXACT), holes: (start, Exactness.BOUNDED)}
+        assert [first[each].again for each in (done, holes)] == [0, 8 - start]
         seen = look(mirror.config)
         lags = {each.group.name: seen.lag(each).source.records for each in seen.report.positions}
         assert lags == {done: 0, holes: 2}, "as the broker says"
@@ -68,4 +70,5 @@ def test_what_a_share_group_accepted_comes_again_only_as_it_is_told(
         assert again[done].source == 10, "its start offset may still be 0"
         assert [each.reason for each in again.values()] == [None, None]
     assert read(target, done, name, 5) == list(range(10, 15)), "none twice, none passed over"
-    assert read(target, holes, name, 15) == list(range(15)), "all that it had released, too"
+    rest = list(range(start, 15))
+    assert read(target, holes, name, len(rest)) == rest, "all that it had released, too"

@@ -13,12 +13,13 @@ from confluent_kafka.admin import AdminClient
 from tests.support.chaos import delete_topic
 from tests.support.groups import commit_with, member, rest, standing
 from tests.support.kafka import Record, commit, create_topic, produce
-from tests.support.messages import beat, share_group, streams_group
+from tests.support.messages import beat, closed_streams, share_group, streams_group
 from tests.support.mirror import Mirror
 from towpath.cluster.admin import Admin
 from towpath.config import GroupsConfig
 from towpath.dev.broker import LocalCluster
 from towpath.groups.model import Expiry, GroupPosition, PositionOutcome, SyncReport
+from towpath.groups.settle import settle
 from towpath.groups.sync import GroupSync
 from towpath.groups.telling import preview_of
 from towpath.ledger.link import open_link
@@ -216,3 +217,18 @@ def test_targets_that_lack_a_kind_of_group_are_named_before_and_by_a_sync(
     else:
         assert (there.type.lower(), remarks) == ("consumer", [])
         assert refused == UNKNOWN_MEMBER_ID, "a member that runs while it is moved joins anew"
+
+
+@pytest.mark.soak
+def test_a_closed_streams_application_is_waited_for(mirrored: Mirror) -> None:
+    name, target = TopicName(mirrored.topic), mirrored.target
+    app = f"{name}-app"
+    commit(mirrored.source.bootstrap, app, name, 0, 5)
+    with Admin(mirrored.config.target, Side.TARGET) as admin:
+        closed_streams(admin, app, name)
+    with syncing(mirrored) as sync:
+        assert outcomes(sync.once(write=False)) == {app: ReasonCode.GROUP_HELD}
+        report = settle(sync)
+        assert outcomes(report) == {app: "CONFIRMED"}
+        assert report.groups[0].expires is Expiry.BY_COMMIT, "made anew: it was joined"
+    assert standing(target, app, name) == (5, "")

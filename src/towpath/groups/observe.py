@@ -190,20 +190,26 @@ def target_now(
         silent={**starts.failed, **ends.failed},
         unlisted=tuple(listing.failed.values()),
         unable=unable,
-        held=_held(target, wanted, listing.groups),
     )
 
 
-def _held(
-    target: Admin, groups: Iterable[ClientGroup], listed: Mapping[str, GroupState]
-) -> frozenset[ClientGroup]:
-    """Return the groups with members of Kafka Streams' classic protocol."""
-    there = {each: listed[each.name] for each in groups if each.name in listed}
-    joined = [each for each, at in there.items() if at.is_classic and at.has_members]
+def held(target: Admin, view: TargetView, groups: Iterable[ClientGroup]) -> TargetView:
+    """Return a view that knows which groups members of Kafka Streams' classic protocol hold.
+
+    Args:
+        target: The target.
+        view: The target as it was seen.
+        groups: The mirror groups that members keep from being written.
+
+    Raises:
+        ClusterError: The target cannot be reached.
+    """
+    there = {each: view.groups.get(each.name) for each in groups}
+    joined = [each for each, at in there.items() if at is not None and at.is_classic]
     if not joined:
-        return frozenset()
+        return view
     said = target.groups.assignors(joined)
-    return frozenset(each for each, assignor in said.items() if assignor == _STREAMS)
+    return replace(view, held=frozenset(each for each in said if said[each] == _STREAMS))
 
 
 def surely(target: Admin, view: TargetView, groups: Iterable[ClientGroup]) -> TargetView:

@@ -20,6 +20,7 @@ from towpath.groups.naming import named
 from towpath.groups.observe import (
     SourceView,
     TargetView,
+    held,
     source_known,
     source_now,
     surely,
@@ -27,7 +28,7 @@ from towpath.groups.observe import (
 )
 from towpath.groups.places import answered, place
 from towpath.groups.positions import Answer, Positions
-from towpath.groups.write import client_of, write
+from towpath.groups.write import client_of, under_members, write
 from towpath.ledger.entries import SeenPosition
 from towpath.ledger.link import OpenLink
 from towpath.ledger.offsets import Exactness
@@ -136,12 +137,7 @@ class GroupSync:
         with self._foreign.open():
             told = [answered(each, spots, self._answer) for each in translated]
         target = self._fronts.seen(told, spots, target)
-        positions = self._decided(told, spots, target, renew=renew)
-        if really:
-            due_groups = {client_of(each) for each in positions if each.due}
-            sure = surely(self._link.target, target, due_groups)
-            if sure is not target:
-                target, positions = sure, self._decided(told, spots, sure, renew=renew)
+        target, positions = self._surely(told, spots, target, really=really, renew=renew)
         due = Counter(position.group for position in positions if position.due)
         decided = time.monotonic()
         if really:
@@ -159,6 +155,29 @@ class GroupSync:
             writing=time.monotonic() - decided,
             retention=self._keeper.retention,
         )
+
+    def _surely(
+        self,
+        groups: Iterable[TranslatedGroup],
+        places: Mapping[TopicPartition, MirrorPlace],
+        target: TargetView,
+        *,
+        really: bool,
+        renew: bool,
+    ) -> tuple[TargetView, list[GroupPosition]]:
+        """Decide; look again at groups for which a closer look may change the decision."""
+        positions = self._decided(groups, places, target, renew=renew)
+        seen = target
+        if renew or not really:
+            # Somebody waits for the answer, and is to know whether the members go by themselves.
+            busy = {client_of(each) for each in positions if under_members(each)}
+            seen = held(self._link.target, seen, busy)
+        if really:
+            due_groups = {client_of(each) for each in positions if each.due}
+            seen = surely(self._link.target, seen, due_groups)
+        if seen is not target:
+            positions = self._decided(groups, places, seen, renew=renew)
+        return seen, positions
 
     def _kept(self, report: GroupReport, target: TargetView) -> GroupReport:
         """Return a report with how long the target keeps the group."""

@@ -54,6 +54,11 @@ def client_of(position: GroupPosition) -> ClientGroup:
     return ClientGroup(position.mirror_group, position.group.kind)
 
 
+def under_members(position: GroupPosition) -> bool:
+    """Whether members on the target keep a position from being written."""
+    return position.reason is not None and position.reason.code is ReasonCode.GROUP_HAS_MEMBERS
+
+
 Errors = dict[ClientGroup, dict[TopicPartition, ClusterError]]
 
 

@@ -10,14 +10,18 @@ from types import new_class
 from typing import Any
 
 from kafka.protocol.api_message import ApiMessage
+from kafka.protocol.consumer import JoinGroupRequest, SyncGroupRequest
 
 from tests.support.kafka import wait_until
 from towpath.cluster.admin import Admin
+from towpath.cluster.codes import refused
 from towpath.cluster.connect.control import Control
 from towpath.cluster.messages import ConsumerGroupHeartbeatRequest
 from towpath.model.deadline import Deadline
 
 JOIN, LEAVE = 0, -1
+_MEMBER_ID_REQUIRED = 79
+"""The answer to the first join, which gives a member its id."""
 _ERROR = slice(9, 11)
 """Where all answers have the error: behind correlation id, tags and throttle time."""
 
@@ -117,3 +121,49 @@ def _done(admin: Admin, group: str, make: Any) -> None:
         wait_until(done, f"{group} is there", 15)
     except AssertionError as error:
         raise AssertionError(said[-1]) from error
+
+
+def closed_streams(admin: Admin, group: str, topic: str) -> None:
+    """Leave a member of Kafka Streams' classic protocol in a group, as a closed application does.
+
+    It stays for the session timeout, 15 s here.
+    """
+    name = topic.encode()
+    subscription = b"".join(
+        (bytes(2), (1).to_bytes(4, "big"), len(name).to_bytes(2, "big"), name, b"\xff" * 4)
+    )
+    protocol = JoinGroupRequest.JoinGroupRequestProtocol(name="stream", metadata=subscription)
+    control: Control = admin.groups._control
+
+    def join(member: str) -> Any:
+        request = JoinGroupRequest(
+            group_id=group,
+            session_timeout_ms=15_000,
+            rebalance_timeout_ms=6000,
+            member_id=member,
+            group_instance_id=None,
+            protocol_type="consumer",
+            protocols=[protocol],
+            reason=None,
+        )
+        return control.retried(lambda deadline: _asked(control, group, request, deadline))
+
+    joined = join(join("").member_id)
+    request = SyncGroupRequest(
+        group_id=group,
+        generation_id=joined.generation_id,
+        member_id=joined.member_id,
+        group_instance_id=None,
+        protocol_type="consumer",
+        protocol_name="stream",
+        assignments=[],
+    )
+    control.retried(lambda deadline: _asked(control, group, request, deadline))
+
+
+def _asked(control: Control, group: str, request: Any, deadline: Deadline) -> Any:
+    broker = control.coordinator(group, deadline)
+    answer = control.ask(broker, request, deadline, "joining")
+    if answer.error_code not in {0, _MEMBER_ID_REQUIRED}:
+        raise refused(control.side, "joining", answer.error_code)
+    return answer

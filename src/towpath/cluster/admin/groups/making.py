@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import base64
 import uuid
+from collections import defaultdict
 from collections.abc import Mapping
 from typing import Any
 
@@ -80,16 +81,24 @@ def assignors(
     control: Control, groups: Mapping[ClientGroup, Broker], deadline: Deadline
 ) -> Answers[ClientGroup, str]:
     """Return the assignor of each classic group with members, such as `range` or `stream`."""
+    shares: dict[Broker, dict[str, ClientGroup]] = defaultdict(dict)
+    for group, broker in groups.items():
+        shares[broker][group.name] = group
     found: dict[ClientGroup, str] = {}
+    failed: dict[ClientGroup, ClusterError] = {}
 
-    def one(group: ClientGroup) -> None:
-        what = f"asking for the members of {group}"
-        request: Any = DescribeGroupsRequest(groups=[group.name])
-        for said in control.ask(groups[group], request, deadline, what).groups:
+    def one(broker: Broker) -> None:
+        what, theirs = "asking for the members of groups", shares[broker]
+        request: Any = DescribeGroupsRequest(groups=[*theirs])
+        for said in control.ask(broker, request, deadline, what).groups:
+            group = theirs[said.group_id]
             if said.error_code:
                 acl = f"Describe on group {group.name}"
-                raise refused(control.side, what, said.error_code, acl=acl)
-            found[group] = said.protocol_data or ""
+                failed[group] = refused(control.side, what, said.error_code, acl=acl)
+            else:
+                found[group] = said.protocol_data or ""
 
-    failed: Mapping[ClientGroup, ClusterError] = ask_each(groups, one) if groups else {}
+    lost = ask_each(shares, one) if shares else {}
+    for broker, error in lost.items():
+        failed |= dict.fromkeys(shares[broker].values(), error)
     return Answers(found, failed)
