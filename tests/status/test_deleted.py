@@ -6,15 +6,17 @@ from dataclasses import replace
 
 import pytest
 
-from tests.support.books import opened, receipt
+from tests.support.books import TP, opened, receipt
 from tests.support.runs import run
 from tests.support.standings import ROW
 from towpath.cli.show.deleted import deleted
-from towpath.ledger.books import PartitionBooks
+from towpath.ledger.books import LinkBooks, PartitionBooks
+from towpath.ledger.entries import Foretold
 from towpath.ledger.packed import Packer
 from towpath.model.deleted import DeletedRecords, Deleter, Retention
-from towpath.model.nouns import Mode, SourceOffset, TargetOffset
+from towpath.model.nouns import LinkName, Mode, SourceOffset, TargetOffset, TopicId
 from towpath.status.deleted import WhyDeleted, judged, stretch_deleted, told
+from towpath.status.foretold import with_foretold
 
 ID = opened().producer_id
 SAME = PartitionBooks(
@@ -108,3 +110,30 @@ def test_partitions_of_a_topic_are_told_in_one_sentence() -> None:
         "orders-0: the target deleted at most 5 records that the source still has (by"
         " retention.ms): source offsets 0 to 4; 1 of them are past the source's own retention"
     ]
+
+
+@pytest.mark.parametrize(
+    ("ranges", "target", "foretold"),
+    [
+        (((0, 0, 9),), "t", True),
+        (((0, 0, 5), (0, 5, 9)), "t", True),
+        (((0, 0, 5),), "t", False),
+        (((1, 0, 9),), "t", False),
+        (((0, 0, 9),), "another", False),
+        ((), "t", False),
+    ],
+)
+def test_it_is_told_whether_a_run_had_foretold_it(
+    ranges: tuple[tuple[int, int, int], ...], target: str, *, foretold: bool
+) -> None:
+    books = LinkBooks(SAME.opened.link if SAME.opened else LinkName(""))
+    books.partitions[TP] = SAME
+    found = DeletedRecords(first=SourceOffset(2), end=SourceOffset(8), records=6)
+    assert with_foretold(books, TP, found) == found
+    books.take(
+        Foretold(
+            link=books.link, topic=TP.topic, target_id=TopicId(target), reasons=(), ranges=ranges,
+            kept=False, meant=False, at=0,
+        )
+    )  # fmt: skip
+    assert with_foretold(books, TP, found) == replace(found, foretold=foretold)

@@ -21,6 +21,7 @@ from towpath.status.deleted import (
     stretch_deleted,
     told,
 )
+from towpath.status.foretold import with_foretold
 from towpath.status.status import PartitionStatus, State
 
 _UNKNOWN = WhyDeleted((Deleter.UNKNOWN,), SourceOffset(0))
@@ -101,7 +102,9 @@ def _find(
         judged = {}
     lets = config.topics.lets_delete
     return {
-        tp: told(books.of(tp), each, judged.get(tp, _UNKNOWN), meant=lets(tp.topic))
+        tp: with_foretold(
+            books, tp, told(books.of(tp), each, judged.get(tp, _UNKNOWN), meant=lets(tp.topic))
+        )
         for tp, each in stretches.items()
     }
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 from towpath.config import LinkConfig
 from towpath.ledger.books import LinkBooks
 from towpath.ledger.entries import Foretold
 from towpath.ledger.entries.foretold import told
 from towpath.model.amounts import counted
+from towpath.model.deleted import DeletedRecords
+from towpath.model.nouns import TopicPartition
 from towpath.runbook import pointers
 
 _SOME = 3
@@ -38,3 +41,12 @@ def kept_lines(entries: Iterable[Foretold]) -> Iterator[str]:
     yield from pointers(
         code for held in alike.values() for reason in held[0].reasons for code in reason.codes
     )
+
+
+def with_foretold(books: LinkBooks, tp: TopicPartition, found: DeletedRecords) -> DeletedRecords:
+    """Return what the target deleted of a source partition, and whether a run had foretold it."""
+    entry, opened = books.foretold.get(tp.topic), books.of(tp).opened
+    if entry is None or opened is None or entry.target_id != opened.target_topic_id:
+        return found
+    ends = found.first, found.end - 1
+    return replace(found, foretold=all(entry.covers(tp.partition, each) for each in ends))

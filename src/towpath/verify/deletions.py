@@ -12,6 +12,7 @@ from towpath.ledger.books import LinkBooks
 from towpath.model.deleted import DeletedRecords
 from towpath.model.nouns import TopicPartition
 from towpath.status.deleted import DeletionLook, Stretch, WhyDeleted, stretch_deleted
+from towpath.status.foretold import with_foretold
 from towpath.verify.gone import bounded, counted
 from towpath.verify.ranges import Bounds, Sized, deleted_range
 
@@ -83,7 +84,7 @@ class TargetDeletions:
                 both = read.get(tp), compared.get(tp)
                 made = counted(stretch, judged, both, meant=meant)
             if made is not None:
-                yield tp, made
+                yield tp, with_foretold(self._books, tp, made)
 
 
 def parted(comparisons: Iterable[Comparison]) -> tuple[list[Comparison], list[Comparison]]:
