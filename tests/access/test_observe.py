@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.support.access_worlds import link
+from towpath.access.diff_quotas import config_notes
 from towpath.access.observe import observe
 from towpath.cluster.admin import Admin
 from towpath.cluster.admin.changes import Listing
@@ -32,7 +33,11 @@ class Silent(Admin):
         parts.users = SimpleNamespace(describe=self._tells("credentials"))
         parts.quotas = SimpleNamespace(describe=self._tells("quotas"))
         parts.cluster = SimpleNamespace(
-            configs=self._tells("cluster_configs"), rights=self._tells("cluster_rights")
+            configs=self._tells("cluster_configs"),
+            rights=self._tells("cluster_rights"),
+            broker_configs=lambda names: {
+                n: v for n, v in self._answers["broker"].items() if n in names
+            },
         )
 
     def _tells(self, name: str) -> Callable[[], Any]:
@@ -55,6 +60,7 @@ FULL = {
     "quotas": Listing({}),
     "cluster_configs": {},
     "cluster_rights": None,
+    "broker": {},
 }
 
 
@@ -116,6 +122,22 @@ def test_a_secret_config_is_not_even_remembered() -> None:
     }
     found, *_ = look(link(), {"cluster_configs": entries}, {})
     assert found.configs.source == {"plain": "1", "hidden": None}
+
+
+def test_what_holds_by_itself_is_no_difference() -> None:
+    """Kafka 4.1 sets min.insync.replicas for all brokers when it is formatted, 3.9 does not."""
+    name = "min.insync.replicas"
+    four = {"cluster_configs": {name: ConfigEntry("1", ConfigSource.ALL_BROKERS)}}
+    for value, texts in (
+        ("1", []),
+        ("2", ["config of all brokers: 2 at the source, 1 on the target; it is not copied, so"
+               " change it by hand if it should be"]),
+    ):  # fmt: skip
+        found, *_ = look(link(), {"broker": {name: value, "log.dirs": "/d"}}, four)
+        assert [note.text for note in config_notes(found.configs)] == texts
+    hidden = {"cluster_configs": {name: ConfigEntry("x", ConfigSource.ALL_BROKERS, sensitive=True)}}
+    found, *_ = look(link(), {"broker": {name: "1"}}, hidden)
+    assert found.configs.source == {}
 
 
 def test_rights_that_changes_need_are_looked_up() -> None:

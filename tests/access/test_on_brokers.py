@@ -333,7 +333,7 @@ def test_clusters_without_an_authorizer(
     assert not found.problems
     told = {note.about: note.text for note in found.notes}
     assert told["background.threads"].startswith(
-        "config of all brokers: 11 at the source, not set on the target;"
+        "config of all brokers: 11 at the source, 10 on the target;"
     )
     assert told[key].startswith("config of all brokers: a secret value at the source, not set")
     assert "hunter2" not in repr(found)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Generic, TypeVar
 
 from towpath.access.steps import ACLS, QUOTAS, USERS
@@ -48,7 +49,8 @@ class ObservedAccess:
         acls: All ACLs.
         users: The iterations of each SCRAM credential.
         quotas: All client quotas.
-        configs: Dynamic configs of all brokers; `None` for a secret value.
+        configs: Dynamic configs of all brokers, and what one broker has of those that are set on
+            the other cluster alone; `None` for a secret value.
         unknown: Resource types and operations that the target's brokers do not know.
         refusals: Subjects that the login may not change on the target, each with a sentence.
         notes: What could not be observed and is not essential.
@@ -172,7 +174,18 @@ class _Look:
             entries = admin.cluster.configs().items()
             return {name: None if entry.sensitive else entry.value for name, entry in entries}
 
-        return self._both(_CONFIGS, "the configs of all of them (KIP-226)", ask)
+        what = "the configs of all of them (KIP-226)"
+        found = self._both(_CONFIGS, what, ask)
+        if found is None:
+            return None
+        # What is set on one side alone may hold on the other one by itself: Kafka 4.1 and newer
+        # set min.insync.replicas when they are formatted (KIP-966).
+        both = {Side.SOURCE: found.source, Side.TARGET: found.target}
+        whole = {
+            side: self._one(_CONFIGS, what, side, partial(_held, own=both[side], other=both[other]))
+            for side, other in ((Side.SOURCE, Side.TARGET), (Side.TARGET, Side.SOURCE))
+        }
+        return Both(*(whole[side] or both[side] for side in both))
 
     def refusals(self, asked: Sequence[str]) -> dict[str, str]:
         """Return why the target would refuse changes of these subjects, as far as known."""
@@ -243,3 +256,12 @@ class _Look:
         for kind in found.strange if side is Side.SOURCE else ():
             text = f"{side}: {what} with {kind}, which Towpath does not know, are not copied"
             self.notes.append(Note(PATHS[subject], text))
+
+
+_Configs = Mapping[str, str | None]
+
+
+def _held(admin: Admin, _: Side, *, own: _Configs, other: _Configs) -> _Configs:
+    """Return the configs of a cluster, with one broker's for those that only the other has."""
+    lacking = sorted(name for name in other.keys() - own if other[name] is not None)
+    return {**(admin.cluster.broker_configs(lacking) if lacking else {}), **own}
