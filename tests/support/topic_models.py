@@ -82,6 +82,11 @@ def created(found: Difference[TopicStep]) -> CreateTopic:
     return step
 
 
+def creations(found: Difference[TopicStep]) -> list[CreateTopic]:
+    """Return the steps that create."""
+    return [step for step in found.steps if isinstance(step, CreateTopic)]
+
+
 def notes(found: Difference[TopicStep]) -> list[str]:
     """Return the texts of all notes."""
     return [note.text for note in found.notes]

@@ -7,15 +7,19 @@ from typing import Any
 
 import pytest
 
+from tests.support.kafka import create_topic, set_config
 from tests.support.links import link
+from tests.support.topic_models import creations
 from tests.support.topic_sides import Sides, apply_all, changes, creates, texts
 from towpath.cluster.admin import Admin
 from towpath.cluster.metadata import non_default
 from towpath.dev.broker import LocalCluster
-from towpath.model.findings import Cause
+from towpath.model.findings import Cause, Heading
 from towpath.model.nouns import Side, TopicName
 from towpath.topics.advice import unmatched_expressions
 from towpath.topics.apply import apply, check_all
+from towpath.topics.diff import diff
+from towpath.topics.observe import look_at_source, look_at_target
 from towpath.topics.steps import AddPartitions, DeleteTopic
 
 pytestmark = pytest.mark.broker
@@ -47,6 +51,55 @@ def test_a_topic_is_created_as_on_the_source(sides: Sides, new_name: NewName) ->
     assert apply_all(found.steps, sides.target).done == found.steps
     assert sides.own(name) == configs
     assert not sides.diff(name).steps
+
+
+def test_a_target_without_a_topic_tells_what_it_knows_and_takes(
+    oldest: LocalCluster, target: LocalCluster, new_name: NewName
+) -> None:
+    """One refused value of one topic says nothing of a config, nor of other topics."""
+    sides, prefix = Sides(oldest, target), new_name("old")
+    with sides.source, sides.target:
+        large = sides.create(f"{prefix}-a", segment_bytes="2097152")
+        small = sides.create(f"{prefix}-z", segment_bytes="65536", message_format_version="3.0")
+        config = sides.link(f"{prefix}-.")
+        there = look_at_source(sides.source, config)
+        fresh = look_at_target(
+            sides.target, {}, there.topics, there.names, config.topics, config.target
+        )
+        seen = sides.observe(f"{prefix}-.")
+        assert fresh.known == seen.known
+        assert (fresh.least, seen.least) == ({"segment.bytes": 1 << 20},) * 2
+        found = diff(fresh, config)
+        assert [step.configs["segment.bytes"] for step in creations(found)] == [
+            "2097152",
+            "1048576",
+        ]
+        refused = [n.about for n in found.notes if n.section is Heading.REFUSED]
+        assert refused == [large, small, small, small]
+        assert not apply_all(found.steps, sides.target).failed
+        again = sides.diff(f"{prefix}-.")
+        assert (again.steps, again.problems) == ((), ())
+        set_config(oldest.bootstrap, large, "segment.bytes", "32768")
+        (step,) = sides.diff(f"{prefix}-.").steps
+        assert step == changes(
+            large, {"segment.bytes": "1048576"}, before={"segment.bytes": "2097152"},
+            id=sides.id(large),
+        )  # fmt: skip
+
+
+def test_an_older_target_does_not_know_new_configs(
+    source: LocalCluster, oldest: LocalCluster, new_name: NewName
+) -> None:
+    sides = Sides(source, oldest)
+    with sides.source, sides.target:
+        own = {"max.decompressed.message.bytes": "1000000", "remote.copy.lag.ms": "0"}
+        name = TopicName(create_topic(source.bootstrap, new_name("new"), 1, own))
+        found = sides.diff(name)
+        assert [n.text for n in found.notes if n.section is Heading.UNKNOWN] == [
+            f"{key}={value} is not copied: Kafka knows it from 4.4 on, and the target is Kafka 3.9"
+            for key, value in sorted(own.items())
+        ]
+        assert not found.problems
 
 
 def test_what_is_observed_carries_ids_and_configs(sides: Sides, new_name: NewName) -> None:
@@ -127,7 +180,9 @@ def test_configs_that_only_the_source_knows_are_left_out(
     # Kafka 4 refuses records from the future by default, Kafka 3.9 does not.
     assert int(own["message.timestamp.after.max.ms"]) > 2**62
     assert "do not know them" not in texts(found, name)
-    assert "does not know them: message.timestamp.difference.max.ms" in texts(found, name)
+    assert "message.timestamp.difference.max.ms is not copied: Kafka 4.0 removed it" in texts(
+        found, name
+    )
 
 
 @pytest.mark.soak

@@ -38,6 +38,15 @@ def beside(about: str, text: str) -> str:
     return text.removeprefix(f"{about}: ").replace(f": {about}: ", ": ")
 
 
+class Heading(StrEnum):
+    """What notes are shown together; the value is their heading."""
+
+    NONE = ""
+    REFUSED = "what Kafka 4 refuses"
+    UNKNOWN = "what the older target does not know"
+    LATER = "what Kafka 5.0 is planned to refuse"
+
+
 @dataclass(frozen=True, slots=True, order=True)
 class Note:
     """A fact that may be unexpected but stops nothing.
@@ -45,10 +54,12 @@ class Note:
     Attributes:
         about: The topic, user, cluster and so on that is meant.
         text: A sentence that makes sense for several of them, too.
+        section: The notes among which it is shown.
     """
 
     about: str
     text: str
+    section: Heading = Heading.NONE
 
     def __str__(self) -> str:
         return f"{self.about}: {beside(self.about, self.text)}"

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from towpath.model.amounts import counted, size
-from towpath.model.findings import Note, beside
+from towpath.model.findings import Heading, Note, beside
 from towpath.model.quoting import quoted
 from towpath.plan.kinds import Step, StepKinds
 from towpath.plan.model import ClusterFacts, Plan
@@ -92,12 +92,26 @@ def sentence(step: Step, kinds: StepKinds) -> str:
 
 
 def remarks(plan: Plan) -> list[str]:
-    """Return the notes, then the problems. Notes with the same text become one line."""
-    notes = [
-        f"note: {_named(about)}: {beside(_named(about), text)}"
-        for text, about in grouped(plan.notes).items()
-    ]
-    return notes + [f"problem: {problem}" for problem in plan.problems]
+    """Return the notes, those of a section under its heading, then the problems.
+
+    Notes with the same text become one line.
+    """
+    told: list[str] = []
+    for section, notes in by_heading(plan.notes).items():
+        told += [f"{section}:"] if section else []
+        told += [
+            f"{'  ' if section else 'note: '}{_named(about)}: {beside(_named(about), text)}"
+            for text, about in grouped(notes).items()
+        ]
+    return told + [f"problem: {problem}" for problem in plan.problems]
+
+
+def by_heading(notes: Iterable[Note]) -> dict[Heading, list[Note]]:
+    """Return the notes of each section that has any, those without one first."""
+    found: dict[Heading, list[Note]] = {section: [] for section in Heading}
+    for note in notes:
+        found[note.section].append(note)
+    return {section: some for section, some in found.items() if some}
 
 
 def grouped(notes: Iterable[Note]) -> dict[str, list[str]]:

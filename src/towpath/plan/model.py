@@ -88,10 +88,15 @@ class Plan:
             "target": asdict(self.target) if self.target else None,
             "topics": dict(self.topics),
             "steps": [as_data(step) for step in self.steps],
-            "notes": [asdict(note) for note in self.notes],
+            "notes": [_without_nothing(asdict(note)) for note in self.notes],
             "problems": [asdict(problem) for problem in self.problems],
             **({"to_copy": self.to_copy.as_data()} if self.to_copy else {}),
         }
+
+
+def _without_nothing(note: dict[str, str]) -> dict[str, str]:
+    """Return a note as data; only one of a section names it."""
+    return {key: value for key, value in note.items() if key != "section" or value}
 
 
 class PlanRefusedError(ClusterError):

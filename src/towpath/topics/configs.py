@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from towpath.cluster.admin.values import meaning
 from towpath.config import ConfigRules
 from towpath.topics.observed import ObservedTopics, Topic
+from towpath.topics.releases import LATEST, explained, raised, tells_times
 
 TIMESTAMP_TYPE = "message.timestamp.type"
 POLICY = "cleanup.policy"
@@ -91,6 +92,8 @@ def wanted(
     ):
         if key in seen.accepted and (key == TIMESTAMP_TYPE or rules.selects(key)):
             values[key], reasons[key] = value, why
+    if tells_times(topic, seen):
+        reasons.pop(LATEST, None)  # a section of the plan says why
     for key in rules.override.keys() & seen.known:
         values[key] = rules.override[key]
         reasons.pop(key, None)
@@ -175,19 +178,23 @@ def _copied(
     selected = {key: value for key, value in topic.own.items() if rules.selects(key)}
     asked = {key: v for key, v in selected.items() if not untouched(key)}
     notes = []
-    tiered = sorted(key for key in selected.keys() - rules.override if key.startswith(_TIERED))
+    tiered = sorted(
+        key
+        for key in selected.keys() - rules.override.keys()
+        if key.startswith(_TIERED) and not explained(key, seen)
+    )
     if tiered:
         notes.append(
             f"not copied, as tiered storage belongs to a cluster: {', '.join(tiered)};"
             " set them on the target if it has tiered storage"
         )
-    unknown = sorted(asked.keys() - seen.known)
+    unknown = sorted(key for key in asked.keys() - seen.known if not explained(key, seen))
     if unknown:
         notes.append(f"not copied, as the target does not know them: {', '.join(unknown)}")
     ignored = sorted(asked.keys() & seen.known - seen.accepted)
     if ignored:
         notes.append(f"not copied, as {seen.kind} does not take them: {', '.join(ignored)}")
-    return {key: asked[key] for key in asked if key in seen.accepted}, notes
+    return {key: raised(key, asked[key], seen) for key in asked if key in seen.accepted}, notes
 
 
 Change = tuple[str, str, str]

@@ -10,6 +10,7 @@ from towpath.cluster.metadata import ConfigEntry, ConfigSource
 from towpath.model.errors import RefusedError
 from towpath.model.findings import Note
 from towpath.model.nouns import TopicName
+from towpath.topics.releases import LEAST
 
 _INVALID_CONFIG = "INVALID_CONFIG"
 _REPLICAS, _REQUEST_BYTES = "default.replication.factor", "socket.request.max.bytes"
@@ -93,15 +94,57 @@ def _number(text: str | None) -> int | None:
     return int(text) if text and text.isdecimal() else None
 
 
-def accepted(
-    target: Admin, names: Sequence[TopicName], values: Mapping[str, str]
+def known_for(
+    target: Admin, names: Sequence[TopicName], values: Mapping[str, Sequence[str]]
 ) -> frozenset[str]:
-    """Return those of the given configs with which the target would create a topic."""
+    """Return the topic configs that can be changed, of a target that has no topic to describe.
+
+    Brokers tell all configs that a new topic would have (KIP-525), if the login may see them. Else
+    the given ones are tried: a config counts as known if the target takes any of its values.
+
+    Args:
+        target: The target.
+        names: Names of topics that it does not have.
+        values: Configs, each with values that topics may get.
+    """
     if not names:
         return frozenset()
-    if _takes(target, names[0], values):
-        return frozenset(values)
-    return frozenset(key for key, v in values.items() if _takes(target, names[0], {key: v}))
+    if told := target.topics.configs_of_new(names[0]):
+        return keys({names[0]: told})
+    firsts = {key: each[0] for key, each in values.items()}
+    if _takes(target, names[0], firsts):
+        return frozenset(firsts)
+    return frozenset(
+        key
+        for key, each in values.items()
+        if any(_takes(target, names[0], {key: value}) for value in each)
+    )
+
+
+def least_taken(
+    target: Admin, fresh: Sequence[TopicName], there: Sequence[TopicName], low: Mapping[str, str]
+) -> dict[str, int]:
+    """Return the least values that the target takes of configs for which it refuses lower ones.
+
+    Args:
+        target: The target.
+        fresh: Names of topics that it does not have.
+        there: Names of mirror topics that it has.
+        low: Configs, each with the lowest value that a topic has at the source.
+    """
+
+    def takes(key: str, value: str) -> bool:
+        if fresh:
+            return _takes(target, fresh[0], {key: value})
+        refused = target.configs.check({there[0]: {key: value}}).get(there[0])
+        return refused is None or refused.name != _INVALID_CONFIG
+
+    asked = low if fresh or there else {}
+    return {
+        key: LEAST[key].value
+        for key, value in asked.items()
+        if not takes(key, value) and takes(key, str(LEAST[key].value))
+    }
 
 
 def replicas_possible(target: Admin, names: Sequence[TopicName], most: int) -> int:

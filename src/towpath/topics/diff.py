@@ -19,6 +19,7 @@ from towpath.topics.observed import ObservedTopics, Topic, alike
 from towpath.topics.owned import NOTHING, UNLIMITED, OwnedTopics
 from towpath.topics.policies import NOTE as EMPTY_POLICY
 from towpath.topics.policies import as_taken
+from towpath.topics.releases import release_notes
 from towpath.topics.steps import AddPartitions, CreateTopic, DeleteTopic, TopicStep
 from towpath.topics.target_kinds import TargetKind
 
@@ -78,6 +79,7 @@ def _mirrored(
         steps += made
         said = said if taken is topic else [EMPTY_POLICY, *said]
         notes += (Note(topic.name, text) for text in said)
+        notes += release_notes(topic, made, seen, config.topics.configs)
     return steps, notes
 
 

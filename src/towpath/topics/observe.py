@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import replace
 from types import MappingProxyType
@@ -14,19 +15,23 @@ from towpath.model.findings import Cause, Note, Problem
 from towpath.model.nouns import Side, TopicName
 from towpath.topics.defaults import (
     DEFAULTS,
-    accepted,
     ask_defaults,
     inherited,
     keys,
+    known_for,
+    least_taken,
     replicas_possible,
 )
 from towpath.topics.observed import ObservedTopics, Orphan, SourceTopics, Topic, alike
 from towpath.topics.owned import NOTHING, OwnedTopics
 from towpath.topics.policies import FIRST as EMPTY_POLICY_SINCE
 from towpath.topics.policies import keeps_all
+from towpath.topics.releases import too_low
 from towpath.topics.rights import on_mirrors, on_sources, undescribed
 from towpath.topics.target_kinds import TargetKind, kind_of, uncertain
 
+_VALUES = 5
+"""Values of a config that are tried where the target does not tell which configs it knows."""
 _ENOUGH = 50
 """Number of topics whose configs are asked for where any one topic would do."""
 
@@ -132,9 +137,8 @@ def look_at_target(
     configs = target.configs.describe(found.keys() - hidden)
     others = sorted(n for n, info in everything.items() if not info.error and n not in found)
     told = configs or target.configs.describe(others[:_ENOUGH])
-    asked = {**_asked_for(topics, rules), **further}
-    known = keys(told) or accepted(target, [names[topic.name] for topic in topics[:1]], asked)
     fresh = [mirror for topic in topics if (mirror := names[topic.name]) not in everything]
+    known = keys(told) or known_for(target, fresh, _asked_for(topics, rules, further))
     given, notes = ask_defaults(target)
     hosts = [host for host, _ in where.addresses]
     kind = kind_of(target.cluster.id(), known, hosts)
@@ -153,6 +157,8 @@ def look_at_target(
         default_replicas=given.replicas,
         request_bytes=given.request_bytes,
         takes_empty_policy=_takes_empty_policy(target, kind, topics),
+        release=str(target.cluster.release),
+        least=least_taken(target, fresh, sorted(found), too_low(topics, rules.configs)),
         notes=(
             *notes,
             *(Note("target", unsure) for unsure in [uncertain(kind, hosts)] if unsure),
@@ -183,13 +189,18 @@ def _most_replicas(topics: Iterable[Topic], rules: TopicsConfig) -> int:
     return int(wish)
 
 
-def _asked_for(topics: Iterable[Topic], rules: TopicsConfig) -> dict[str, str]:
-    """Return every config that a mirror topic may get, each with one possible value."""
-    asked: dict[str, str] = {}
+def _asked_for(
+    topics: Iterable[Topic], rules: TopicsConfig, further: Mapping[str, str]
+) -> dict[str, list[str]]:
+    """Return every config that a mirror topic may get, each with some possible values."""
+    asked: dict[str, dict[str, None]] = defaultdict(dict)
     for topic in topics:
-        asked |= {key: topic.configs[key] for key in DEFAULTS if key in topic.configs}
-        asked |= topic.own
-    return asked | rules.configs.override
+        mine = {key: topic.configs[key] for key in DEFAULTS if key in topic.configs}
+        for key, value in {**mine, **topic.own}.items():
+            asked[key][value] = None
+    for key, value in {**rules.configs.override, **further}.items():
+        asked[key] = {value: None}
+    return {key: list(values)[:_VALUES] for key, values in asked.items()}
 
 
 def _orphans(

@@ -65,6 +65,8 @@ class ObservedTopics:
         defaults: The target's defaults for topic configs, as far as they are needed and known.
         default_replicas: The target's default replication factor, if known.
         request_bytes: The largest request that the target's brokers accept, if known.
+        release: The release of Kafka that the target runs, for messages.
+        least: The least values that the target takes, where the source has less.
         orphans: Mirror topics of this link whose source topics are certainly no longer mirrored.
         begins: The first offsets of source partitions that came from the target up to there, as a
             link in the other direction was cut over. Copying begins there, wherever the file says.
@@ -89,6 +91,8 @@ class ObservedTopics:
     defaults: Mapping[str, str] = field(default_factory=dict)
     default_replicas: int | None = None
     request_bytes: int | None = None
+    release: str = ""
+    least: Mapping[str, int] = field(default_factory=dict)
     orphans: tuple[Orphan, ...] = ()
     begins: Mapping[TopicPartition, SourceOffset] = field(default_factory=dict)
     foresights: Mapping[TopicName, Foresight] = field(default_factory=dict)

@@ -42,6 +42,7 @@ from towpath.topics.other_writers import (
 )
 from towpath.topics.owned import OwnedTopics, ours_of
 from towpath.topics.refused_configs import narrowed
+from towpath.topics.releases import later_notes
 from towpath.topics.retention import foresee
 from towpath.topics.retention_look import look as look_at_retention
 from towpath.topics.steps import (
@@ -132,6 +133,7 @@ class TopicClient:
         taken, others = seen.topics.names, seen.topics.unmatched
         yield from beyond_names(self.link.config.topics, taken, others)
         yield from own_and_tools(seen.source.listed.values(), self.link.config.topics)
+        yield from later_notes(seen.topics)
 
     def check(self, steps: Sequence[TopicStep]) -> CheckedSteps[TopicStep]:
         """See `SubjectClient`."""

@@ -13,6 +13,7 @@ from towpath.mirror.subjects import SUBJECTS
 from towpath.model.findings import beside
 from towpath.plan.explain import (
     Group,
+    by_heading,
     clusters,
     copying,
     grouped,
@@ -81,9 +82,10 @@ def _lines(plan: Plan, subjects: Subjects) -> Iterator[str]:
     for group in (*groups(plan, subjects), *([biggest] if biggest else [])):
         yield from ("", f"## {group.title[:1].upper()}{group.title[1:]}", "")
         yield from _table(group.headers, group.rows)
-    if plan.notes:
-        yield from ("", "## Notes", "")
-        for text, about in grouped(plan.notes).items():
+    for section, notes in by_heading(plan.notes).items():
+        heading = f"{section[:1].upper()}{section[1:]}" if section else "Notes"
+        yield from ("", f"## {heading}", "")
+        for text, about in grouped(notes).items():
             named = ", ".join(about)
             yield f"- {_plain(named)}: {_plain(beside(named, text))}"
     if plan.problems:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 from uuid import UUID
 
 from kafka.protocol.admin import DeleteTopicsRequest
 
+from towpath.cluster.admin.changes import tell_controller
 from towpath.cluster.admin.rights import Right, missing_rights
 from towpath.cluster.admin.topic_changes import (
     Change,
@@ -24,7 +26,7 @@ from towpath.cluster.codes import (
     refused,
 )
 from towpath.cluster.connect.control import Control
-from towpath.cluster.metadata import Answers, Metadata, TopicInfo
+from towpath.cluster.metadata import Answers, ConfigEntry, Metadata, TopicInfo, read_configs
 from towpath.model.deadline import Deadline
 from towpath.model.errors import ClusterError, LedgerGoneError, RefusedError
 from towpath.model.nouns import LEDGER, NO_TOPIC_ID, TopicId, TopicName, TopicPartition
@@ -161,6 +163,23 @@ class TopicAdmin:
         """Return why topics could not be created; see `topic_changes.check_all`."""
         change = creation(self._control.timeout_ms, validate_only=True)
         return check_all(self._control, change, {topic.name: topic for topic in topics})
+
+    def configs_of_new(self, name: TopicName) -> dict[str, ConfigEntry]:
+        """Return all configs that a new topic of this name would have (KIP-525).
+
+        Empty if the cluster does not tell: it would not create the topic, the login may not see its
+        configs, or the brokers are older than Kafka 2.4.
+        """
+        change = creation(self._control.timeout_ms, validate_only=True)
+        topic = NewTopic(name, 1, 1)
+
+        def read(answer: Any) -> dict[str, ConfigEntry]:
+            said = answer.topics[0]
+            told = not said.error_code and not said.topic_config_error_code and said.configs
+            return read_configs(said) if told else {}
+
+        what = change.what(name, topic)
+        return tell_controller(self._control, what, change.request({name: topic}), read)
 
     def check_growth(self, counts: Mapping[TopicName, int]) -> dict[TopicName, RefusedError]:
         """Return why topics could not grow to these partition counts; see `check_all` there."""
