@@ -264,7 +264,7 @@ def test_retention_waits_until_a_new_copy_is_filled() -> None:
     ("own", "start"),
     [
         ({"retention.ms": "1000"}, "latest"),
-        ({"retention.ms": "1000", "cleanup.policy": "compact"}, "earliest"),
+        ({"retention.ms": "1000", "cleanup.policy": "compact"}, "latest"),
         ({"retention.ms": "-1"}, "earliest"),
     ],
 )
@@ -381,7 +381,7 @@ def test_copies_of_ours_that_nobody_asks_for_are_pruned_only_on_demand() -> None
         (
             "excluded",
             "the file no longer asks for it; this link made its mirror topic eu.excluded, which"
-            " `prune: true` would delete; held back there (-1), as it was never filled:"
+            " `prune: true` would delete; held back there, as it was never filled:"
             " retention.ms",
         ),
     ]

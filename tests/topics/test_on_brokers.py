@@ -20,6 +20,7 @@ from towpath.topics.advice import unmatched_expressions
 from towpath.topics.apply import apply, check_all
 from towpath.topics.diff import diff
 from towpath.topics.observe import look_at_source, look_at_target
+from towpath.topics.owned import OwnedTopics
 from towpath.topics.steps import AddPartitions, DeleteTopic
 
 pytestmark = pytest.mark.broker
@@ -44,7 +45,7 @@ def test_a_topic_is_created_as_on_the_source(sides: Sides, new_name: NewName) ->
     }  # fmt: skip
     name = TopicName(new_name("same"))
     sides.create(name, 3, **configs)
-    found = sides.diff(name)
+    found = sides.diff(name, records={"start": "latest"})
     assert found.steps == (creates(name, 3, configs=configs),)
     assert found.topics == {name: name}
     assert not found.problems
@@ -70,17 +71,16 @@ def test_a_target_without_a_topic_tells_what_it_knows_and_takes(
         assert fresh.known == seen.known
         assert (fresh.least, seen.least) == ({"segment.bytes": 1 << 20},) * 2
         found = diff(fresh, config)
-        assert [step.configs["segment.bytes"] for step in creations(found)] == [
-            "2097152",
-            "1048576",
-        ]
+        steps = creations(found)
+        assert [step.configs["segment.bytes"] for step in steps] == ["2097152", "1048588"]
+        assert [step.held.get("segment.bytes") for step in steps] == [None, "1048576"]
         refused = [n.about for n in found.notes if n.section is Heading.REFUSED]
         assert refused == [large, small, small, small]
         assert not apply_all(found.steps, sides.target).failed
         again = sides.diff(f"{prefix}-.")
         assert (again.steps, again.problems) == ((), ())
         set_config(oldest.bootstrap, large, "segment.bytes", "32768")
-        (step,) = sides.diff(f"{prefix}-.").steps
+        (step,) = sides.diff(large, ours=OwnedTopics(caught_up=frozenset({large}))).steps
         assert step == changes(
             large, {"segment.bytes": "1048576"}, before={"segment.bytes": "2097152"},
             id=sides.id(large),

@@ -21,9 +21,9 @@ LEADER_NOT_AVAILABLE = 5
 NOT_LEADER_OR_FOLLOWER = 6
 REQUEST_TIMED_OUT = 7
 NETWORK_EXCEPTION = 13
-TOO_LARGE = frozenset({10, 18})
-"""MESSAGE_TOO_LARGE: a batch exceeds `max.message.bytes`. RECORD_LIST_TOO_LARGE: it exceeds
-`segment.bytes`."""
+MESSAGE_TOO_LARGE, RECORD_LIST_TOO_LARGE = 10, 18
+TOO_LARGE = {MESSAGE_TOO_LARGE: "max.message.bytes", RECORD_LIST_TOO_LARGE: "segment.bytes"}
+"""Codes about a batch that is too large, each with the config of the topic that it exceeds."""
 COORDINATOR_LOAD_IN_PROGRESS, COORDINATOR_NOT_AVAILABLE, NOT_COORDINATOR = 14, 15, 16
 TOPIC_AUTHORIZATION_FAILED = 29
 CLUSTER_AUTHORIZATION_FAILED = 31

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from towpath.cluster.admin import Admin
 from towpath.cluster.metadata import Answers
-from towpath.config import LinkConfig, OffsetsPolicy, StartAt
+from towpath.config import ConfigRules, LinkConfig, OffsetsPolicy, StartAt
 from towpath.ledger.books import LinkBooks
 from towpath.mirror.gaps import to_fill
 from towpath.mirror.history import history
@@ -19,6 +19,7 @@ from towpath.plan.subject import Difference
 from towpath.records.modes import why_mapped
 from towpath.records.source.beginnings import PATIENCE, find_starts
 from towpath.records.trouble import told_again
+from towpath.topics.configs import final_policy
 from towpath.topics.observed import ObservedTopics
 from towpath.topics.steps import CreateTopic, TopicStep
 
@@ -72,7 +73,7 @@ def forecast(
     Raises:
         ClusterError: A cluster could not be reached.
     """
-    fresh = list(_fresh(books, seen, found))
+    fresh = list(_fresh(books, seen, found, config.topics.configs))
     made_again: list[Finding] = []
     again = {each.source.topic for each in fresh if each.again}
     names = {name for name in again if config.records.stops_on_gap(name)}
@@ -124,7 +125,7 @@ def _mapped(
 
 
 def _fresh(
-    books: LinkBooks, seen: ObservedTopics, found: Difference[TopicStep]
+    books: LinkBooks, seen: ObservedTopics, found: Difference[TopicStep], rules: ConfigRules
 ) -> Iterator[_Fresh]:
     made = {step.source: step.configs for step in found.steps if isinstance(step, CreateTopic)}
     made_again = books.made_again({topic.name: topic.id for topic in seen.source})
@@ -134,7 +135,7 @@ def _fresh(
         name = found.topics[topic.name]
         copy = seen.target.get(name)
         configs = copy.configs if copy else made[topic.name]
-        compacted = "compact" in configs.get("cleanup.policy", "")
+        compacted = "compact" in final_policy(topic, configs, rules)
         for number in range(topic.partitions):
             tp = TopicPartition(topic.name, number)
             opened = books.of(tp).opened

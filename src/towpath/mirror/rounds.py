@@ -23,7 +23,7 @@ from towpath.model.nouns import ClusterId, Side, SourceOffset, TopicName, TopicP
 from towpath.records.source.beginnings import PATIENCE, find_starts
 from towpath.records.work import EARLIEST, UNKNOWN, Assignment, Beginning, CopySlice
 from towpath.topics.circles import origins, without_circles
-from towpath.topics.configs import stamps_itself
+from towpath.topics.configs import final_policy, largest_batch, stamps_itself
 from towpath.topics.diff import diff
 from towpath.topics.markers import markers
 from towpath.topics.observe import observe
@@ -240,10 +240,11 @@ class _Assigner:
         self, topics: Collection[tuple[Topic, Topic]], cluster: ClusterId
     ) -> Iterator[Assignment]:
         for source, target in topics:
-            compacted = "compact" in target.configs.get("cleanup.policy", "")
+            rules = self._config.topics.configs
+            compacted = "compact" in final_policy(source, target.configs, rules)
             both_clocks = stamps_itself(source.configs) and stamps_itself(target.configs)
             change = self._config.change_of(source.name)
-            most = int(target.configs.get("max.message.bytes", "1048588")) - _OVERHEAD
+            most = largest_batch(target.configs) - _OVERHEAD
             for number in range(min(source.partitions, target.partitions)):
                 tp = TopicPartition(source.name, number)
                 ids = (self._config.link, cluster, source.id, target.id, tp)

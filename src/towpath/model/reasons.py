@@ -453,9 +453,9 @@ SENTENCES: Mapping[ReasonCode, Callable[..., str]] = MappingProxyType(
             f"source: the record batch at offset {offset} of {partition} is damaged ({why}); look"
             " into the disks of the brokers, and make a replica that has it whole the leader"
         ),
-        ReasonCode.RECORD_TOO_LARGE: lambda partition, offset, size, target: (
+        ReasonCode.RECORD_TOO_LARGE: lambda partition, offset, size, target, config="": (
             f"target: the record at offset {offset} of {partition} has {size} bytes, more than the"
-            f" target takes; raise max.message.bytes of {target} there"
+            f" target takes; raise {config or 'max.message.bytes'} of {target} there"
         ),
         ReasonCode.RECORD_BAD: lambda offset, bad: (
             f"the record at offset {offset} cannot be changed: {BAD_RECORDS.get(bad, bad)};"

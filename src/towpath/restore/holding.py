@@ -7,7 +7,6 @@ compact, refuse or restamp them as they arrive. So it gets these once all of it 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from towpath.topics.configs import (
@@ -16,14 +15,17 @@ from towpath.topics.configs import (
     RETENTIONS,
     TIME_LIMITS,
     TIMESTAMP_TYPE,
+    compacts,
     holding,
     limit,
     stamps_itself,
+    tighter,
 )
 from towpath.topics.observed import ObservedTopics
-from towpath.topics.owned import UNLIMITED
+from towpath.topics.owned import DELETE, UNLIMITED, HeldConfigs
+from towpath.topics.releases import SEGMENT_BYTES
 
-_DELETE, _CREATE_TIME = "delete", "CreateTime"
+_CREATE_TIME = "CreateTime"
 _ANY_TIME = str((1 << 63) - 1)
 """Kafka's value for a time limit that limits nothing."""
 _LEAST_BYTES, _GROWTH = 16 << 20, 4
@@ -31,26 +33,14 @@ _LEAST_BYTES, _GROWTH = 16 << 20, 4
 _REQUEST = 1 << 20
 """Bytes of a request beside its largest batch, far more than it takes."""
 ANY: Mapping[str, str] = {
-    POLICY: _DELETE,
+    POLICY: DELETE,
     TIMESTAMP_TYPE: _CREATE_TIME,
     MOST_BYTES: str(_LEAST_BYTES),
+    SEGMENT_BYTES: str(_LEAST_BYTES),
     **dict.fromkeys(RETENTIONS, UNLIMITED),
     **dict.fromkeys(TIME_LIMITS, _ANY_TIME),
 }
 """All configs that can be held back, to ask a target without any topic whether it knows them."""
-
-
-@dataclass(frozen=True, slots=True)
-class HeldConfigs:
-    """Configs that are held back.
-
-    Attributes:
-        meanwhile: Their values while the topic is restored.
-        final: Their values afterwards; `None` for the target's default.
-    """
-
-    meanwhile: Mapping[str, str] = field(default_factory=dict)
-    final: Mapping[str, str | None] = field(default_factory=dict)
 
 
 def held(
@@ -79,8 +69,8 @@ def _meanwhile(
     effect: Mapping[str, str], seen: ObservedTopics, archived: Mapping[str, str]
 ) -> Iterator[tuple[str, str]]:
     """Yield the configs that differ from what a topic needs that is being filled."""
-    if "compact" in effect.get(POLICY, ""):
-        yield POLICY, _DELETE
+    if compacts(effect):
+        yield POLICY, DELETE
     for key in RETENTIONS:
         if limit(effect.get(key)) != limit(UNLIMITED):
             yield key, UNLIMITED
@@ -92,6 +82,8 @@ def _meanwhile(
     wanted = most_bytes(effect, seen.request_bytes, archived)
     if (limit(effect.get(MOST_BYTES)) or 0) < wanted:
         yield MOST_BYTES, str(wanted)
+    if tighter(effect.get(SEGMENT_BYTES), str(wanted)):
+        yield SEGMENT_BYTES, str(wanted)
 
 
 def most_bytes(

@@ -23,6 +23,7 @@ from towpath.segments.ingress.work import (
     RestoreSlice,
     archived,
 )
+from towpath.topics.configs import largest_batch
 from towpath.wire.codec import NAMES
 
 _OVERHEAD = 1024
@@ -197,8 +198,7 @@ def _looked(books: LinkBooks, tps: Iterable[TopicPartition]) -> dict[TopicPartit
 
 
 def _most(there: _There) -> int:
-    most = int(there.configs.get("max.message.bytes", "1048588")) - _OVERHEAD
-    return max(_OVERHEAD, most)
+    return max(_OVERHEAD, largest_batch(there.configs) - _OVERHEAD)
 
 
 def _codec(task: RestoreTask, there: _There) -> int:

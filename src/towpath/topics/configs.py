@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from towpath.cluster.admin.values import meaning
 from towpath.config import ConfigRules
 from towpath.topics.observed import ObservedTopics, Topic
-from towpath.topics.releases import LATEST, explained, raised, tells_times
+from towpath.topics.releases import LATEST, SEGMENT_BYTES, explained, raised, tells_times
 
 TIMESTAMP_TYPE = "message.timestamp.type"
 POLICY = "cleanup.policy"
@@ -38,6 +38,9 @@ delete records that the source still has."""
 
 CUTS = ("segment.bytes", "segment.ms")
 """When a log begins a new segment. Kafka deletes whole segments, so smaller ones go earlier."""
+
+_MOST_BYTES = 1_048_588
+"""Kafka's default for `max.message.bytes`."""
 
 _DEFAULT = "the target's default is"
 
@@ -119,6 +122,35 @@ def stamps_itself(configs: Mapping[str, str]) -> bool:
 def deletes(configs: Mapping[str, str]) -> bool:
     """Whether the cleanup policy deletes records."""
     return "delete" in configs.get(POLICY, "delete")
+
+
+def compacts(configs: Mapping[str, str]) -> bool:
+    """Whether the cleanup policy compacts the topic."""
+    return "compact" in configs.get(POLICY, "")
+
+
+def final_policy(topic: Topic, there: Mapping[str, str], rules: ConfigRules) -> str:
+    """Return the cleanup policy that a mirror topic has, or gets once it has caught up.
+
+    One that is compacted in the end counts as compacted from the start: what is done with it must
+    hold then, too.
+
+    Args:
+        topic: The source topic.
+        there: The configs in effect on the mirror topic.
+        rules: The rules in the file.
+    """
+    now = there.get(POLICY, "")
+    asked = rules.override.get(POLICY)
+    if asked is None:
+        asked = topic.configs.get(POLICY, now) if rules.selects(POLICY) else now
+    return now if compacts(there) else asked
+
+
+def largest_batch(configs: Mapping[str, str]) -> int:
+    """Return how large a batch a topic with these configs takes, in bytes."""
+    limits = (limit(configs.get(key)) for key in (MOST_BYTES, SEGMENT_BYTES))
+    return int(min((each for each in limits if each is not None), default=_MOST_BYTES))
 
 
 def holding(configs: Mapping[str, str]) -> dict[str, str]:

@@ -16,7 +16,7 @@ from towpath.topics.drift import sync
 from towpath.topics.foresight import NOTHING as NOTHING_FORESEEN
 from towpath.topics.holds import held_of, holds_new, note_of_new, notes_of_foresight
 from towpath.topics.observed import ObservedTopics, Topic, alike
-from towpath.topics.owned import NOTHING, UNLIMITED, OwnedTopics
+from towpath.topics.owned import NOTHING, HeldConfigs, OwnedTopics
 from towpath.topics.policies import NOTE as EMPTY_POLICY
 from towpath.topics.policies import as_taken
 from towpath.topics.releases import release_notes
@@ -89,10 +89,10 @@ def _create(
     given, notes = replicas(topic, seen, config.topics)
     known = seen.default_replicas if given == _BY_THE_TARGET else given
     asked = wanted(topic, seen, config.topics.configs, known)
-    held = held_of(asked.values, seen) if holds_new(config, ours) else {}
-    configs = {**asked.values, **dict.fromkeys(held, UNLIMITED)}
+    held = held_of(asked.values, seen) if holds_new(config, ours) else HeldConfigs()
+    configs = {**asked.values, **held.meanwhile}
     notes = [*asked.reasons.values(), *asked.notes, *notes]
-    notes += (note_of_new(key, value) for key, value in held.items())
+    notes += (note_of_new(key, held) for key in held.final)
     foreseen = seen.foresights.get(topic.name, NOTHING_FORESEEN)
     notes += notes_of_foresight(foreseen)
     final = {**seen.defaults, **asked.values, **(configs if foreseen.reasons else {})}
@@ -104,7 +104,7 @@ def _create(
             partitions=topic.partitions,
             replication_factor=given,
             configs=configs,
-            held=held,
+            held=held.final,
         )
     ], notes
 
@@ -183,7 +183,7 @@ def _orphans(
         why = "the source no longer has it" if orphan.gone else "the file no longer asks for it"
         fate = _OWN if own else _UNKNOWN if unsure else "which `prune: true` would delete"
         held = ", ".join(ours.held.get(mirror.name, ()))
-        still = f"; held back there ({UNLIMITED}), as it was never filled: {held}" if held else ""
+        still = f"; held back there, as it was never filled: {held}" if held else ""
         text = f"{why}; this link made its mirror topic {mirror.name}, {fate}{still}"
         notes.append(Note(source, text))
     return steps, notes

@@ -7,10 +7,22 @@ from dataclasses import dataclass, field
 
 from towpath.config import ConfigRules
 from towpath.ledger.entries.foretold import RELEASE
-from towpath.topics.configs import WantedConfigs, equal, untouched, wanted, within
+from towpath.topics.configs import (
+    MOST_BYTES,
+    POLICY,
+    RETENTIONS,
+    WantedConfigs,
+    compacts,
+    equal,
+    tighter,
+    untouched,
+    wanted,
+    within,
+)
 from towpath.topics.foresight import NOTHING, Foresight, note_of_meant
 from towpath.topics.observed import ObservedTopics, Topic
 from towpath.topics.owned import UNLIMITED, OwnedTopics
+from towpath.topics.releases import SEGMENT_BYTES
 from towpath.topics.steps import SetConfigs
 
 
@@ -27,6 +39,8 @@ class _TopicComparison:
         foreseen: What the target would delete without the configs that are held back.
         changes: Configs that need other values, `None` for the target's default.
         foreign: Configs of the mirror topic that the source does not have and the link has not set.
+        later: Configs that change once the mirror topic has caught up, as the target would refuse
+            records with them that the source took before it had them itself.
     """
 
     topic: Topic
@@ -37,15 +51,20 @@ class _TopicComparison:
     foreseen: Foresight = NOTHING
     changes: dict[str, str | None] = field(default_factory=dict)
     foreign: list[str] = field(default_factory=list)
+    later: frozenset[str] = frozenset()
 
     @property
-    def released(self) -> bool:
-        """Whether held-back configs get their final values."""
-        return self.filled and not self.foreseen.keeps
+    def kept(self) -> frozenset[str]:
+        """The configs that stay held back."""
+        if not self.filled:
+            return frozenset(self.waiting)
+        return frozenset(self.waiting.keys() & set(RETENTIONS) if self.foreseen.keeps else ())
 
     def compare(self, asked: WantedConfigs, rules: ConfigRules) -> None:
         """Find the configs that have to change."""
-        skipped = set() if self.released else set(self.waiting)
+        if not self.filled:
+            self.later = tightened(asked.values, self.there.configs) - self.waiting.keys()
+        skipped = self.kept | self.later
         for key, value in asked.values.items():
             if key not in skipped and not equal(key, value, self.there.configs.get(key)):
                 self.changes[key] = value
@@ -89,15 +108,23 @@ class _TopicComparison:
                 f"the mirror topic has configs that the source does not have: {own}; they stay, as"
                 " this link did not set them"
             )
-        if self.waiting and not self.released:
+        if self.kept & set(RETENTIONS):
             notes.append(self._held())
-        if self.waiting and self.foreseen.reasons and self.foreseen.meant:
+        refusing = (self.kept | self.later) - set(RETENTIONS)
+        if refusing:
+            wanted = (f"{key}={asked.values.get(key, 'default')}" for key in sorted(refusing))
+            notes.append(
+                "held back until the mirror topic has caught up with the source, as the target"
+                f" would refuse records that the source took before: {', '.join(wanted)}"
+            )
+        retained = self.waiting.keys() & set(RETENTIONS)
+        if retained and self.foreseen.reasons and self.foreseen.meant:
             notes.append(note_of_meant(self.foreseen))
         return notes
 
     def _held(self) -> str:
         """Return what is held back, until when, and why it may stay so."""
-        keys, foreseen = ", ".join(sorted(self.waiting)), self.foreseen
+        keys, foreseen = ", ".join(sorted(self.kept & set(RETENTIONS))), self.foreseen
         if self.filled:
             return f"{keys} stays held back ({UNLIMITED}): {foreseen}; {RELEASE}"
         text = f"held back ({UNLIMITED}) until the mirror topic has caught up with the source"
@@ -145,6 +172,28 @@ def released(
     mirror = _TopicComparison(topic, there, mine, waiting, filled=True)
     mirror.compare(asked, rules)
     return mirror.configs(seen.defaults)
+
+
+def tightened(wanted: Mapping[str, str], there: Mapping[str, str]) -> frozenset[str]:
+    """Return the configs with which a mirror topic would refuse records that it takes now.
+
+    Args:
+        wanted: The configs that it should have.
+        there: Those in effect on it.
+    """
+    found = (
+        {POLICY} if compacts({POLICY: wanted.get(POLICY, "")}) and not compacts(there) else set()
+    )
+    segment, now = wanted.get(SEGMENT_BYTES), there.get(SEGMENT_BYTES)
+    if tighter(segment, now) and tighter(segment, there.get(MOST_BYTES)):
+        found.add(SEGMENT_BYTES)
+    return frozenset(found)
+
+
+def refusing(topic: Topic, there: Topic, ours: OwnedTopics) -> bool:
+    """Whether a mirror topic gets configs later that may refuse older records of the source."""
+    waiting = ours.waiting(there.name, there.own).keys() - set(RETENTIONS)
+    return bool(waiting) or bool(there.configs and tightened(topic.configs, there.configs))
 
 
 def _mine(there: Topic, ours: OwnedTopics) -> frozenset[str]:

@@ -1,22 +1,35 @@
-"""The limits that are held back from mirror topics while they are filled. Pure.
+"""The configs that are held back from mirror topics while they are filled. Pure.
 
-Records keep their timestamps, so retention would delete old records as soon as they arrive.
+Records keep their timestamps, so retention would delete old records as soon as they arrive. And
+brokers check a record against the configs of the moment in which it is appended: a source may have
+records that its present configs would refuse, such as those without keys that are older than
+`cleanup.policy=compact`, and batches that are larger than `segment.bytes` is now.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from towpath.config import LinkConfig, StartAt
 from towpath.ledger.entries.foretold import RELEASE
 from towpath.model.nouns import TopicName
-from towpath.topics.configs import RETENTIONS, deletes, limit, wanted
+from towpath.topics.configs import (
+    MOST_BYTES,
+    POLICY,
+    RETENTIONS,
+    compacts,
+    deletes,
+    limit,
+    tighter,
+    wanted,
+)
 from towpath.topics.drift import released
 from towpath.topics.foresight import Foresight, note_of_meant
 from towpath.topics.observed import ObservedTopics, Topic
-from towpath.topics.owned import UNLIMITED, OwnedTopics
+from towpath.topics.owned import DELETE, UNLIMITED, HeldConfigs, OwnedTopics
 from towpath.topics.policies import as_taken
+from towpath.topics.releases import SEGMENT_BYTES
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,10 +60,11 @@ def held_back(
         rules = config.topics.configs
         if there is None:
             values = wanted(taken, observed, rules, None).values
-            if holds_new(config, ours) and held_of(values, observed):
-                final: Mapping[str, str] = {**observed.defaults, **values}
+            final: Mapping[str, str] = {**observed.defaults, **values}
+            held = held_of(values, observed).final if holds_new(config, ours) else {}
+            if deletes(final) and held.keys() & set(RETENTIONS):
                 found[topic.name] = HeldTopic(topic, name, exists=False, final=final)
-        elif there.configs and ours.waiting(name, there.own):
+        elif there.configs and ours.waiting(name, there.own).keys() & set(RETENTIONS):
             final = released(taken, there, observed, rules, ours)
             found[topic.name] = HeldTopic(topic, name, exists=True, final=final)
     return found
@@ -64,28 +78,45 @@ def holds_new(config: LinkConfig, ours: OwnedTopics) -> bool:
     return ours.begun or config.records.start is not StartAt.LATEST
 
 
-def held_of(final: Mapping[str, str], seen: ObservedTopics) -> dict[str, str | None]:
-    """Return the limits withheld from a new mirror topic until it is filled, with final values.
+def held_of(final: Mapping[str, str], seen: ObservedTopics) -> HeldConfigs:
+    """Return the configs withheld from a new mirror topic until it is filled.
 
     Args:
         final: The configs that the topic has itself in the end.
         seen: The topics of both clusters.
     """
     configs = {**seen.defaults, **final}
-    return {
-        key: final.get(key)
-        for key in (RETENTIONS if deletes(configs) else ())
-        if key in seen.accepted and limit(configs.get(key)) != limit(UNLIMITED)
-    }
+    meanwhile = {key: value for key, value in _meanwhile(configs) if key in seen.accepted}
+    return HeldConfigs(meanwhile, {key: final.get(key) for key in meanwhile})
 
 
-def note_of_new(key: str, value: str | None) -> str:
-    """Return the note about a limit that is held back from a new mirror topic."""
+def _meanwhile(configs: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    if compacts(configs):
+        yield POLICY, DELETE
+    if compacts(configs) or deletes(configs):
+        for key in RETENTIONS:
+            if limit(configs.get(key)) != limit(UNLIMITED):
+                yield key, UNLIMITED
+    most = configs.get(MOST_BYTES)
+    if most is not None and tighter(configs.get(SEGMENT_BYTES), most):
+        yield SEGMENT_BYTES, most
+
+
+def note_of_new(key: str, held: HeldConfigs) -> str:
+    """Return the note about a config that is held back from a new mirror topic."""
+    value = held.final[key]
     end = "the target's default holds" if value is None else f"it is set to {value}"
+    why = _WHY.get(key, "the target would delete old records as they arrive")
     return (
-        f"{key} is held back ({UNLIMITED}) while the mirror topic is filled, else the target would"
-        f" delete old records as they arrive; {end} once the mirror topic has caught up"
+        f"{key} is held back ({held.meanwhile[key]}) while the mirror topic is filled, else {why};"
+        f" {end} once the mirror topic has caught up"
     )
+
+
+_WHY = {
+    POLICY: "the target would refuse old records without keys",
+    SEGMENT_BYTES: "the target would refuse larger batches that the source has had before",
+}
 
 
 def notes_of_foresight(foresight: Foresight) -> list[str]:

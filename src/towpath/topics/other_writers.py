@@ -16,8 +16,9 @@ from towpath.ledger.neighbours import Neighbours
 from towpath.model.findings import Cause, Note, Problem
 from towpath.model.nouns import LinkName, Mode, TopicId, TopicName, TopicPartition
 from towpath.plan.subject import Difference
+from towpath.topics.configs import POLICY
 from towpath.topics.observed import ObservedTopics, Topic
-from towpath.topics.owned import UNLIMITED
+from towpath.topics.owned import DELETE, UNLIMITED
 from towpath.topics.steps import DeleteTopic, SetConfigs, TopicStep
 
 _THEIRS = (
@@ -52,6 +53,10 @@ def _taken(mirror: TopicName, first: LinkName) -> str:
     )
 
 
+_HELD = {POLICY: DELETE}
+"""The values of configs while other links hold them back, where they are not limits."""
+
+
 def beside_neighbours(
     found: Difference[TopicStep], observed: ObservedTopics, others: Neighbours
 ) -> Difference[TopicStep]:
@@ -73,7 +78,8 @@ def beside_neighbours(
             notes += (
                 Note(
                     step.source,
-                    f"{key} of {step.target} stays {UNLIMITED}, as link {held[key]} holds it back"
+                    f"{key} of {step.target} stays {_HELD.get(key, UNLIMITED)}, as link {held[key]}"
+                    " holds it back"
                     " until its mirror topic has caught up; it is changed after that",
                 )
                 for key in step.changes
@@ -100,7 +106,7 @@ def _held(mirror: Topic, others: Neighbours) -> dict[str, LinkName]:
         key: each.link
         for each in others.of(mirror.name, mirror.id)
         for key in each.held
-        if mirror.own.get(key) == UNLIMITED
+        if mirror.own.get(key) == _HELD.get(key, UNLIMITED)
     }
 
 

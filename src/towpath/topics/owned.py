@@ -24,6 +24,23 @@ UNLIMITED = "-1"
 """The value of a limit while it is held back."""
 
 
+DELETE = "delete"
+"""The cleanup policy of a topic that is compacted in the end, likewise."""
+
+
+@dataclass(frozen=True, slots=True)
+class HeldConfigs:
+    """Configs that are held back.
+
+    Attributes:
+        meanwhile: Their values while the topic is filled.
+        final: Their values afterwards; `None` for the target's default.
+    """
+
+    meanwhile: Mapping[str, str] = field(default_factory=dict)
+    final: Mapping[str, str | None] = field(default_factory=dict)
+
+
 @dataclass(frozen=True, slots=True)
 class UncertainChange:
     """A change of configs that was begun or failed, and may have been done nevertheless."""

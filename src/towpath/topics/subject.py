@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import assert_never
 
 from towpath.cluster.metadata import TopicInfo
@@ -29,11 +29,13 @@ from towpath.topics.advice import own_and_tools, unmatched_expressions
 from towpath.topics.apply import apply_all, present, settled
 from towpath.topics.circles import MirrorOrigins, origins, without_circles
 from towpath.topics.diff import diff
+from towpath.topics.drift import refusing
 from towpath.topics.foresight import Foresight
+from towpath.topics.gate import ReleaseGate
 from towpath.topics.holds import held_back
 from towpath.topics.literals import beyond_names
 from towpath.topics.observe import look_at_source, observe
-from towpath.topics.observed import ObservedTopics, SourceTopics
+from towpath.topics.observed import ObservedTopics, SourceTopics, Topic
 from towpath.topics.other_writers import (
     beside_neighbours,
     spared,
@@ -79,6 +81,7 @@ class TopicClient:
     """Observes the topics of both clusters, and changes those of the target."""
 
     link: OpenLink
+    gate: ReleaseGate = field(default_factory=ReleaseGate)
 
     def observe(self) -> TopicSnapshot:
         """See `SubjectClient`."""
@@ -118,11 +121,23 @@ class TopicClient:
     def diff(self, seen: TopicSnapshot, around: SubjectContext) -> Difference[TopicStep]:
         """See `SubjectClient`."""
         topics, ours, link = seen.topics, seen.ours, self.link
-        if any(ours.waiting(mirror.name, mirror.own) for mirror in topics.target.values()):
-            ours = replace(ours, caught_up=frozenset(around.caught_up()))
+        pending = self._refusing(topics, ours)
+        mirrors = topics.target.values()
+        if pending or any(ours.waiting(mirror.name, mirror.own) for mirror in mirrors):
+            reached = frozenset(around.caught_up())
+            ours = replace(ours, caught_up=reached - self.gate.behind(pending, link))
         found = diff(topics, link.config, ours)
         wanted = beside_neighbours(found, topics, link.books.neighbours)
         return spared(wanted, link.books, link.target)
+
+    def _refusing(self, topics: ObservedTopics, ours: OwnedTopics) -> dict[TopicName, Topic]:
+        """Return the source topics whose mirror topics may refuse older records one day."""
+        mirrors = ((each, topics.target.get(topics.names[each.name])) for each in topics.source)
+        return {
+            each.name: each
+            for each, there in mirrors
+            if there is not None and refusing(each, there, ours)
+        }
 
     def foresee(
         self, seen: TopicSnapshot, found: Difference[TopicStep]

@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from towpath.cluster.admin import Admin
-from towpath.cluster.codes import NETWORK_EXCEPTION, UNKNOWN_TOPIC_OR_PARTITION, refused
+from towpath.cluster.codes import (
+    MESSAGE_TOO_LARGE,
+    NETWORK_EXCEPTION,
+    TOO_LARGE,
+    UNKNOWN_TOPIC_OR_PARTITION,
+    refused,
+)
 from towpath.cluster.data.produce import Produced
 from towpath.cluster.metadata import TopicInfo
 from towpath.model.deadline import Deadline
@@ -140,7 +146,7 @@ class TargetSide:
             self._reopening.fetch_anew(lane, error.batch.base, WRONG)
             return
         if isinstance(error, TooLargeError):
-            if not self._halves(lane, error.batch):
+            if not self._halves(lane, error.batch, error.config):
                 return
         elif isinstance(error, BadRecordsError):
             self._leave_out(lane, error.batch, error.refusal)
@@ -238,18 +244,19 @@ class TargetSide:
     # A batch is too large
 
     def _split(self, lane: Lane) -> None:
+        code = lane.refused.error if lane.refused else MESSAGE_TOO_LARGE
         lane.queue.send_again()
         lane.refused = None
         batch = next(item for item in lane.queue.waiting if isinstance(item, Batch))
-        halves = self._halves(lane, batch)
+        halves = self._halves(lane, batch, TOO_LARGE.get(code, ""))
         if halves:
             lane.queue.replace_head([batch], halves)
             self._producers.of(lane).mark(lane)
 
-    def _halves(self, lane: Lane, batch: Batch) -> list[Batch]:
-        """Split a batch that is too large. Returns nothing if that is impossible."""
+    def _halves(self, lane: Lane, batch: Batch, config: str) -> list[Batch]:
+        """Split a batch that is too large for a config. Returns nothing if that is impossible."""
         if batch.count == 1:
-            self._too_large(lane, batch)
+            self._too_large(lane, batch, config)
             return []
         lane.cutter.too_large(batch)
         try:
@@ -258,7 +265,7 @@ class TargetSide:
             self._reopening.fetch_anew(lane, batch.base, error.why)
             return []
 
-    def _too_large(self, lane: Lane, batch: Batch) -> None:
+    def _too_large(self, lane: Lane, batch: Batch, config: str) -> None:
         """Handle a record that is too large, and others in the queue that are as large."""
 
         def why(offset: SourceOffset, size: int) -> Reason:
@@ -268,6 +275,7 @@ class TargetSide:
                 offset=offset,
                 size=size,
                 target=lane.work.target.topic,
+                config=config,
             )
 
         if self._refusals.may(lane):

@@ -31,11 +31,11 @@ _ABORT = 5.0
 
 
 class TooLargeError(ClusterError):
-    """The target refuses `batch` as too large."""
+    """The target refuses `batch` as larger than `config` of the topic allows."""
 
-    def __init__(self, batch: Batch) -> None:
-        super().__init__(batch.size)
-        self.batch = batch
+    def __init__(self, batch: Batch, config: str) -> None:
+        super().__init__(batch.size, config)
+        self.batch, self.config = batch, config
 
 
 class DamagedError(ClusterError):
@@ -105,7 +105,7 @@ class PartitionWriter:
             base = client.produce(self.tp, batch.data, self.transactions.transactional_id)
         except RefusedError as error:
             if error.error in TOO_LARGE:
-                raise TooLargeError(batch) from error
+                raise TooLargeError(batch, TOO_LARGE[error.error]) from error
             if error.error in BAD_RECORDS:
                 raise BadRecordsError(batch, error) from error
             raise
