@@ -66,8 +66,8 @@ def test_80_columns_hold_whole_numbers_and_what_matters_comes_first() -> None:
         "users-0                 ! no leader now             10             10          ?",
         "clicks-0                → behind           123,456,789    124,691,356  1,234,567",
         "orders-0                → behind                    10             15          5",
-        "audit-log-of-all-payme  ✓ caught up      3,000,000,000  3,000,000,000          0",
-        "nts-0",
+        "audit-log-of-all-payments-0",
+        "                        ✓ caught up      3,000,000,000  3,000,000,000          0",
         "refunds-0: full",
     ]
 

@@ -12,6 +12,7 @@ from rich.console import Group, RenderableType
 from towpath.cli.on_spark import LoggedOnSpark, with_options
 from towpath.cli.options import LinkFile, MayDeleteOption
 from towpath.cli.show.display import Display
+from towpath.cli.show.fold import folded_sentences
 from towpath.cli.show.groups import as_json, held_lines, summary_picture, where_picture
 from towpath.cli.show.output import Output, OutputOption, line, show
 from towpath.cli.signals import stopping
@@ -101,7 +102,8 @@ def cutover(
         found = cut_over(config, cut, spark, stop, display.show)
     data = _report(config, found, dry_run=dry_run)
     schemas, data["schemas"] = _schemas(found, ids)
-    lines = [*_notes(found), *([] if dry_run else map(str, found.writing)), *found.trouble]
+    lines = [*_notes(found), *([] if dry_run else map(str, found.writing))]
+    lines += folded_sentences(found.trouble)
     lines += pointers(code for row in found.verdicts if row.gone.unwanted for code in row.codes)
     if found.groups is not None and not dry_run:
         lines += held_lines(found.groups)
@@ -183,7 +185,8 @@ def _notes(found: CutoverReport) -> Iterator[str]:
     rows = (
         Note(f"{row.topic}-{row.partition}", text) for row in found.verdicts for text in row.notes
     )
-    yield from (f"note: {text}" for text in folded((*found.notes, *rows)))
+    alike = folded_sentences(folded((*found.notes, *rows)))  # also where only numbers differ
+    yield from (f"note: {text}" for text in alike)
 
 
 def _acls_held(found: CutoverReport) -> int:

@@ -19,6 +19,7 @@ from rich.text import Text
 from towpath.cli.on_spark import OnSpark, with_options
 from towpath.cli.options import LinkFile, MayDeleteOption
 from towpath.cli.show.bar import Bar
+from towpath.cli.show.fold import folded
 from towpath.cli.show.grid import Grid
 from towpath.cli.show.output import Output, OutputOption, console, line, show
 from towpath.cli.show.schema_proof import as_data, picture
@@ -118,7 +119,7 @@ def verify(
     began = time.monotonic()
     rows, proof = _compared(config, scope)
     data = _report(config.link, scope, rows, time.monotonic() - began)
-    notes = [Text(f"{r.topic}-{r.partition}: {note}") for r in rows for note in r.notes]
+    notes = map(Text, folded((f"{r.topic}-{r.partition}", note) for r in rows for note in r.notes))
     lines = [*pointers(code for row in rows for code in row.codes), _sentence(scope, rows, data)]
     parts = [_picture(rows), *notes, *map(Text, lines)]
     if proof is not None and ids is not None:

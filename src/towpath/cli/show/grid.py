@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
+from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.text import Text
 
@@ -23,7 +24,8 @@ class Grid:
 
     Where the console is too narrow, the gaps shrink, then columns are left out in the order of
     `spare`, then the columns `below` move to lines of their own below each row, then texts go on in
-    the next line. Numbers are never folded.
+    the next line; one with a word that is too long for its column, such as a name, gets a line of
+    its own above the row. Numbers are never folded.
 
     Args:
         headers: The names of the columns.
@@ -64,7 +66,12 @@ class Grid:
         yield from self._lines(console, headers, shown, widths, gap)
         yield Text("─" * (sum(widths) + gap * (len(widths) - 1)), no_wrap=True)
         for row in self._rows:
-            yield from self._lines(console, [row[at] for at in shown], shown, widths, gap)
+            cells = [row[at] for at in shown]
+            for number, (cell, width) in enumerate(zip(cells, widths, strict=True)):
+                if _longest_word(cell) > width:  # in its column, a name would be cut
+                    yield from cell.wrap(console, most, overflow="fold")
+                    cells[number] = Text()
+            yield from self._lines(console, cells, shown, widths, gap)
             for part in (row[at] for at in moved if row[at]):
                 wrapped = part.wrap(console, max(_LEAST, most - len(_INDENT)), overflow="fold")
                 yield from (Text(_INDENT).append_text(line) for line in wrapped)
@@ -117,6 +124,10 @@ class Grid:
                 line.append(("" if is_number else space) + " " * gap)
             line.rstrip()
             yield line
+
+
+def _longest_word(text: Text) -> int:
+    return max((cell_len(word) for word in text.plain.split()), default=0)
 
 
 def _text(cell: Cell) -> Text:

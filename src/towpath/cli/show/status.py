@@ -10,6 +10,7 @@ from rich.console import Group, RenderableType
 
 from towpath.cli.show import limits
 from towpath.cli.show.deleted import deleted
+from towpath.cli.show.fold import folded
 from towpath.cli.show.grid import Cell, Grid
 from towpath.cli.show.output import line
 from towpath.cli.show.states import counts, marked
@@ -129,12 +130,18 @@ def picture(rows: Iterable[PartitionStatus], most: int | None = None) -> Rendera
     """
     kept = tuple(rows)
     shown = kept[:most]
-    told = [line(each) for row in shown for each in remarks(row)]
+    told = list(map(line, folded(_about(row, each) for row in shown for each in remarks(row))))
     told += map(line, deleted(shown))
     told += map(line, pointers([code for row in shown for code in row.codes]))
     if len(shown) < len(kept):
         told.append(line(f"… and {counted(len(kept) - len(shown), 'more partition')}"))
     return Group(*([_grid(shown)] if shown else []), *told)
+
+
+def _about(row: PartitionStatus, remark: str) -> tuple[str, str]:
+    """Return the name of a partition, and what a remark says of it."""
+    name = f"{row.topic}-{row.partition}"
+    return name, remark.removeprefix(f"{name}: ")
 
 
 def _grid(rows: Sequence[PartitionStatus]) -> Grid:
