@@ -13,7 +13,7 @@ from towpath.config import LinkConfig
 from towpath.ledger.link import OpenLink
 from towpath.metrics.meter import Meter
 from towpath.mirror.foretelling import foretell, kept
-from towpath.mirror.subjects import SUBJECTS
+from towpath.mirror.subjects import BESIDE_SCHEMAS, SUBJECTS
 from towpath.mirror.telling import tell_left_out, tell_schemas, telling_changes, telling_steps
 from towpath.model.findings import Note, Problem
 from towpath.model.nouns import Side, TopicId, TopicName
@@ -139,9 +139,10 @@ class Reconciler:
     def _do(
         self, found: Differences, checked: CheckedSteps[Step], reached: Collection[TopicName]
     ) -> Reconciled:
+        journal = JournalWriter(self._link, self._clients)
         applier = Applier(
             self._clients,
-            JournalWriter(self._link, self._clients),
+            journal,
             on_step=telling_steps(self._meter),
             on_changed=telling_changes(self._meter),
             stop=self._stop,
@@ -157,6 +158,10 @@ class Reconciler:
         self._looked = now
         failed = {applied.blamed(step): error for step, error in applied.failed}
         problems = (*now.problems, *checked.problems)
+        # Of schemas, their own subject says which failures are left.
+        beside = (each for each in self._clients.subjects if each in BESIDE_SCHEMAS)
+        looked = {name for each in beside for name in each.names}
+        journal.mend(looked, now.steps, {each.about for each in problems})
         tell_schemas(now, self._meter)
         return Reconciled(Outcome(tuple(done), failed), found.notes, problems, now)
 

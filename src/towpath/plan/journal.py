@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 
 from towpath.ledger.books import LinkBooks
@@ -60,6 +60,29 @@ class JournalWriter:
         entry = replace(self._entry(step, Phase.FAILED, owned, NO_TOPIC_ID), error=str(error))
         self._held.append(entry)
         self._books.take(entry)
+
+    def mend(
+        self, subjects: Collection[str], asked: Iterable[Step], troubled: Collection[str]
+    ) -> None:
+        """Forget the errors of failed steps that nothing asks for any more.
+
+        A later step, or a person, has made the target as the file wants it. What such a step owns
+        stays as it was.
+
+        Args:
+            subjects: The subjects that were looked at.
+            asked: The steps that the target still lacks.
+            troubled: What has a problem, by its name at the source or on the target.
+        """
+        wanted = {self._kinds.key(step) for step in asked}
+        for entry in failures(self._books):
+            names = {entry.name, entry.step.get("source")}
+            looked = entry.subject in subjects and names.isdisjoint(troubled)
+            if looked and (entry.subject, entry.name, entry.do, entry.part) not in wanted:
+                mended = replace(entry, error="", at=now_ms())
+                self._held.append(mended)
+                self._books.take(mended)
+        self.close()
 
     def unknown(self, step: Step, *, owned: bool) -> None:
         """Record that a step was begun and may have been done; `settle` finds out."""
@@ -134,5 +157,5 @@ class JournalWriter:
 
 
 def failures(books: LinkBooks) -> list[Journal]:
-    """Return the steps whose last attempt failed, the oldest first."""
-    return [entry for entry in books.journal.values() if entry.phase is Phase.FAILED]
+    """Return the steps whose last attempt failed and that nobody has mended, the oldest first."""
+    return [e for e in books.journal.values() if e.phase is Phase.FAILED and e.error]
