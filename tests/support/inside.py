@@ -31,6 +31,11 @@ class SharedSpark(Starting):
     def require_allowed(self) -> None:
         """Every start is allowed."""
 
+    def ready(self, seconds: float) -> bool:
+        """It is there."""
+        del seconds
+        return True
+
     def result(self) -> Any:
         if self._then:
             self._then.pop(0)()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from typing import TYPE_CHECKING
 
 from towpath.engine import pythons
@@ -56,6 +56,10 @@ class Starting:
         self._known.wait()
         if self._answer.done():
             self._answer.result()
+
+    def ready(self, seconds: float) -> bool:
+        """Wait some seconds for an answer; return whether `result` has one."""
+        return bool(wait([self._answer], seconds).done)
 
     def result(self) -> SparkSession:
         """Wait for the session and return it.

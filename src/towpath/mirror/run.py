@@ -141,7 +141,10 @@ class _Mirror:
         caught_up, run_id = self._wishes.until_caught_up, self._session.run_id
         with told_run(self._link.events, run_id, until_caught_up=caught_up):
             self.enter(RunPhase.STARTING)
+            while not spark.ready(_LOOK):
+                self._require_own()
             session = spark.result()
+            self._require_own()
             if not self._stop.is_set():
                 self.go(session)
 
