@@ -43,7 +43,7 @@ def test_a_hold_is_written_once_and_its_end_too() -> None:
     link = _Link()
     (entry,) = link.told()
     assert (entry.kept, entry.ranges, entry.offsets) == (True, ((0, 5, 9),), 4)
-    assert [entry.covers(0, at) for at in (4, 5, 8, 9)] == [False, True, True, False]
+    assert entry.covers(0, 20)  # a target that keeps less goes on deleting
     assert not link.told()
     released = replace(SEEN, foresights={NAME: replace(AHEAD, meant=True)})
     (entry,) = link.told(released)
@@ -57,6 +57,8 @@ def test_nothing_is_written_of_topics_that_have_not_caught_up_or_lose_nothing() 
     past_both = Foresight((), {0: (5, 9)})
     (entry,) = link.told(replace(SEEN, foresights={NAME: past_both}))
     assert (entry.kept, entry.reason) == (False, "")
+    assert [entry.covers(0, at) for at in (4, 5, 8, 9)] == [False, True, True, False]
+    assert not entry.covers(1, 5)
 
 
 def test_a_hold_that_somebody_ended_is_over() -> None:

@@ -92,12 +92,15 @@ def test_what_the_target_would_delete_stays_until_the_file_lets_it_go(
     mirror.more += f"  may_delete: ['{name}']\n"
     config = mirror.config
     settle(config)
+    capsys.readouterr()
     assert own(config, name)["retention.ms"] == "10000"
     wait_until(lambda: begins(config, name) == 20, "the target deletes what was foretold")
     entry = mirror.link_books().foretold[name]
     assert isinstance(entry, Foretold)
     assert (entry.kept, entry.meant) == (False, True)
-    assert all(entry.covers(0, offset) for offset in range(20))
+    assert main(["status", str(tmp_path / f"{name}.yaml"), "--output", "json"]) == 0
+    (row,) = json.loads(capsys.readouterr().out)["partitions"]
+    assert (row["deleted"]["foretold"], row["deleted"]["meant"]) == (True, True)
 
 
 def test_an_ordinary_topic_is_released_and_what_is_past_both_is_counted(

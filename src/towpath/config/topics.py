@@ -179,7 +179,8 @@ class TopicsConfig(TopicSelection):
         description="Regular expressions; if the whole name of a source topic matches one, its"
         " mirror topic is meant to keep less than the source, say by a shorter retention. What the"
         " target deletes while the source still has it is then counted and no difference; without"
-        " it, `status`, `verify` and `cutover` end with 3.",
+        " it, `status`, `verify` and `cutover` end with 3. Its retention is not held back beyond"
+        " the first copy, even where the target then deletes what the source keeps (docs/plan.md).",
     )
 
     @field_validator("rename")

@@ -54,8 +54,11 @@ class Foretold:
         return sum(end - first for _, first, end in self.ranges)
 
     def covers(self, partition: int, offset: int) -> bool:
-        """Whether it was foretold that the target may delete an offset of the source."""
-        return any(
+        """Whether it was foretold that the target may delete an offset of the source.
+
+        A target that keeps less goes on deleting, beyond what would have gone at once.
+        """
+        return bool(self.reasons) or any(
             number == partition and first <= offset < end for number, first, end in self.ranges
         )
 
