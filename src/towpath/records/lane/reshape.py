@@ -7,18 +7,20 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from towpath.cluster.data.buffers import Frame
 from towpath.model.errors import CorruptBatchError
 from towpath.model.nouns import SourceOffset
 from towpath.records.items import Batch
-from towpath.records.lane.queue import Queue
+from towpath.records.lane.queue import APART, Queue
 from towpath.wire import batch as wire
 from towpath.wire.codec import NONE
 from towpath.wire.opened import OpenedBatches, open_batches
-from towpath.wire.reencode import Dense, reencode, reencode_opened
+from towpath.wire.reencode import Dense, reencode_opened
 from towpath.wire.tally import OffsetTally, tallied
 
 SMALL = 4096
@@ -29,6 +31,8 @@ with many partitions, because the broker creates index files of 10 MiB at the se
 partition."""
 _MERGED = 256 << 10
 _LEAST = 1024
+_MANY = 16
+"""Small batches of any codec in one answer that are joined at once, as they would queue."""
 _RUN = 4
 """Uncompressed small batches between others that are worth joining before they queue: fewer cost
 more than they save."""
@@ -113,13 +117,8 @@ def merge(batches: Sequence[Batch], most: int, producer: int) -> list[Batch]:
 
 
 def _most_common(batches: Sequence[Batch]) -> int:
-    """Return the compressing codec in which most bytes are; none if none is compressed."""
-    sizes: dict[int, int] = {}
-    for batch in batches:
-        codec = batch.codec
-        if codec != NONE:
-            sizes[codec] = sizes.get(codec, 0) + batch.size
-    return max(sizes, key=lambda codec: sizes[codec], default=NONE)
+    codecs = np.fromiter((batch.codec for batch in batches), np.int64)
+    return _most_of(codecs, np.fromiter((batch.size for batch in batches), np.int64))
 
 
 def deal(done: OffsetTally, made: Sequence[Batch]) -> None:
@@ -134,12 +133,21 @@ def join_rows(
     """Join consecutive source batches without holes into as few stamped batches as possible."""
     positions = np.ascontiguousarray(table[:, wire.POSITION])
     lengths = np.ascontiguousarray(table[:, wire.LENGTH])
-    dense = reencode(buffer, positions, lengths, max_bytes=most)
+    codec = _most_of(table[:, wire.ATTRIBUTES] & wire.CODEC_MASK, lengths)
+    opened = open_batches(buffer, positions, lengths).in_codec(codec)
+    dense = reencode_opened(opened, max_bytes=most)
     first, end = SourceOffset(int(table[0, wire.BASE])), SourceOffset(int(table[-1, wire.LAST]) + 1)
     made = _stamped(dense, first, end, producer, sequence, int(table[-1, wire.LEADER_EPOCH]))
     for batch in made:
-        batch.joined = True
+        batch.joined = codec == NONE
     return made
+
+
+def _most_of(codecs: wire.Table, sizes: wire.Table) -> int:
+    """Return the compressing codec in which most bytes are; none if none is compressed."""
+    held = np.bincount(codecs, sizes)
+    held[NONE] = 0
+    return int(held.argmax())
 
 
 def split(batch: Batch, most: int, producer: int) -> list[Batch]:
@@ -187,13 +195,19 @@ class Cutter:
             yield table, False
             return
         small = table[:, wire.LENGTH] < self._small
-        small &= table[:, wire.ATTRIBUTES] & wire.CODEC_MASK == 0
-        if not small.all():  # few between others are joined with these, while they queue
-            starts = _cuts(small)[:-1]
-            lengths = np.diff([*starts, len(table)])
-            small = np.repeat(small[starts] & (lengths >= _RUN), lengths)
-        for start, end in pairwise(_cuts(small)):
-            yield table[start:end], bool(small[start])
+        codecs = table[:, wire.ATTRIBUTES] & wire.CODEC_MASK
+        plain = small & (codecs == NONE)
+        if plain.all():
+            yield table, True
+            return
+        # Few between others are joined with these, while they queue. Many will queue anyway.
+        joined = _in_long_runs(small, _MANY) | _in_long_runs(plain, _RUN)
+        for start, end in pairwise(_apart(table[:, wire.LENGTH], codecs, joined)):
+            if joined[start] and codecs[start:end].any():
+                for rows in _pieces(table[start:end], self.merged):
+                    yield rows, len(rows) > 1
+            else:
+                yield table[start:end], bool(joined[start])
 
     def join(self, frame: Frame, table: wire.Table, producer: int, sequence: int) -> list[Batch]:
         """Join small source batches. Returns nothing if they must be sent unchanged."""
@@ -235,9 +249,31 @@ class Cutter:
             self._queue.replace_head(head, made)
 
 
-def _cuts(marks: wire.Mask) -> list[int]:
+def _cuts(*marks: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
     """Return where runs of equal marks begin, and where the last one ends."""
-    return [0, *(np.flatnonzero(marks[1:] != marks[:-1]) + 1).tolist(), len(marks)]
+    changes = np.logical_or.reduce([each[1:] != each[:-1] for each in marks])
+    return np.concatenate(([0], np.flatnonzero(changes) + 1, [len(marks[0])]))
+
+
+def _in_long_runs(marks: wire.Mask, least: int) -> wire.Mask:
+    """Return which marked rows are in a run of at least so many."""
+    cuts = _cuts(marks)
+    return np.repeat(marks[cuts[:-1]] & (np.diff(cuts) >= least), np.diff(cuts))
+
+
+def _apart(sizes: wire.Table, codecs: wire.Table, joined: wire.Mask) -> list[int]:
+    """Return where rows end that may be joined: also beside many bytes in one codec."""
+    cuts = _cuts(codecs, joined)
+    large = np.repeat(np.add.reduceat(sizes, cuts[:-1]) >= APART, np.diff(cuts))
+    found: list[int] = _cuts(joined, np.where(large, codecs, -1)).tolist()
+    return found
+
+
+def _pieces(table: wire.Table, most: int) -> Iterator[wire.Table]:
+    """Yield rows of at most so many bytes together, or a single one that has more."""
+    piece = np.cumsum(table[:, wire.LENGTH]) // max(1, most)
+    for start, end in pairwise(_cuts(piece).tolist()):
+        yield table[start:end]
 
 
 class _SourceOffsets:
