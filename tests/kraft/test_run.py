@@ -20,6 +20,7 @@ from tests.support.kraft_worlds import (
     with_log,
     with_zookeeper,
 )
+from towpath.cli.show.kraft import end_told
 from towpath.config import KraftConfig
 from towpath.kraft.contents.image import ImageComparison, ImageDifference, ImageKind
 from towpath.kraft.findings.codes import FindingCode
@@ -32,7 +33,12 @@ from towpath.kraft.planning.states import stage_of
 from towpath.kraft.run import KraftRun
 from towpath.kraft.steps import Compare, RollBroker, StartControllers, Step, StopControllers
 from towpath.model.deadline import Deadline
-from towpath.model.errors import KraftJournalError, StoppedError, UnexpectedStageError
+from towpath.model.errors import (
+    KraftJournalError,
+    StepStoppedError,
+    StoppedError,
+    UnexpectedStageError,
+)
 
 CONFIG = kraft_config()
 _BEGAN = KraftEvent.STEP_BEGAN
@@ -53,7 +59,8 @@ class World:
     def look(self, _: Deadline) -> Observation:
         return replace(self.seen, proven=self.journal.proven)
 
-    def do(self, step: Step, tell: Callable[[str], None]) -> Mapping[str, object]:
+    def do(self, step: Step, tell: Callable[[str], None], stop: Event) -> Mapping[str, object]:
+        del stop
         tell("doing it")
         self.done.append(step)
         self.seen = self.next(self.seen, step)
@@ -93,6 +100,27 @@ def test_clients_get_time_between_the_restarts_of_two_brokers(journal: KraftJour
     restarts = sum(isinstance(step, RollBroker) for step in world.done)
     assert "waiting 0.04 s for clients to come back" in told
     assert time.monotonic() - began >= 0.04 * (restarts - 1)
+
+
+def test_who_ends_a_wait_is_told_what_the_step_had_changed(journal: KraftJournal) -> None:
+    world = World(start_of(CONFIG), journal)
+
+    def waiting(seen: Observation, step: Step) -> Observation:
+        if isinstance(step, Compare):
+            raise StepStoppedError("both are equal", "nothing was changed by this step")
+        return behind(seen, step)
+
+    world.next = waiting
+    end = world.run().bring_to(Goal.DUAL_WRITE, Event())
+    assert end.stopped
+    assert not end.reached
+    assert end.left.endswith("waited for: both are equal; nothing was changed by this step")
+    assert end_told(end)["left"] == end.left
+    assert events(journal, KraftEvent.RUN_ENDED)[-1]["stopped"] is True
+    [failed] = events(journal, KraftEvent.STEP_FAILED)
+    assert str(failed["why"]).startswith("stopped: while this was waited for: both are equal")
+    world.next = behind
+    assert world.run().bring_to(Goal.DUAL_WRITE, Event()).reached, "it goes on from there"
 
 
 def test_who_stops_a_run_need_not_wait_for_clients(journal: KraftJournal) -> None:

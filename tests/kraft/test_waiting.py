@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
+from threading import Event, Timer
 from typing import Any
 
 import pytest
@@ -13,7 +15,7 @@ from towpath.kraft.acting.waiting import StepWaits, not_gone, not_in_sync, not_s
 from towpath.kraft.contents.image import ClusterImage, PartitionImage, TopicImage
 from towpath.kraft.model import BrokerMode, NodeId
 from towpath.kraft.observing.seen import Observation
-from towpath.model.errors import NodeEndedError, StepLateError
+from towpath.model.errors import NodeEndedError, StepLateError, StepStoppedError
 
 ONE = NodeId(1)
 
@@ -49,7 +51,8 @@ def seen(**partition: Any) -> Observation:
 
 
 def waits(config: Any, told: list[str], look: Observation, **drivers: Any) -> StepWaits:
-    return StepWaits(config.limits, drivers.get("drivers", {}), lambda _: look, told.append)
+    known, stop = drivers.get("drivers", {}), drivers.get("stop", Event())
+    return StepWaits(config.limits, known, lambda _: look, told.append, stop)
 
 
 def test_a_replica_that_is_not_in_sync_keeps_its_broker_waiting() -> None:
@@ -95,6 +98,38 @@ def test_a_wait_says_what_it_waits_for_and_what_it_saw_at_its_end() -> None:
     assert told == ["waiting until the sun rises: it is dark"]
     assert str(caught.value).startswith(
         "this did not come within 1 s (`limits.start`): the sun rises; seen last: it is dark;"
+    )
+
+
+def test_a_wait_ends_at_once_where_the_user_asks_to_end() -> None:
+    config, stop = kraft_config(), Event()
+    waiting = waits(config, [], seen(), stop=stop)
+    Timer(0.05, stop.set).start()
+    began = time.monotonic()
+    with pytest.raises(StepStoppedError) as caught:
+        waiting.until("the sun rises", "start", lambda _: "it is dark")
+    assert time.monotonic() - began < 5
+    text = "while this was waited for: the sun rises; nothing was changed by this step"
+    assert caught.value.what == text
+    with pytest.raises(StepStoppedError, match="rises; broker 1 was restarted"):
+        waiting.until(
+            "the sun rises", "start", lambda _: "no", left=lambda: "broker 1 was restarted"
+        )
+
+
+def test_a_wait_goes_on_where_the_rest_of_the_step_must_follow() -> None:
+    """As a broker is stopped, and is to be started once ZooKeeper has forgotten it."""
+    stop, nights = Event(), iter(["it is dark", "it dawns", None])
+    stop.set()
+    waiting = waits(kraft_config(), [], seen(), stop=stop)
+    assert waiting.until("the sun rises", "start", lambda _: next(nights), left=None) == seen()
+
+
+def test_what_is_there_already_is_not_waited_for_even_if_the_user_asks_to_end() -> None:
+    stop = Event()
+    stop.set()
+    assert (
+        waits(kraft_config(), [], seen(), stop=stop).until("x", "start", lambda _: None) == seen()
     )
 
 

@@ -36,7 +36,12 @@ from towpath.kraft.steps import (
     StopControllers,
 )
 from towpath.model.deadline import Deadline
-from towpath.model.errors import KraftJournalError, TowpathError, UnexpectedStageError
+from towpath.model.errors import (
+    KraftJournalError,
+    StepStoppedError,
+    TowpathError,
+    UnexpectedStageError,
+)
 
 _LOOK = 60.0
 """Seconds that one look may take."""
@@ -70,8 +75,8 @@ class Looks(Protocol):
 class Does(Protocol):
     """What does a step."""
 
-    def do(self, step: Step, tell: Callable[[str], None]) -> Mapping[str, object]:
-        """Do a step and return its facts; raise where it could not be done."""
+    def do(self, step: Step, tell: Callable[[str], None], stop: Event) -> Mapping[str, object]:
+        """Do a step and return its facts; raise where it could not be done, or `stop` was set."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +89,7 @@ class RunEnd:
         refused: Why no further step was safe; empty where the goal was reached.
         stopped: Whether the user asked to stop before the goal was reached.
         notes: What else a person should know.
+        left: Of a step whose wait the user ended: what was waited for, and what it had changed.
     """
 
     standing: KraftStanding
@@ -91,6 +97,7 @@ class RunEnd:
     refused: tuple[Finding, ...] = ()
     stopped: bool = False
     notes: tuple[Finding, ...] = ()
+    left: str = ""
 
     @property
     def reached(self) -> bool:
@@ -154,7 +161,10 @@ class KraftRun:
                 case Move(step):
                     if not self._paused(facts, step, stop):
                         continue
-                    self._do(facts, decision)
+                    try:
+                        self._do(facts, decision, stop)
+                    except StepStoppedError as ended:
+                        return RunEnd(facts.standing, self._done, stopped=True, left=ended.what)
                     self._done += 1
 
     def _paused(self, facts: Facts, step: Step, stop: Event) -> bool:
@@ -199,7 +209,7 @@ class KraftRun:
             if not isinstance(decision, Refused) or patience.over or stop.wait(_PAUSE):
                 return facts, decision
 
-    def _do(self, facts: Facts, move: Move) -> None:
+    def _do(self, facts: Facts, move: Move, stop: Event) -> None:
         step = move.step
         told = {
             "step": type(step).__name__,
@@ -213,7 +223,7 @@ class KraftRun:
         self._tell(facts, sentence(step))
         began = time.monotonic()
         try:
-            done = self._hands.do(step, lambda text: self._tell(facts, text))
+            done = self._hands.do(step, lambda text: self._tell(facts, text), stop)
         except TowpathError as error:
             with suppress(KraftJournalError):  # it may be why the step failed
                 self._journal.add(KraftEvent.STEP_FAILED, **told, why=str(error))

@@ -293,6 +293,8 @@ def end_picture(end: RunEnd) -> RenderableType:
     lines += [f"✗ no further: {each}" for each in end.refused]
     if end.stopped:
         lines.append("stopped as you asked; the same command goes on from here")
+    if end.left:
+        lines.append(f"· {end.left}")
     lines += _found(end.notes)
     return Group(*map(line, lines))
 
@@ -305,6 +307,7 @@ def end_told(end: RunEnd) -> Mapping[str, Any]:
         "steps": end.steps,
         "reached": end.reached,
         "stopped": end.stopped,
+        "left": end.left,
         "refusals": [_finding(each) for each in end.refused],
         "notes": [_finding(each) for each in end.notes],
     }

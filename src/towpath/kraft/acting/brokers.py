@@ -9,7 +9,7 @@ from pathlib import PurePosixPath
 
 from towpath.kraft.acting.files import StepFacts, Tools, properties_of, since
 from towpath.kraft.acting.stale_leaders import IsrWatch
-from towpath.kraft.acting.waiting import not_gone, not_serving
+from towpath.kraft.acting.waiting import Left, not_gone, not_serving, unchanged
 from towpath.kraft.files.properties import change_properties, read_properties
 from towpath.kraft.files.stored import META, METADATA_LOG
 from towpath.kraft.model import Alarm, BrokerMode, NodeId
@@ -31,6 +31,7 @@ def roll_broker(tools: Tools, step: RollBroker) -> StepFacts:
 
     Raises:
         StepLateError: It did not serve, or was not in sync, in time.
+        StepStoppedError: The user asked to end while it was waited for.
         NodeEndedError: It ended as it started.
         StepRefusedError: Its properties cannot be made, or its host does not reach the controllers.
         DriverError: Its host refused, or somebody else keeps its properties.
@@ -52,7 +53,8 @@ def roll_broker(tools: Tools, step: RollBroker) -> StepFacts:
         if mode is BrokerMode.ZOOKEEPER:
             _remove_metadata_log(tools, node, wanted)
         tools.drivers[node].start()
-    return {**facts, **_joined(tools, node, mode, epoch)}
+    left = (lambda: f"broker {node} was restarted in {mode} mode") if facts else unchanged
+    return {**facts, **_joined(tools, step, epoch, left)}
 
 
 def _require_ways(tools: Tools, seen: Observation, node: NodeId) -> None:
@@ -99,7 +101,7 @@ def await_healthy(tools: Tools) -> StepFacts:
     running = [each.id for each in seen.brokers.values() if each.running]
     tools.waits.until("all brokers that run serve", "start", _not_all_serving, running)
     watch = IsrWatch(tools.config.cluster, tools.waits.tell)
-    tools.waits.until("all replicas are in sync", "in_sync", watch.missing, running)
+    tools.waits.until("all replicas are in sync", "in_sync", watch.missing, running, watch.left)
     return {"seconds": since(began), "new_leader_epochs": watch.renewed}
 
 
@@ -131,7 +133,7 @@ def _forgotten(tools: Tools, node: NodeId, mode: BrokerMode) -> None:
     if mode is BrokerMode.KRAFT and tools.waits.now().zookeeper is None:
         return
     what = f"ZooKeeper has ended the session of broker {node}"
-    tools.waits.until(what, "start", lambda seen: not_gone(seen, node))
+    tools.waits.until(what, "start", lambda seen: not_gone(seen, node), left=None)
 
 
 def _remove_metadata_log(tools: Tools, node: NodeId, wanted: Mapping[str, str]) -> None:
@@ -142,11 +144,11 @@ def _remove_metadata_log(tools: Tools, node: NodeId, wanted: Mapping[str, str]) 
     tools.drivers[node].remove(str(PurePosixPath(metadata_dir(wanted)) / METADATA_LOG))
 
 
-def _joined(tools: Tools, node: NodeId, mode: BrokerMode, epoch: int | None) -> StepFacts:
-    began = time.monotonic()
+def _joined(tools: Tools, step: RollBroker, epoch: int | None, left: Left) -> StepFacts:
+    node, mode, began = step.node, step.mode, time.monotonic()
     what = f"broker {node} serves in {mode} mode"
     missing = partial(not_serving, node=node, mode=mode, epoch=epoch)
-    now = tools.waits.until(what, "start", missing, [node])
+    now = tools.waits.until(what, "start", missing, [node], left)
     started, again = since(began), time.monotonic()
     if stage_of(now).has(Alarm.STRANDED):
         # No metadata reaches the others before they are restarted, too: those that should lead by
@@ -154,7 +156,7 @@ def _joined(tools: Tools, node: NodeId, mode: BrokerMode, epoch: int | None) -> 
         return {"start_seconds": started}
     what = f"broker {node} is in sync"
     watch = IsrWatch(tools.config.cluster, tools.waits.tell, node)
-    tools.waits.until(what, "in_sync", watch.missing, [node])
+    tools.waits.until(what, "in_sync", watch.missing, [node], left)
     return {
         "start_seconds": started,
         "in_sync_seconds": since(again),

@@ -8,6 +8,7 @@ from pathlib import PurePosixPath
 
 from towpath.config.kraft import KraftConfig, KraftController
 from towpath.kraft.acting.files import StepFacts, Tools, properties_of, since
+from towpath.kraft.acting.waiting import Left, unchanged
 from towpath.kraft.drivers.commands import RELEASE, filled
 from towpath.kraft.drivers.driver import Driver
 from towpath.kraft.files.configs import IBP
@@ -78,7 +79,8 @@ def start_controllers(tools: Tools, step: StartControllers) -> StepFacts:
     began = time.monotonic()
     for node in step.nodes:
         tools.drivers[node].start()
-    _await_quorum(tools, step.nodes)
+    named = ", ".join(map(str, step.nodes))
+    _await_quorum(tools, step.nodes, lambda: f"controllers {named} were started")
     return {"start_seconds": since(began)}
 
 
@@ -92,8 +94,9 @@ def restart_controller(tools: Tools, step: RestartController) -> StepFacts:
         tools.write(node, wanted, whole=True)
         facts |= tools.stop(node)
         tools.drivers[node].start()
-    began = time.monotonic()
-    _await_quorum(tools, [node])
+    began, flag = time.monotonic(), "with" if step.flag else "without"
+    left = f"controller {node} was restarted {flag} the migration's flag" if facts else unchanged()
+    _await_quorum(tools, [node], lambda: left)
     return {**facts, "start_seconds": since(began)}
 
 
@@ -148,7 +151,7 @@ def format_command(
     )
 
 
-def _await_quorum(tools: Tools, nodes: Iterable[NodeId]) -> None:
+def _await_quorum(tools: Tools, nodes: Iterable[NodeId], left: Left) -> None:
     nodes = tuple(nodes)
     named = ", ".join(map(str, nodes))
     tools.waits.until(
@@ -156,6 +159,7 @@ def _await_quorum(tools: Tools, nodes: Iterable[NodeId]) -> None:
         "start",
         lambda seen: _not_in_quorum(seen, nodes),
         nodes,
+        left,
     )
 
 

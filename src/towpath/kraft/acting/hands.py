@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from threading import Event
 
 from towpath.config.kraft import KraftConfig
 from towpath.kraft.acting.brokers import await_healthy, mend_meta_properties, roll_broker
@@ -83,10 +84,16 @@ class Hands:
         self._config, self._drivers = config, drivers
         self._zookeeper, self._look = zookeeper, look
 
-    def do(self, step: Step, tell: Tell) -> StepFacts:
+    def do(self, step: Step, tell: Tell, stop: Event) -> StepFacts:
         """Do a step, and return its facts; it is done when this returns.
 
+        Args:
+            step: The step.
+            tell: Is told what is waited for.
+            stop: Once it is set, waits end as soon as nothing of the step must follow.
+
         Raises:
+            StepStoppedError: The user asked to end, and the step was waiting.
             StepLateError: What the step waits for did not come in time.
             NodeEndedError: A node ended by itself.
             StepRefusedError: The step would destroy something.
@@ -94,7 +101,7 @@ class Hands:
             ZooKeeperError: ZooKeeper refused, or holds something else than the step expects.
             ClusterError: The brokers refused the probe topic.
         """
-        waits = StepWaits(self._config.limits, self._drivers, self._look, tell)
+        waits = StepWaits(self._config.limits, self._drivers, self._look, tell, stop)
         return self._act(step, Tools(self._config, self._drivers, waits, self._journal))
 
     def _act(self, step: Step, tools: Tools) -> StepFacts:
@@ -115,8 +122,10 @@ class Hands:
         if seen.log is not None and seen.log.state is LogState.MIGRATION:
             tools.waits.until("ZooKeeper and the metadata log are equal", "copy", _not_equal)
         equal, seconds = since(began), float(self._config.limits.copy_)
-        read, tell = self._zookeeper.read, tools.waits.tell
-        times = probe(Probing(self._config.cluster, read, self._journal, "copy", seconds, tell))
+        read, waits = self._zookeeper.read, tools.waits
+        cluster, journal = self._config.cluster, self._journal
+        probing = Probing(cluster, read, journal, "copy", seconds, waits.tell, waits.stop)
+        times = probe(probing)
         return {
             "equal_seconds": equal,
             "created_seconds": round(times.created, 3),
@@ -149,7 +158,9 @@ class Hands:
         released = self._zookeeper.release(
             step.controller, step.migration, self._patience, self._keep_znodes
         )
-        tools.waits.until("a broker is controller in ZooKeeper", "start", _not_led)
+        left = "ZooKeeper was released: `/controller` and `/migration` of KRaft are deleted"
+        what = "a broker is controller in ZooKeeper"
+        tools.waits.until(what, "start", _not_led, left=lambda: left)
         return {
             "controller": released.controller,
             "migration": released.migration,

@@ -9,7 +9,9 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, field
+from threading import Event
 
 from towpath.cluster.admin import Admin
 from towpath.config.clusters import ClusterConfig
@@ -18,7 +20,7 @@ from towpath.kraft.journal import KraftEvent, KraftJournal
 from towpath.kraft.model import PROBES
 from towpath.kraft.observing.seen import ZooKeeperSeen
 from towpath.model.deadline import Deadline
-from towpath.model.errors import StepLateError
+from towpath.model.errors import ClusterError, StepLateError, StepStoppedError
 from towpath.model.nouns import TopicName
 
 _SIDE = "cluster"
@@ -46,6 +48,7 @@ class Probing:
         limit: The key of `limits` that gives the time.
         seconds: How long each creation and deletion may take.
         tell: Is told what is waited for.
+        stop: Is set once the user asks to end.
     """
 
     config: ClusterConfig
@@ -54,6 +57,7 @@ class Probing:
     limit: str
     seconds: float
     tell: Tell
+    stop: Event = field(default_factory=Event)
 
 
 def probe(probing: Probing) -> ProbeTimes:
@@ -64,6 +68,7 @@ def probe(probing: Probing) -> ProbeTimes:
     Raises:
         ClusterError: The brokers refuse, or do not answer.
         StepLateError: A broker or ZooKeeper did not show it in time.
+        StepStoppedError: The user asked to end; the next probe deletes what this one has left.
         KraftJournalError: The journal cannot be written; nothing is made then.
     """
     with Admin(probing.config, _SIDE) as admin:
@@ -118,4 +123,15 @@ class _Passing:
         while not holds(deadline):
             if deadline.over:
                 raise StepLateError(what, seconds, self.probing.limit, "it is not so yet")
-            time.sleep(_PAUSE)
+            if self.probing.stop.wait(_PAUSE):
+                raise StepStoppedError(what, self._given_up())
+
+    def _given_up(self) -> str:
+        """Ask for the deletion of the topic, and return what is left."""
+        with suppress(ClusterError):
+            if (found := self.admin.topics.find(self.topic)) is not None:
+                self.admin.topics.delete(self.topic, found.id)
+        return (
+            f"the deletion of probe topic {self.topic} was asked for and not waited for; the next"
+            " `kraft run` or `rollback` deletes what is left of it"
+        )

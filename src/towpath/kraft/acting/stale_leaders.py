@@ -25,7 +25,7 @@ from collections.abc import Mapping
 
 from towpath.cluster.admin import Admin
 from towpath.config.clusters import ClusterConfig
-from towpath.kraft.acting.waiting import Tell, not_in_sync
+from towpath.kraft.acting.waiting import Tell, not_in_sync, unchanged
 from towpath.kraft.contents.image import PartitionImage
 from towpath.kraft.model import NodeId
 from towpath.kraft.observing.nodes import serves
@@ -69,6 +69,12 @@ class IsrWatch:
             return None
         self._watch(lagging(seen))
         return found + self._said
+
+    def left(self) -> str:
+        """Return what was changed so far."""
+        if not self.renewed:
+            return unchanged()
+        return f"{self.renewed} leaders got a new leader epoch"
 
     def _watch(self, partitions: _Lagging) -> None:
         now = time.monotonic()

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from threading import Event
 
 from towpath.config.kraft import KraftLimits
 from towpath.kraft.contents.image import ClusterImage
@@ -13,12 +14,14 @@ from towpath.kraft.model import BrokerMode, LogState, NodeId
 from towpath.kraft.observing.nodes import file_mode, is_registered
 from towpath.kraft.observing.seen import NodeSeen, Observation
 from towpath.model.deadline import Deadline
-from towpath.model.errors import NodeEndedError, StepLateError
+from towpath.model.errors import NodeEndedError, StepLateError, StepStoppedError
 
 Look = Callable[[Deadline], Observation]
 Tell = Callable[[str], None]
 Missing = Callable[[Observation], str | None]
 """Tells what is seen instead of what is waited for; None once that has come."""
+Left = Callable[[], str]
+"""Tells what a step has changed so far, for somebody who ends it while it waits."""
 
 _LOOK = 60.0
 """Seconds that one look may take."""
@@ -26,6 +29,11 @@ _PAUSE = 0.5
 _LOG_LINES = 25
 _NAMED = 5
 """Number of partitions that a sentence names."""
+
+
+def unchanged() -> str:
+    """Return what a step says that only waits."""
+    return "nothing was changed by this step"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,19 +45,26 @@ class StepWaits:
         drivers: Tell whether the nodes that are waited for still run.
         look: Looks at the cluster.
         tell: Is told what is waited for.
+        stop: Is set once the user asks to end.
     """
 
     limits: KraftLimits
     drivers: Mapping[NodeId, Driver]
     look: Look
     tell: Tell
+    stop: Event = field(default_factory=Event)
 
     def now(self) -> Observation:
         """Look once."""
         return self.look(Deadline.after(_LOOK))
 
     def until(
-        self, what: str, limit: str, missing: Missing, nodes: Iterable[NodeId] = ()
+        self,
+        what: str,
+        limit: str,
+        missing: Missing,
+        nodes: Iterable[NodeId] = (),
+        left: Left | None = unchanged,
     ) -> Observation:
         """Wait until nothing is missing; return what was seen then.
 
@@ -58,9 +73,12 @@ class StepWaits:
             limit: The key of `limits` that says how long.
             missing: Tells what is seen instead.
             nodes: Those that must keep running meanwhile.
+            left: Tells what the step has changed, where the user may end this wait; None where the
+                rest of the step must follow, as a broker is stopped that is to be started.
 
         Raises:
             StepLateError: It did not come in time.
+            StepStoppedError: The user asked to end.
             NodeEndedError: A node ended meanwhile.
         """
         seconds = float(getattr(self.limits, "copy_" if limit == "copy" else limit))
@@ -78,7 +96,13 @@ class StepWaits:
             if found != told:
                 self.tell(f"waiting until {what}: {found}")
                 told = found
-            time.sleep(min(_PAUSE, deadline.left()))
+            self._pause(what, min(_PAUSE, deadline.left()), left)
+
+    def _pause(self, what: str, seconds: float, left: Left | None) -> None:
+        if left is None:
+            time.sleep(seconds)
+        elif self.stop.wait(seconds):
+            raise StepStoppedError(what, left())
 
     def _require_running(self, kept: Mapping[NodeId, str | None], what: str) -> None:
         """Raise where a node has ended, with the end of its log.

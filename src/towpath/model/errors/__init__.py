@@ -71,6 +71,7 @@
     ├── KraftFileError              4  a file of a node has a form that is not understood
     ├── UnexpectedStageError        3  a step of such a migration led elsewhere
     └── StoppedError                3  Ctrl-C or SIGTERM came before the end
+        └── StepStoppedError           while a step of a migration to KRaft waited
 
 Others stand beside what raises them: two kinds of UnreachableError, SecurityError in
 `cluster/connect/login.py` and UnresolvedError in `cluster/connect/connection.py`; DevError (2) and
@@ -115,6 +116,7 @@ from towpath.model.errors.driver import (
     StepByHandError,
     StepLateError,
     StepRefusedError,
+    StepStoppedError,
 )
 from towpath.model.errors.kraft import (
     JournalHeldError,
@@ -235,6 +237,7 @@ __all__ = [
     "StepLateError",
     "StepOutdatedError",
     "StepRefusedError",
+    "StepStoppedError",
     "StoppedError",
     "StoreAwayError",
     "StoreError",

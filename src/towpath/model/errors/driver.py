@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from towpath.model.errors.base import TowpathError
+from towpath.model.errors.base import StoppedError, TowpathError
 
 
 class DriverError(TowpathError):
@@ -61,6 +61,13 @@ class StepLateError(TowpathError):
             f" seen last: {self.found}; look at `towpath kraft status` and at the nodes' logs, then"
             " run the command again, which goes on from what it sees"
         )
+
+
+class StepStoppedError(StoppedError):
+    """The user asked to end while a step waited; `what` says for what, and what it had changed."""
+
+    def __init__(self, what: str, left: str) -> None:
+        super().__init__(f"while this was waited for: {what}; {left}")
 
 
 class StepRefusedError(TowpathError):
