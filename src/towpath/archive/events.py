@@ -49,15 +49,19 @@ class ArchiveHistory:
 @contextmanager
 def told_run(
     store: Store, config: ArchiveConfig, lease: HeldArchive, *, until_caught_up: bool
-) -> Iterator[None]:
-    """Write an event at the start and at the end of a run, with the error that ended it."""
+) -> Iterator[ArchiveEvents]:
+    """Write an event at the start and at the end of a run, with the error that ended it.
+
+    Returns:
+        What writes further events of the run.
+    """
     with ArchiveEvents(store, config.region, config.archive) as events:
         if (dead := lease.replaced) is not None:
             events.tell(ArchiveWhat.LEASE_TAKEN_OVER, command=dead.command, where=dead.where)
         events.tell(ArchiveWhat.RUN_STARTED, until_caught_up=until_caught_up)
         events.forget(float(config.run.events))
         try:
-            yield
+            yield events
         except BaseException as error:
             code = error.code if isinstance(error, TowpathError) else type(error).__name__
             events.tell(ArchiveWhat.RUN_ENDED, error=code)

@@ -12,6 +12,7 @@ from towpath.archive.look import SourceLook, SourceLooks
 from towpath.archive.restored import RestoredHere
 from towpath.archive.source_cluster import require_cluster
 from towpath.archive.standings import Standings
+from towpath.archive.unread import deleted_topics
 from towpath.cluster.admin import Admin
 from towpath.config import ArchiveConfig
 from towpath.model.nouns import ProducerId, TopicId
@@ -48,6 +49,7 @@ class SourceNews:
     ) -> None:
         self._every, self._standings = config.run.discover, standings
         self._config, self._log = config, log
+        self._source = source
         self._looks = SourceLooks(source, config.topics)
         self._restored = RestoredHere(source, config.source, config.restored)
         self._topics = TopicCaptures(source, log.state, log.where)
@@ -79,7 +81,8 @@ class SourceNews:
         self._look = look
         self.due = time.monotonic() + self._every
         self.new |= {each.id for each in self._standings.saw(look)}
-        for gap in self._standings.lost_with_topics(look):
+        deleted = deleted_topics(self._source, look, self._standings.unread(look))
+        for gap in self._standings.lost_with_topics(deleted):
             self._standings[gap.partition_id].took([gap])
         self.changed += self._topics.changed(look)
         self.changed += self._groups.changed(look)

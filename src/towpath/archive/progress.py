@@ -104,6 +104,7 @@ class ArchiveProgress:
         version: The newest version of the archive.
         rows: Its partitions.
         hidden: Sentences about topics that could not be looked at.
+        unread: Sentences about what the source deleted before it was archived.
         trouble: What the run as a whole suffers from, "" for nothing.
         notes: What a person should know besides.
         beside: What keeps from being archived what goes beside records.
@@ -119,6 +120,7 @@ class ArchiveProgress:
     version: int = 0
     rows: tuple[ArchiveRow, ...] = ()
     hidden: tuple[str, ...] = ()
+    unread: tuple[str, ...] = ()
     trouble: str = ""
     notes: tuple[str, ...] = ()
     beside: tuple[str, ...] = ()
@@ -128,7 +130,7 @@ class ArchiveProgress:
     def left_out(self) -> tuple[str, ...]:
         """Sentences about what is not archived as the file asks."""
         told = (row.why for row in self.rows if row.state is ArchiveRowState.TROUBLE)
-        return (*self.hidden, *told, *self.beside, *self.incomplete)
+        return (*self.unread, *self.hidden, *told, *self.beside, *self.incomplete)
 
     @property
     def lag(self) -> int:

@@ -23,6 +23,7 @@ from towpath.archive.scheduling import Scheduler
 from towpath.archive.standings import Standings
 from towpath.archive.telling import reading, telling_archive
 from towpath.archive.trouble import Trouble
+from towpath.archive.unread import UnreadRecords
 from towpath.archive.waiting import BeginningWaits
 from towpath.cluster.admin import Admin
 from towpath.config import ArchiveConfig
@@ -133,11 +134,14 @@ class _Run:
         )
         stack.enter_context(lease)
         caught_up = self._wishes.until_caught_up
-        stack.enter_context(told_run(self._store, self._config, lease, until_caught_up=caught_up))
+        events = stack.enter_context(
+            told_run(self._store, self._config, lease, until_caught_up=caught_up)
+        )
         log.follow()  # the run before this one may have committed until now
         self._log, self._lease = log, lease
         self._standings = Standings(log.state)
         self._commits = Commits(log, lease, self._standings)
+        self._unread = UnreadRecords(self._standings, events, self._say)
         self._news = SourceNews(
             self._config, self._source, self._store, log, self._standings, self._woken.set
         )
@@ -280,6 +284,7 @@ class _Run:
         """Commit what is ready. Returns that the store was asked."""
         added = self._commits.commit(self._news.changed, self._news.new)
         self._news.committed()
+        self._unread.take(added)
         self._positions.commit({each.partition_id for each in added}, self._standings)
         self._say("archive.committed", {"version": self._commits.version, "segments": len(added),
                   "records": sum(each.records for each in added)})  # fmt: skip
@@ -311,7 +316,7 @@ class _Run:
         progress.slices = sum(each.slices for each in running), sum(each.done for each in running)
         progress.version = self._commits.version
         progress.rows = rows_of(self._standings, self._standings)
-        progress.hidden = self._news.hidden
+        progress.hidden, progress.unread = self._news.hidden, self._unread.sentences
         progress.beside = self._beside()
         told = (*self._histories.notes, *self._news.notes)
         progress.notes += tuple(each for each in told if each not in progress.notes)

@@ -126,17 +126,27 @@ class Standings:
                 new.ends, new.density = old.ends, old.density
         new.overdue = new.archived_to == fork
 
-    def lost_with_topics(self, look: SourceLook) -> list[Segment]:
+    def unread(self, look: SourceLook) -> frozenset[tuple[TopicName, TopicId]]:
+        """Return the topics that a look did not find, and that are not archived to their ends."""
+        return frozenset(
+            (each.topic, each.id.source.topic_id)
+            for each in self
+            if each.id.source.topic_id not in look.topics
+            and each.topic not in look.hidden
+            and _rest(each) is not None
+        )
+
+    def lost_with_topics(self, deleted: Collection[TopicId]) -> list[Segment]:
         """Return the gaps of topics that were deleted before all of them was archived.
 
-        Only of topics whose names belong to others now: nobody can say of a topic which is not in
-        the list whether it comes back.
+        Args:
+            deleted: The topics that were deleted for sure: one that is only not in a list may come
+                back.
         """
-        names = {info.name: topic_id for topic_id, info in look.topics.items()}
         return [
             gap_segment(each.id, each.topic, lost)
             for each in self
-            if names.get(each.topic, each.id.source.topic_id) != each.id.source.topic_id
+            if each.id.source.topic_id in deleted
             and not each.busy
             and (lost := _rest(each)) is not None
         ]

@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from towpath.archive.asking import asked
 from towpath.archive.commits import WORK
 from towpath.archive.compaction_status import CompactionStatus, compaction_status
+from towpath.archive.deleting import DeleteAnswer, answer
 from towpath.archive.lease import ArchiveLease, read_lease
-from towpath.archive.look import PartitionEnds, SourceLook, SourceLooks, held_sentence
+from towpath.archive.look import PartitionEnds, SourceLook, held_sentence
 from towpath.archive.progress import ArchiveRowState
-from towpath.archive.source_cluster import require_cluster
 from towpath.archive.sums import PartitionSums, sums_of
-from towpath.cluster.admin import Admin
+from towpath.archive.unread import unread_so_far
 from towpath.config import ArchiveConfig
+from towpath.config.naming import fits
 from towpath.model.clock import now_ms
-from towpath.model.errors import ClusterError
-from towpath.model.nouns import Side, SourceOffset, TopicName
+from towpath.model.nouns import SourceOffset, TopicId, TopicName
 from towpath.segments.log import ArchivedTo, ArchiveState, CommitLog
 from towpath.segments.model import GapCounts, PartitionId
 from towpath.segments.schemas.parts import SCHEMAS, captured_parts, captured_registry
@@ -48,6 +49,8 @@ class ArchivedPartition:
         gaps: Offsets without a record, by kind.
         why: Why its state is trouble, "" if it is not.
         fork: Where it differs from the history before, `None` for the first history.
+        unread: Offsets that went with its topic before they were archived, and that no run has
+            kept as a gap so far.
     """
 
     id: PartitionId
@@ -63,6 +66,7 @@ class ArchivedPartition:
     gaps: GapCounts = field(default_factory=GapCounts)
     why: str = ""
     fork: SourceOffset | None = None
+    unread: int = 0
 
     @property
     def lag(self) -> int:
@@ -104,6 +108,8 @@ class ArchiveStatus:
         schemas: The archived schemas, `None` if there are none.
         source: Why the source could not be asked, "" if it was.
         notes: What a person should know besides.
+        deletable: Whether the topics that were asked for may be deleted at the source; `None` if
+            no topics were.
     """
 
     where: str
@@ -117,6 +123,7 @@ class ArchiveStatus:
     schemas: SchemaTotals | None = None
     source: str = ""
     notes: tuple[str, ...] = ()
+    deletable: DeleteAnswer | None = None
 
     @property
     def runs(self) -> bool:
@@ -139,7 +146,10 @@ class ArchiveStatus:
         return tuple(
             each
             for each in self.partitions
-            if each.state is ArchiveRowState.TROUBLE or each.gaps.retention or each.gaps.lost
+            if each.state is ArchiveRowState.TROUBLE
+            or each.gaps.retention
+            or each.gaps.lost
+            or each.unread
         )
 
 
@@ -150,12 +160,16 @@ def seems_alive(lease: ArchiveLease | None) -> bool:
     return now_ms() - lease.beat < _SILENT
 
 
-def look(config: ArchiveConfig, *, ask_source: bool = True) -> ArchiveStatus:
+def look(
+    config: ArchiveConfig, *, ask_source: bool = True, topics: tuple[str, ...] = ()
+) -> ArchiveStatus:
     """Return how an archive stands.
 
     Args:
         config: The archive.
         ask_source: Whether to ask the source where its partitions end now.
+        topics: Expressions of the topics to look at, which also asks whether these may be deleted
+            at the source; by default all topics.
 
     Raises:
         CommitLogError: The commit log cannot be used, or there is no archive.
@@ -165,15 +179,22 @@ def look(config: ArchiveConfig, *, ask_source: bool = True) -> ArchiveStatus:
         store = stack.enter_context(Store(config.store))
         log = CommitLog.open(store, config.region)
         lease, _ = read_lease(store, config.region, WORK)
-        seen, why = None, ""
+        seen, why, deleted = None, "", frozenset[TopicId]()
         if ask_source:
-            seen, why = _asked(config, log.state)
+            seen, why, deleted = asked(config, log.state, topics)
+        at = now_ms()
+        if ask_source and topics:
+            log.follow()  # what was archived until the source was asked
         keys, sizes = _objects(log.state)
         return ArchiveStatus(
             where=log.where,
             version=log.state.version,
             time=log.state.time,
-            partitions=tuple(_partitions(log.state, seen)),
+            partitions=tuple(
+                each
+                for each in _partitions(log.state, seen, deleted)
+                if not topics or fits(each.topic, topics)
+            ),
             objects=keys,
             size=sizes,
             lease=lease,
@@ -181,6 +202,7 @@ def look(config: ArchiveConfig, *, ask_source: bool = True) -> ArchiveStatus:
             schemas=_schemas(log.state, log.where),
             source=why,
             notes=(*log.notes, *told_histories(log.state), *_told_held(seen)),
+            deletable=answer(log.state, seen, why, at) if topics else None,
         )
 
 
@@ -211,16 +233,6 @@ def _told_held(seen: SourceLook | None) -> list[str]:
     return [*told, f"and {len(held) - _TOLD} more"] if len(held) > _TOLD else told
 
 
-def _asked(config: ArchiveConfig, state: ArchiveState) -> tuple[SourceLook | None, str]:
-    try:
-        with Admin(config.source, Side.SOURCE) as source:
-            seen = SourceLooks(source, config.topics).look()
-        require_cluster(config, state, seen.cluster)
-    except ClusterError as error:
-        return None, str(error)
-    return seen, ""
-
-
 def _objects(state: ArchiveState) -> tuple[int, int]:
     """Return the number and the size of all objects that have segments."""
     rows = state.table().rows.select(["key", "size"]).drop_null()
@@ -242,12 +254,18 @@ def _schemas(state: ArchiveState, where: str) -> SchemaTotals | None:
     )
 
 
-def _partitions(state: ArchiveState, seen: SourceLook | None) -> Iterable[ArchivedPartition]:
+def _partitions(
+    state: ArchiveState, seen: SourceLook | None, deleted: Collection[TopicId]
+) -> Iterable[ArchivedPartition]:
     sums = sums_of(state)
     for partition, known in sorted(state.partitions.items(), key=lambda item: item[1].topic):
         is_over = partition.later in state.partitions
         own = sums.get(partition, PartitionSums())
-        yield _partition(partition, known, own, seen, is_over=is_over)
+        row = _partition(partition, known, own, seen, is_over=is_over)
+        if partition.source.topic_id in deleted and row.lag:
+            yield replace(row, unread=row.lag, why=unread_so_far(row.lag))
+        else:
+            yield row
     if seen is not None:
         for partition, ends in sorted(seen.ends.items()):
             if partition not in state.partitions:

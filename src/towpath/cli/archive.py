@@ -83,6 +83,15 @@ def run(
 def status(
     file: ArchiveFile,
     *,
+    topics: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="EXPRESSION",
+            help="Only topics whose whole name matches, and whether these are safe to delete at the"
+            " source: all that it holds of them is archived, as of now; may be given several"
+            " times.",
+        ),
+    ] = None,
     source: Annotated[
         bool, typer.Option(help="Whether to ask the source where its partitions end now.")
     ] = True,
@@ -93,12 +102,15 @@ def status(
     from towpath.archive.status import look  # noqa: PLC0415  # help waits for none of it
     from towpath.cli.show.archive import status_data, status_picture  # noqa: PLC0415
 
-    found = look(load_archive(file), ask_source=source)
+    expressions = require_expressions(tuple(topics), "--topics") if topics else ()
+    found = look(load_archive(file), ask_source=source, topics=expressions)
     screen = console()
     most = max(20, screen.height) if screen.is_terminal else None
     show(status_picture(found, most), status_data(found))
     if found.source:
         return 4
+    if found.deletable is not None and not found.deletable.safe:
+        return LEFT_OUT
     return LEFT_OUT if found.troubled or found.compaction.failed else 0
 
 

@@ -38,6 +38,7 @@ class ArchiveWhat(StrEnum):
     LEASE_TAKEN_OVER = "lease.taken_over"
     RESTORE_STARTED = "restore.started"
     RESTORE_ENDED = "restore.ended"
+    UNREAD_DELETED = "archive.unread_deleted"
     HISTORY_BEGUN = "archive.history_begun"
     COMPACTED = "archive.compacted"
     PRUNED = "archive.pruned"

@@ -77,7 +77,8 @@ def _head(found: ArchiveStatus) -> list[str]:
         )
     if found.source:
         lines.append(f"source not asked: {found.source}; ends are those of the commit log")
-    return [*lines, *found.notes]
+    lines += found.notes
+    return [*found.deletable.lines, *lines] if found.deletable is not None else lines
 
 
 def _status_row(each: ArchivedPartition) -> tuple[Text | str, ...]:
@@ -127,6 +128,7 @@ def status_data(found: ArchiveStatus) -> dict[str, Any]:
         "compaction": compaction_status_data(found),
         "schemas": asdict(found.schemas) if found.schemas is not None else None,
         "notes": list(found.notes),
+        "safe_to_delete": found.deletable.as_data() if found.deletable is not None else None,
         "partitions": [
             {
                 "cluster": each.id.cluster,
@@ -146,6 +148,7 @@ def status_data(found: ArchiveStatus) -> dict[str, Any]:
                 "records": each.records,
                 "bytes": each.raw_bytes,
                 "gaps": asdict(each.gaps),
+                "unread": each.unread,
                 "why": each.why,
             }
             for each in found.partitions

@@ -11,6 +11,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from towpath.archive.events import ArchiveHistory
+from towpath.archive.unread import unread_sentence
 from towpath.cli.show import history
 from towpath.cli.show.output import line
 from towpath.ledger.events import Event
@@ -19,6 +20,7 @@ from towpath.model.clock import readable
 from towpath.segments.events import ArchiveWhat
 
 _NAMED = 5
+_TROUBLE = frozenset({ArchiveWhat.LOST, ArchiveWhat.HISTORY_BEGUN, ArchiveWhat.UNREAD_DELETED})
 
 
 def picture(found: ArchiveHistory) -> RenderableType:
@@ -64,7 +66,7 @@ def sentence(event: Event) -> str:
 def _is_trouble(event: Event) -> bool:
     if event.what == ArchiveWhat.RESTORE_ENDED:
         return bool(event.facts.get("error"))
-    return event.what in {ArchiveWhat.LOST, ArchiveWhat.HISTORY_BEGUN} or event.is_trouble
+    return event.what in _TROUBLE or event.is_trouble
 
 
 def _line(event: Event) -> Text:
@@ -104,6 +106,10 @@ def _history_begun(facts: _Facts) -> str:
     )
 
 
+def _unread_deleted(facts: _Facts) -> str:
+    return unread_sentence(facts["topic"], facts["offsets"], gone=facts["gone"])
+
+
 def _forgotten(facts: _Facts) -> str:
     records = counted(facts["records"], "record") if "records" in facts else "records"
     verb = "was" if facts.get("records") == 1 else "were"
@@ -116,6 +122,7 @@ _SENTENCES: Mapping[str, Callable[[_Facts], str]] = MappingProxyType(
     {
         ArchiveWhat.RESTORE_STARTED: _restore_started,
         ArchiveWhat.RESTORE_ENDED: _restore_ended,
+        ArchiveWhat.UNREAD_DELETED: _unread_deleted,
         ArchiveWhat.HISTORY_BEGUN: _history_begun,
         ArchiveWhat.COMPACTED: lambda facts: (
             f"{counted(facts['removed'], 'segment')} became {facts['added']} by compaction of"
