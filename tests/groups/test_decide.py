@@ -154,6 +154,26 @@ def test_records_of_others_before_the_mirror_are_never_jumped_over() -> None:
     assert why(only(before, unknown)) == "POSITION_BEFORE_MIRROR"
 
 
+def test_a_position_that_was_written_once_stays_where_its_place_cannot_be_told_now() -> None:
+    """As on a way back, while the ledger of the source is away."""
+    last = SeenPosition(0, SourceOffset(3), SourceOffset(3), TargetOffset(2))
+    before = translated(3, EXACT[Exactness.BEFORE_START], last)
+    there = target(Commit(2), "Empty")
+    found = only(before, there)
+    assert found.outcome is PositionOutcome.UNCHANGED
+    assert found.answer is not None
+    assert found.answer.offset == 2
+    # Not where the group or somebody else has moved since, nor where the log has gone.
+    moved = (
+        (translated(4, EXACT[Exactness.BEFORE_START], last), there),
+        (before, target(Commit(1), "Empty")),
+        (before, target(Commit(2), "Empty", start=3)),
+        (translated(3, EXACT[Exactness.BEFORE_START]), there),
+    )
+    for group, view in moved:
+        assert why(only(group, view)) == "POSITION_BEFORE_MIRROR"
+
+
 def test_without_a_known_previous_value_nothing_is_written() -> None:
     group, error = translated(5, EXACT[Exactness.EXACT]), UnreachableError("target", "a", "b")
     unknown = replace(target(), commits={}, failed={GROUP: error})

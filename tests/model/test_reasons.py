@@ -314,9 +314,15 @@ TEXTS = {
         " written as soon as they are there"
     ),
     Reason.of(ReasonCode.POSITION_BEFORE_MIRROR, offset=3, target=70): (
-        "the group stands at offset 3, before the mirror began, and the target has records of other"
-        " programs before offset 70; where its place is among them, only that program knows"
-        " (`towpath checkpoints apply --from-mm2` asks MirrorMaker 2)"
+        "the group stands at offset 3, before this link began, and no link is known to have copied"
+        " what stands there; its place among the target's records before offset 70 is not known (if"
+        " MirrorMaker 2 wrote these, `towpath checkpoints apply --from-mm2` asks it)"
+    ),
+    Reason.of(ReasonCode.POSITION_BEFORE_MIRROR, offset=5, target=70, why="it began at 6"): (
+        "the group stands at offset 5, before this link began (it began at 6), and no link is known"
+        " to have copied what stands there; its place among the target's records before offset 70"
+        " is not known (if MirrorMaker 2 wrote these, `towpath checkpoints apply --from-mm2` asks"
+        " it)"
     ),
     Reason.of(ReasonCode.POSITION_NOT_THERE, offset=9, end=7): (
         "the target log ends at offset 7, before offset 9, although more was acknowledged;"

@@ -3,70 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from tests.support.chaos import delete_topic
-from tests.support.kafka import Record, consume, create_topic, produce
+from tests.support.groups import commit_with
+from tests.support.kafka import consume, create_topic
 from tests.support.mirror import Mirror
-from towpath.cutover.cuts import cuts
+from tests.support.ways_back import COPIED, There, cut_over, outcomes, values, write
 from towpath.dev.broker import LocalCluster
 from towpath.ledger.link import open_link
 from towpath.mirror.plan import build
-from towpath.model.nouns import SourceOffset, TopicName, TopicPartition
-from towpath.status.status import status
+from towpath.model.nouns import SourceOffset, TopicPartition
+from towpath.model.reasons import ReasonCode
 from towpath.verify.ranges import Bounds, common_range
 
 pytestmark = pytest.mark.broker
-COPIED = 10
-
-
-def write(cluster: LocalCluster, topic: str, of: str, count: int, partition: int = 0) -> None:
-    """Write records whose values tell who wrote them."""
-    values = (f"{of}{number}".encode() for number in range(count))
-    produce(cluster.bootstrap, topic, [Record(b"k", each, partition=partition) for each in values])
-
-
-def values(cluster: LocalCluster, topic: str, partition: int = 0) -> list[str]:
-    found = consume(cluster.bootstrap, topic, (partition,))
-    return [(each.value or b"").decode() for each in found]
-
-
-def cut_over(mirror: Mirror) -> None:
-    """End the link as `towpath cutover` does."""
-    with open_link(mirror.config) as link:
-        link.prepare()
-        link.look()
-        rows = status(link.config, link.books, link.source, link.target)
-        clients = {row.tp for row in rows if row.clients_own}
-        link.ledger.append(cuts(link.name, rows, clients))
-
-
-@dataclass
-class There:
-    """A link that has copied a topic, and was cut over."""
-
-    mirror: Mirror
-
-    @property
-    def topic(self) -> TopicName:
-        return TopicName(self.mirror.topic)
-
-    def link(
-        self, name: str, *, back: bool = True, start: str = "latest", more: str = ""
-    ) -> Mirror:
-        """Return another link of the topic, with its entry in the ledger."""
-        sides = self.mirror.source, self.mirror.target
-        source, target = reversed(sides) if back else sides
-        made = Mirror(
-            self.mirror.folder, source, target, self.topic, f"{self.topic}-{name}",
-            {"start": start}, more=more,
-        )  # fmt: skip
-        with open_link(made.config) as opened:
-            opened.prepare()
-        return made
 
 
 @pytest.fixture
@@ -186,6 +139,33 @@ def test_without_a_cutover_only_what_comes_from_now_on_goes_back(there: There) -
     back.catch_up()
     assert f"partition 0 would go on at offset {COPIED + 1}; what that link" in said(first)[0]
     assert "each record would exist twice" in said(there.mirror)[0]
+
+
+def test_what_clients_wrote_before_a_link_back_began_by_latest_is_told(
+    tmp_path: Path, source: LocalCluster, target: LocalCluster, new_name: Callable[[str], str]
+) -> None:
+    there = There(Mirror(tmp_path, source, target, new_name("later")))
+    there.mirror.create()
+    write(source, there.topic, "old", COPIED)
+    with open_link(there.mirror.config) as opened:
+        opened.prepare()
+    there.mirror.catch_up()
+    write(target, there.topic, "new", 5)
+    back, group = there.link("way"), new_name("between")
+    back.catch_up()
+    opened_at = back.books(0).opened
+    assert opened_at is not None
+    assert opened_at.source_start == COPIED + 5
+    cut_over(there.mirror)
+    _, notes = said(back)
+    assert "offsets 10 to 14 of partition 0, which clients wrote since the cutover" in notes
+    assert "are not copied back, as link " in notes
+    # A group among them has no place on the old cluster, and gets none.
+    back.sections = f"groups: {{include: [{group}]}}\n"
+    commit_with(target, group, there.topic, COPIED + 2, "")
+    [found] = outcomes(back).values()
+    assert found.reason is not None
+    assert found.reason.code is ReasonCode.POSITION_BEFORE_MIRROR
 
 
 def test_a_topic_that_was_made_again_lacks_what_was_there_before_the_cut(there: There) -> None:

@@ -83,6 +83,8 @@ def decide(
         outcome, reason = PositionOutcome.NOT_ATTEMPTED, place.reason
         if reason is None and answer is not None and place.mirror is not None:
             at = _Here(SourceOffset(commit.offset), answer, known, group.last.get(tp))
+            at = at.as_written(target.starts.get(place.mirror))
+            answer = at.answer
             outcome, reason = at.judge(config, hindrance, target, place.mirror)
             anew = renew or found is None or found.metadata != commit.metadata
             if outcome is PositionOutcome.UNCHANGED and anew and hindrance is None:
@@ -157,6 +159,18 @@ class _Here:
             or self._backwards(config)
         )
 
+    def as_written(self, log_start: int | None) -> _Here:
+        """Return it where it was written once, if nobody can tell its place now.
+
+        On a way back, that is so while the ledger of the source cannot be read.
+        """
+        known, last = self.known, self.last
+        if known is None or last is None or (last.base, last.target) != (self.source, known):
+            return self
+        if self._jumps(log_start) is None or log_start is None or known < log_start:
+            return self
+        return replace(self, answer=replace(self.answer, offset=known))
+
     def _waits(self) -> Reason | None:
         """Return that the position waits until more is mirrored: it never jumps there."""
         if self.answer.exactness not in _WAITS:
@@ -165,7 +179,7 @@ class _Here:
         return Reason.of(ReasonCode.POSITION_AHEAD, offset=self.source, end=end)
 
     def _jumps(self, log_start: int | None) -> Reason | None:
-        """Return that the first mirrored record lies behind records that others have written.
+        """Return that the first mirrored record lies behind records that no link has copied.
 
         Another tool may have mirrored them, and the group may have read none of these yet.
         """
@@ -175,7 +189,7 @@ class _Here:
         if log_start is not None and answer.offset <= log_start:
             return None
         code = ReasonCode.POSITION_BEFORE_MIRROR
-        return Reason.of(code, offset=self.source, target=answer.offset)
+        return Reason.of(code, offset=self.source, target=answer.offset, why=answer.why)
 
     def _backwards(self, config: GroupsConfig) -> Reason | None:
         known, offset = self.known, self.answer.offset

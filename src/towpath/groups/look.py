@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from towpath.cluster.data.client import Client
 from towpath.config import LinkConfig
+from towpath.groups.earlier import EarlierLinks
 from towpath.groups.lags import ClusterEnd, Lags, lags
 from towpath.groups.model import GroupPosition, GroupReport, SyncReport
 from towpath.groups.positions import Positions
@@ -127,7 +128,7 @@ def translated(
 ) -> dict[TopicPartition, TranslatedOffset[TargetOffset]]:
     """Return the target offsets of source offsets, for partitions that were mirrored.
 
-    It needs the target alone.
+    It needs the target alone, but for offsets before the one at which the link began.
 
     Args:
         config: The link.
@@ -143,8 +144,14 @@ def translated(
         mirrors = {tp: positions.mirror_of(tp) for tp in wanted}
         starts = link.target.offsets.earliest(filter(None, mirrors.values()))
         positions.begin(starts)
-        known = {tp: at for tp, at in wanted.items() if mirrors[tp] is not None}
-        return {tp: positions.answer(tp, at) for tp, at in known.items()}
+        earlier = EarlierLinks(link)
+        earlier.begin(starts)
+        opened = {tp: link.books.of(tp).opened for tp in wanted}
+        return {
+            tp: earlier.answer(known, wanted[tp], positions.answer(tp, wanted[tp]))
+            for tp, known in opened.items()
+            if known is not None
+        }
 
 
 def _why_gone(link: OpenLink) -> str:

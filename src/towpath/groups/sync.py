@@ -11,6 +11,7 @@ from itertools import groupby
 from towpath.config import Following, GroupsConfig
 from towpath.groups.decide import MirrorPlace, TranslatedGroup, decide, mirror_client, placed
 from towpath.groups.deletions import Deletions
+from towpath.groups.earlier import EarlierLinks
 from towpath.groups.foreign_topics import ForeignTopics, was_mirrored_before
 from towpath.groups.fronts import MirrorFronts
 from towpath.groups.keeping import Keeper
@@ -51,7 +52,7 @@ class GroupSync:
         self._runs = link.ledger.another()
         self._positions = Positions(link.books)
         self._foreign = ForeignTopics(link, self._config)
-        self._fronts = MirrorFronts(link)
+        self._earlier, self._fronts = EarlierLinks(link), MirrorFronts(link)
         self._deletions = Deletions(self._config, link.source, link.target)
         self._memory, self._keeper = GroupMemory(link), Keeper(link.target)
         self._checked = False
@@ -132,6 +133,7 @@ class GroupSync:
         clients = {mirror_client(each) for each in translated if each.reason is None}
         target = target_now(self._link.target, clients, filter(None, mirrors.values()))
         self._positions.begin(target.starts)
+        self._earlier.begin(target.starts)
         spots = {tp: self._place(tp, source, target) for tp in mirrors}
         looked = time.monotonic()
         with self._foreign.open():
@@ -228,8 +230,11 @@ class GroupSync:
         answer, opened = self._positions.answer(tp, offset), self._link.books.of(tp).opened
         if answer.exactness is not Exactness.BEFORE_START or opened is None:
             return answer
-        # A consumer that began where this link did would skip what the other tool mirrored.
-        return self._foreign.before(opened, offset) if was_mirrored_before(opened) else answer
+        answer = self._earlier.answer(opened, offset, answer)
+        if answer.exactness is Exactness.BEFORE_START and was_mirrored_before(opened):
+            # A consumer that began where this link did would skip what the other tool mirrored.
+            return self._foreign.before(opened, offset)
+        return answer
 
     def _deleted(self, source: SourceView, report: SyncReport) -> SyncReport:
         """Delete what the source has deleted; return the report with that."""

@@ -598,10 +598,11 @@ SENTENCES: Mapping[ReasonCode, Callable[..., str]] = MappingProxyType(
             f"the group stands at offset {offset}, and records are mirrored up to offset {end} so"
             " far; it is written as soon as they are there"
         ),
-        ReasonCode.POSITION_BEFORE_MIRROR: lambda offset, target: (
-            f"the group stands at offset {offset}, before the mirror began, and the target has"
-            f" records of other programs before offset {target}; where its place is among them,"
-            " only that program knows (`towpath checkpoints apply --from-mm2` asks MirrorMaker 2)"
+        ReasonCode.POSITION_BEFORE_MIRROR: lambda offset, target, why="": (
+            f"the group stands at offset {offset}, before this link began"
+            f"{f' ({why})' if why else ''}, and no link is known to have copied what stands there;"
+            f" its place among the target's records before offset {target} is not known (if"
+            " MirrorMaker 2 wrote these, `towpath checkpoints apply --from-mm2` asks it)"
         ),
         ReasonCode.POSITION_NOT_THERE: lambda offset, end: (
             f"the target log ends at offset {end}, before offset {offset}, although more was"

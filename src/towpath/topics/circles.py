@@ -6,61 +6,25 @@ cutover, a link back copies what clients have written since (`ways_back.py`).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from towpath.cluster.admin import Admin
 from towpath.cluster.data.client import Client
 from towpath.config import LinkConfig, StartAt
 from towpath.ledger.books import LinkBooks
-from towpath.ledger.entries import (
-    MIRROR,
-    Cut,
-    LinkIdentity,
-    Opened,
-    ReadEntry,
-    Receipt,
-    Repaired,
-    Session,
-    Unreadable,
-)
-from towpath.ledger.ledger import SESSIONS, Ledger
-from towpath.ledger.topic import TOPIC
+from towpath.ledger.entries import Cut
+from towpath.ledger.origins import MirrorOrigin, MirrorOrigins, mirror_origins
 from towpath.model.errors import ClusterError, LedgerError
 from towpath.model.findings import Cause, Note, Problem
 from towpath.model.nouns import (
     ClusterId,
-    LinkName,
     Side,
     SourceOffset,
-    TopicId,
-    TopicName,
     TopicPartition,
 )
 from towpath.topics.observed import ObservedTopics, Topic
 from towpath.topics.ways_back import WayBack, way_back
-
-
-@dataclass(frozen=True, slots=True)
-class MirrorOrigin:
-    """The origin of a source topic that is a mirror topic.
-
-    Attributes:
-        link: The link that mirrors it.
-        cluster: The cluster that it is mirrored from.
-        topic: The name of its source topic.
-        runs: Whether that link seems to run now.
-        by: What the ledger knows of all links that mirrored it from that cluster.
-    """
-
-    link: LinkName
-    cluster: ClusterId
-    topic: TopicName
-    runs: bool
-    by: tuple[LinkBooks, ...] = ()
-
-
-MirrorOrigins = Mapping[tuple[TopicName, TopicId], MirrorOrigin]
 
 
 def without_circles(
@@ -240,58 +204,11 @@ _STOPPED = "that link does not run now; if both ran, each record would be copied
 _FURTHER = "no link may copy these records back to that cluster under their first name"
 
 
-_KINDS = {each.kind for each in (LinkIdentity, Opened, Receipt, Repaired, Cut)}
-
-
 def origins(config: LinkConfig, source: Admin) -> MirrorOrigins | Note:
     """Return the source topics that are mirror topics, or a note on why that is unknown."""
     try:
-        return _origins(config, source)
+        with Client(config.source, Side.SOURCE, source) as client:
+            return mirror_origins(source, client)
     except (ClusterError, LedgerError) as error:
         text = f"it is not known which topics are mirror topics of other links: {error}"
         return Note("source", text)
-
-
-def _origins(config: LinkConfig, source: Admin) -> MirrorOrigins:
-    """Read the ledger on the source, if there is one."""
-    if source.topics.find(TOPIC) is None:
-        return {}
-    with Client(config.source, Side.SOURCE, source) as client:
-        ledger = Ledger(source, client)
-        facts = ledger.read(wanted=lambda key: key.kind in _KINDS)
-        return dict(_found((*facts, *ledger.read(SESSIONS))))
-
-
-def _found(
-    entries: Iterable[ReadEntry],
-) -> Iterator[tuple[tuple[TopicName, TopicId], MirrorOrigin]]:
-    clusters: dict[LinkName, ClusterId] = {}
-    sessions: dict[LinkName, Session] = {}
-    links: dict[LinkName, LinkBooks] = {}
-    opened: list[Opened] = []
-    for entry in entries:
-        match entry:
-            case LinkIdentity():
-                clusters.setdefault(entry.link, entry.source_cluster)
-            case Session() if entry.work == MIRROR:
-                sessions[entry.link] = entry
-            case Opened() | Receipt() | Repaired() | Cut():
-                links.setdefault(entry.link, LinkBooks(entry.link)).take(entry)
-                opened += [entry] if isinstance(entry, Opened) else []
-            case Unreadable():
-                raise entry.error  # becomes a note: that link, too, may copy in a circle
-            case _:
-                pass
-    by: dict[tuple[ClusterId, TopicName, TopicId], dict[LinkName, LinkBooks]] = {}
-    last: dict[tuple[TopicName, TopicId], Opened] = {}
-    for entry in opened:
-        if entry.link in clusters:
-            mirror = entry.target_topic, entry.target_topic_id
-            last[mirror] = entry
-            by.setdefault((clusters[entry.link], *mirror), {})[entry.link] = links[entry.link]
-    for mirror, entry in last.items():
-        cluster = clusters[entry.link]
-        beside = by[cluster, *mirror]
-        alive = (sessions[each].may_live for each in beside if each in sessions)
-        origin = MirrorOrigin(entry.link, cluster, entry.topic, any(alive), tuple(beside.values()))
-        yield mirror, origin

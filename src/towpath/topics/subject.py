@@ -11,6 +11,7 @@ from typing import assert_never
 from towpath.cluster.metadata import TopicInfo
 from towpath.config import LinkConfig
 from towpath.ledger.link import OpenLink
+from towpath.ledger.origins import MirrorOrigins
 from towpath.model.amounts import counted
 from towpath.model.changes import NO_CHANGE
 from towpath.model.errors import StepOutdatedError, TowpathError
@@ -27,7 +28,7 @@ from towpath.plan.subject import (
 )
 from towpath.topics.advice import own_and_tools, unmatched_expressions
 from towpath.topics.apply import apply_all, present, settled
-from towpath.topics.circles import MirrorOrigins, origins, without_circles
+from towpath.topics.circles import origins, without_circles
 from towpath.topics.diff import diff
 from towpath.topics.drift import refusing
 from towpath.topics.foresight import Foresight

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from towpath.ledger.books import LinkBooks, PartitionBooks
 from towpath.ledger.entries import Cut
+from towpath.ledger.origins import mirrored
 from towpath.model.amounts import counted
 from towpath.model.clock import readable
 from towpath.model.nouns import LinkName, SourceOffset, TopicId
@@ -60,8 +61,8 @@ def way_back(mirror: Topic, source: TopicId | None, by: Sequence[LinkBooks]) -> 
     cuts: dict[int, Cut] = {}
     unsure: list[str] = []
     reached: dict[int, int] = {}
-    for link, number, books in _mirrored(mirror, source, by):
-        cut, receipt = books.cut, books.receipt
+    for link, tp, books in mirrored((mirror.name, mirror.id), source, by):
+        number, cut, receipt = tp.partition, books.cut, books.receipt
         if receipt is not None and receipt.records:
             reached[number] = max(reached.get(number, 0), receipt.target_end)
         if cut is None:
@@ -77,20 +78,6 @@ def way_back(mirror: Topic, source: TopicId | None, by: Sequence[LinkBooks]) -> 
     }
     more = f", and {len(unsure) - 1} more" if len(unsure) > 1 else ""
     return WayBack(cuts, reached, begins, f"{unsure[0]}{more}" if unsure else "")
-
-
-def _mirrored(
-    mirror: Topic, source: TopicId | None, by: Sequence[LinkBooks]
-) -> Iterator[tuple[LinkName, int, PartitionBooks]]:
-    """Yield the partitions of a mirror topic that links have opened."""
-    ids = (mirror.name, mirror.id, source)
-    for link in by:
-        for tp, books in link.partitions.items():
-            opened = books.opened
-            if opened is None:
-                continue
-            if (opened.target_topic, opened.target_topic_id, opened.source_topic_id) == ids:
-                yield link.link, tp.partition, books
 
 
 def _mixed(link: LinkName, number: int, books: PartitionBooks, cut: Cut) -> Iterator[str]:

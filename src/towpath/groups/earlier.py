@@ -1,0 +1,171 @@
+"""Positions before the offset at which a link began, by the offset maps of links before it.
+
+A link back begins at the cutover of the link that made the mirror topic (`topics/ways_back.py`).
+What stands before the cut came from the cluster to copy back to, so that link's map leads there.
+Likewise a link that goes on in the topic of another one of the same direction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from towpath.cluster.data.client import Client
+from towpath.groups.positions import Answer
+from towpath.ledger.entries import Opened
+from towpath.ledger.ledger import Ledger
+from towpath.ledger.link import OpenLink
+from towpath.ledger.offsets import Exactness, OffsetMap, TranslatedOffset
+from towpath.ledger.origins import MirrorOrigins, mirror_origins, mirrored
+from towpath.model.errors import ClusterError, LedgerError
+from towpath.model.nouns import Side, SourceOffset, TargetOffset, TopicId, TopicPartition
+
+_ELSEWHERE = frozenset({Exactness.BEFORE_START, Exactness.NOT_YET})
+"""Answers of a link that did not copy what is asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class EarlierCopy:
+    """What another link copied between the partitions of this one.
+
+    Attributes:
+        offsets: The offset map of that link.
+        back: It copied in the other direction, from the target of this link.
+    """
+
+    offsets: OffsetMap
+    back: bool
+
+    def answer(self, offset: SourceOffset, log_start: int) -> Answer:
+        """Return the target offset of a source offset, both as this link has them.
+
+        Args:
+            offset: The source offset.
+            log_start: Where the target log begins now.
+        """
+        if not self.back:
+            return _kept(
+                self.offsets.to_target(offset), self.offsets.next_target(offset), log_start
+            )
+        mirror = TargetOffset(offset)
+        said, following = self.offsets.to_source(mirror), self.offsets.next_source(mirror)
+        answer = TranslatedOffset(TargetOffset(said.offset), said.exactness, said.why)
+        return _kept(answer, TargetOffset(following), log_start)
+
+
+def earliest(copies: Iterable[EarlierCopy], offset: SourceOffset, log_start: int) -> Answer | None:
+    """Return the target offset by what other links copied, `None` where none copied that. Pure.
+
+    Where one ended and another one began, the first place counts: nothing is passed over.
+
+    Args:
+        copies: What other links copied.
+        offset: The source offset.
+        log_start: Where the target log begins now.
+    """
+    said = [each.answer(offset, log_start) for each in copies]
+    known = [each for each in said if each.exactness not in _ELSEWHERE]
+    exact = [each for each in known if each.exactness is Exactness.EXACT]
+    return min(exact or known, key=lambda each: each.offset, default=None)
+
+
+def _kept(answer: Answer, following: TargetOffset, log_start: int) -> Answer:
+    """Return an answer that lies in the target log, which may have deleted records since."""
+    start = TargetOffset(log_start)
+    if answer.offset >= start or answer.exactness in _ELSEWHERE:
+        return answer
+    if following >= start:
+        return replace(answer, offset=start)
+    why = f"the target has deleted offsets {answer.offset} to {start - 1}"
+    return TranslatedOffset(start, Exactness.LOST, why)
+
+
+class EarlierLinks:
+    """Finds positions before the begin of a link; reads the ledgers of both clusters for that.
+
+    What others copied before this link began stays as it is, so it is read once.
+
+    Args:
+        link: The link.
+    """
+
+    def __init__(self, link: OpenLink) -> None:
+        self._link = link
+        self._starts: Mapping[TopicPartition, int] = {}
+        self._copies: dict[tuple[str | int, ...], tuple[EarlierCopy, ...]] = {}
+        self._origins: dict[Side, MirrorOrigins] = {}
+        self._failed: ClusterError | LedgerError | None = None
+
+    def begin(self, starts: Mapping[TopicPartition, int]) -> None:
+        """Begin a sync, in which target logs start there; by target partition."""
+        self._starts, self._origins, self._failed = starts, {}, None
+
+    def answer(self, opened: Opened, offset: SourceOffset, own: Answer) -> Answer:
+        """Return the target offset of a position.
+
+        Args:
+            opened: How the copying of the partition began.
+            offset: The source offset.
+            own: What the map of this link says. It stays where the target has nothing before the
+                begin of this link, or where no other link copied what is there.
+        """
+        start = self._starts.get(opened.target)
+        if own.exactness is not Exactness.BEFORE_START or start is None or start >= own.offset:
+            return own
+        try:
+            return earliest(self._of(opened), offset, start) or own
+        except (ClusterError, LedgerError) as error:
+            self._failed = error
+            why = f"{own.why}; what other links copied before that is not known: {error}"
+            return replace(own, why=why)
+
+    def _of(self, opened: Opened) -> tuple[EarlierCopy, ...]:
+        """Return what other links copied of a partition.
+
+        Raises:
+            ClusterError: A cluster cannot be asked.
+            LedgerError: A ledger is of no use.
+        """
+        key = opened.about()
+        if key not in self._copies:
+            if self._failed is not None:
+                raise self._failed
+            source = _Partition(Side.SOURCE, opened.tp, opened.source_topic_id)
+            target = _Partition(Side.TARGET, opened.target, opened.target_topic_id)
+            both = (*self._copied(source, target), *self._copied(target, source))
+            self._copies[key] = both
+        return self._copies[key]
+
+    def _copied(self, of: _Partition, to: _Partition) -> Iterator[EarlierCopy]:
+        """Yield what other links copied of one partition to another one.
+
+        The ledger beside the copy knows it.
+        """
+        link = self._link
+        here, there, where = link.target, link.source, link.config.target
+        if to.side is Side.SOURCE:
+            here, there, where = link.source, link.target, link.config.source
+        with Client(where, to.side, here) as client:
+            if to.side not in self._origins:
+                self._origins[to.side] = mirror_origins(here, client)
+            origin = self._origins[to.side].get((to.tp.topic, to.id))
+            if origin is None or origin.cluster != there.cluster.id():
+                return
+            own = link.config.link if to.side is Side.TARGET else None
+            others = [each for each in origin.by if each.link != own]
+            for each in others:
+                if not each.runs_read:
+                    Ledger(here, client).read_runs(each)
+        start = TargetOffset(here.offsets.earliest([to.tp]).sure(to.tp))
+        for _, tp, books in mirrored((to.tp.topic, to.id), of.id, others):
+            if tp == of.tp:
+                yield EarlierCopy(books.offsets(start), back=to.side is Side.SOURCE)
+
+
+@dataclass(frozen=True, slots=True)
+class _Partition:
+    """A partition of one of both clusters, with the id of its topic."""
+
+    side: Side
+    tp: TopicPartition
+    id: TopicId

@@ -1,0 +1,123 @@
+"""Which topics of a cluster are mirror topics, and of what, as the ledger beside them tells."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from towpath.cluster.admin import Admin
+from towpath.cluster.data.client import Client
+from towpath.ledger.books import LinkBooks, PartitionBooks
+from towpath.ledger.entries import (
+    MIRROR,
+    Cut,
+    Gap,
+    LinkIdentity,
+    Opened,
+    ReadEntry,
+    Receipt,
+    Repaired,
+    Session,
+    Unreadable,
+)
+from towpath.ledger.ledger import SESSIONS, Ledger
+from towpath.ledger.topic import TOPIC
+from towpath.model.nouns import ClusterId, LinkName, TopicId, TopicName, TopicPartition
+
+
+@dataclass(frozen=True, slots=True)
+class MirrorOrigin:
+    """The origin of a topic that is a mirror topic.
+
+    Attributes:
+        link: The link that mirrors it.
+        cluster: The cluster that it is mirrored from.
+        topic: The name of its source topic.
+        runs: Whether a link that mirrors it seems to run now.
+        by: What the ledger knows of all links that mirrored it from that cluster, without runs.
+    """
+
+    link: LinkName
+    cluster: ClusterId
+    topic: TopicName
+    runs: bool
+    by: tuple[LinkBooks, ...] = ()
+
+
+MirrorOrigins = Mapping[tuple[TopicName, TopicId], MirrorOrigin]
+"""By name and id of the mirror topic."""
+
+_KINDS = {each.kind for each in (LinkIdentity, Opened, Receipt, Repaired, Cut, Gap)}
+
+
+def mirror_origins(admin: Admin, client: Client) -> MirrorOrigins:
+    """Return the origins of all topics of a cluster that are mirror topics.
+
+    Args:
+        admin: The cluster. It may have no ledger.
+        client: A client of it.
+
+    Raises:
+        ClusterError: The cluster cannot be asked.
+        LedgerError: An entry cannot be read: that link, too, may mirror a topic.
+    """
+    if admin.topics.find(TOPIC) is None:
+        return {}
+    ledger = Ledger(admin, client)
+    facts = ledger.read(wanted=lambda key: key.kind in _KINDS)
+    return dict(_found((*facts, *ledger.read(SESSIONS))))
+
+
+def mirrored(
+    mirror: tuple[TopicName, TopicId], source: TopicId | None, by: Sequence[LinkBooks]
+) -> Iterator[tuple[LinkName, TopicPartition, PartitionBooks]]:
+    """Yield the partitions of a mirror topic that links have opened, by their source partitions.
+
+    Args:
+        mirror: Name and id of the mirror topic.
+        source: The id of its source topic; what was copied from an earlier one is left out.
+        by: What the ledger knows of each link that made it.
+    """
+    ids = (*mirror, source)
+    for link in by:
+        for tp, books in link.partitions.items():
+            opened = books.opened
+            if opened is None:
+                continue
+            if (opened.target_topic, opened.target_topic_id, opened.source_topic_id) == ids:
+                yield link.link, tp, books
+
+
+def _found(
+    entries: Iterable[ReadEntry],
+) -> Iterator[tuple[tuple[TopicName, TopicId], MirrorOrigin]]:
+    clusters: dict[LinkName, ClusterId] = {}
+    sessions: dict[LinkName, Session] = {}
+    links: dict[LinkName, LinkBooks] = {}
+    opened: list[Opened] = []
+    for entry in entries:
+        match entry:
+            case LinkIdentity():
+                clusters.setdefault(entry.link, entry.source_cluster)
+            case Session() if entry.work == MIRROR:
+                sessions[entry.link] = entry
+            case Opened() | Receipt() | Repaired() | Cut() | Gap():
+                links.setdefault(entry.link, LinkBooks(entry.link)).take(entry)
+                opened += [entry] if isinstance(entry, Opened) else []
+            case Unreadable():
+                raise entry.error  # becomes a note: that link, too, may copy in a circle
+            case _:
+                pass
+    by: dict[tuple[ClusterId, TopicName, TopicId], dict[LinkName, LinkBooks]] = {}
+    last: dict[tuple[TopicName, TopicId], Opened] = {}
+    for entry in opened:
+        if entry.link in clusters:
+            mirror = entry.target_topic, entry.target_topic_id
+            last[mirror] = entry
+            by.setdefault((clusters[entry.link], *mirror), {})[entry.link] = links[entry.link]
+    for mirror, entry in last.items():
+        cluster = clusters[entry.link]
+        beside = by[cluster, *mirror]
+        alive = (sessions[each].may_live for each in beside if each in sessions)
+        origin = MirrorOrigin(entry.link, cluster, entry.topic, any(alive), tuple(beside.values()))
+        yield mirror, origin
