@@ -8,17 +8,21 @@ Likewise a link that goes on in the topic of another one of the same direction.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
+from towpath.cluster.admin import Admin
 from towpath.cluster.data.client import Client
+from towpath.cluster.metadata import Answers
 from towpath.groups.positions import Answer
+from towpath.ledger.books import LinkBooks
 from towpath.ledger.entries import Opened
 from towpath.ledger.ledger import Ledger
 from towpath.ledger.link import OpenLink
 from towpath.ledger.offsets import Exactness, OffsetMap, TranslatedOffset
-from towpath.ledger.origins import MirrorOrigins, mirror_origins, mirrored
+from towpath.ledger.origins import MirrorOrigins, is_mirrored, mirror_origins
 from towpath.model.errors import ClusterError, LedgerError
-from towpath.model.nouns import Side, SourceOffset, TargetOffset, TopicId, TopicPartition
+from towpath.model.nouns import Side, SourceOffset, TargetOffset, TopicId, TopicName, TopicPartition
 
 _ELSEWHERE = frozenset({Exactness.BEFORE_START, Exactness.NOT_YET})
 """Answers of a link that did not copy what is asked for."""
@@ -94,11 +98,13 @@ class EarlierLinks:
         self._starts: Mapping[TopicPartition, int] = {}
         self._copies: dict[tuple[str | int, ...], tuple[EarlierCopy, ...]] = {}
         self._origins: dict[Side, MirrorOrigins] = {}
+        self._begins: dict[tuple[Side, TopicName], Answers[TopicPartition, int]] = {}
         self._failed: ClusterError | LedgerError | None = None
 
     def begin(self, starts: Mapping[TopicPartition, int]) -> None:
         """Begin a sync, in which target logs start there; by target partition."""
-        self._starts, self._origins, self._failed = starts, {}, None
+        self._starts, self._failed = starts, None
+        self._origins, self._begins = {}, {}
 
     def answer(self, opened: Opened, offset: SourceOffset, own: Answer) -> Answer:
         """Return the target offset of a position.
@@ -141,25 +147,55 @@ class EarlierLinks:
 
         The ledger beside the copy knows it.
         """
-        link = self._link
-        here, there, where = link.target, link.source, link.config.target
-        if to.side is Side.SOURCE:
-            here, there, where = link.source, link.target, link.config.source
-        with Client(where, to.side, here) as client:
-            if to.side not in self._origins:
-                self._origins[to.side] = mirror_origins(here, client)
-            origin = self._origins[to.side].get((to.tp.topic, to.id))
-            if origin is None or origin.cluster != there.cluster.id():
-                return
-            own = link.config.link if to.side is Side.TARGET else None
-            others = [each for each in origin.by if each.link != own]
-            for each in others:
-                if not each.runs_read:
+        link, back = self._link, to.side is Side.SOURCE
+        known, mirror = link.books.identity, (to.tp.topic, to.id)
+        origin = self._origins_on(to.side).get(mirror)
+        if known is None or origin is None:
+            return
+        if origin.cluster != (known.target_cluster if back else known.source_cluster):
+            return
+        others = [each for each in origin.by if back or each.link != link.name]
+        for each in others:
+            books = each.partitions.get(of.tp)
+            if books is not None and is_mirrored(books, mirror, of.id):
+                self._read_runs(to.side, others)
+                start = self._log_starts(to.side, others, to.tp.topic).sure(to.tp)
+                yield EarlierCopy(books.offsets(TargetOffset(start)), back)
+
+    def _origins_on(self, side: Side) -> MirrorOrigins:
+        """Return the mirror topics of a cluster, read once a sync."""
+        if side not in self._origins:
+            with self._client(side) as (here, client):
+                self._origins[side] = mirror_origins(here, client)
+        return self._origins[side]
+
+    def _read_runs(self, side: Side, links: Iterable[LinkBooks]) -> None:
+        """Read the runs of links where that was not done yet."""
+        unread = [each for each in links if not each.runs_read]
+        if unread:
+            with self._client(side) as (here, client):
+                for each in unread:
                     Ledger(here, client).read_runs(each)
-        start = TargetOffset(here.offsets.earliest([to.tp]).sure(to.tp))
-        for _, tp, books in mirrored((to.tp.topic, to.id), of.id, others):
-            if tp == of.tp:
-                yield EarlierCopy(books.offsets(start), back=to.side is Side.SOURCE)
+
+    def _log_starts(
+        self, side: Side, links: Iterable[LinkBooks], topic: TopicName
+    ) -> Answers[TopicPartition, int]:
+        """Return where the logs of a topic that links have made begin, asked once a sync."""
+        if (side, topic) not in self._begins:
+            here = self._link.source if side is Side.SOURCE else self._link.target
+            opened = (each.opened for link in links for each in link.partitions.values())
+            tps = {each.target for each in opened if each and each.target_topic == topic}
+            self._begins[side, topic] = here.offsets.earliest(tps)
+        return self._begins[side, topic]
+
+    @contextmanager
+    def _client(self, side: Side) -> Iterator[tuple[Admin, Client]]:
+        link = self._link
+        here, where = link.target, link.config.target
+        if side is Side.SOURCE:
+            here, where = link.source, link.config.source
+        with Client(where, side, here) as client:
+            yield here, client
 
 
 @dataclass(frozen=True, slots=True)

@@ -78,14 +78,20 @@ def mirrored(
         source: The id of its source topic; what was copied from an earlier one is left out.
         by: What the ledger knows of each link that made it.
     """
-    ids = (*mirror, source)
     for link in by:
         for tp, books in link.partitions.items():
-            opened = books.opened
-            if opened is None:
-                continue
-            if (opened.target_topic, opened.target_topic_id, opened.source_topic_id) == ids:
+            if is_mirrored(books, mirror, source):
                 yield link.link, tp, books
+
+
+def is_mirrored(
+    books: PartitionBooks, mirror: tuple[TopicName, TopicId], source: TopicId | None
+) -> bool:
+    """Whether a link has opened a partition of a mirror topic; see `mirrored`."""
+    opened = books.opened
+    return opened is not None and (
+        (opened.target_topic, opened.target_topic_id, opened.source_topic_id) == (*mirror, source)
+    )
 
 
 def _found(
