@@ -73,6 +73,7 @@ class Alarm(StrEnum):
     STRANDED = "stranded"
     FLAG_MISSING = "flag_missing"
     UNEQUAL = "unequal"
+    QUOTAS_LEFT = "quotas_left"
     UNWRITABLE = "unwritable"
     KRAFT_ONLY = "kraft_only"
     USERS_DELETED = "users_deleted"

@@ -44,6 +44,11 @@ def _of_node(step: _OneNode) -> str:
             return f"write the properties of controller {step.node} and format its folder"
         case RollBroker():
             return f"restart broker {step.node} in {_MODES[step.mode]}"
+        case RestartController(rewrite=True):
+            return (
+                f"restart controller {step.node}, which leads, so that the next leader writes to"
+                " ZooKeeper what differs"
+            )
         case RestartController():
             how = "with" if step.flag else "without"
             return f"restart controller {step.node} {how} the migration's flag"

@@ -61,10 +61,18 @@ class Compare:
 
 @dataclass(frozen=True, slots=True)
 class RestartController:
-    """Restart a controller with or without the migration's flag, and wait for it in the quorum."""
+    """Restart a controller with or without the migration's flag, and wait for it in the quorum.
+
+    Attributes:
+        node: The controller.
+        flag: Whether it gets the flag.
+        rewrite: Whether it is restarted, though nothing about it is to change, so that the next
+            leader writes to ZooKeeper what this one has lost (`contents.quotas`).
+    """
 
     node: NodeId
     flag: bool
+    rewrite: bool = False
 
 
 @dataclass(frozen=True, slots=True)

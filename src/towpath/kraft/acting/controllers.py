@@ -13,8 +13,10 @@ from towpath.kraft.drivers.commands import RELEASE, filled
 from towpath.kraft.drivers.driver import Driver
 from towpath.kraft.files.configs import IBP
 from towpath.kraft.files.stored import CONTROLLER_FILES, META, METADATA_LOG
+from towpath.kraft.findings.findings import several
 from towpath.kraft.model import NodeId, Role
 from towpath.kraft.observing.seen import Observation, has_flag
+from towpath.kraft.planning.alarms import quotas_left
 from towpath.kraft.steps import (
     FormatController,
     RestartController,
@@ -85,19 +87,32 @@ def start_controllers(tools: Tools, step: StartControllers) -> StepFacts:
 
 
 def restart_controller(tools: Tools, step: RestartController) -> StepFacts:
-    """Restart a controller with or without the flag, unless it runs so, and wait for it."""
+    """Restart a controller with or without the flag, unless it runs so, and wait for it.
+
+    One that is restarted so that the next leader writes ZooKeeper is restarted if it leads still:
+    the wait is not over before ZooKeeper has lost what the log has not.
+    """
     node, seen = step.node, tools.waits.now()
     wanted = properties_of(tools, seen, step)
     there, facts = seen.controllers.get(node), dict[str, object]()
     runs = there is not None and there.running and not there.stale and there.flag is step.flag
-    if there is None or not runs or dict(there.properties) != dict(wanted):
+    still = step.rewrite and bool(quotas_left(seen))
+    if there is None or not runs or still or dict(there.properties) != dict(wanted):
         tools.write(node, wanted, whole=True)
         facts |= tools.stop(node)
         tools.drivers[node].start()
     began, flag = time.monotonic(), "with" if step.flag else "without"
     left = f"controller {node} was restarted {flag} the migration's flag" if facts else unchanged()
     _await_quorum(tools, [node], lambda: left)
+    if step.rewrite:
+        what = "the next leader has written to ZooKeeper what differs"
+        tools.waits.until(what, "copy", _not_rewritten, [node], lambda: left)
     return {**facts, "start_seconds": since(began)}
+
+
+def _not_rewritten(seen: Observation) -> str | None:
+    left = quotas_left(seen)
+    return f"ZooKeeper still has the quotas of {several(left)}" if left else None
 
 
 def stop_controllers(tools: Tools, step: StopControllers) -> StepFacts:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from threading import Event
 
 from towpath.config.kraft import KraftConfig
@@ -19,9 +20,12 @@ from towpath.kraft.acting.files import StepFacts, Tools, since
 from towpath.kraft.acting.probe import Probing, probe
 from towpath.kraft.acting.waiting import Look, Missing, StepWaits, Tell
 from towpath.kraft.drivers.driver import Driver
+from towpath.kraft.findings.codes import FindingCode
+from towpath.kraft.findings.findings import Finding
 from towpath.kraft.journal import KraftEvent, KraftJournal
 from towpath.kraft.model import LogState, NodeId
 from towpath.kraft.observing.seen import Observation
+from towpath.kraft.planning.alarms import quotas_left
 from towpath.kraft.planning.versions import lower_versions
 from towpath.kraft.steps import (
     AwaitCopy,
@@ -43,9 +47,15 @@ from towpath.kraft.steps import (
 from towpath.kraft.zookeeper.client import ZooKeeper
 from towpath.kraft.zookeeper.write import CONTROLLER, MIGRATION, ReleasedZnodes
 from towpath.model.deadline import Deadline
+from towpath.model.errors import StepLateError, StepRefusedError, TowpathError
 
 _NAMED = 3
 """Number of differences that a sentence names."""
+_LOST = 10.0
+"""Seconds that a deleted quota may be in ZooKeeper: setting it anew, which writes it, ends that."""
+_LOG_LINES = 2_000
+_FAULTS = "zk migration fault", "MigrationClientException"
+"""What the log of a controller has where a write to ZooKeeper failed (`KRaftMigrationDriver`)."""
 
 
 NodeStep = (
@@ -120,7 +130,7 @@ class Hands:
     def _compare(self, tools: Tools) -> StepFacts:
         began, seen = time.monotonic(), tools.waits.now()
         if seen.log is not None and seen.log.state is LogState.MIGRATION:
-            tools.waits.until("ZooKeeper and the metadata log are equal", "copy", _not_equal)
+            _await_equal(tools)
         equal, seconds = since(began), float(self._config.limits.copy_)
         read, waits = self._zookeeper.read, tools.waits
         cluster, journal = self._config.cluster, self._journal
@@ -220,6 +230,46 @@ def _not_copied(seen: Observation) -> str | None:
         return f"the metadata log says {seen.log.state}; registered are brokers {migrating}"
     znode = seen.zookeeper.migration
     return None if znode is not None and znode.offset >= 0 else "/migration is not written yet"
+
+
+def _await_equal(tools: Tools) -> None:
+    """Wait until both stores are equal; what comes too late is told with the leader's own errors.
+
+    Raises:
+        StepRefusedError: A quota was deleted that the leader never deletes from ZooKeeper.
+        StepLateError: They were not equal in time.
+    """
+    since: float | None = None
+    last: Observation | None = None
+
+    def missing(seen: Observation) -> str | None:
+        nonlocal since, last
+        last, left = seen, quotas_left(seen)
+        since = None if not left else since if since is not None else time.monotonic()
+        if since is not None and time.monotonic() - since > _LOST:
+            raise StepRefusedError("Compare", Finding.of(FindingCode.QUOTAS_LEFT, quotas=left).what)
+        return _not_equal(seen)
+
+    try:
+        tools.waits.until("ZooKeeper and the metadata log are equal", "copy", missing)
+    except StepLateError as late:
+        found = late.found + _said_by_leader(tools, last)
+        raise StepLateError(late.what, late.seconds, late.limit, found) from None
+
+
+def _said_by_leader(tools: Tools, seen: Observation | None) -> str:
+    """Return the last line about a failed write to ZooKeeper in the log of the leader, for people.
+
+    What cannot be read, or is not there, is left out: the log may be elsewhere.
+    """
+    quorum = seen.quorum if seen is not None else None
+    if quorum is None or quorum.leader not in tools.drivers:
+        return ""
+    lines: list[str] = []
+    with suppress(TowpathError):
+        lines = tools.drivers[quorum.leader].log(_LOG_LINES).splitlines()
+    said = [each for each in lines if any(word in each for word in _FAULTS)]
+    return f"; the log of controller {quorum.leader} says: {said[-1].strip()}" if said else ""
 
 
 def _not_equal(seen: Observation) -> str | None:

@@ -39,8 +39,16 @@ _STATES: Mapping[FindingCode, FindingText] = {
     ),
     FindingCode.UNEQUAL: stop(
         "ZooKeeper and the metadata log differ in {count} things: {names}",
-        "wait, if the cluster is busy; if they stay, ZooKeeper is no longer written: look for"
-        " ACLs on names with '/' and for errors in the log of the leading controller",
+        "wait, if the cluster is busy; if they stay, changes did not reach ZooKeeper: the other"
+        " alarms name known causes. Without one, read the errors in the log of the leading"
+        " controller, and restart it with its flag: the next leader writes all that differs",
+    ),
+    FindingCode.QUOTAS_LEFT: stop(
+        "the quotas of {quotas} were deleted, and ZooKeeper keeps them: the controllers of Kafka"
+        " 3.9 fail at this deletion, and lose what was changed together with it",
+        "a new leading controller writes all that differs: `kraft run` (or `kraft rollback`)"
+        " restarts the leading controller for it; or set these quotas again, and delete them"
+        " behind the migration",
     ),
     FindingCode.UNWRITABLE: stop(
         "the metadata log holds ACLs on names that ZooKeeper cannot hold: {names}; from the next"

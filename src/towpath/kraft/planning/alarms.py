@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from towpath.kraft.contents.quotas import left_behind
 from towpath.kraft.findings.codes import FindingCode
 from towpath.kraft.findings.findings import Finding
 from towpath.kraft.model import Alarm, BrokerMode, LogState, NodeId, Stage
@@ -186,12 +187,25 @@ def _users_deleted(seen: Observation, stage: Stage) -> Finding | None:
     return Finding.of(FindingCode.USERS_DELETED, users=users) if users and both else None
 
 
+def quotas_left(seen: Observation) -> tuple[str, ...]:
+    """Return whose deleted quotas ZooKeeper keeps while both stores are written."""
+    if seen.zookeeper is None or seen.log is None or not in_log(seen, LogState.MIGRATION):
+        return ()
+    return left_behind(seen.zookeeper.image, seen.log.image)
+
+
+def _quotas_left(seen: Observation, stage: Stage) -> Finding | None:
+    left = quotas_left(seen) if stage in _BOTH_WRITTEN else ()
+    return Finding.of(FindingCode.QUOTAS_LEFT, quotas=left) if left else None
+
+
 _LOOKS: dict[Alarm, Callable[[Observation, Stage], Finding | None]] = {
     Alarm.NEVER_MIGRATABLE: _never_migratable,
     Alarm.WIPE_AHEAD: _wipe_ahead,
     Alarm.LOST_ANCHOR: _lost_anchor,
     Alarm.STRANDED: _stranded,
     Alarm.FLAG_MISSING: _flag_missing,
+    Alarm.QUOTAS_LEFT: _quotas_left,
     Alarm.UNEQUAL: _unequal,
     Alarm.UNWRITABLE: _unwritable,
     Alarm.KRAFT_ONLY: _kraft_only,

@@ -169,7 +169,16 @@ def _restart(seen: Observation, step: RestartController, file: Properties) -> It
     yield seen
     seen = _started(seen, step.node)
     yield seen
-    yield elected(seen)
+    seen = elected(seen)
+    yield _rewritten(seen) if step.rewrite else seen
+
+
+def _rewritten(seen: Observation) -> Observation:
+    """Return what is seen once a new leader has written to ZooKeeper what differs."""
+    if seen.zookeeper is None or seen.log is None:
+        return seen
+    image = replace(seen.zookeeper.image, quotas=seen.log.image.quotas)
+    return replace(seen, zookeeper=replace(seen.zookeeper, image=image), comparison=EQUAL)
 
 
 def _roll(seen: Observation, step: RollBroker, file: Properties) -> Iterator[Observation]:

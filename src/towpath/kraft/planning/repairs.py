@@ -9,10 +9,10 @@ from collections.abc import Iterable
 
 from towpath.kraft.findings.codes import FindingCode
 from towpath.kraft.findings.findings import Finding
-from towpath.kraft.model import BrokerMode, LogState, NodeId
+from towpath.kraft.model import Alarm, BrokerMode, LogState, NodeId
 from towpath.kraft.observing.nodes import file_mode, is_registered, is_settled
 from towpath.kraft.observing.seen import NodeSeen
-from towpath.kraft.planning.alarms import flagless, running_flagless
+from towpath.kraft.planning.alarms import flagless, quotas_left, running_flagless
 from towpath.kraft.planning.gates import incomparable, takeover, unseen
 from towpath.kraft.planning.moves import Facts, Refused
 from towpath.kraft.steps import (
@@ -139,5 +139,19 @@ def prove_equal(facts: Facts, *, probe: bool) -> Step | Refused | None:
     comparison, quorum = facts.seen.comparison, facts.seen.quorum
     if comparison is None or quorum is None:
         return Refused.by(Finding.of(FindingCode.NOT_COMPARED))
+    if quotas_left(facts.seen):
+        return _rewrite(facts, quorum.leader)
     probed = facts.seen.proven.probed == quorum.epoch
     return None if comparison.equal and (probed or not probe) else Compare()
+
+
+def _rewrite(facts: Facts, leader: NodeId) -> Step | Refused:
+    """Return the step that lets a new leader write ZooKeeper, which this one never will.
+
+    None is elected on purpose while one without the flag might be, which would finalize, nor where
+    a node that loads the log forgets users, which the next leader deletes from ZooKeeper then.
+    """
+    bad = {Alarm.QUOTAS_LEFT, Alarm.USERS_DELETED}
+    if flagless(facts.seen) or facts.standing.has(Alarm.USERS_DELETED):
+        return Refused(tuple(each.finding for each in facts.standing.alarms if each.alarm in bad))
+    return RestartController(leader, flag=True, rewrite=True)

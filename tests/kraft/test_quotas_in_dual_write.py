@@ -1,0 +1,76 @@
+"""Quotas of every kind are set, changed and deleted in dual-write, and it goes back then."""
+
+from __future__ import annotations
+
+import signal
+import time
+from pathlib import Path
+
+import pytest
+from kazoo.client import KazooClient
+
+from tests.support.here import Here
+from tests.support.kafka import wait_until
+from tests.support.kraft_quotas import QUOTA_KINDS
+from tests.support.kraft_runs import arguments, entries, run_whole
+from tests.support.program import Program
+from towpath.cluster.admin import Admin
+from towpath.config import ClusterConfig
+from towpath.dev.zookeeper import ZooKeeperCluster
+from towpath.model.nouns import Side
+from towpath.model.quota import Quota
+
+pytestmark = [pytest.mark.soak, pytest.mark.broker, pytest.mark.timeout(1800)]
+_CARRIED_OVER = {"user", "users"}
+_STRANGE = "/config/brokers/1"
+"""The metadata log knows no config of this broker."""
+
+
+def ended_while_it_waits(lab: ZooKeeperCluster) -> Program:
+    """End a rollback that waits for a znode of somebody else to go; return it."""
+    znodes = KazooClient(lab.connect)
+    znodes.start(20)
+    znodes.create(_STRANGE, b'{"version":1,"config":{"background.threads":"9"}}', makepath=True)
+    try:
+        program = Program(lab.home, *arguments(lab, "rollback"), name="ended")
+        waits = "waiting until ZooKeeper and the metadata log are equal"
+        wait_until(lambda: waits in program.said or not program.running, "it waits", 120)
+        program.send(signal.SIGTERM)
+        began = time.monotonic()
+        assert program.wait(60) == 3, program.said
+        assert time.monotonic() - began < 10, program.said
+    finally:
+        znodes.delete(_STRANGE)
+        znodes.stop()
+        znodes.close()
+    return program
+
+
+def test_deleted_quotas_are_told_and_a_new_leader_writes_them(tmp_path: Path, here: Here) -> None:
+    def told() -> dict[str, dict[str, object]]:
+        found = here("kraft", "status", str(lab.config), "--output", "json").json
+        return {each["code"]: each["values"] for each in found["alarms"]}
+
+    def change(value: float | None) -> None:
+        for make, key in QUOTA_KINDS.values():
+            admin.quotas.change(Quota(make(1), key), value)
+
+    with ZooKeeperCluster(1, 1, home=tmp_path) as lab:
+        done = run_whole(lab, "run")
+        assert done.wait() == 0, done.said
+        with Admin(ClusterConfig(bootstrap=tuple(lab.back_door.split(","))), Side.SOURCE) as admin:
+            change(1e6)
+            change(2e6)
+            wait_until(lambda: not told(), "what was set and changed is in both stores", 60)
+            ended = ended_while_it_waits(lab)
+            assert "nothing was changed by this step" in ended.said
+            change(None)
+        wait_until(lambda: "QUOTAS_LEFT" in told(), "quotas are left", 60)
+        left = told()["QUOTAS_LEFT"]["quotas"]
+        assert isinstance(left, list)
+        assert len(left) == len(QUOTA_KINDS) - len(_CARRIED_OVER), left
+        back = run_whole(lab, "rollback", "rollback")
+        assert back.wait() == 0, back.said
+        rewrites = [each for each in entries(lab) if "next leader writes" in str(each.get("what"))]
+        assert [each["event"] for each in rewrites] == ["step_began", "step_done"]
+        assert not told()
