@@ -51,7 +51,7 @@ class SourceNews:
         self._config, self._log = config, log
         self._source = source
         self._looks = SourceLooks(source, config.topics)
-        self._restored = RestoredHere(source, config.source, config.restored)
+        self._restored = RestoredHere(source, config.source, config.restored, self._has)
         self._topics = TopicCaptures(source, log.state, log.where)
         self._groups = GroupCaptures(source, config.groups, config.group, log.state)
         self._access = AccessCaptures(source, log.state, wanted=config.access)
@@ -59,6 +59,7 @@ class SourceNews:
             config.schemas, store, config.region, log.state, log.where, woken
         )
         self._look: SourceLook | None = None
+        self._own, self._own_version = frozenset[TopicId](), -1
         self.due = 0.0
         self.changed: list[Capture] = []
         self.new: set[PartitionId] = set()
@@ -92,6 +93,13 @@ class SourceNews:
     def hear(self) -> None:
         """Take in what the registry has told since."""
         self.changed += self._schemas.changed()
+
+    def _has(self, topic: TopicId) -> bool:
+        """Whether the archive has a topic of this id."""
+        if self._own_version != (version := self._log.state.version):
+            self._own = frozenset(each.source.topic_id for each in self._log.state.partitions)
+            self._own_version = version
+        return topic in self._own
 
     @property
     def settled(self) -> bool:

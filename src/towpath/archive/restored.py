@@ -4,11 +4,15 @@ Two regions that archive and restore each other's topics would send their record
 A restore writes under producer ids of its own, and the ledger names them before the first record is
 written. So an archive that looks at the source first, and reads the ledger then, knows the ids of
 all that it has seen (docs/decisions/0052).
+
+What a restore of this very archive wrote comes from no other region: no circle, and part of the
+topic as it is now. It is archived like any other record, so that the topic can come back from its
+newest life alone (docs/decisions/0082).
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 
 from towpath.cluster.admin import Admin
@@ -29,6 +33,7 @@ from towpath.ledger.topic import TOPIC
 from towpath.model.errors import ConfigError, ConfigProblem
 from towpath.model.nouns import LinkName, ProducerId, Side, TopicId, TopicName
 from towpath.segments.ingress.work import is_archive
+from towpath.segments.model import first_history
 
 _KINDS = frozenset({LinkIdentity.kind, Opened.kind, Repaired.kind, TransactionalProducer.kind})
 
@@ -43,6 +48,8 @@ class _Restored:
     """The topic that each incarnation writes to."""
     given: dict[ProducerId, set[ProducerId]] = field(default_factory=dict)
     """Producer ids that the cluster gave out for an incarnation."""
+    origins: set[TopicId] = field(default_factory=set)
+    """The archived topics that it restored."""
 
 
 class RestoredHere:
@@ -52,10 +59,17 @@ class RestoredHere:
         source: The source.
         where: The same, as the file has it.
         rule: What the file says of such records.
+        own: Whether this archive has a topic of an id.
     """
 
-    def __init__(self, source: Admin, where: ClusterConfig, rule: RestoredRecords | None) -> None:
-        self._source, self._where, self._rule = source, where, rule
+    def __init__(
+        self,
+        source: Admin,
+        where: ClusterConfig,
+        rule: RestoredRecords | None,
+        own: Callable[[TopicId], bool],
+    ) -> None:
+        self._source, self._where, self._rule, self._own = source, where, rule, own
         self._client: Client | None = None
         self._ledger: Ledger | None = None
         self._links: dict[LinkName, _Restored] = {}
@@ -80,7 +94,7 @@ class RestoredHere:
             self._client = Client(self._where, Side.SOURCE, self._source)
             self._ledger = Ledger(self._source, self._client)
         for entry in self._ledger.read(wanted=_is_about_writers):
-            self._take(entry)
+            self.take(entry)
 
     def require_decided(self, topics: Collection[TopicId]) -> None:
         """Check that the file says what becomes of restored records, where there are any.
@@ -99,8 +113,9 @@ class RestoredHere:
                              in found)  # fmt: skip
             text = (
                 f"is not given, and restores have written to {told}: `leave_out` archives only"
-                " what others wrote, as regions need that restore each other's archives; `keep`"
-                " archives all, as after a move to this cluster"
+                " what others wrote, as regions need that restore each other's archives, and a"
+                " restore of this archive then lacks the rest, which only the archive of that"
+                " region can bring back; `keep` archives all, as after a move to this cluster"
             )
             raise ConfigError((ConfigProblem("restored", text),))
 
@@ -109,7 +124,7 @@ class RestoredHere:
         return frozenset(
             each
             for link in self._links.values()
-            if link.region
+            if self._is_left_out(link)
             for first, of in link.of.items()
             if of == topic
             for each in (*generations(first), *link.given.get(first, ()))
@@ -118,7 +133,8 @@ class RestoredHere:
     def told(self, topics: Collection[TopicId]) -> tuple[str, ...]:
         """Return sentences about what is left out."""
         return tuple(
-            f"{name}: records that restore {link} wrote, of region {region}, are left out"
+            f"{name}: records that restore {link} wrote, of region {region}, are left out; a"
+            " restore of this archive lacks them"
             for name, link, region in self._found(topics)
         )
 
@@ -126,12 +142,21 @@ class RestoredHere:
         return sorted(
             (name, link, each.region)
             for link, each in self._links.items()
-            if each.region
+            if self._is_left_out(each)
             for number, name in each.topics.items()
             if number in topics
         )
 
-    def _take(self, entry: ReadEntry) -> None:
+    def _is_left_out(self, link: _Restored) -> bool:
+        """Whether a restore brought what another archive has."""
+        return bool(link.region) and not any(map(self._own, link.origins))
+
+    def take(self, entry: ReadEntry) -> None:
+        """Take in an entry of the ledger.
+
+        Raises:
+            LedgerError: It is of a newer version, so nobody knows what it says.
+        """
         match entry:
             case LinkIdentity() if is_archive(entry.source_cluster):
                 self._of(entry.link).region = is_archive(entry.source_cluster)
@@ -139,6 +164,7 @@ class RestoredHere:
                 link = self._of(entry.link)
                 link.topics[entry.target_topic_id] = entry.target_topic
                 link.of[entry.producer_id] = entry.target_topic_id
+                link.origins.add(first_history(entry.source_topic_id))
             case Repaired():
                 link = self._of(entry.link)
                 if (topic := link.of.get(entry.producer_id)) is not None:

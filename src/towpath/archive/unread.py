@@ -21,6 +21,8 @@ Say = Callable[[str, dict[str, Any], str, bool], None]
 
 _GAP = "the archive has a gap (retention)"
 
+_GAP = "the archive has a gap (retention)"
+
 
 class UnreadRecords:
     """Tells of the offsets that the source deleted before they were archived.
@@ -71,8 +73,8 @@ def unread_sentence(topic: TopicName, offsets: int, *, gone: bool) -> str:
     verb = "was" if offsets == 1 else "were"
     lost = f"{count(offsets)} {'offset' if offsets == 1 else 'offsets'} that {verb} not archived"
     if gone:  # of what was written behind the last look nobody knows
-        return f"{topic}: deleted at the source with at least {lost}; the archive has a gap (retention)"
-    return f"{topic}: the source deleted {lost}; the archive has a gap (retention)"
+        return f"{topic}: deleted at the source with at least {lost}; {_GAP}"
+    return f"{topic}: the source deleted {lost}; {_GAP}"
 
 
 def unread_so_far(offsets: int) -> str:

@@ -135,6 +135,30 @@ def ls(
     show(segments_picture(found), {"segments": [segment_data(each) for each in found]})
 
 
+@archive.command("lives")
+def lives(
+    file: ArchiveFile,
+    topic: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[EXPRESSION]...",
+            help="Only topics whose whole name matches.",
+            show_default=False,
+        ),
+    ] = None,
+    *,
+    output: OutputOption = Output.TEXT,
+) -> None:
+    """List the lives of topics: one that was deleted and created again has several."""
+    del output  # `show` reads it from the arguments
+    from towpath.archive.lives import lives as found_lives  # noqa: PLC0415  # as in `ls`
+    from towpath.cli.show.lives import lives_picture  # noqa: PLC0415
+
+    expressions = require_expressions(tuple(topic), "EXPRESSION") if topic else ()
+    found = found_lives(load_archive(file), expressions)
+    show(lives_picture(found), {"lives": [each.as_data() for each in found]})
+
+
 @archive.command("show")
 def show_one(
     file: ArchiveFile,

@@ -35,6 +35,16 @@ SourceOption = Annotated[
     str | None,
     typer.Option("--source", metavar="NAME", help="Only this one of the file's `restore.sources`."),
 ]
+LifeOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--life",
+        metavar="ID",
+        help="Of a topic that was deleted and created again, restore the one with this id (or what"
+        " it begins with) in place of the latest; `towpath archive lives` lists them; may be given"
+        " several times.",
+    ),
+]
 FollowOption = Annotated[
     bool,
     typer.Option("--follow", help="Go on with what is archived meanwhile, until stopped."),
@@ -62,6 +72,7 @@ class RestoreAsked:
         at: As of which time.
         version: As of which version of the archive.
         history: Which history of partitions that have several.
+        life: Which topics of names that have several, by their ids.
         first: Where each partition begins.
         end: Where each partition ends.
         source: The only one of the file's regions.
@@ -70,6 +81,7 @@ class RestoreAsked:
     at: AtOption = None
     version: VersionOption = None
     history: HistoryOption = None
+    life: LifeOption = None
     first: FromOption = None
     end: ToOption = None
     source: SourceOption = None
@@ -85,7 +97,7 @@ class RestoreAsked:
         Raises:
             ConfigError: The options or the file ask for something impossible.
         """
-        moment = as_of(self.at, self.version, self.history)
+        moment = replace(as_of(self.at, self.version, self.history), lives=tuple(self.life or ()))
         config = load_archive(file)
         part = self._range(config.restore.range)
         tasks = RestoreTask.each(config, moment, part, follow=self.follows)
@@ -129,8 +141,9 @@ class RestoreOrFollowAsked(RestoreAsked):
 
     def tasks(self, file: Path) -> tuple[RestoreTask, ...]:
         """See `RestoreAsked`."""
-        if self.follow and any(each is not None for each in (self.at, self.version, self.history)):
-            text = "is not used with --at, --version or --history: what follows has no end"
+        asked = self.at, self.version, self.history, self.life or None
+        if self.follow and any(each is not None for each in asked):
+            text = "is not used with --at, --version, --history or --life: what follows has no end"
             raise _misused("--follow", text)
         found = super().tasks(file)
         for rules in (each.rules for each in found if self.follow):

@@ -74,6 +74,7 @@ from towpath.config.registries import (
     RegistryKind,
 )
 from towpath.config.restore import (
+    FilteredOffsets,
     LostParts,
     RestoreConfig,
     RestoredGroups,
@@ -118,6 +119,7 @@ __all__ = [
     "Duration",
     "EncryptionMode",
     "Extras",
+    "FilteredOffsets",
     "Following",
     "GapArchive",
     "GapRules",

@@ -132,9 +132,10 @@ class ArchiveConfig(Section):
     )
     restored: RestoredRecords | None = Field(
         None,
-        description="What becomes of records that a restore wrote to the source: `leave_out`, as"
-        " regions need that restore each other's archives, or `keep`. It must be given only where"
-        " there are such records.",
+        description="What becomes of records that a restore of another archive wrote to the source:"
+        " `leave_out`, as regions need that restore each other's archives (a restore of this"
+        " archive then lacks them), or `keep`. It must be given only where there are such records."
+        " What a restore of this archive wrote is always archived.",
     )
     compaction: tuple[CompactionConfig, ...] = Field(
         (),

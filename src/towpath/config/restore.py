@@ -49,6 +49,13 @@ class LostParts(StrEnum):
     SKIP = "skip"
 
 
+class FilteredOffsets(StrEnum):
+    """What a restore says of offsets that the archive left out."""
+
+    PROBLEM = "problem"
+    ACCEPT = "accept"
+
+
 class RestoredRetention(StrEnum):
     """The retention of a topic once it is restored."""
 
@@ -261,6 +268,12 @@ class RestoreConfig(Section):
         LostParts.HALT,
         description="What happens where an object is lost or damaged: `halt` stops its partition,"
         " `skip` goes on behind it and keeps a gap in the ledger.",
+    )
+    filtered: FilteredOffsets | None = Field(
+        None,
+        description="What offsets are that the archive left out, as a restore had written them"
+        " (`restored: leave_out`): a `problem` (exit code 3), or meant (`accept`). Default:"
+        " `problem` in the archive of the file's own region, `accept` in that of another one.",
     )
     retention: RestoredRetention | None = Field(
         None,

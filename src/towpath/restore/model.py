@@ -54,6 +54,7 @@ class RestorePart:
         oldest: The lowest timestamp, in ms; `None` where no record has one.
         newest: The highest timestamp, likewise.
         segments: Its segments; none where records are placed by their keys.
+        filtered: Offsets of it that the archive left out, about, as a restore had written them.
         is_front: Whether it begins where the archive of it begins now, and not where the file
             says. Then what lies before was pruned.
     """
@@ -65,6 +66,7 @@ class RestorePart:
     bytes: int = 0
     oldest: int | None = None
     newest: int | None = None
+    filtered: int = 0
     segments: SegmentMarks = field(default_factory=SegmentMarks, compare=False, repr=False)
     is_front: bool = False
 
@@ -133,6 +135,11 @@ class RestoreTopic:
     def records(self) -> int:
         """Number of records."""
         return sum(each.records for each in self.parts)
+
+    @property
+    def filtered(self) -> int:
+        """Number of offsets that the archive left out."""
+        return sum(each.filtered for each in self.parts)
 
     @property
     def bytes(self) -> int:

@@ -11,8 +11,10 @@ import pyarrow.compute as pc
 from towpath.restore.bounds import Offsets
 from towpath.restore.model import RestorePart, RestoreTopic, SegmentMarks
 from towpath.segments.log import Archive, ArchiveState, stretches
-from towpath.segments.model import PartitionId
+from towpath.segments.model import GapKind, PartitionId
 
+_FILTERED = list(GapKind).index(GapKind.FILTERED)
+"""How the table of segments has this kind."""
 _SUMS = {"records": "sum", "raw_bytes": "sum", "min_time": "min", "max_time": "max"}
 _JOINED: Mapping[str, Callable[[Iterable[int]], int]] = {"sum": sum, "min": min, "max": max}
 
@@ -23,6 +25,7 @@ def part_of(
     sums: Mapping[str, int | None],
     segments: SegmentMarks | None = None,
     *,
+    filtered: int = 0,
     is_front: bool = False,
 ) -> RestorePart:
     """Return a partition of a restore, with the sums of its segments."""
@@ -34,6 +37,7 @@ def part_of(
         bytes=sums.get("raw_bytes_sum") or 0,
         oldest=sums.get("min_time_min"),
         newest=sums.get("max_time_max"),
+        filtered=filtered,
         segments=segments or SegmentMarks(),
         is_front=is_front,
     )
@@ -74,6 +78,28 @@ def marks_of(
             high = low + np.searchsorted(starts[low:high], end)
             marks = SegmentMarks(ends[low:high].tolist(), written[low:high].tolist())
             found[id_] = found[id_].and_then(marks) if id_ in found else marks
+    return found
+
+
+def filtered_of(archive: Archive, wanted: Mapping[PartitionId, Offsets]) -> dict[PartitionId, int]:
+    """Return how many wanted offsets the archive left out, about; see `sums_of`."""
+    table = archive.then.table()
+    gaps = table.rows["gaps"].combine_chunks()
+    kinds = np.asarray(gaps.flatten().field("kind"))
+    places = np.flatnonzero(kinds == _FILTERED)
+    found: dict[PartitionId, int] = {}
+    if not len(places):
+        return found
+    rows = np.asarray(gaps.value_parent_indices())[places]
+    offsets = np.asarray(gaps.flatten().field("offsets"))[places]
+    of, starts, ends = (table.rows[name].to_numpy()[rows] for name in ("partition", "start", "end"))
+    parts = _stretched(archive, wanted)
+    for place, start, end, number in zip(of, starts, ends, offsets, strict=True):
+        id_, first, last = parts.get(table.partitions[place].id, (None, 0, 0))
+        inside = min(end, last) - max(start, first)
+        if id_ is not None and inside > 0:
+            share = max(1, round(int(number) * int(inside) / int(end - start)))
+            found[id_] = found.get(id_, 0) + share
     return found
 
 

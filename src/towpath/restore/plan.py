@@ -26,6 +26,7 @@ from towpath.restore.limits import of_quotas
 from towpath.restore.logs import look_at_logs
 from towpath.restore.model import RestoreScope
 from towpath.restore.preflight import (
+    of_filtered,
     of_groups,
     of_modes,
     of_objects,
@@ -98,6 +99,7 @@ class RestorePlan:
                     "target": topic.target,
                     "partitions": len(topic.parts),
                     "records": topic.records,
+                    "filtered": topic.filtered,
                     "bytes": topic.bytes,
                 }
                 for name, topic in self.scope.topics.items()
@@ -218,6 +220,7 @@ class _Planning:
         rules, scope = self._task.rules, self._scope
         yield from of_retention(rules, scope, self._archive.then, found.steps)
         yield from of_modes(rules, scope, fill)
+        yield from of_filtered(rules, scope)
         replicas = {
             step.source: step.replication_factor
             if step.replication_factor > 0

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from towpath.cluster.admin import Admin
-from towpath.config import LostParts, OffsetsPolicy, RestoreConfig
+from towpath.config import FilteredOffsets, LostParts, OffsetsPolicy, RestoreConfig
 from towpath.model.amounts import count, counted, size
 from towpath.model.clock import now_ms
 from towpath.model.errors import ClusterError, ObjectMissingError
@@ -65,6 +65,25 @@ def _final(step: CreateTopic, topic: RestoreTopic, key: str) -> str | None:
     """Return the value that a config has in the end; by default as it was at the source."""
     value = step.held.get(key, step.configs.get(key))
     return topic.topic.configs.get(key) if value is None else value
+
+
+def of_filtered(rules: RestoreConfig, scope: RestoreScope) -> Iterator[Finding]:
+    """Tell which topics lack records that the archive left out, as a restore had written them."""
+    for name, topic in scope.topics.items():
+        if not topic.filtered:
+            continue
+        verb = "was" if topic.filtered == 1 else "were"
+        text = (
+            f"{count(topic.filtered)} {'offset' if topic.filtered == 1 else 'offsets'} do not come"
+            f" back: they {verb} left out of the archive (filtered), as a restore had written them;"
+            " an earlier life of the topic (`towpath archive lives`, `--life`), or the archive of"
+            " the region that they came from, may have them"
+        )
+        if rules.filtered is FilteredOffsets.ACCEPT:
+            yield Note(name, text)
+        else:
+            advice = "set `restore.filtered: accept` if that is meant"
+            yield Problem(name, f"{text}; {advice}", Cause.TOPIC)
 
 
 def of_pruning(rules: RestoreConfig, rows: Iterable[RestoreRow]) -> Iterator[Finding]:

@@ -110,6 +110,7 @@ class RestoreRow:
             "records": self.records,
             "archived_records": self.part.records,
             "archived_bytes": self.part.bytes,
+            "filtered": self.part.filtered,
             "mode": self.mode,
             "reason": self.reason,
             "error": self.error,

@@ -10,11 +10,12 @@ from typing import Protocol
 from towpath.config import OffsetsPolicy, Placement, RestoreConfig, filter_of, partitions_of
 from towpath.config.own_topics import is_own
 from towpath.model.amounts import counted
+from towpath.model.clock import readable
 from towpath.model.findings import Cause, Note, Problem
 from towpath.model.nouns import SourceOffset, TopicId, TopicName
 from towpath.restore.bounds import BoundError, Offsets, narrowed
 from towpath.restore.model import RestorePart, RestoreScope, RestoreTopic
-from towpath.restore.parts import marks_of, part_of, sums_of
+from towpath.restore.parts import filtered_of, marks_of, part_of, sums_of
 from towpath.segments.captures import GroupCapture, TopicCapture, captured_groups, captured_topics
 from towpath.segments.foreign.endings import ENDING
 from towpath.segments.ingress.layout import KeyedLayout
@@ -127,6 +128,7 @@ class _Scope:
         wanted = narrowed(self._archive, there, self._asked.range)
         fine = {id_: each for id_, each in wanted.items() if not isinstance(each, BoundError)}
         sums, marks = sums_of(self._archive, fine), marks_of(self._archive, fine)
+        filtered = filtered_of(self._archive, fine)
         found: defaultdict[TopicId, list[RestorePart]] = defaultdict(list)
         for id_, known in there.items():
             begin, about = self._begin(id_), f"{known.topic}-{id_.partition}"
@@ -136,7 +138,14 @@ class _Scope:
             if id_ in fine:
                 self._tell_of_histories(about, id_)
                 is_front = fine[id_][0] == known.begin
-                part = part_of(id_, fine[id_], sums[id_], marks.get(id_), is_front=is_front)
+                part = part_of(
+                    id_,
+                    fine[id_],
+                    sums[id_],
+                    marks.get(id_),
+                    filtered=filtered.get(id_, 0),
+                    is_front=is_front,
+                )
                 found[id_.source.topic_id].append(part)
             else:
                 self._problems.append(Problem(known.topic, f"{about}: {wanted[id_]}", Cause.TOPIC))
@@ -216,17 +225,21 @@ class _Scope:
             if chosen[name] != some[-1]:
                 self._awaiting.add(name)
             if len(some) > 1:
-                which = (
-                    "the last one is restored"
-                    if chosen[name] == some[-1]
-                    else "an older one is restored first"
-                )
-                text = (
-                    "the archive has several topics of this name, as it was deleted and created"
-                    f" again; {which} (topic id {chosen[name]})"
-                )
-                self._notes.append(Note(name, text))
+                self._tell_of_lives(name, chosen[name], some)
         return chosen
+
+    def _tell_of_lives(self, name: TopicName, chosen: TopicId, ids: Sequence[TopicId]) -> None:
+        """Say which topics of one name there are, and which one comes back."""
+        seen = {each: self._archive.last_seen(each) for each in ids}
+        which = "an older one is restored first" if chosen != ids[-1] else "one is restored"
+        others = ", ".join(f"{each} (seen until {readable(seen[each])})"
+                           for each in ids if each != chosen)  # fmt: skip
+        text = (
+            "the archive has several topics of this name, as it was deleted and created again;"
+            f" {which} (topic id {chosen}, seen until {readable(seen[chosen])}); `--life ID`"
+            f" restores another one: {others}"
+        )
+        self._notes.append(Note(name, text))
 
     def _read_by(self, topics: Mapping[TopicName, RestoreTopic]) -> dict[str, GroupCapture]:
         """Return the groups that stood in these topics, with only those of their offsets."""

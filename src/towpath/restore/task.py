@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from towpath.config import (
     ArchiveConfig,
     ClusterConfig,
+    FilteredOffsets,
     LostParts,
     MetricsConfig,
     RestoreConfig,
@@ -38,6 +39,7 @@ class RestoreTask:
         prove: Whether what was restored is compared with the archive at the end.
         archive: The name of the archive.
         metrics: What the restore tells Prometheus, and where.
+        own_region: The region that the file archives.
     """
 
     name: LinkName
@@ -52,6 +54,7 @@ class RestoreTask:
     prove: bool = False
     archive: str = ""
     metrics: MetricsConfig = field(default_factory=MetricsConfig)
+    own_region: str = ""
 
     @classmethod
     def of(
@@ -74,10 +77,13 @@ class RestoreTask:
             text = "is missing: name the cluster that the restore writes to"
             raise ConfigError((ConfigProblem("target", text),))
         rules = config.restore
+        if rules.filtered is None and (rules.region or config.region) != config.region:
+            rules = rules.model_copy(update={"filtered": FilteredOffsets.ACCEPT})
         if part is not None:
             rules = rules.model_copy(update={"range": part})
         return cls(
             name=LinkName(rules.name or f"restore.{config.archive}"),
+            own_region=config.region,
             store=config.store,
             region=rules.region or config.region,
             target=config.target,
@@ -122,6 +128,8 @@ class RestoreTask:
             "lost": source.lost or rules.lost,
             "schemas": source.schemas or rules.schemas,
         }
+        if rules.filtered is None and source.region != self.own_region:
+            own["filtered"] = FilteredOffsets.ACCEPT
         return replace(
             self,
             name=LinkName(f"{self.name}.{name}"),

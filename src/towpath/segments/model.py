@@ -129,6 +129,11 @@ class PartitionId(NamedTuple):
         return f"{self.topic_id}-{self.partition} of cluster {self.cluster}"
 
 
+def first_history(topic: TopicId) -> TopicId:
+    """Return the id of a topic at the source, given that of any history of its partitions."""
+    return PartitionId(ClusterId(""), topic, 0).source.topic_id
+
+
 class BatchMark(NamedTuple):
     """What tells a batch in a source's log from any other one at its offsets.
 

@@ -100,6 +100,7 @@ def status_picture(seen: RestoreStatus) -> RenderableType:
         *parts,
         rows_picture(seen.rows),
         *map(line, [*held, *seen.schemas]),
+        *map(line, _filtered(seen.rows)),
         line(states(seen.rows)),
     )
 
@@ -166,6 +167,7 @@ def report(
         "stopped": stop,
         "complete": progress.complete,
         "records": sum(row.records for row in progress.rows),
+        "filtered": sum(row.part.filtered for row in progress.rows),
         "left_out": list(progress.left_out),
         "trouble": progress.trouble,
         "notes": [*progress.notes, *([progress.takeover] if progress.takeover else [])],
@@ -236,6 +238,16 @@ def _proven(progress: RestoreProgress) -> Iterator[str]:
         yield f"nothing was compared with the archive: {progress.unproven}"
 
 
+def _filtered(rows: Iterable[RestoreRow]) -> Iterator[str]:
+    """Yield how many offsets have no record on the target, as the archive left them out."""
+    if offsets := sum(row.part.filtered for row in rows):
+        verb = "was" if offsets == 1 else "were"
+        yield (
+            f"{counted(offsets, 'offset')} {verb} left out of the archive (filtered), so the target"
+            " has no record of them"
+        )
+
+
 def result_picture(progress: RestoreProgress, *, stop: bool) -> RenderableType:
     """Return the result of a restore for people."""
     how = "restored" if progress.complete else "stopped" if stop else "ended"
@@ -243,7 +255,7 @@ def result_picture(progress: RestoreProgress, *, stop: bool) -> RenderableType:
     taken = span(time.monotonic() - progress.began)
     records = sum(row.records for row in progress.rows)
     lines = [f"{how} after {taken}: {count(records)} records; {states(progress.rows)}"]
-    lines += [*progress.schemas, *_given(progress), *_proven(progress)]
+    lines += [*progress.schemas, *_given(progress), *_proven(progress), *_filtered(progress.rows)]
     lines += map(str, progress.heard)
     lines += [str(progress.notified)] if progress.notified else []
     lines += progress.left_out

@@ -7,12 +7,12 @@ or forgotten since is gone.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from towpath.model.clock import now_ms, readable
-from towpath.model.errors import NoVersionError
+from towpath.model.errors import ConfigError, ConfigProblem, NoVersionError
 from towpath.model.nouns import SourceOffset, TopicId, TopicName
 from towpath.segments.log.commit_log import CommitLog
 from towpath.segments.log.histories import as_of_history, newest_histories, stretches
@@ -33,11 +33,14 @@ class AsOf:
         version: A version of its commit log.
         time: A time in ms; the last version that was written until then counts.
         history: The newest history of partitions that counts; those with fewer have their last.
+        lives: Ids of topics, or what these begin with, that count instead of the latest ones of
+            their names.
     """
 
     version: int | None = None
     time: int | None = None
     history: int | None = None
+    lives: tuple[str, ...] = ()
 
 
 def open_archive(store: Store, region: str, as_of: AsOf, *, arriving: bool = False) -> Archive:
@@ -51,6 +54,7 @@ def open_archive(store: Store, region: str, as_of: AsOf, *, arriving: bool = Fal
 
     Raises:
         CommitLogError: There is no archive, or none as of then, or its log is of no use.
+        ConfigError: A life is named that the archive does not have.
         StoreError: The store could not be read.
     """
     if as_of.version is not None:
@@ -60,7 +64,28 @@ def open_archive(store: Store, region: str, as_of: AsOf, *, arriving: bool = Fal
     else:
         log = CommitLog.open(store, region, arriving=arriving)
         found = Archive(log, log.state)
-    return found if as_of.history is None else Archive(found.log, found.then, as_of.history)
+    if as_of.history is None and not as_of.lives:
+        return found
+    return Archive(found.log, found.then, as_of.history, named_lives(found.then, as_of.lives))
+
+
+def named_lives(state: ArchiveState, wanted: Collection[str]) -> frozenset[TopicId]:
+    """Return the topics that are named by their ids, or by what these begin with.
+
+    Raises:
+        ConfigError: No topic has such an id, or several have.
+    """
+    known = {each.source.topic_id for each in state.partitions} if wanted else set[TopicId]()
+    found = set[TopicId]()
+    for each in wanted:
+        fitting = [id_ for id_ in known if id_.startswith(each)]
+        fitting = [id_ for id_ in fitting if id_ == each] or fitting
+        if len(fitting) != 1:
+            many = "several topics have an id that begins" if fitting else "no topic has an id"
+            text = f"{many} with {each}; `towpath archive lives` lists them"
+            raise ConfigError((ConfigProblem("--life", text),))
+        found |= {*fitting}
+    return frozenset(found)
 
 
 class SegmentPiece(NamedTuple):
@@ -81,15 +106,20 @@ class Archive:
         log: Its log.
         then: The state as of that version; `None` if that is always the newest one.
         history: The newest history of partitions that counts; `None` for the newest one of each.
+        lives: Topics that count instead of the latest ones of their names.
 
     Attributes:
         log: Its log.
     """
 
     def __init__(
-        self, log: CommitLog, then: ArchiveState | None = None, history: int | None = None
+        self,
+        log: CommitLog,
+        then: ArchiveState | None = None,
+        history: int | None = None,
+        lives: Collection[TopicId] = (),
     ) -> None:
-        self.log, self._then, self._history = log, then, history
+        self.log, self._then, self._history, self._lives = log, then, history, lives
 
     @classmethod
     def newest(cls, store: Store, region: str) -> Archive:
@@ -150,12 +180,20 @@ class Archive:
         return as_of_history(self.single, partition)
 
     def topics(self) -> dict[TopicName, list[TopicId]]:
-        """Return the ids of the topics of each name, the latest one last."""
+        """Return the ids of the topics of each name, the one that counts last."""
         seen: dict[TopicName, dict[TopicId, int]] = {}
         for each, place in self.then.partitions.items():
             ids, own = seen.setdefault(place.topic, {}), each.source.topic_id
             ids[own] = max(place.seen, ids.get(own, 0))
-        return {topic: sorted(ids, key=lambda each: ids[each]) for topic, ids in seen.items()}
+        return {
+            topic: sorted(ids, key=lambda each: (each in self._lives, ids[each]))
+            for topic, ids in seen.items()
+        }
+
+    def last_seen(self, topic: TopicId) -> int:
+        """Return when a topic was seen last at the source, in ms."""
+        found = self.then.partitions.items()
+        return max((at.seen for each, at in found if each.source.topic_id == topic), default=0)
 
     def segments(
         self, partition: PartitionId, first: int = 0, end: int | None = None
