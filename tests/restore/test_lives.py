@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.archives import archiving, segment
 from tests.support.stored import REGION, StoredArchive, old_records
-from towpath.archive.lives import lives_of
+from towpath.archive.lives import lives_of, told_left_out
 from towpath.config import ArchiveConfig, FilteredOffsets, RestoreConfig
 from towpath.model.errors import ConfigError
 from towpath.model.findings import Note, Problem
@@ -82,6 +82,10 @@ def test_lives_are_listed_with_their_times(stored: StoredArchive) -> None:
     assert first.first <= first.last
     third = found[TopicId("id-orders")]
     assert (third.records, third.filtered, third.latest) == (11, 31, True)
+    assert told_left_out(stored.log.state) == [
+        "orders (topic id id-orders): 31 offsets left out, as a restore had written them"
+        " (filtered); a restore of this archive lacks them"
+    ]
     assert third.as_data()["begun"] == "1970-01-01T00:00:00Z"
 
 

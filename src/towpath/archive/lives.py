@@ -11,6 +11,7 @@ import pyarrow as pa
 from towpath.archive.sums import PartitionSums, sums_of
 from towpath.config import ArchiveConfig
 from towpath.config.naming import fits
+from towpath.model.amounts import counted
 from towpath.model.clock import readable
 from towpath.model.nouns import TopicId, TopicName
 from towpath.segments.log import ArchiveState, CommitLog
@@ -103,6 +104,16 @@ def lives_of(state: ArchiveState) -> Iterator[TopicLife]:
             last=max(_told(found, "max_time_max"), default=None),
             latest=latest[names[id_]] == id_,
         )
+
+
+def told_left_out(state: ArchiveState) -> list[str]:
+    """Return a sentence for each life of a topic with offsets that were left out."""
+    return [
+        f"{each.topic} (topic id {each.id}): {counted(each.filtered, 'offset')} left out, as a"
+        " restore had written them (filtered); a restore of this archive lacks them"
+        for each in lives_of(state)
+        if each.filtered
+    ]
 
 
 def _told(found: Sequence[dict[str, Any]], column: str) -> list[int]:

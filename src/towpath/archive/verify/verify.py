@@ -11,6 +11,7 @@ from functools import partial
 
 import pyarrow as pa
 
+from towpath.archive.lives import told_left_out
 from towpath.archive.verify.content import SCHEMA, CheckSlice, check_rows
 from towpath.archive.verify.entries import differing, newest, replay
 from towpath.archive.verify.found import ArchiveProblem, CheckedArchive, CheckedObject, VerifyScope
@@ -141,6 +142,7 @@ class _Verification:
             self._problem(about, why)
             self._state = made.state
         found.problems += untiled(self._state)
+        found.notes += told_left_out(self._state)
         if self._reading is not None:
             self._reading.passed(self._state.version)
 
