@@ -23,7 +23,10 @@ from towpath.records.copy import copy
 
 pytestmark = pytest.mark.broker
 NewName = Callable[[str], str]
-LOST = "retention at the source removed them before they were copied"
+LOST = (
+    "DeleteRecords removed them at the source before they were copied (retention.ms=-1 and"
+    " retention.bytes=-1 exclude retention), and no group has committed an offset in the partition"
+)
 
 
 @pytest.fixture

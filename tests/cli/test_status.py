@@ -129,13 +129,14 @@ def test_what_the_target_lost_is_told_and_never_caught_up(
     assert "`towpath repair`" in first["error"]
 
 
-def test_what_retention_took_from_the_target_is_not_lost(
+def test_what_retention_took_from_the_target_is_told_and_not_lost(
     mirror: Mirror, capsys: pytest.CaptureFixture[str]
 ) -> None:
     mirror.catch_up()
     delete_before(mirror.target.bootstrap, mirror.topic, 10)
-    first = status(mirror, capsys)[0]
+    first = status(mirror, capsys, code=3)[0]
     assert (first["state"], first["lost"]) == ("caught up", None)
+    assert (first["deleted"]["first"], first["deleted"]["end"]) == (0, 10)
 
 
 def test_a_topic_that_the_file_no_longer_asks_for_is_no_trouble(

@@ -123,7 +123,8 @@ class _Records:
         yield from notes
         yield from quarantine.findings(link.config, link.target)
         yield from _backing(link, topics.seen.topics, topics.found.topics)
-        yield from unnamed_subjects(link.config, topics.found.topics, found.of(SCHEMAS).seen)
+        if (schemas := found.seen(SCHEMAS)) is not None:
+            yield from unnamed_subjects(link.config, topics.found.topics, schemas)
         yield from purged(topics.found.topics)
         if not known:
             return

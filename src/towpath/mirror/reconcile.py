@@ -150,7 +150,8 @@ class Reconciler:
             hold=self._hold,
         )
         changed = {step.source for step in checked.steps if isinstance(step, SetConfigs)}
-        foretell(self._link, found.of(TOPICS).seen.topics, {*reached, *changed})
+        if (topics := found.seen(TOPICS)) is not None:
+            foretell(self._link, topics.topics, {*reached, *changed})
         self._meter.retention_held(len(kept(self._link.config, self._link.books)))
         applied = applier.apply(checked.steps)
         done = applied.done

@@ -34,6 +34,10 @@ class Differences:
         """Return the difference of one subject."""
         return next(part for part in self.parts if part.subject is subject)
 
+    def seen(self, subject: Subject[S, Seen]) -> Seen | None:
+        """Return what one subject observed, `None` if it was not looked at."""
+        return next((part.seen for part in self.parts if part.subject is subject), None)
+
     def only(self, subjects: Collection[AnySubject]) -> Differences:
         """Return the differences of these subjects alone."""
         return replace(self, parts=tuple(each for each in self.parts if each.subject in subjects))
