@@ -237,6 +237,7 @@ class KraftJournal:
                     finalizing = finalizing and stage in _FINALIZES
                     stopped = stopped if stage in _LEADERLESS else None
                     probed, since = (None, None) if stage in _BEGINNING else (probed, since)
+                    since = None if stage == Stage.FINAL else since  # ZooKeeper grows old
                 case KraftEvent.COMPARED if entry.facts["equal"] and since is None:
                     since = entry.at if entry.at <= now else None
                 case KraftEvent.COMPARED if not entry.facts["equal"]:

@@ -18,12 +18,13 @@ from towpath.config import KraftConfig
 from towpath.kraft.contents.image import ImageComparison
 from towpath.kraft.findings.findings import Finding
 from towpath.kraft.journal import KraftEvent, KraftJournal
-from towpath.kraft.model import Goal, Stage
+from towpath.kraft.model import Alarm, Goal, Stage
 from towpath.kraft.observing.seen import Observation
 from towpath.kraft.planning.alarms import holds_everything
 from towpath.kraft.planning.gates import too_early
 from towpath.kraft.planning.moves import Decision, Facts, Move, Reached, Refused
 from towpath.kraft.planning.planner import decide
+from towpath.kraft.planning.rollback import alarmed
 from towpath.kraft.planning.states import KraftStanding
 from towpath.kraft.preflight.preflight import leftovers
 from towpath.kraft.sentences import sentence
@@ -135,6 +136,7 @@ class KraftRun:
         self._done = 0
         self._goal: Goal | None = None
         self._rolled_at = -math.inf
+        self._undone: tuple[Finding, ...] = ()
 
     def bring_to(self, goal: Goal, stop: Event) -> RunEnd:
         """Do steps until the goal is reached, no step is safe, or `stop` is set.
@@ -158,6 +160,8 @@ class KraftRun:
                     return RunEnd(facts.standing, self._done, reasons)
                 case Move() if stop.is_set():
                     return RunEnd(facts.standing, self._done, stopped=True)
+                case Move(StartControllers() | RestartController()) if self._undone:
+                    return RunEnd(facts.standing, self._done, self._undone)
                 case Move(step):
                     if not self._paused(facts, step, stop):
                         continue
@@ -227,13 +231,41 @@ class KraftRun:
         except TowpathError as error:
             with suppress(KraftJournalError):  # it may be why the step failed
                 self._journal.add(KraftEvent.STEP_FAILED, **told, why=str(error))
+            with suppress(TowpathError):  # the first error tells why it ends
+                self._stop_emptying(step)
             raise
         seconds = round(time.monotonic() - began, 3)
         self._journal.add(KraftEvent.STEP_DONE, **told, seconds=seconds, facts=dict(done))
         if isinstance(step, RollBroker):
             self._rolled_at = time.monotonic()
         self._prove(facts, step)
+        self._stop_emptying(step)
         self._check(facts, move)
+
+    def _stop_emptying(self, step: Step) -> None:
+        """Stop controllers that a step started where they would empty ZooKeeper.
+
+        Folders may tell too little, or may have been changed behind the look. What was started and
+        stopped so is not started again: the reasons end the run.
+        """
+        match step:
+            case StartControllers(nodes):
+                pass
+            case RestartController(node):
+                nodes = (node,)
+            case _:
+                return
+        facts = self._look()
+        found = alarmed(facts, Alarm.WIPE_AHEAD).reasons
+        if not found:
+            return
+        self._undone = found
+        stop = StopControllers(nodes)
+        told = {"step": type(stop).__name__, "what": sentence(stop), "compared": None}
+        self._tell(facts, sentence(stop))
+        # Whoever asked the run to stop wants them stopped, too.
+        done = self._hands.do(stop, lambda text: self._tell(facts, text), Event())
+        self._journal.add(KraftEvent.STEP_DONE, **told, seconds=0, facts=dict(done))
 
     def _prove(self, facts: Facts, step: Step) -> None:
         """Write down what the step proved, which no later look can see."""

@@ -16,7 +16,7 @@ from towpath.kraft.files.stored import CONTROLLER_FILES, META, METADATA_LOG
 from towpath.kraft.findings.findings import several
 from towpath.kraft.model import NodeId, Role
 from towpath.kraft.observing.seen import Observation, has_flag
-from towpath.kraft.planning.alarms import quotas_left
+from towpath.kraft.planning.alarms import may_lead_empty, quotas_left, without_log
 from towpath.kraft.steps import (
     FormatController,
     RestartController,
@@ -77,13 +77,26 @@ def _require_files(driver: Driver, node: NodeId, wanted: Mapping[str, str]) -> N
 
 
 def start_controllers(tools: Tools, step: StartControllers) -> StepFacts:
-    """Start controllers, and wait until they are in their quorum: one alone is not ready."""
+    """Start controllers, and wait until they are in their quorum: one alone is not ready.
+
+    Raises:
+        StepRefusedError: They would empty ZooKeeper.
+    """
     began = time.monotonic()
+    _require_logs(tools.waits.now())
     for node in step.nodes:
         tools.drivers[node].start()
     named = ", ".join(map(str, step.nodes))
     _await_quorum(tools, step.nodes, lambda: f"controllers {named} were started")
     return {"start_seconds": since(began)}
+
+
+def _require_logs(seen: Observation) -> None:
+    """Raise where controllers were formatted anew since the step was planned."""
+    if may_lead_empty(seen):
+        lost = ", ".join(map(str, without_log(seen)))
+        why = f"controllers {lost} lack the metadata log of which `/migration` tells"
+        raise StepRefusedError("StartControllers", f"{why}, and would empty ZooKeeper")
 
 
 def restart_controller(tools: Tools, step: RestartController) -> StepFacts:

@@ -15,10 +15,11 @@ _STATES: Mapping[FindingCode, FindingText] = {
         "roll back, which wipes the controllers, then start again; no data is lost",
     ),
     FindingCode.WIPE_AHEAD: stop(
-        "ZooKeeper's `/migration` is at offset {offset}, left by an earlier migration; controllers"
-        " that have no copy of ZooKeeper would take it as done and delete all topics, ACLs,"
-        " configs and users from ZooKeeper",
-        "stop all controllers now; `kraft rollback` does that and deletes `/migration`",
+        "ZooKeeper's `/migration` is at offset {offset}, and controllers have no metadata log that"
+        " goes so far, of a migration before or as they were formatted anew; they would take the"
+        " copy as done and delete all topics, ACLs, configs and users from ZooKeeper",
+        "start no controller, and stop those that run now; `kraft rollback` does that, and deletes"
+        " `/migration` where ZooKeeper is known to hold everything",
     ),
     FindingCode.LOST_ANCHOR: stop(
         "the metadata log says that the migration runs, and ZooKeeper's `/migration` {found}, so"
@@ -189,6 +190,14 @@ _GATES: Mapping[FindingCode, FindingText] = {
         "the folders of controllers {controllers} are not formatted, or their disks are lost",
         "bring back their folders; a controller that is formatted anew while the migration runs"
         " does not know of it",
+    ),
+    FindingCode.LOGS_LOST: stop(
+        "controllers {controllers} were formatted anew and lack the metadata log of this migration,"
+        " and they are the majority, which can elect one of them",
+        "start none of them; bring back folders of the majority as they were, from their disks or"
+        " copies, and run again. Where these are lost for good and all brokers are in migration"
+        " mode, `kraft rollback` releases ZooKeeper, if the journal says that it was equal; with"
+        ' brokers in KRaft mode see "All metadata logs are lost" in the guide',
     ),
     FindingCode.BROKERS_NOT_IN_FILE: stop(
         "brokers {brokers} belong to the cluster, and the file does not name them",

@@ -9,7 +9,7 @@ from pathlib import PurePosixPath
 
 from towpath.kraft.drivers.driver import Driver
 from towpath.kraft.files.properties import PropertiesFormError, read_properties
-from towpath.kraft.files.stored import META
+from towpath.kraft.files.stored import LEADER_EPOCHS, META
 from towpath.kraft.model import NodeId
 from towpath.kraft.observing.seen import MetaProperties
 from towpath.model.errors import DriverError, KraftFileError
@@ -30,6 +30,7 @@ class NodeFiles:
         stale: Whether the properties were written after the process was started.
         running: Whether the process runs.
         free_bytes: Space left where metadata is kept; None where it cannot be told.
+        epochs: Of a controller; see `NodeSeen.epochs`.
     """
 
     properties: Mapping[str, str]
@@ -37,6 +38,7 @@ class NodeFiles:
     stale: bool
     running: bool
     free_bytes: int | None
+    epochs: tuple[tuple[int, int], ...] | None = None
 
 
 def read_files(driver: Driver, node: NodeId, path: str, data: str = "") -> NodeFiles:
@@ -46,7 +48,7 @@ def read_files(driver: Driver, node: NodeId, path: str, data: str = "") -> NodeF
         driver: Reaches them.
         node: The node.
         path: Its properties file.
-        data: The folder that it is to have, whatever its properties say.
+        data: The folder that a controller is to have, whatever its properties say; "" of a broker.
 
     Raises:
         KraftFileError: A file has a form that Kafka would refuse.
@@ -63,6 +65,9 @@ def read_files(driver: Driver, node: NodeId, path: str, data: str = "") -> NodeF
         stale=started is not None and modified is not None and modified > started,
         running=started is not None,
         free_bytes=driver.free_bytes(metadata_dir(properties)) if properties else None,
+        epochs=_epochs(driver, node, metadata_dir(properties) if properties else data)
+        if data
+        else None,
     )
 
 
@@ -95,6 +100,21 @@ def _properties(driver: Driver, node: NodeId, path: str) -> Mapping[str, str]:
         return {} if data is None else read_properties(data)
     except PropertiesFormError as error:
         raise KraftFileError(node, path, str(error)) from error
+
+
+def _epochs(driver: Driver, node: NodeId, folder: str) -> tuple[tuple[int, int], ...] | None:
+    """Return the leader epochs of a controller's metadata log; see `NodeSeen.epochs`."""
+    path = str(PurePosixPath(folder) / LEADER_EPOCHS)
+    told = driver.read(path)
+    if told is None:
+        # An export tells only files that somebody has copied, so there it is not known.
+        formatted = driver.modified(str(PurePosixPath(folder) / META)) is not None
+        return () if formatted else None
+    try:
+        lines = (line.split() for line in told.decode().splitlines()[2:] if line.strip())
+        return tuple((int(epoch), int(first)) for epoch, first in lines)
+    except ValueError as error:
+        raise KraftFileError(node, path, "it is no list of leader epochs") from error
 
 
 def _meta(driver: Driver, node: NodeId, folder: str) -> MetaProperties | None:

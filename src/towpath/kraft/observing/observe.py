@@ -154,6 +154,7 @@ class Observer:
             free_bytes=files.free_bytes,
             client_ports=self._ports_of(NodeId(node.id)) if files.running else None,
             elsewhere=told is not None and not files.running,
+            epochs=files.epochs,
         )
 
     def _ports_of(self, node: NodeId) -> range | None:

@@ -214,6 +214,8 @@ class NodeSeen:
         free_bytes: Space left where it keeps its metadata.
         client_ports: What its kernel gives to connections of clients; None where it does not tell.
         elsewhere: Whether it answers though its driver says that it does not run.
+        epochs: Of a formatted controller: the leader epochs that its metadata log holds, each with
+            its first offset; empty without a log; None where its host does not tell.
         written: The mode in which its file would start a broker; None where it has no file.
     """
 
@@ -234,6 +236,7 @@ class NodeSeen:
     free_bytes: int | None = None
     client_ports: range | None = None
     elsewhere: bool = False
+    epochs: tuple[tuple[int, int], ...] | None = None
     written: BrokerMode | None = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:

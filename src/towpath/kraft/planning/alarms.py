@@ -74,6 +74,47 @@ def holds_everything(seen: Observation) -> bool:
     return seen.comparison is not None and seen.comparison.equal
 
 
+def without_log(seen: Observation) -> tuple[NodeId, ...]:
+    """Return the controllers that were formatted and lack the log of which `/migration` tells.
+
+    Somebody has formatted them anew. One that runs and is led by a controller with that log gets it
+    from there.
+    """
+    znode = anchor(seen)
+    if znode is None or znode.offset < 0:
+        return ()
+    led = in_log(seen, LogState.MIGRATION)
+    return tuple(
+        sorted(
+            each.id
+            for each in seen.controllers.values()
+            if each.meta
+            and each.epochs is not None
+            and not (led and each.running)
+            and not _reaches(each.epochs, znode)
+        )
+    )
+
+
+def _reaches(epochs: tuple[tuple[int, int], ...], znode: MigrationZnode) -> bool:
+    """Whether a metadata log is the one of which `/migration` tells: so is the epoch at its offset.
+
+    A log that begins behind that offset was cut there, as a snapshot holds what came before.
+    """
+    if not epochs or max(epoch for epoch, _first in epochs) < znode.offset_epoch:
+        return False
+    before = [epoch for epoch, first in epochs if first <= znode.offset]
+    return not before or before[-1] == znode.offset_epoch
+
+
+def may_lead_empty(seen: Observation) -> bool:
+    """Whether controllers without the log are the majority, which can elect one of them.
+
+    A minority cannot: those that hold the log give none of them a vote (KIP-595).
+    """
+    return 2 * len(without_log(seen)) > len(seen.controllers)
+
+
 def just_copied(seen: Observation) -> bool:
     """Whether ZooKeeper was copied so lately that `/migration` may not say so yet."""
     log, znode = seen.log, anchor(seen)
@@ -119,7 +160,9 @@ def _wipe_ahead(seen: Observation, stage: Stage) -> Finding | None:
     if znode is None or znode.offset < 0:
         return None
     fresh = in_log(seen, *_COPIED_NOTHING)
-    if fresh or stage is Stage.ZOOKEEPER or (stage is Stage.HEADLESS and _is_older(seen, znode)):
+    older = stage is Stage.HEADLESS and _is_older(seen, znode)
+    empty = stage is not Stage.FINAL and may_lead_empty(seen)
+    if fresh or stage is Stage.ZOOKEEPER or older or empty:
         return Finding.of(FindingCode.WIPE_AHEAD, offset=znode.offset)
     return None
 

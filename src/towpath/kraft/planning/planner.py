@@ -12,6 +12,7 @@ from towpath.kraft.findings.codes import FindingCode
 from towpath.kraft.findings.findings import Finding, stops
 from towpath.kraft.model import Alarm, BrokerMode, Goal, NodeId
 from towpath.kraft.observing.seen import Observation, has_flag
+from towpath.kraft.planning.alarms import may_lead_empty
 from towpath.kraft.planning.gates import (
     elsewhere,
     g1,
@@ -28,6 +29,7 @@ from towpath.kraft.planning.repairs import (
     await_healthy,
     bring_on,
     leader_last,
+    logs_lost,
     mend_controllers,
     next_broker,
     prove_equal,
@@ -126,10 +128,13 @@ def _forward(facts: Facts, state: KnownStage, goal: Goal) -> Decision:
 def _barred(facts: Facts, state: KnownStage) -> tuple[Finding, ...]:
     """Return what forbids any step forward: alarms, and before the copy what preflight stops."""
     alarms = alarmed(facts, Alarm.NEVER_MIGRATABLE, Alarm.WIPE_AHEAD, Alarm.LOST_ANCHOR).reasons
+    if may_lead_empty(facts.seen) and not isinstance(state, Final | Stranded):
+        alarms += logs_lost(facts).reasons
     if isinstance(state, Hybrid | Mixed | DualWrite):
         alarms += alarmed(facts, Alarm.USERS_DELETED).reasons
     before_copy = isinstance(state, InZooKeeper | Provisioned | Registering)
-    return (*alarms, *stops(static(facts))) if before_copy else alarms
+    found = (*alarms, *stops(static(facts))) if before_copy else alarms
+    return tuple(dict.fromkeys(found))
 
 
 def _provision(facts: Facts, state: InZooKeeper) -> Decision:

@@ -12,7 +12,13 @@ from towpath.kraft.findings.findings import Finding
 from towpath.kraft.model import Alarm, BrokerMode, LogState, NodeId
 from towpath.kraft.observing.nodes import file_mode, is_registered, is_settled
 from towpath.kraft.observing.seen import NodeSeen
-from towpath.kraft.planning.alarms import flagless, quotas_left, running_flagless
+from towpath.kraft.planning.alarms import (
+    flagless,
+    may_lead_empty,
+    quotas_left,
+    running_flagless,
+    without_log,
+)
 from towpath.kraft.planning.gates import incomparable, takeover, unseen
 from towpath.kraft.planning.moves import Facts, Refused
 from towpath.kraft.steps import (
@@ -27,6 +33,8 @@ from towpath.kraft.steps import (
 
 def mend_controllers(facts: Facts) -> Step | Refused | None:
     """Return the step towards all controllers running with the flag; None where they do."""
+    if may_lead_empty(facts.seen):
+        return logs_lost(facts)
     lost = [each.id for each in facts.controllers if not each.meta]
     if lost:
         return Refused.by(Finding.of(FindingCode.CONTROLLERS_LOST, controllers=lost))
@@ -41,6 +49,13 @@ def mend_controllers(facts: Facts) -> Step | Refused | None:
     if facts.seen.log is None:
         return Refused.by(unseen(facts, FindingCode.QUORUM_UNSEEN, controllers=_ids(facts)))
     return _give_flag(facts, lacking)
+
+
+def logs_lost(facts: Facts) -> Refused:
+    """Return the refusal to start controllers of which one without the log might be elected."""
+    lost = without_log(facts.seen)
+    alarms = tuple(each.finding for each in facts.standing.alarms if each.alarm is Alarm.WIPE_AHEAD)
+    return Refused((*alarms, Finding.of(FindingCode.LOGS_LOST, controllers=lost)))
 
 
 def _ids(facts: Facts) -> tuple[NodeId, ...]:

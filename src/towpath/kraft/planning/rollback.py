@@ -14,7 +14,7 @@ from towpath.kraft.findings.findings import Finding
 from towpath.kraft.model import Alarm, BrokerMode, NodeId
 from towpath.kraft.observing.nodes import in_mode
 from towpath.kraft.observing.seen import NodeSeen
-from towpath.kraft.planning.alarms import anchor, flagless, running_flagless
+from towpath.kraft.planning.alarms import anchor, flagless, may_lead_empty, running_flagless
 from towpath.kraft.planning.gates import takeover
 from towpath.kraft.planning.moves import Decision, Facts, Move, Reached, Refused
 from towpath.kraft.planning.repairs import (
@@ -171,6 +171,8 @@ def _cut_off(facts: Facts, state: Hybrid) -> Decision:
 
 
 def _release(facts: Facts, state: Headless) -> Decision:
+    if may_lead_empty(facts.seen) and any(each.running for each in facts.controllers):
+        return Move(_stop(facts), state.guard())
     if in_mode(facts.seen, BrokerMode.KRAFT) or not _is_released_safely(facts):
         return move(mend_controllers(facts), state.start(), Refused(facts.standing.doubts))
     if any(each.running for each in facts.controllers):
@@ -188,10 +190,14 @@ def _release(facts: Facts, state: Headless) -> Decision:
 def _is_released_safely(facts: Facts) -> bool:
     """Whether ZooKeeper is known to hold everything: nothing was copied yet, or it was equal."""
     controller, znode = facts.zookeeper.controller, anchor(facts.seen)
-    if (znode is not None and znode.offset < 0) or facts.standing.has(Alarm.WIPE_AHEAD):
+    if znode is not None and znode.offset < 0:
+        return True
+    proven = controller is not None and facts.seen.proven.stopped == controller.kraft_epoch
+    if may_lead_empty(facts.seen):  # nothing else is left, and both were equal at each look
+        proven = proven or facts.seen.proven.equal_since is not None
+    elif facts.standing.has(Alarm.WIPE_AHEAD):
         return True
     # Somebody may have started them without the flag since, which finalizes.
-    proven = controller is not None and facts.seen.proven.stopped == controller.kraft_epoch
     return proven and not flagless(facts.seen)
 
 

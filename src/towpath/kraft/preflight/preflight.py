@@ -12,7 +12,7 @@ from towpath.kraft.model import Stage
 from towpath.kraft.observing.nodes import serves
 from towpath.kraft.observing.seen import Observation
 from towpath.kraft.observing.surroundings import Surroundings
-from towpath.kraft.planning.alarms import anchor
+from towpath.kraft.planning.alarms import anchor, may_lead_empty
 from towpath.kraft.planning.gates import (
     cluster_ids,
     elsewhere,
@@ -24,6 +24,7 @@ from towpath.kraft.planning.gates import (
     voters_differ,
 )
 from towpath.kraft.planning.moves import Facts
+from towpath.kraft.planning.repairs import logs_lost
 from towpath.kraft.preflight import files, places, versions
 from towpath.kraft.preflight.command_lines import command_lines
 from towpath.kraft.preflight.logins import logins
@@ -119,6 +120,8 @@ def _seen(facts: Facts) -> Iterator[Finding]:
         yield away
     if facts.seen.zookeeper is None and facts.standing.stage is not Stage.FINAL:
         yield unseen(facts, FindingCode.ZOOKEEPER_UNSEEN)
+    if facts.standing.stage is not Stage.FINAL and may_lead_empty(facts.seen):
+        yield from logs_lost(facts).reasons
     yield from filter(None, (nodes_elsewhere(facts), not_in_file(facts), elsewhere(facts)))
 
 
