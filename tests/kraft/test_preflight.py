@@ -207,6 +207,8 @@ def _elsewhere() -> Iterator[tuple[Observation, FindingCode]]:
         (Oddity.NO_TOPIC_ID, code.TOPIC_IDS_MISSING),
         (Oddity.NO_STATE, code.STATES_MISSING),
         (Oddity.ORPHAN_CONFIG, code.CONFIGS_ORPHANED),
+        (Oddity.ENDS_BROKERS, code.ENDS_BROKERS),
+        (Oddity.MAY_END_BROKERS, code.MAY_END_BROKERS),
     ):
         yield with_zookeeper(_START, odd=(OddZnode("/a", oddity, "so"),)), told
     yield with_zookeeper(_START, reassigning=("t-0",)), code.REASSIGNING
@@ -266,7 +268,7 @@ _HARD = {
     "BROKERS_DIFFER", "DYNAMIC_LISTENERS", "TOKEN_KEY_MISSING", "ENCODER_SECRET_MISSING",
     "ACL_SLASH", "REPLICAS_AWAY", "REASSIGNING", "DELETING", "BROKERS_AWAITED",
     "BROKERS_NOT_IN_FILE", "TOPIC_IDS_MISSING", "ZNODES_FORBIDDEN", "ZNODES_UNKNOWN",
-    "PROBE_STAYS", "NOTHING_SEEN", "NODES_UNSEEN", "NODES_ELSEWHERE",
+    "PROBE_STAYS", "NOTHING_SEEN", "NODES_UNSEEN", "NODES_ELSEWHERE", "ENDS_BROKERS",
 }  # fmt: skip
 """What loses a cluster, or leaves a migration where nothing goes on."""
 _STOPPING = [case for case in _CASES if case[1].name in _HARD]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import signal
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -18,20 +20,31 @@ from towpath.cluster.admin import Admin
 from towpath.config import ClusterConfig
 from towpath.dev.zookeeper import ZooKeeperCluster
 from towpath.model.nouns import Side
-from towpath.model.quota import Quota
+from towpath.model.quota import Entity, EntityKind, Quota, QuotaKey
 
 pytestmark = [pytest.mark.soak, pytest.mark.broker, pytest.mark.timeout(1800)]
+_IPV6 = Quota((Entity(EntityKind.IP, "2001:db8::1"),), QuotaKey.CONNECTION_CREATION_RATE)
+_IPV6_ZNODE = "/config/ips/2001%3Adb8%3A%3A1"
 _CARRIED_OVER = {"user", "users"}
 _STRANGE = "/config/brokers/1"
 """The metadata log knows no config of this broker."""
 
 
-def ended_while_it_waits(lab: ZooKeeperCluster) -> Program:
-    """End a rollback that waits for a znode of somebody else to go; return it."""
+@contextmanager
+def znodes_of(lab: ZooKeeperCluster) -> Iterator[KazooClient]:
     znodes = KazooClient(lab.connect)
     znodes.start(20)
-    znodes.create(_STRANGE, b'{"version":1,"config":{"background.threads":"9"}}', makepath=True)
     try:
+        yield znodes
+    finally:
+        znodes.stop()
+        znodes.close()
+
+
+def ended_while_it_waits(lab: ZooKeeperCluster) -> Program:
+    """End a rollback that waits for a znode of somebody else to go; return it."""
+    with znodes_of(lab) as znodes:
+        znodes.create(_STRANGE, b'{"version":1,"config":{"background.threads":"9"}}', makepath=True)
         program = Program(lab.home, *arguments(lab, "rollback"), name="ended")
         waits = "waiting until ZooKeeper and the metadata log are equal"
         wait_until(lambda: waits in program.said or not program.running, "it waits", 120)
@@ -39,10 +52,7 @@ def ended_while_it_waits(lab: ZooKeeperCluster) -> Program:
         began = time.monotonic()
         assert program.wait(60) == 3, program.said
         assert time.monotonic() - began < 10, program.said
-    finally:
         znodes.delete(_STRANGE)
-        znodes.stop()
-        znodes.close()
     return program
 
 
@@ -65,6 +75,17 @@ def test_deleted_quotas_are_told_and_a_new_leader_writes_them(tmp_path: Path, he
             ended = ended_while_it_waits(lab)
             assert "nothing was changed by this step" in ended.said
             change(None)
+            admin.quotas.change(_IPV6, 1e6)
+            wait_until(lambda: "ENDS_BROKERS" in told(), "ZooKeeper has the quota", 60)
+            admin.quotas.change(_IPV6, None)
+        assert told()["ENDS_BROKERS"]["paths"] == [_IPV6_ZNODE]
+        before = len(entries(lab))
+        refused = here(*arguments(lab, "rollback"))
+        assert refused.code == 3, refused.said
+        assert _IPV6_ZNODE in refused.said
+        assert not [each for each in entries(lab)[before:] if each["event"] == "step_began"]
+        with znodes_of(lab) as znodes:
+            znodes.delete(_IPV6_ZNODE)
         wait_until(lambda: "QUOTAS_LEFT" in told(), "quotas are left", 60)
         left = told()["QUOTAS_LEFT"]["quotas"]
         assert isinstance(left, list)

@@ -75,6 +75,7 @@ class Alarm(StrEnum):
     UNEQUAL = "unequal"
     QUOTAS_LEFT = "quotas_left"
     UNWRITABLE = "unwritable"
+    ENDS_BROKERS = "ends_brokers"
     KRAFT_ONLY = "kraft_only"
     USERS_DELETED = "users_deleted"
 

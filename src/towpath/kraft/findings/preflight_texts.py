@@ -187,6 +187,12 @@ PREFLIGHT_TEXTS: Mapping[FindingCode, FindingText] = {
         "{count} partitions have no state: {paths}",
         "wait until they have a leader; the copy would take all of their replicas as in sync",
     ),
+    FindingCode.MAY_END_BROKERS: warn(
+        "connection quotas of host names: {paths}; a broker in ZooKeeper or migration mode whose"
+        " host cannot resolve such a name ends as it starts",
+        "look on each broker's host whether it resolves them (`getent hosts NAME`), or set the"
+        " quotas of the addresses instead",
+    ),
     FindingCode.CONFIGS_ORPHANED: warn(
         "{count} configs are of topics that do not exist: {paths}",
         "nothing needs to be done: the copy leaves them behind",

@@ -57,6 +57,14 @@ _STATES: Mapping[FindingCode, FindingText] = {
         "delete these ACLs before anything is restarted, and create none before the migration is"
         " finalized",
     ),
+    FindingCode.ENDS_BROKERS: stop(
+        "ZooKeeper has connection quotas of addresses that ZooKeeper mode cannot read, or what"
+        " deleted ones have left: {paths}; brokers in ZooKeeper or migration mode end at them as"
+        " they start",
+        "restart no such broker by hand. To go back, delete these quotas (`kafka-configs`,"
+        " `--entity-type ips`), then these znodes with `zookeeper-shell`, as an empty one does the"
+        " same; a way on from where both stores are written needs neither",
+    ),
     FindingCode.KRAFT_ONLY: warn(
         "the metadata log holds {count} configs of kinds that ZooKeeper does not have: {names}; a"
         " rollback loses them",

@@ -53,6 +53,10 @@ class Oddity(StrEnum):
     """A partition without a state: the copy takes all its replicas as in sync, and so do we."""
     ORPHAN_CONFIG = "orphan_config"
     """Configs of a topic that does not exist, which the copy leaves behind."""
+    ENDS_BROKERS = "ends_brokers"
+    """Brokers in ZooKeeper or migration mode end at it as they start (`zookeeper.at_start`)."""
+    MAY_END_BROKERS = "may_end_brokers"
+    """They do so where their hosts cannot resolve its name."""
 
 
 @dataclass(frozen=True, slots=True, order=True)

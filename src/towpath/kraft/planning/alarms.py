@@ -10,7 +10,13 @@ from towpath.kraft.findings.codes import FindingCode
 from towpath.kraft.findings.findings import Finding
 from towpath.kraft.model import Alarm, BrokerMode, LogState, NodeId, Stage
 from towpath.kraft.observing.nodes import in_mode, shown_mode
-from towpath.kraft.observing.seen import MigrationZnode, NodeSeen, Observation, has_flag
+from towpath.kraft.observing.seen import (
+    MigrationZnode,
+    NodeSeen,
+    Observation,
+    Oddity,
+    has_flag,
+)
 
 _JUST_COPIED = 100
 """Records behind a copy within which `/migration` may still be at -1.
@@ -242,6 +248,14 @@ def _quotas_left(seen: Observation, stage: Stage) -> Finding | None:
     return Finding.of(FindingCode.QUOTAS_LEFT, quotas=left) if left else None
 
 
+def _ends_brokers(seen: Observation, stage: Stage) -> Finding | None:
+    odd = seen.zookeeper.odd if seen.zookeeper is not None and stage is not Stage.FINAL else ()
+    paths = sorted(each.path for each in odd if each.oddity is Oddity.ENDS_BROKERS)
+    if not paths:
+        return None
+    return Finding.of(FindingCode.ENDS_BROKERS, count=len(paths), paths=paths)
+
+
 _LOOKS: dict[Alarm, Callable[[Observation, Stage], Finding | None]] = {
     Alarm.NEVER_MIGRATABLE: _never_migratable,
     Alarm.WIPE_AHEAD: _wipe_ahead,
@@ -251,6 +265,7 @@ _LOOKS: dict[Alarm, Callable[[Observation, Stage], Finding | None]] = {
     Alarm.QUOTAS_LEFT: _quotas_left,
     Alarm.UNEQUAL: _unequal,
     Alarm.UNWRITABLE: _unwritable,
+    Alarm.ENDS_BROKERS: _ends_brokers,
     Alarm.KRAFT_ONLY: _kraft_only,
     Alarm.USERS_DELETED: _users_deleted,
 }

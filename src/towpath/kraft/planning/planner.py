@@ -165,11 +165,13 @@ def _register(facts: Facts, state: Provisioned | Registering) -> Decision:
 
 def _convert(facts: Facts, state: Hybrid | Mixed) -> Decision:
     equal = prove_equal(facts, probe=True)
+    ends = facts.standing.has(Alarm.ENDS_BROKERS)
     also = BrokerMode.KRAFT if equal is None else None
+    mode = BrokerMode.KRAFT if ends else BrokerMode.MIGRATION
     repair = (
         mend_controllers(facts)
-        or start_broker(facts, BrokerMode.MIGRATION, also)
-        or bring_on(facts, BrokerMode.MIGRATION)
+        or start_broker(facts, mode, also)
+        or bring_on(facts, mode)
         or await_healthy(facts)
         or equal
     )

@@ -53,9 +53,25 @@ from towpath.kraft.steps import (
     WipeController,
 )
 
+_STOPPING = RollBroker | MendMetaProperties
+"""Steps behind which a broker must start again."""
+
 
 def back(facts: Facts, state: KnownStage) -> Decision:
-    """Return the next step towards ZooKeeper mode."""
+    """Return the next step towards ZooKeeper mode.
+
+    Where brokers would end as they start with ZooKeeper, nothing is stopped; a cluster whose
+    controllers were stopped before that was seen gets a broker as its controller all the same.
+    """
+    decision = _back(facts, state)
+    if not isinstance(decision, Move) or not facts.standing.has(Alarm.ENDS_BROKERS):
+        return decision
+    if isinstance(state, Headless | InZooKeeper) and not isinstance(decision.step, _STOPPING):
+        return decision
+    return alarmed(facts, Alarm.ENDS_BROKERS)
+
+
+def _back(facts: Facts, state: KnownStage) -> Decision:
     decision: Decision
     match state:
         case Final() | Stranded():

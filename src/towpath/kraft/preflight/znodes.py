@@ -19,6 +19,8 @@ _CODES: Mapping[Oddity, FindingCode] = MappingProxyType(
         Oddity.NO_TOPIC_ID: FindingCode.TOPIC_IDS_MISSING,
         Oddity.NO_STATE: FindingCode.STATES_MISSING,
         Oddity.ORPHAN_CONFIG: FindingCode.CONFIGS_ORPHANED,
+        Oddity.ENDS_BROKERS: FindingCode.ENDS_BROKERS,
+        Oddity.MAY_END_BROKERS: FindingCode.MAY_END_BROKERS,
     }
 )
 _EVERYONE = "world:anyone"

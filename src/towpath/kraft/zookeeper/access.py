@@ -8,6 +8,7 @@ from functools import partial
 from towpath.kraft.contents.image import Scram, Token
 from towpath.kraft.observing.seen import Oddity
 from towpath.kraft.zookeeper import forms
+from towpath.kraft.zookeeper.at_start import ends_at
 from towpath.kraft.zookeeper.reading import ZnodeReading
 from towpath.model.acl import Acl, Pattern
 from towpath.model.quota import Entity, EntityKind
@@ -75,6 +76,8 @@ def _entities(reading: ZnodeReading, kind: EntityKind, root: str) -> dict[tuple[
     for name in reading.children(root):
         path = f"{root}/{name}"
         reading.keep(found, path, path, partial(forms.entity, kind, name))
+        if (ends := ends_at(root, name)) is not None:
+            reading.note(path, ends.oddity, ends.why)
     return {(entity,): path for path, entity in found.items()}
 
 
