@@ -15,7 +15,7 @@ from towpath.archive.deleting import answer
 from towpath.archive.look import PartitionEnds, SourceLook
 from towpath.archive.progress import ArchiveProgress
 from towpath.archive.standings import Standings
-from towpath.archive.unread import UnreadRecords
+from towpath.archive.unread import UnreadRecords, unseen_topics
 from towpath.cli.show.archive_events import sentence
 from towpath.cluster.metadata import TopicInfo
 from towpath.model.errors import UnreachableError
@@ -65,6 +65,11 @@ def test_a_deleted_topic_leaves_a_gap_of_what_was_not_archived() -> None:
     standing.took([gap])
     assert standings.unread(NOTHING) == frozenset(), "nobody is asked for it again"
     assert standing.ready() == [gap]
+
+
+def test_a_topic_that_may_come_back_is_told() -> None:
+    (told,) = unseen_topics([TopicName("orders")])
+    assert told.startswith("orders: the source lists it no more, and not all of it is archived")
 
 
 def test_a_slice_that_still_reads_comes_first() -> None:

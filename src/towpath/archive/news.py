@@ -12,7 +12,7 @@ from towpath.archive.look import SourceLook, SourceLooks
 from towpath.archive.restored import RestoredHere
 from towpath.archive.source_cluster import require_cluster
 from towpath.archive.standings import Standings
-from towpath.archive.unread import deleted_topics
+from towpath.archive.unread import deleted_topics, unseen_topics
 from towpath.cluster.admin import Admin
 from towpath.config import ArchiveConfig
 from towpath.model.nouns import ProducerId, TopicId
@@ -59,6 +59,7 @@ class SourceNews:
             config.schemas, store, config.region, log.state, log.where, woken
         )
         self._look: SourceLook | None = None
+        self._unseen: tuple[str, ...] = ()
         self._own, self._own_version = frozenset[TopicId](), -1
         self.due = 0.0
         self.changed: list[Capture] = []
@@ -82,7 +83,13 @@ class SourceNews:
         self._look = look
         self.due = time.monotonic() + self._every
         self.new |= {each.id for each in self._standings.saw(look)}
-        deleted = deleted_topics(self._source, look, self._standings.unread(look))
+        unread = self._standings.unread(look)
+        deleted = deleted_topics(self._source, look, unread)
+        self._unseen = unseen_topics(
+            each
+            for each, number in unread
+            if number not in deleted and self._config.topics.matches(each)
+        )
         for gap in self._standings.lost_with_topics(deleted):
             self._standings[gap.partition_id].took([gap])
         self.changed += self._topics.changed(look)
@@ -127,7 +134,8 @@ class SourceNews:
     def hidden(self) -> tuple[str, ...]:
         """Sentences about topics that could not be looked at."""
         found = {**self._standings.hidden, **self._topics.failed}
-        return tuple(f"{name}: {error}" for name, error in sorted(found.items()))
+        told = (f"{name}: {error}" for name, error in sorted(found.items()))
+        return (*told, *self._unseen)
 
     @property
     def beside(self) -> tuple[str, ...]:

@@ -85,6 +85,15 @@ def unread_so_far(offsets: int) -> str:
     )
 
 
+def unseen_topics(topics: Iterable[TopicName]) -> tuple[str, ...]:
+    """Return a sentence for each topic that is not archived to its end, and may come back."""
+    return tuple(
+        f"{topic}: the source lists it no more, and not all of it is archived; it is not known to"
+        " be deleted: look whether the login may still describe it, and whether a broker is away"
+        for topic in sorted(topics)
+    )
+
+
 def deleted_topics(
     source: Admin, look: SourceLook, wanted: Collection[tuple[TopicName, TopicId]]
 ) -> frozenset[TopicId]:
