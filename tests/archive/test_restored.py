@@ -177,6 +177,16 @@ def test_what_a_restore_wrote_is_left_out_and_told(
     last = consume(target.bootstrap, orders)[-1]
     assert (records, gaps.filtered, end) == (5, 20, last.offset + 1)
     assert archived(tmp_path, name, own)[0] == 1
+    more = {"target": {"bootstrap": target.bootstrap}, "format": form, "restored": "leave_out"}
+    back = {"name": f"{name}.back", "topics": {"include": [orders], "rename": "{topic}.back"}}
+    file = archive_file(tmp_path, name, target, restore=back, **more)
+    ended = here.on_spark("restore", "run", str(file), "--verify")
+    assert ended.code == 3, ended.said
+    assert "20 offsets do not come back: they were left out of the archive" in ended.said
+    assert "20 offsets were left out of the archive (filtered)" in ended.said
+    file = archive_file(tmp_path, name, target, restore={**back, "filtered": "accept"}, **more)
+    ended = here.on_spark("restore", "run", str(file), "--verify")
+    assert ended.code == 0, ended.said
 
 
 @pytest.mark.broker
