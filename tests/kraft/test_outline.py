@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import time
+from io import StringIO
 
 import pytest
+from rich.console import Console, RenderableType
 
 from tests.support.kraft_worlds import (
     at_stage,
@@ -14,10 +16,18 @@ from tests.support.kraft_worlds import (
     with_broker,
     with_zookeeper,
 )
+from towpath.cli.show.kraft import (
+    outline_markdown,
+    outline_picture,
+    outline_summary,
+    outline_told,
+)
 from towpath.kraft.findings.codes import FindingCode
 from towpath.kraft.model import BrokerMode, Goal, NodeId, Stage
 from towpath.kraft.planning.effects import after
+from towpath.kraft.planning.moves import Facts, Refused
 from towpath.kraft.planning.outline import outline
+from towpath.kraft.planning.planner import next_step
 from towpath.kraft.sentences import sentence
 from towpath.kraft.steps import (
     AwaitCopy,
@@ -152,3 +162,41 @@ def test_an_outline_ends_where_no_step_is_safe() -> None:
 )
 def test_each_step_is_told(step: Step, text: str) -> None:
     assert sentence(step) == text
+
+
+@pytest.mark.parametrize("stage", [Stage.ZOOKEEPER, Stage.PROVISIONED, Stage.REGISTERING])
+def test_what_goes_on_and_must_end_first_leaves_the_steps_behind_it(stage: Stage) -> None:
+    seen = start_of(_CONFIG) if stage is Stage.ZOOKEEPER else at_stage(_CONFIG, stage)
+    free = outline(_CONFIG, seen, Goal.DUAL_WRITE)
+    going = with_zookeeper(seen, deleting=("old",), reassigning=("orders-0",))
+    told = outline(_CONFIG, going, Goal.DUAL_WRITE)
+    assert {each.code for each in told.first} == {FindingCode.DELETING, FindingCode.REASSIGNING}
+    assert [each.step for each in told.steps] == [each.step for each in free.steps]
+    assert told.refusals == free.refusals == ()
+    assert not free.first
+    assert not outline(_CONFIG, going, Goal.ZOOKEEPER).first, "a way back waits for neither"
+    refused = next_step(_CONFIG, going, Goal.DUAL_WRITE)
+    assert isinstance(refused, Refused), "nothing is begun meanwhile"
+    both = at_stage(_CONFIG, Stage.DUAL_WRITE)
+    assert not outline(_CONFIG, with_zookeeper(both, deleting=("old",)), Goal.FINAL).first
+
+
+def test_a_plan_says_what_must_end_first_and_a_summary_has_no_step_of_it() -> None:
+    going = with_zookeeper(start_of(_CONFIG), deleting=("old",))
+    facts, told = Facts.of(_CONFIG, going), outline(_CONFIG, going, Goal.DUAL_WRITE)
+    assert "this must end first: topics wait for their deletion: old" in _text(
+        outline_picture(facts, told)
+    )
+    assert "this must end first: topics wait" in outline_markdown(facts, told)
+    assert outline_told(facts, told)["first"][0]["code"] == "DELETING"
+    summary = _text(outline_summary(facts, told))
+    assert f"{len(told.steps)} steps to do; `towpath kraft plan` shows" in summary
+    assert "way back:" not in summary
+    assert len(summary.splitlines()) < 5
+
+
+def _text(picture: RenderableType) -> str:
+    console = Console(width=300, file=StringIO())
+    console.print(picture)
+    assert isinstance(console.file, StringIO)
+    return console.file.getvalue()

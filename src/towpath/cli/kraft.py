@@ -81,7 +81,7 @@ def plan(
     show(
         outline_picture(seen, outline), outline_told(seen, outline), outline_markdown(seen, outline)
     )
-    return NOT_REACHED if outline.refusals else 0
+    return NOT_REACHED if outline.refusals or outline.first else 0
 
 
 @kraft.command()
@@ -203,10 +203,12 @@ def _bring(file: Path, goal: Goal, *, yes: bool, name: str | None = None) -> int
         with migration.alone(lambda held: console(stderr=True).print(line(str(held)))) as lock:
             facts, planned = migration.outline(goal)
             notes = migration.concerns(facts, goal)
-            if barred := stops(notes):
+            if barred := (*planned.first, *stops(notes)):
                 return _ended(RunEnd(facts.standing, 0, barred))
             if planned.steps:
-                console(stderr=True).print(shown.outline_picture(facts, planned))
+                is_asked = not yes and name is None
+                picture = shown.outline_picture if is_asked else shown.outline_summary
+                console(stderr=True).print(picture(facts, planned))
                 console(stderr=True).print(shown.notes_picture(notes))
                 _require_agreed(migration.config.kraft, goal, yes=yes, name=name)
                 migration.approve(facts, goal, planned, notes)

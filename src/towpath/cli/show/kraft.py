@@ -224,7 +224,16 @@ def outline_picture(facts: Facts, outline: Outline) -> RenderableType:
     return Group(line(standing_text(facts.standing)), *map(line, _planned(outline)))
 
 
+def outline_summary(facts: Facts, outline: Outline) -> RenderableType:
+    """Return how many steps are foreseen, for somebody who has agreed to them before."""
+    lines = [standing_text(facts.standing), f"{counted(len(outline.steps), 'step')} to do;"
+             " `towpath kraft plan` shows what each changes, and its way back"]  # fmt: skip
+    lines += [f"✗ no further: {each}" for each in outline.refusals]
+    return Group(*map(line, lines))
+
+
 def _planned(outline: Outline) -> Iterator[str]:
+    yield from (f"✗ this must end first: {each}" for each in outline.first)
     if not outline.steps and not outline.refusals:
         yield "nothing to do"
     for number, step in enumerate(outline.steps, 1):
@@ -258,6 +267,7 @@ def _changes(file: FileChange | None) -> Iterator[str]:
 def outline_markdown(facts: Facts, outline: Outline) -> str:
     """Return the steps for a review."""
     lines = [f"# Migration to KRaft\n\n{standing_text(facts.standing)}\n"]
+    lines += [f"- this must end first: {each}\n" for each in outline.first]
     for number, step in enumerate(outline.steps, 1):
         lines.append(f"{number}. {step.sentence}; then stage `{step.expected}`")
         changes = "\n".join(f"   {text}" for text in _changes(step.file))
@@ -283,6 +293,7 @@ def outline_told(facts: Facts, outline: Outline) -> Mapping[str, Any]:
             }
             for each in outline.steps
         ],
+        "first": [_finding(each) for each in outline.first],
         "refusals": [_finding(each) for each in outline.refusals],
     }
 

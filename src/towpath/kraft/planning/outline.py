@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 from towpath.config.kraft import KraftConfig
 from towpath.kraft.files.file_changes import PropertiesChange, rendered, shown_changes
+from towpath.kraft.findings.codes import FindingCode
 from towpath.kraft.findings.findings import Finding
 from towpath.kraft.model import Goal, NodeId, Stage
 from towpath.kraft.observing.seen import Observation
@@ -16,6 +17,7 @@ from towpath.kraft.planning.effects import after
 from towpath.kraft.planning.moves import Facts, Move, Reached, Refused
 from towpath.kraft.planning.planner import decide
 from towpath.kraft.planning.stages import DualWrite
+from towpath.kraft.preflight.preflight import BEFORE_COPY
 from towpath.kraft.sentences import sentence
 from towpath.kraft.steps import FormatController, RestartController, RollBroker, Step
 
@@ -23,6 +25,8 @@ _WaysBack = dict[tuple[Stage, Step], tuple[Observation, tuple[Step, ...]]]
 """What was seen last where a way back passed a stage with a step, and all steps from there: ways
 back from different steps have long parts in common, in which nothing is decided anew."""
 
+_ENDS = frozenset({FindingCode.DELETING, FindingCode.REASSIGNING})
+"""What stops a migration before the copy, and ends by itself."""
 _MOST = 10_000
 """Steps after which an outline would be wrong: no goal is that far."""
 
@@ -62,15 +66,31 @@ class PlannedStep:
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """Foreseen steps, and why they end before the goal; empty where they reach it."""
+    """Foreseen steps, and why they end before the goal; empty where they reach it.
+
+    Attributes:
+        steps: All that are foreseen.
+        refusals: Why they end before the goal.
+        first: What must end before the first step: deletions and reassignments that go on, which
+            end by themselves. The steps are those behind it.
+    """
 
     steps: tuple[PlannedStep, ...]
     refusals: tuple[Finding, ...]
+    first: tuple[Finding, ...] = ()
 
 
 def outline(config: KraftConfig, seen: Observation, goal: Goal) -> Outline:
     """Return all steps to a goal that are foreseen from an observation."""
     facts = Facts.of(config, seen)
+    going = tuple(each for each in facts.contents if each.code in _ENDS)
+    if going and goal is not Goal.ZOOKEEPER and facts.standing.stage in BEFORE_COPY:
+        rest = tuple(each for each in facts.contents if each.code not in _ENDS)
+        return replace(_outline(replace(facts, contents=rest), goal), first=going)
+    return _outline(facts, goal)
+
+
+def _outline(facts: Facts, goal: Goal) -> Outline:
     steps: list[PlannedStep] = []
     known: _WaysBack = {}
     for _ in range(_MOST):
