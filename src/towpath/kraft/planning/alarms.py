@@ -157,7 +157,8 @@ def _runs_flagless(seen: Observation, node: NodeSeen) -> bool:
 
 
 def _never_migratable(seen: Observation, _stage: Stage) -> Finding | None:
-    none = seen.log is not None and seen.log.state is LogState.NONE
+    # Wiping the controllers of a cluster that was made in KRaft mode would lose it.
+    none = in_log(seen, LogState.NONE) and not in_mode(seen, BrokerMode.KRAFT)
     return Finding.of(FindingCode.NEVER_MIGRATABLE) if none else None
 
 

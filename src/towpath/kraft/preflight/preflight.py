@@ -55,7 +55,15 @@ def preflight(
 
 
 def static(facts: Facts) -> tuple[Finding, ...]:
-    """Return findings about versions, files, disks and contents: nothing that passes by itself."""
+    """Return findings about versions, files, disks and contents: nothing that passes by itself.
+
+    Behind the end only what holds for any cluster in KRaft mode is looked at: ZooKeeper is old or
+    gone, files need nothing of it any more, and whoever goes on to Kafka 4 changes versions and
+    voters.
+    """
+    if facts.standing.stage is Stage.FINAL:
+        lasting = (files.folders, places.numbers, places.disks, places.ports)
+        return tuple(dict.fromkeys(finding for check in lasting for finding in check(facts)))
     checks: tuple[Callable[[Facts], Iterator[Finding]], ...] = (
         versions.software,
         versions.protocol,
@@ -108,8 +116,6 @@ def _epochs(facts: Facts) -> Iterator[Finding]:
     zookeeper, quorum = facts.seen.zookeeper, facts.seen.quorum
     if zookeeper is None or quorum is None or zookeeper.controller_epoch is None:
         return
-    if facts.standing.stage is Stage.FINAL:  # no way leads back
-        return
     epoch = zookeeper.controller_epoch[0]
     if epoch <= quorum.epoch:
         yield Finding.of(FindingCode.EPOCH_LOW, epoch=epoch, quorum=quorum.epoch)
@@ -141,5 +147,5 @@ def _noted(facts: Facts) -> Iterator[Finding]:
         yield from places.processes(facts)
     yield from leftovers(facts)
     znode = anchor(facts.seen)
-    if znode is not None and znode.is_null:
+    if znode is not None and znode.is_null and facts.standing.stage is not Stage.FINAL:
         yield Finding.of(FindingCode.ANCHOR_EMPTY)

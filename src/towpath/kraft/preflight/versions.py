@@ -9,7 +9,6 @@ from towpath.kraft.files.configs import IBP, in_zookeeper
 from towpath.kraft.files.kafka_versions import LOWEST_LEVEL, SEVERAL_LOG_DIRS, level_of
 from towpath.kraft.findings.codes import FindingCode
 from towpath.kraft.findings.findings import Finding
-from towpath.kraft.model import Stage
 from towpath.kraft.observing.seen import NodeSeen
 from towpath.kraft.planning.moves import Facts
 
@@ -21,8 +20,6 @@ _MENDED = 2
 
 def software(facts: Facts) -> Iterator[Finding]:
     """Yield findings about releases, as nodes tell them, and patch levels, as hosts do."""
-    if facts.standing.stage is Stage.FINAL:  # from there the way leads to newer releases
-        return
     nodes = (*facts.brokers, *facts.controllers)
     known = {each.id: each.software for each in nodes if each.software is not None}
     unknown = [each.id for each in facts.brokers if each.running and each.id not in known]
