@@ -11,7 +11,6 @@ from towpath.access.subject import ACCESS, WITHHELD
 from towpath.config import LinkConfig
 from towpath.cutover.beside import (
     acls_held,
-    folded,
     holds_out,
     mapped,
     offsets_differ,
@@ -19,7 +18,6 @@ from towpath.cutover.beside import (
     to_stop,
 )
 from towpath.cutover.writers import Writing
-from towpath.model.findings import Note
 from towpath.model.nouns import TopicName, TopicPartition
 from towpath.plan.differences import Differences, SubjectPart
 from towpath.plan.subject import Difference
@@ -86,11 +84,3 @@ def test_acls_that_are_held_back_are_counted() -> None:
         " `access.acls: full` and give `towpath apply FILE --only acls` first; then "
     )
     assert rights_first(0) == ""
-
-
-def test_notes_that_are_alike_are_one_line() -> None:
-    alike = [Note(f"acl {n}", "stays at the source") for n in range(27)]
-    assert list(folded([*alike, Note("a", "x"), Note("b", "x")])) == [
-        "27 (acl 0, acl 1, acl 2 and 24 more): stays at the source",
-        "a, b: x",
-    ]

@@ -12,7 +12,7 @@ from rich.console import Group, RenderableType
 from towpath.cli.on_spark import LoggedOnSpark, with_options
 from towpath.cli.options import LinkFile, MayDeleteOption
 from towpath.cli.show.display import Display
-from towpath.cli.show.fold import folded_sentences
+from towpath.cli.show.fold import folded, folded_sentences
 from towpath.cli.show.groups import as_json, held_lines, summary_picture, where_picture
 from towpath.cli.show.output import Output, OutputOption, line, show
 from towpath.cli.signals import stopping
@@ -178,15 +178,9 @@ def _report(config: LinkConfig, found: CutoverReport, *, dry_run: bool) -> dict[
 
 def _notes(found: CutoverReport) -> Iterator[str]:
     """Yield the notes as lines, one for those that are alike."""
-    # These imports take a second.
-    from towpath.cutover.beside import folded  # noqa: PLC0415
-    from towpath.model.findings import Note  # noqa: PLC0415
-
-    rows = (
-        Note(f"{row.topic}-{row.partition}", text) for row in found.verdicts for text in row.notes
-    )
-    alike = folded_sentences(folded((*found.notes, *rows)))  # also where only numbers differ
-    yield from (f"note: {text}" for text in alike)
+    told = [(note.about, note.text) for note in found.notes]
+    told += [(f"{row.topic}-{row.partition}", text) for row in found.verdicts for text in row.notes]
+    yield from (f"note: {text}" for text in folded(told))
 
 
 def _acls_held(found: CutoverReport) -> int:

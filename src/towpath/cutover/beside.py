@@ -95,16 +95,6 @@ def to_stop(writing: Collection[Writing]) -> list[str]:
     return found
 
 
-def folded(notes: Iterable[Note]) -> Iterator[str]:
-    """Yield the notes as people read them, those of one text in one line."""
-    alike: dict[str, list[str]] = {}
-    for note in notes:
-        alike.setdefault(note.text, []).append(note.about)
-    for text, abouts in alike.items():
-        whom = f"{len(abouts):,} ({_some(abouts)})" if len(abouts) > _NAMED else ", ".join(abouts)
-        yield f"{whom}: {text}"
-
-
 def _some(names: Sequence[str]) -> str:
     more = f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else ""
     return f"{', '.join(names[:_NAMED])}{more}"
