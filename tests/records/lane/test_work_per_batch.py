@@ -21,7 +21,7 @@ from towpath.cluster.data.buffers import BufferPool, Frame
 from towpath.model.nouns import Mode, SourceOffset, TargetOffset
 from towpath.records.items import Batch, Fill
 from towpath.records.lane.lane import Lane
-from towpath.records.lane.queue import APART, Queue
+from towpath.records.lane.queue import APART, YOUNGER, Queue
 from towpath.wire import opened, plain
 from towpath.wire.batch import CODEC_MASK, SEQUENCES, TRANSACTIONAL, BatchHeader
 from towpath.wire.codec import GZIP, LZ4, NONE
@@ -211,6 +211,24 @@ def test_long_stretches_keep_their_codec() -> None:
     source.acknowledge(TargetOffset(0))
     sent = [source.next_batch() for _ in range(2)]
     assert [each.codec for each in sent if each is not None] == [NONE, LZ4]
+
+
+@pytest.mark.parametrize("codec", [NONE, LZ4])
+def test_old_records_are_not_joined_with_young_ones_of_another_segment(codec: int) -> None:
+    """The target would keep them as long as the young ones, where the source deletes them."""
+    source, day = lane(), 86_400_000
+    times = [0, 0, 1, YOUNGER + 1, 2 * YOUNGER + 1, day, 1, day + 1]
+    for number, time in enumerate(times):  # an answer each
+        record = Record(b"k", b"v", timestamp=time)
+        took(source, batch(numbered([record], number), codec))
+        if not number:
+            assert source.next_batch() is not None
+    source.unanswered -= 1
+    source.acknowledge(TargetOffset(0))
+    sent = [source.next_batch() for _ in range(4)]
+    assert [(each.count, each.time) for each in sent if each is not None] == [
+        (2, 1), (2, 2 * YOUNGER + 1), (3, day + 1),
+    ]  # fmt: skip
 
 
 def test_one_damaged_batch_does_not_have_the_others_opened_again_and_again() -> None:

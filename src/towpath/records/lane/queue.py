@@ -12,6 +12,10 @@ _PINNED = 4
 APART = 16 << 10
 """Bytes in one codec from which on they are not joined with bytes in another: a request of their
 own costs less than to compress them anew."""
+YOUNGER = 60_000
+"""Milliseconds by which a batch may be younger than one that it is joined with. One answer brings
+batches of one segment of the source, a queue those of several: old records that are joined with
+young ones would be kept on the target as long as these."""
 _FEW = 256
 """Rows of a tally above which a fill does not grow, as each growth copies them."""
 
@@ -145,8 +149,9 @@ class Queue:
 
         Each is smaller than `small` bytes, or was joined before, and none was ever sent or is
         settled. Together they have at most `most` bytes. They end where the codec changes, unless
-        little lies on either side. The list is empty if there are fewer than two, or if the slice
-        has no memory for a copy of them.
+        little lies on either side, and before a batch that is younger than the first by more than
+        `YOUNGER`. The list is empty if there are fewer than two, or if the slice has no memory for
+        a copy of them.
         """
         head = self.waiting[0] if self.waiting else None
         if isinstance(head, Batch) and head.frame is not None:
@@ -158,6 +163,8 @@ class Queue:
                 break
             more, its = item.size, item.codec
             if not (item.joined or more < small) or size + more > most:
+                break
+            if taken and item.time - taken[0].time > YOUNGER:
                 break
             if its != codec:
                 if taken and max(alike, more) >= APART:
