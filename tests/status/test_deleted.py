@@ -93,7 +93,23 @@ HOUR = Retention(ms=3_600_000, segment_ms=9, segment_bytes=9)
 def test_what_deleted_a_stretch_and_what_the_source_deletes_soon(
     here: Retention, there: Retention, offsets: tuple[int, int], found: WhyDeleted
 ) -> None:
-    assert judged(STRETCH, here, there, *offsets) == found
+    assert judged(STRETCH, here, there, *offsets, size=None) == found
+
+
+SIZED = replace(HOUR, bytes=1000)
+
+
+@pytest.mark.parametrize(
+    ("size", "found"),
+    [
+        (1000, WhyDeleted((Deleter.SIZE,), SourceOffset(30))),
+        (999, WhyDeleted((Deleter.REQUEST,), SourceOffset(20))),
+        (None, WhyDeleted((Deleter.SIZE,), SourceOffset(20))),
+    ],
+)
+def test_a_small_log_was_not_cut_by_its_size(size: int | None, found: WhyDeleted) -> None:
+    """DeleteRecords on topics with `retention.bytes` was taken for that, and so for due."""
+    assert judged(STRETCH, SIZED, SIZED, due=20, old=20, size=size) == found
 
 
 def test_partitions_of_a_topic_are_told_in_one_sentence() -> None:

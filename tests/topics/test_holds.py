@@ -20,7 +20,7 @@ from tests.support.topic_models import (
 )
 from towpath.config import ConfigRules
 from towpath.model.nouns import TopicName, TopicPartition
-from towpath.topics.configs import final_policy, largest_batch
+from towpath.topics.configs import final_policy, held_out, largest_batch
 from towpath.topics.drift import refusing
 from towpath.topics.gate import ReleaseGate
 from towpath.topics.observed import ObservedTopics, Topic
@@ -28,6 +28,8 @@ from towpath.topics.owned import OwnedTopics
 from towpath.topics.steps import SetConfigs
 
 _SEGMENT, _POLICY, _MOST = "segment.bytes", "cleanup.policy", "max.message.bytes"
+_TOO_OLD, _TOO_NEW = "message.timestamp.before.max.ms", "message.timestamp.after.max.ms"
+_ANY = str(2**63 - 1)
 
 
 def seen(*topics: Topic, target: tuple[Topic, ...] = ()) -> ObservedTopics:
@@ -77,11 +79,51 @@ def test_segments_smaller_than_a_batch_may_be_wait() -> None:
     own = {_SEGMENT: "1048576", _MOST: "8388608", "retention.ms": "-1"}
     before = seen(topic(own=own))
     found = compare(before, start="earliest")
-    assert created(found).configs == {**own, _SEGMENT: "8388608"}
-    assert created(found).held == {_SEGMENT: "1048576"}
+    assert created(found).configs == {**own, _SEGMENT: "8388608", _MOST: "16777216"}
+    assert created(found).held == {_SEGMENT: "1048576", _MOST: "8388608"}
     roomy = {**own, _SEGMENT: "8388608"}
-    assert created(compare(seen(topic(own=roomy)), start="earliest")).held == {}
+    assert created(compare(seen(topic(own=roomy)), start="earliest")).held == {_MOST: "8388608"}
     assert created(compare(before, start="latest")).held == {}
+
+
+def test_limits_that_a_topic_sets_itself_wait() -> None:
+    """Records of before may exceed them, and records arrive late until the cutover."""
+    own = {_MOST: "100000", _TOO_OLD: "3600000", _TOO_NEW: "7200000", "retention.ms": "-1"}
+    before = seen(topic(own=own))
+    before = replace(before, known=before.known | {_TOO_OLD, _TOO_NEW})
+    found = compare(before, start="earliest")
+    step = created(found)
+    assert step.configs == {**own, _MOST: "16777216", _TOO_OLD: _ANY, _TOO_NEW: _ANY}
+    assert step.held == {key: own[key] for key in (_MOST, _TOO_OLD, _TOO_NEW)}
+    said = "".join(notes(found))
+    assert f"{_TOO_OLD} is held back ({_ANY}) until the cutover, else the target would" in said
+    assert "`topics.configs.override`" not in said
+    after, ours = done(found.steps, before), OwnedTopics.of(found.steps)
+    assert not compare(after, ours=ours).steps
+    reached = replace(ours, caught_up=filled("orders"))
+    step = only(compare(after, ours=reached))
+    assert isinstance(step, SetConfigs)
+    assert step.set == {_MOST: "100000", _TOO_NEW: "7200000"}
+    said = "".join(notes(compare(after, ours=reached)))
+    assert "held back until the cutover, as the target would refuse records" in said
+    step = only(compare(after, ours=replace(reached, cut_over=filled("orders"))))
+    assert isinstance(step, SetConfigs)
+    assert step.set == {_MOST: "100000", _TOO_NEW: "7200000", _TOO_OLD: "3600000"}
+    source, there = before.source[0], after.target[TopicName("orders")]
+    assert held_out(source, there, ConfigRules())
+    assert not held_out(source, there, ConfigRules(exclude=[_TOO_OLD]))
+    assert not held_out(source, source, ConfigRules())
+    named = compare(after, ours=reached, configs={"override": {_TOO_OLD: "9"}})
+    step = only(named)
+    assert isinstance(step, SetConfigs)
+    assert step.set[_TOO_OLD] == "9"
+
+
+def test_a_limit_by_default_of_the_source_waits_for_nothing() -> None:
+    """The mirror topic does not get it, so no look has to find out whether it has caught up."""
+    source = topic(configs={_MOST: "1000", _TOO_NEW: "3600000"})
+    assert not refusing(source, topic(), OwnedTopics())
+    assert created(compare(seen(source), start="earliest")).held.keys() == {"retention.ms"}
 
 
 @pytest.mark.parametrize(
@@ -89,6 +131,7 @@ def test_segments_smaller_than_a_batch_may_be_wait() -> None:
     [
         ({_POLICY: "delete"}, {_POLICY: "compact"}),
         ({_SEGMENT: "9000000"}, {_SEGMENT: "1048000"}),
+        ({_MOST: "9000000"}, {_MOST: "1048000"}),
     ],
 )
 def test_a_change_that_would_refuse_records_waits_in_the_middle_of_a_run(

@@ -73,7 +73,9 @@ def test_what_the_target_deleted_is_told_by_each_command(
     past = create_topic(source.bootstrap, f"{link}.past", 1, {"retention.ms": str(HOUR)})
     produce(source.bootstrap, short, some(20, DAY))
     produce(source.bootstrap, short, some(3))
-    for topic in (asked, meant, both):
+    setting = {"retention.bytes": "1000000000"}
+    sized = create_topic(source.bootstrap, f"{link}.sized", 1, FOR_EVER | setting)
+    for topic in (asked, meant, both, sized):
         produce(source.bootstrap, topic, some(10))
     # One segment, whose youngest record keeps the old ones.
     produce(source.bootstrap, past, [*some(6, DAY), *some(4)])
@@ -87,20 +89,20 @@ def test_what_the_target_deleted_is_told_by_each_command(
     assert here("status", str(file)).code == 0
 
     shorten(target, short, HOUR)
-    for topic in (asked, meant):
+    for topic in (asked, meant, sized):
         cut(target, topic, 4)
     cut(target, past, 6)
     cut(target, both, 3)
     cut(source, both, 5)
 
-    topics = short, asked, meant, past, both
+    topics = short, asked, meant, past, both, sized
     verify_tells(here, file, *topics)
     status_tells(here, file, *topics)
     a_rehearsal_tells(here, file, *topics)
 
 
 def verify_tells(
-    here: Here, file: Path, short: str, asked: str, meant: str, past: str, both: str
+    here: Here, file: Path, short: str, asked: str, meant: str, past: str, both: str, sized: str
 ) -> None:
     verified = here("verify", str(file), "-o", "json", *MASTER)
     assert verified.code == 3, verified.said
@@ -113,9 +115,10 @@ def verify_tells(
     row = gone_of(report, short)
     assert (row["verdict"], row["gone"]["target"], row["equal"]) == ("deleted", told, 3)
     assert row["codes"] == ["TARGET_DELETED"]
-    row = gone_of(report, asked)
-    assert (row["verdict"], row["gone"]["target"]["records"]) == ("deleted", 4)
-    assert row["gone"]["target"]["why"] == ["DeleteRecords"]
+    for topic in (asked, sized):
+        row = gone_of(report, topic)
+        assert (row["verdict"], row["gone"]["target"]["records"]) == ("deleted", 4)
+        assert row["gone"]["target"]["why"] == ["DeleteRecords"]
     row = gone_of(report, meant)
     assert (row["verdict"], row["gone"]["target"]["meant"]) == ("equal", True)
     row = gone_of(report, past)
@@ -131,13 +134,14 @@ def verify_tells(
 
 
 def status_tells(
-    here: Here, file: Path, short: str, asked: str, meant: str, past: str, both: str
+    here: Here, file: Path, short: str, asked: str, meant: str, past: str, both: str, sized: str
 ) -> None:
     looked = here("status", str(file), "-o", "json")
     assert looked.code == 3, looked.said
     deleted = {row["topic"]: row["deleted"] for row in looked.json["partitions"]}
     assert (deleted[short]["records"], deleted[short]["exact"]) == (20, False)
     assert (deleted[asked]["records"], deleted[meant]["meant"]) == (4, True)
+    assert (deleted[sized]["records"], deleted[sized]["due"]) == (4, 0)
     assert (deleted[past]["due"], deleted[both]) == (6, None)
     assert "see `towpath explain TARGET_DELETED`" in here("status", str(file)).out
 

@@ -85,8 +85,8 @@ _ADVICE: Mapping[int, str] = {
     30: "the login needs the ACL Describe on the group",
     31: "the login needs an ACL on the cluster: Create on the target to create topics, or the"
     " operation named here",
-    32: "set `message.timestamp.before.max.ms` and `message.timestamp.after.max.ms` of the target"
-    " topic as on the source",
+    32: "raise `message.timestamp.before.max.ms` and `message.timestamp.after.max.ms` of the target"
+    " topic: they are checked when a record arrives, not when it was made",
     33: "set `sasl.mechanism` to one that the broker offers",
     34: "the port asks for no login: remove `sasl`, or use the port that does",
     35: "the brokers are too old for this request, or a feature that it needs is off; Towpath needs"

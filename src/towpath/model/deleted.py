@@ -36,6 +36,7 @@ class Retention:
         segment_ms: Age at which a segment ends; records go by whole segments.
         segment_bytes: Size at which a segment ends.
         codec: `compression.type`, without which the same bytes are other records.
+        tiered: Whether brokers keep a part of a log alone, so that its size there does not tell.
         known: Whether the login may see the configs.
     """
 
@@ -46,6 +47,7 @@ class Retention:
     segment_ms: int = 0
     segment_bytes: int = 0
     codec: str = ""
+    tiered: bool = False
     known: bool = True
 
     @classmethod
@@ -62,20 +64,24 @@ class Retention:
             segment_ms=int(configs.get("segment.ms") or 0),
             segment_bytes=int(configs.get("segment.bytes") or 0),
             codec=configs.get("compression.type") or "",
+            tiered=configs.get("remote.storage.enable") == "true",
         )
 
-    def by(self, *, old: bool) -> tuple[Deleter, ...]:
+    def by(self, *, old: bool, size: int | None = None) -> tuple[Deleter, ...]:
         """Return what may have deleted records from the start of a log.
 
         A retention that somebody has changed since is not known, and so not told.
 
         Args:
             old: Whether all of them are older than `ms`.
+            size: Bytes of the log now, `None` if unknown. By size, a broker deletes nothing that
+                leaves less than `bytes` (`UnifiedLog.deleteRetentionSizeBreachedSegments`).
         """
         if not (self.known and self.requests):
             return (Deleter.UNKNOWN,)
         found = [Deleter.TIME] if old and self.ms != FOR_EVER else []
-        found += [Deleter.SIZE] if self.bytes != FOR_EVER else []
+        if self.bytes != FOR_EVER and (size is None or size >= self.bytes):
+            found.append(Deleter.SIZE)
         return tuple(found) or (Deleter.REQUEST,)
 
     def cuts_finer(self, other: Retention) -> bool:

@@ -15,6 +15,7 @@ from towpath.cluster.metadata import ConfigEntry
 from towpath.ledger.books import PartitionBooks
 from towpath.model.clock import now_ms
 from towpath.model.deleted import FOR_EVER, DeletedRecords, Deleter, Retention
+from towpath.model.errors import ClusterError
 from towpath.model.nouns import Mode, SourceOffset, TargetOffset, TopicName, TopicPartition
 
 Stretch = tuple[SourceOffset, SourceOffset]
@@ -120,10 +121,34 @@ class DeletionLook:
         of = {tp: (here[tp.topic], there[targets[tp].topic]) for tp in stretches}
         due = self._old({tp: own.ms for tp, (own, _) in of.items()})
         old = self._old({tp: kept.ms for tp, (_, kept) in of.items()})
+        sized = {
+            tp: targets[tp]
+            for tp, (_, kept) in of.items()
+            if kept.bytes != FOR_EVER and not kept.tiered
+        }
+        sizes = self._sizes(sized)
         return {
-            tp: judged(stretches[tp], *both, due.get(tp, 0), old.get(tp, 0))
+            tp: judged(stretches[tp], *both, due.get(tp, 0), old.get(tp, 0), sizes.get(tp))
             for tp, both in of.items()
         }
+
+    def _sizes(
+        self, targets: Mapping[TopicPartition, TopicPartition]
+    ) -> dict[TopicPartition, int | None]:
+        """Return the bytes of target logs, by source partition, as far as the login may see them.
+
+        Brokers leave out what it may not see.
+        """
+        if not targets:
+            return {}
+        partitions = defaultdict[TopicName, int](int)
+        for tp in targets.values():
+            partitions[tp.topic] = max(partitions[tp.topic], tp.partition + 1)
+        try:
+            disks = self._target.disks.describe(partitions)
+        except ClusterError:  # then it is not known, as without the right
+            return {}
+        return {tp: disks.size(there) for tp, there in targets.items()}
 
     def _old(self, ages: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
         """Return the first source offset that is younger than an age in ms, if it is known."""
@@ -138,7 +163,9 @@ class DeletionLook:
         return found
 
 
-def judged(stretch: Stretch, here: Retention, there: Retention, due: int, old: int) -> WhyDeleted:
+def judged(
+    stretch: Stretch, here: Retention, there: Retention, due: int, old: int, size: int | None
+) -> WhyDeleted:
     """Return why the target deleted a stretch. Pure.
 
     Args:
@@ -147,9 +174,11 @@ def judged(stretch: Stretch, here: Retention, there: Retention, due: int, old: i
         there: What the target keeps.
         due: The first source offset that is younger than the source's `retention.ms`.
         old: The first source offset that is younger than the target's.
+        size: Bytes of the target's log now, `None` if unknown.
     """
-    why = there.by(old=stretch[1] <= old)
-    if there.keeps_like(here, why):
+    why = there.by(old=stretch[1] <= old, size=size)
+    told = size is not None or Deleter.SIZE not in why  # else a request may have deleted it
+    if told and there.keeps_like(here, why):
         return WhyDeleted(why, stretch[1])
     return WhyDeleted(why, SourceOffset(0 if there.cuts_finer(here) else due))
 

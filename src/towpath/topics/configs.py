@@ -19,6 +19,11 @@ _MIN_INSYNC = "min.insync.replicas"
 _DIFFERENCE = "message.timestamp.difference.max.ms"
 TIME_LIMITS = ("message.timestamp.before.max.ms", "message.timestamp.after.max.ms")
 """They replace `message.timestamp.difference.max.ms` since KIP-937 (Kafka 3.6)."""
+TOO_OLD = TIME_LIMITS[0]
+"""Refuses records by their age when they arrive, and mirrored records arrive late: so it is held
+back until the cutover."""
+ANY_TIME = str((1 << 63) - 1)
+"""Kafka's value for a time limit that limits nothing."""
 
 # Their values name brokers, or a message format that current brokers no longer support.
 _NEVER = frozenset(
@@ -290,8 +295,15 @@ def _times_of_clients(topic: Topic, there: Topic) -> Iterator[Change]:
 
 def held_out(topic: Topic, there: Topic | None, rules: ConfigRules) -> bool:
     """Whether a cutover has to set a config that was held out of the copy."""
+    if there is None:
+        return False
     named = TIMESTAMP_TYPE in rules.override
-    return there is not None and not named and any(_times_of_clients(topic, there))
+    return (not named and any(_times_of_clients(topic, there))) or (
+        rules.selects(TOO_OLD)
+        and TOO_OLD not in rules.override
+        and TOO_OLD in holding(topic.own)
+        and tighter(holding(topic.own)[TOO_OLD], holding(there.configs).get(TOO_OLD))
+    )
 
 
 def _enough_in_sync(

@@ -11,7 +11,7 @@ from towpath.model.findings import Cause, Note, Problem
 from towpath.model.nouns import NO_TOPIC_ID, TopicName
 from towpath.plan.subject import Difference
 from towpath.topics.advice import remarks
-from towpath.topics.configs import wanted
+from towpath.topics.configs import TOO_OLD, wanted
 from towpath.topics.drift import sync
 from towpath.topics.foresight import NOTHING as NOTHING_FORESEEN
 from towpath.topics.holds import held_of, holds_new, note_of_new, notes_of_foresight
@@ -95,7 +95,8 @@ def _create(
     notes += (note_of_new(key, held) for key in held.final)
     foreseen = seen.foresights.get(topic.name, NOTHING_FORESEEN)
     notes += notes_of_foresight(foreseen)
-    final = {**seen.defaults, **asked.values, **(configs if foreseen.reasons else {})}
+    late = {key: value for key, value in held.meanwhile.items() if key == TOO_OLD}
+    final = {**seen.defaults, **asked.values, **(configs if foreseen.reasons else late)}
     notes += remarks(topic, final, seen.request_bytes)
     return [
         CreateTopic(

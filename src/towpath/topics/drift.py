@@ -11,9 +11,12 @@ from towpath.topics.configs import (
     MOST_BYTES,
     POLICY,
     RETENTIONS,
+    TIME_LIMITS,
+    TOO_OLD,
     WantedConfigs,
     compacts,
     equal,
+    holding,
     tighter,
     untouched,
     wanted,
@@ -41,6 +44,7 @@ class _TopicComparison:
         foreign: Configs of the mirror topic that the source does not have and the link has not set.
         later: Configs that change once the mirror topic has caught up, as the target would refuse
             records with them that the source took before it had them itself.
+        late: Configs that change at the cutover, as mirrored records arrive late.
     """
 
     topic: Topic
@@ -52,18 +56,20 @@ class _TopicComparison:
     changes: dict[str, str | None] = field(default_factory=dict)
     foreign: list[str] = field(default_factory=list)
     later: frozenset[str] = frozenset()
+    late: frozenset[str] = frozenset()
 
     @property
     def kept(self) -> frozenset[str]:
         """The configs that stay held back."""
         if not self.filled:
             return frozenset(self.waiting)
-        return frozenset(self.waiting.keys() & set(RETENTIONS) if self.foreseen.keeps else ())
+        kept = self.late.union(RETENTIONS) if self.foreseen.keeps else self.late
+        return frozenset(self.waiting.keys() & kept)
 
     def compare(self, asked: WantedConfigs, rules: ConfigRules) -> None:
         """Find the configs that have to change."""
-        if not self.filled:
-            self.later = tightened(asked.values, self.there.configs) - self.waiting.keys()
+        waits = tightened(asked.values, self.there.configs) - self.waiting.keys()
+        self.later = waits & self.late if self.filled else waits
         skipped = self.kept | self.later
         for key, value in asked.values.items():
             if key not in skipped and not equal(key, value, self.there.configs.get(key)):
@@ -111,12 +117,20 @@ class _TopicComparison:
         if self.kept & set(RETENTIONS):
             notes.append(self._held())
         refusing = (self.kept | self.later) - set(RETENTIONS)
-        if refusing:
-            wanted = (f"{key}={asked.values.get(key, 'default')}" for key in sorted(refusing))
-            notes.append(
+        for keys, why in (
+            (
+                refusing - self.late,
                 "held back until the mirror topic has caught up with the source, as the target"
-                f" would refuse records that the source took before: {', '.join(wanted)}"
-            )
+                " would refuse records that the source took before",
+            ),
+            (
+                refusing & self.late,
+                "held back until the cutover, as the target would refuse records that arrive late",
+            ),
+        ):
+            if keys:
+                wanted = (f"{key}={asked.values.get(key, 'default')}" for key in sorted(keys))
+                notes.append(f"{why}: {', '.join(wanted)}")
         retained = self.waiting.keys() & set(RETENTIONS)
         if retained and self.foreseen.reasons and self.foreseen.meant:
             notes.append(note_of_meant(self.foreseen))
@@ -157,7 +171,8 @@ def sync(
     asked = wanted(topic, seen, rules, there.replication_factor, there, mine, cut_over=cut_over)
     waiting = ours.waiting(there.name, there.own)
     filled, foreseen = topic.name in ours.caught_up, seen.foresights.get(topic.name, NOTHING)
-    mirror = _TopicComparison(topic, there, mine, waiting, filled, foreseen)
+    late = frozenset(() if cut_over else {TOO_OLD} - rules.override.keys())
+    mirror = _TopicComparison(topic, there, mine, waiting, filled, foreseen, late=late)
     mirror.compare(asked, rules)
     return Synced(mirror.step(), tuple(mirror.notes(asked)), mirror.configs(seen.defaults))
 
@@ -187,13 +202,20 @@ def tightened(wanted: Mapping[str, str], there: Mapping[str, str]) -> frozenset[
     segment, now = wanted.get(SEGMENT_BYTES), there.get(SEGMENT_BYTES)
     if tighter(segment, now) and tighter(segment, there.get(MOST_BYTES)):
         found.add(SEGMENT_BYTES)
+    found |= {k for k in (MOST_BYTES, *TIME_LIMITS) if tighter(wanted.get(k), there.get(k))}
     return frozenset(found)
 
 
 def refusing(topic: Topic, there: Topic, ours: OwnedTopics) -> bool:
     """Whether a mirror topic gets configs later that may refuse older records of the source."""
     waiting = ours.waiting(there.name, there.own).keys() - set(RETENTIONS)
-    return bool(waiting) or bool(there.configs and tightened(topic.configs, there.configs))
+    # A limit by default of the source is not set on the mirror topic where that takes more.
+    configs = {**{k: v for k, v in topic.configs.items() if k in _ALSO_DEFAULT}, **topic.own}
+    asked = holding(configs)
+    return bool(waiting) or bool(there.configs and tightened(asked, there.configs))
+
+
+_ALSO_DEFAULT = frozenset({POLICY, SEGMENT_BYTES})
 
 
 def _mine(there: Topic, ours: OwnedTopics) -> frozenset[str]:

@@ -13,14 +13,14 @@ from dataclasses import dataclass, field
 
 from towpath.ledger.link import OpenLink
 from towpath.model.nouns import TopicName, TopicPartition
-from towpath.topics.configs import POLICY
+from towpath.topics.configs import MOST_BYTES, POLICY, TIME_LIMITS
 from towpath.topics.observed import Topic
 from towpath.topics.releases import SEGMENT_BYTES
 
 _PATIENCE = 2.0
 """Seconds to wait for offsets; a topic whose offsets are not known is not released yet."""
 
-_Seen = tuple[str | None, str | None]
+_Seen = tuple[str | None, ...]
 """The configs of a source topic that refuse records."""
 
 
@@ -78,4 +78,6 @@ class ReleaseGate:
 
 
 def _seen(topic: Topic) -> _Seen:
-    return topic.configs.get(POLICY), topic.configs.get(SEGMENT_BYTES)
+    return tuple(
+        topic.configs.get(key) for key in (POLICY, SEGMENT_BYTES, MOST_BYTES, *TIME_LIMITS)
+    )

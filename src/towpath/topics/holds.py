@@ -3,7 +3,8 @@
 Records keep their timestamps, so retention would delete old records as soon as they arrive. And
 brokers check a record against the configs of the moment in which it is appended: a source may have
 records that its present configs would refuse, such as those without keys that are older than
-`cleanup.policy=compact`, and batches that are larger than `segment.bytes` is now.
+`cleanup.policy=compact`, and batches that are larger than `segment.bytes` or `max.message.bytes`
+is now.
 """
 
 from __future__ import annotations
@@ -15,9 +16,12 @@ from towpath.config import LinkConfig, StartAt
 from towpath.ledger.entries.foretold import RELEASE
 from towpath.model.nouns import TopicName
 from towpath.topics.configs import (
+    ANY_TIME,
     MOST_BYTES,
     POLICY,
     RETENTIONS,
+    TIME_LIMITS,
+    TOO_OLD,
     compacts,
     deletes,
     limit,
@@ -30,6 +34,10 @@ from towpath.topics.observed import ObservedTopics, Topic
 from towpath.topics.owned import DELETE, UNLIMITED, HeldConfigs, OwnedTopics
 from towpath.topics.policies import as_taken
 from towpath.topics.releases import SEGMENT_BYTES
+
+LARGEST = 16 << 20
+"""Bytes of a batch that a mirror topic takes at least while it is filled, if its source topic sets
+a limit: how high that was before, nobody tells."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,8 +94,18 @@ def held_of(final: Mapping[str, str], seen: ObservedTopics) -> HeldConfigs:
         seen: The topics of both clusters.
     """
     configs = {**seen.defaults, **final}
-    meanwhile = {key: value for key, value in _meanwhile(configs) if key in seen.accepted}
+    wanted = (*_refusing(final), *_meanwhile(configs))
+    meanwhile = {key: value for key, value in wanted if key in seen.accepted}
     return HeldConfigs(meanwhile, {key: final.get(key) for key in meanwhile})
+
+
+def _refusing(final: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Yield limits that the topic sets itself, which records of before may exceed."""
+    for key in TIME_LIMITS:
+        if tighter(final.get(key), ANY_TIME):
+            yield key, ANY_TIME
+    if tighter(final.get(MOST_BYTES), str(LARGEST)):
+        yield MOST_BYTES, str(LARGEST)
 
 
 def _meanwhile(configs: Mapping[str, str]) -> Iterator[tuple[str, str]]:
@@ -107,15 +125,23 @@ def note_of_new(key: str, held: HeldConfigs) -> str:
     value = held.final[key]
     end = "the target's default holds" if value is None else f"it is set to {value}"
     why = _WHY.get(key, "the target would delete old records as they arrive")
+    if key == TOO_OLD:
+        return (
+            f"{key} is held back ({held.meanwhile[key]}) until the cutover, else {why}; then {end}"
+        )
     return (
         f"{key} is held back ({held.meanwhile[key]}) while the mirror topic is filled, else {why};"
         f" {end} once the mirror topic has caught up"
     )
 
 
+_LARGER = "the target would refuse larger batches that the source has had before"
 _WHY = {
+    TOO_OLD: "the target would refuse records that arrive late",
+    TIME_LIMITS[1]: "the target would refuse records that the source took before",
+    MOST_BYTES: _LARGER,
     POLICY: "the target would refuse old records without keys",
-    SEGMENT_BYTES: "the target would refuse larger batches that the source has had before",
+    SEGMENT_BYTES: _LARGER,
 }
 
 
