@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from tests.support.archives import WRITER, partition_id, segment
+from tests.support.archives import WRITER, partition_id, segment, without_checksum
 from tests.support.buckets import Buckets
 from tests.support.stored import REGION, StoredArchive, old_records
 from towpath.archive.verify.content import CheckSlice, check, records_of
@@ -247,8 +247,39 @@ def test_a_deleted_entry_before_a_checkpoint_is_found(archive: Kept) -> None:
     assert (found.version, found.objects) == (3, 5)  # they were verified nevertheless
 
 
-def test_a_changed_entry_is_found_by_the_one_behind_it(archive: Kept) -> None:
+def test_a_changed_entry_is_found_by_its_checksum(archive: Kept) -> None:
     archive.put("more", old_records(5))
+    for version in (2, 3):  # the newest one, too
+        kept = archive.store.get(entry_key(REGION, version))
+        archive.alter(
+            entry_key(REGION, version), lambda data: data.replace(b'"here"', b'"hers"', 1)
+        )
+        ((code, about, why),) = archive.problems(SHALLOW)
+        assert (code, about) == ("ARCHIVE_BROKEN", entry_key(REGION, version))
+        assert why.startswith("its bytes are not those that were written")
+        archive.store.put(entry_key(REGION, version), kept)
+
+
+def test_any_flipped_bit_of_any_entry_is_found(archive: Kept, rng: random.Random) -> None:
+    archive.put("more", old_records(5))
+    for version in (1, 2, 3):
+        key = entry_key(REGION, version)
+        kept = archive.store.get(key)
+        for at in rng.sample(range(len(kept)), 20):
+            changed = bytearray(kept)
+            changed[at] ^= 1 << rng.randrange(8)
+            archive.store.put(key, bytes(changed))
+            assert [each[1] for each in archive.problems(SHALLOW)] == [key], at
+        archive.store.put(key, kept)
+
+
+def test_a_changed_entry_of_an_older_towpath_is_found_by_the_one_behind_it(archive: Kept) -> None:
+    archive.store.put(entry_key(REGION, 2), without_checksum(archive.log.entry(2)))
+    archive.put("more", old_records(5))
+    found = archive.verify(SHALLOW)
+    assert (found.problems, found.entries, found.unsummed_entries) == ([], 3, 1)
+    data = check_data("shop", found, 1.5)
+    assert (data["unsummed_entries"], data["unsummed_checkpoints"]) == (1, 0)
     archive.alter(entry_key(REGION, 2), lambda data: data.replace(b'"here"', b'"hers"', 1))
     ((code, about, why),) = archive.problems(SHALLOW)
     assert (code, about) == ("ARCHIVE_BROKEN", entry_key(REGION, 3))
@@ -258,18 +289,20 @@ def test_a_changed_entry_is_found_by_the_one_behind_it(archive: Kept) -> None:
 def test_an_entry_that_is_none_is_found(archive: Kept) -> None:
     archive.put("more", old_records(5))
     archive.alter(entry_key(REGION, 1), lambda data: data[:-1])
-    (none, behind) = archive.problems(SHALLOW)
+    (none,) = archive.problems(SHALLOW)
     assert none[1] == entry_key(REGION, 1)
-    assert none[2].startswith("it is no entry of a commit log")
-    assert behind[1] == entry_key(REGION, 2)
 
 
-def test_the_last_entry_is_known_by_the_checkpoint_alone(archive: Kept) -> None:
+def test_a_changed_checkpoint_is_found_and_passed_over(archive: Kept) -> None:
     archive.log.checkpoint()
-    archive.alter(entry_key(REGION, 2), lambda data: data.replace(b'"here"', b'"hers"', 1))
-    ((_, about, why),) = archive.problems(SHALLOW)
-    assert about == f"{REGION}/_log/checkpoints/"
-    assert "its tip" in why
+    key = checkpoint_key(REGION, 2)
+    kept = archive.store.get(key)
+    archive.alter(key, lambda data: data.replace(b'"orders"', b'"order5"', 1))
+    ((code, about, why),) = archive.problems(SHALLOW)
+    assert (code, about) == ("ARCHIVE_BROKEN", key)
+    assert "its bytes are not those that were written" in why
+    archive.store.put(key, kept)
+    assert archive.problems(SHALLOW) == []
 
 
 def test_a_checkpoint_that_says_something_else_is_found(archive: Kept) -> None:

@@ -8,7 +8,9 @@ from typing import Any
 
 from towpath.model.digest import Digest
 from towpath.model.nouns import ClusterId, SourceOffset, TopicId, TopicName
-from towpath.segments.log.entries import Draft, EntryKind, LogWriter, SeenPartition
+from towpath.segments.log.coding import encode
+from towpath.segments.log.entries import Draft, EntryKind, LogEntry, LogWriter, SeenPartition
+from towpath.segments.log.sums import summed_entry
 from towpath.segments.model import (
     GapCounts,
     GapKind,
@@ -103,3 +105,17 @@ def compacting(*before: Segment, into: Iterable[Segment]) -> Draft:
 def whole(start: int, end: int, partition: int = 0, level: int = 1, **more: Any) -> Segment:
     """Return a compacted segment."""
     return segment(start, end, partition, level=level, **more)
+
+
+def without_checksum(entry: LogEntry) -> bytes:
+    """Return an entry as it was written before entries had checksums."""
+    return _unsummed(encode(entry)).replace(b'"checksum":"sha256",', b"", 1)
+
+
+def resummed(entry: bytes) -> bytes:
+    """Return an entry that was changed with the checksum of what it is now."""
+    return summed_entry(_unsummed(entry))
+
+
+def _unsummed(entry: bytes) -> bytes:
+    return entry[: entry.rindex(b',"sha256":')] + b"}"

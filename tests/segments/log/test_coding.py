@@ -6,10 +6,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from tests.support.archives import (
     COMPACTOR,
@@ -19,6 +22,7 @@ from tests.support.archives import (
     seen,
     segment,
     whole,
+    without_checksum,
 )
 from towpath.config import StoreConfig
 from towpath.model.errors import BrokenLogError, NewerArchiveError
@@ -29,6 +33,7 @@ from towpath.segments.log.coding import decode, encode, hashed
 from towpath.segments.log.commit_log import CommitLog
 from towpath.segments.log.entries import Capture, Draft, EntryKind, LogEntry
 from towpath.segments.log.state import ArchiveState
+from towpath.segments.log.sums import entry_is_summed
 from towpath.segments.model import GapKind
 from towpath.store import Store
 
@@ -57,7 +62,8 @@ DRAFTS = (
 )
 
 
-def entries() -> list[LogEntry]:
+def entries(written: Callable[[LogEntry], bytes] = encode) -> list[LogEntry]:
+    """Return entries that follow each other, as somebody writes them."""
     made: list[LogEntry] = []
     before = ""
     for version, draft in enumerate(DRAFTS, start=1):
@@ -71,9 +77,12 @@ def entries() -> list[LogEntry]:
             kind=draft.kind, add=draft.add, remove=draft.remove, partitions=partitions,
             captures=draft.captures, swept=draft.swept,
         )  # fmt: skip
-        before = hashed(encode(entry))
+        before = hashed(written(entry))
         made.append(entry)
     return made
+
+
+OLD = entries(without_checksum)
 
 
 def golden(name: str) -> bytes:
@@ -88,17 +97,26 @@ def state() -> ArchiveState:
     return ArchiveState().after([(each, hashed(encode(each))) for each in entries()])
 
 
-@pytest.mark.parametrize("entry", entries(), ids=lambda entry: f"{entry.version}-{entry.kind}")
+@pytest.mark.parametrize("entry", OLD, ids=lambda entry: f"{entry.version}-{entry.kind}")
 def test_entries_are_written_and_read_as_ever(entry: LogEntry) -> None:
     written = golden(f"{entry.version}-{entry.kind}.json")
-    assert json.loads(encode(entry)) == json.loads(written)
+    assert json.loads(without_checksum(entry)) == json.loads(written)
+    assert not entry_is_summed(written, "here")
     assert decode(written, "here") == entry
     assert decode(encode(entry), "here") == entry
 
 
+@pytest.mark.parametrize("entry", entries(), ids=lambda entry: f"{entry.version}-{entry.kind}")
+def test_entries_with_checksums_are_written_and_read_as_ever(entry: LogEntry) -> None:
+    written = golden(f"summed/{entry.version}-{entry.kind}.json")
+    assert encode(entry) == written
+    assert entry_is_summed(written, "here")
+    assert decode(written, "here") == entry
+
+
 def test_a_log_of_the_first_format_is_read_as_ever(tmp_path: Path) -> None:
     with store(tmp_path) as place:
-        for entry in entries():
+        for entry in OLD:
             data = golden(f"{entry.version}-{entry.kind}.json")
             place.put_new(entry_key("eu", entry.version), data)
         log = CommitLog.open(place, "eu")
@@ -109,24 +127,63 @@ def test_a_log_of_the_first_format_is_read_as_ever(tmp_path: Path) -> None:
         assert list(log.state.captures) == [("topic", "orders")]
 
 
-def test_a_checkpoint_of_the_first_format_is_read_as_ever(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["4.parquet", "summed/4.parquet"])
+def test_checkpoints_with_and_without_checksums_are_read_as_ever(tmp_path: Path, name: str) -> None:
     with store(tmp_path) as place:
-        place.put_new(checkpoint_key("eu", 4), golden("4.parquet"))
+        place.put_new(checkpoint_key("eu", 4), golden(name))
+        assert LogCheckpoints(place, "eu").is_summed(4) == ("summed" in name)
         found = LogCheckpoints(place, "eu").newest()
         expected = state()
         assert list(found.table()) == list(expected.table())
-        for name in ("version", "time", "partitions", "captures", "writers", "removed"):
-            assert getattr(found, name) == getattr(expected, name), name
+        for each in ("version", "time", "partitions", "captures", "writers", "removed"):
+            assert getattr(found, each) == getattr(expected, each), each
+
+
+@given(at=st.integers(0), bit=st.integers(0, 7))
+@example(at=0, bit=0)
+def test_any_flipped_bit_of_an_entry_is_found(at: int, bit: int) -> None:
+    data = bytearray(encode(entries()[0]))
+    data[at % len(data)] ^= 1 << bit
+    with pytest.raises(BrokenLogError):
+        decode(bytes(data), "here")
+
+
+def test_each_flipped_bit_and_each_lost_byte_of_a_small_entry_is_found() -> None:
+    whole_entry = encode(entries()[3])
+    for at in range(len(whole_entry)):
+        for bit in range(8):
+            data = bytearray(whole_entry)
+            data[at] ^= 1 << bit
+            with pytest.raises(BrokenLogError):
+                decode(bytes(data), "here")
+        for torn in (whole_entry[:at], whole_entry[:at] + whole_entry[at + 1 :]):
+            with pytest.raises(BrokenLogError):
+                decode(torn, "here")
+
+
+def test_each_changed_byte_of_a_checkpoint_is_found(tmp_path: Path) -> None:
+    key = checkpoint_key("eu", 4)
+    with store(tmp_path) as place:
+        checkpoints = LogCheckpoints(place, "eu")
+        checkpoints.write(state())
+        written = place.get(key)
+        for at in range(len(written)):
+            data = bytearray(written)
+            data[at] ^= 1 << at % 8
+            place.put(key, bytes(data))
+            with pytest.raises(BrokenLogError):
+                checkpoints.read(4)
 
 
 def test_a_reader_passes_over_what_it_does_not_know() -> None:
     told = json.loads(encode(entries()[0]))
     told["add"][0]["later"] = told["writer"]["later"] = told["later"] = {"a": 1}
+    del told["checksum"], told["sha256"]
     assert decode(json.dumps(told).encode(), "here") == entries()[0]
 
 
 def test_a_newer_format_is_refused_with_what_to_do() -> None:
-    told = json.loads(encode(entries()[0])) | {"v": 3}
+    told = json.loads(golden("1-archive.json")) | {"v": 3}
     told["writer"]["towpath"] = "7.1"
     with pytest.raises(NewerArchiveError) as caught:
         decode(json.dumps(told).encode(), "s3://b/eu/_log/1.json")
@@ -156,10 +213,10 @@ def test_numbers_beyond_53_bits_are_texts() -> None:
 
 def _write() -> None:
     for entry in entries():
-        (GOLDEN / f"{entry.version}-{entry.kind}.json").write_bytes(encode(entry))
+        (GOLDEN / f"summed/{entry.version}-{entry.kind}.json").write_bytes(encode(entry))
     with store(GOLDEN) as place:
         LogCheckpoints(place, "eu").write(state())
-        (GOLDEN / "4.parquet").write_bytes(place.get(checkpoint_key("eu", 4)))
+        (GOLDEN / "summed/4.parquet").write_bytes(place.get(checkpoint_key("eu", 4)))
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ from tests.support.archives import (
     archiving,
     compacting,
     partition_id,
+    resummed,
     seen,
     segment,
     whole,
@@ -192,8 +193,8 @@ def test_a_damaged_checkpoint_is_passed_over_and_told(store: Store) -> None:
     assert found.state == log.state or list(found.state.table()) == list(log.state.table())
     (note,) = found.notes
     assert note == (
-        f"{store.config.url}/{checkpoint_key(EU, 8)}: it is no checkpoint of a commit log, and is"
-        " passed over; delete it"
+        f"{store.config.url}/{checkpoint_key(EU, 8)}: it is no checkpoint of a commit log; it is"
+        " passed over, and logs are read without it; delete it"
     )
 
 
@@ -273,6 +274,13 @@ def test_a_missing_entry_is_not_taken_for_the_end(store: Store) -> None:
             lambda store: store.put(
                 entry_key(EU, 1), store.get(entry_key(EU, 1)).replace(b'"here"', b'"hare"')
             ),
+            "its bytes are not those that were written, as its checksum says; bring",
+        ),
+        (
+            lambda store: store.put(
+                entry_key(EU, 1),
+                resummed(store.get(entry_key(EU, 1)).replace(b'"here"', b'"hare"')),
+            ),
             "it was written behind another entry than the one that is there",
         ),
     ],
@@ -319,7 +327,7 @@ def test_an_entry_that_was_copied_back_is_the_same(store: Store) -> None:
 
 def test_a_newer_log_is_neither_read_nor_written(store: Store) -> None:
     fill(begin(store), 1)
-    newer = store.get(entry_key(EU, 1)).replace(b'"v":1', b'"v":3')
+    newer = resummed(store.get(entry_key(EU, 1)).replace(b'"v":1', b'"v":3'))
     store.put_new(entry_key(EU, 2), newer)
     for call in (CommitLog.open, CommitLog.open_or_begin):
         with pytest.raises(NewerArchiveError):

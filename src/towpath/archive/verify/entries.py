@@ -1,7 +1,8 @@
 """The commit log from its first entry on: whether all entries are there, and follow each other.
 
-Each entry has the SHA-256 of the one before it, so one that was changed is found by the next one.
-The state that the entries make must be the one that checkpoints have, from which logs are opened.
+Each entry has a checksum of itself and the SHA-256 of the one before it. Entries of an older
+Towpath have no checksum; if one of them was changed, only the next one tells. The state that the
+entries make must be the one that checkpoints have, from which logs are opened.
 """
 
 from __future__ import annotations
@@ -15,11 +16,13 @@ import pyarrow.compute as pc
 
 from towpath.archive.verify.found import ArchiveProblem
 from towpath.model.errors import BrokenLogError, ObjectMissingError
-from towpath.segments.keys import entry_key, log_prefix
+from towpath.segments.keys import checkpoint_key, entry_key, log_prefix
 from towpath.segments.log import ArchiveState
+from towpath.segments.log.checkpoints import LogCheckpoints
 from towpath.segments.log.coding import decode, hashed
 from towpath.segments.log.columns import SegmentTable
 from towpath.segments.log.rules import problem_of
+from towpath.segments.log.sums import entry_is_summed
 from towpath.store import Store
 
 _AHEAD = 256
@@ -44,11 +47,13 @@ class ReadLog:
     Attributes:
         state: The state behind the last entry that is right.
         read: Number of entries that were read.
+        unsummed: Number of entries without a checksum.
         problems: What is wrong with entries.
     """
 
     state: ArchiveState = field(default_factory=ArchiveState)
     read: int = 0
+    unsummed: int = 0
     problems: list[ArchiveProblem] = field(default_factory=list)
     _before: str | None = ""
 
@@ -65,9 +70,11 @@ class ReadLog:
         self.read += 1
         before, self._before = self._before, hashed(data)
         try:
+            self.unsummed += not entry_is_summed(data, where)
             entry = decode(data, where)
         except BrokenLogError as error:
             self._wrong(key, error.why)
+            self._before = None
             return
         if before is not None and entry.before != before:
             text = f"the entry before it is not the one behind which {entry.writer.host} wrote it:"
@@ -115,6 +122,26 @@ def _entries(store: Store, region: str, until: int) -> Iterator[tuple[int, bytes
     for first in range(1, until + 1, _AHEAD):
         versions = range(first, min(first + _AHEAD, until + 1))
         yield from zip(versions, store.threads.map(read, versions), strict=True)
+
+
+def checkpoints(store: Store, region: str) -> tuple[int, list[ArchiveProblem]]:
+    """Return how many checkpoints have no checksum, and what is wrong with some of them.
+
+    Raises:
+        NewerArchiveError: One was written in a newer format.
+        StoreError: The store cannot be read.
+    """
+    there = LogCheckpoints(store, region)
+    unsummed, problems = 0, list[ArchiveProblem]()
+    for version in there.versions():
+        try:
+            unsummed += not there.is_summed(version)
+        except ObjectMissingError:
+            continue  # a newer one has replaced it
+        except BrokenLogError as error:
+            about = checkpoint_key(region, version)
+            problems.append(ArchiveProblem(code=error.code, about=about, why=error.why))
+    return unsummed, problems
 
 
 def differing(made: ArchiveState, opened: ArchiveState) -> str:

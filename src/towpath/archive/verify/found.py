@@ -162,6 +162,8 @@ class CheckedArchive:
         scope: What was verified.
         version: The version that was verified.
         entries: Number of entries of the log that were read.
+        unsummed_entries: Entries of an older Towpath, which have no checksum.
+        unsummed_checkpoints: Checkpoints of an older Towpath, which have none either.
         segments: Number of segments that were looked at, in so many `objects`.
         bytes: Bytes of objects that were read.
         unsummed: Objects whose checksum could not be compared: the commit log does not know it, or
@@ -176,6 +178,8 @@ class CheckedArchive:
     scope: VerifyScope
     version: int = 0
     entries: int = 0
+    unsummed_entries: int = 0
+    unsummed_checkpoints: int = 0
     segments: int = 0
     objects: int = 0
     bytes: int = 0

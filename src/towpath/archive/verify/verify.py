@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from towpath.archive.lives import told_left_out
 from towpath.archive.verify.content import SCHEMA, CheckSlice, check_rows
-from towpath.archive.verify.entries import differing, newest, replay
+from towpath.archive.verify.entries import checkpoints, differing, newest, replay
 from towpath.archive.verify.found import ArchiveProblem, CheckedArchive, CheckedObject, VerifyScope
 from towpath.archive.verify.objects import chosen_rows, look_at, needed, orphans
 from towpath.archive.verify.tiling import untiled
@@ -131,8 +131,10 @@ class _Verification:
         until = opened.version if opened is not None else newest(self._store, self._config.region)
         progress = partial(self._progress, "reading the commit log", "entries")
         made = replay(self._store, self._config.region, until, progress)
-        found.entries = made.read
+        found.entries, found.unsummed_entries = made.read, made.unsummed
         found.problems += made.problems
+        found.unsummed_checkpoints, damaged = checkpoints(self._store, self._config.region)
+        found.problems += damaged
         self._state = opened if opened is not None else made.state
         found.version = self._state.version
         wrong = differing(made.state, opened) if opened is not None and not made.problems else ""

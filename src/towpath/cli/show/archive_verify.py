@@ -34,6 +34,8 @@ def check_data(archive: str, found: CheckedArchive, seconds: float) -> dict[str,
         "sample_percent": scope.share * 100,
         "sample_seed": scope.seed if scope.share < 1 else None,
         "entries": found.entries,
+        "unsummed_entries": found.unsummed_entries,
+        "unsummed_checkpoints": found.unsummed_checkpoints,
         "segments": found.segments,
         "objects": found.objects,
         "bytes": found.bytes,
@@ -75,6 +77,8 @@ def check_picture(found: CheckedArchive, data: Mapping[str, Any]) -> RenderableT
                           f" log, {text}"))  # fmt: skip
     if found.unsummed:
         parts.append(line(_unsummed(found)))
+    if found.unsummed_entries or found.unsummed_checkpoints:
+        parts.append(line(_unsummed_log(found)))
     parts += map(line, pointers(each.code for each in found.problems))
     return Group(*parts, line(_sentence(found, data)))
 
@@ -88,6 +92,16 @@ def _unsummed(found: CheckedArchive) -> str:
         f"{text}, as the commit log of an older Towpath has none: their records are proven, their"
         " statistics and indexes are not; `towpath archive compact --now` writes them again, with"
         " a checksum"
+    )
+
+
+def _unsummed_log(found: CheckedArchive) -> str:
+    """Return what of the commit log has no checksum of its own, and what guards it."""
+    return (
+        f"without a checksum of their own, as an older Towpath wrote them: {found.unsummed_entries}"
+        f" of {counted(found.entries, 'version')} of the commit log,"
+        f" {counted(found.unsummed_checkpoints, 'checkpoint')}; if such a version is changed, only"
+        " the one behind it tells"
     )
 
 

@@ -21,6 +21,13 @@ from towpath.segments.keys import checkpoint_key, checkpoint_prefix
 from towpath.segments.log.columns import COLUMNS, SegmentTable, TabledPartition
 from towpath.segments.log.entries import LogWriter
 from towpath.segments.log.state import ArchivedTo, ArchiveState, Captured, RemovedObject
+from towpath.segments.log.sums import (
+    ALGORITHM,
+    SAYS,
+    require_file,
+    summed_file,
+    unsummed_metadata,
+)
 from towpath.segments.model import BatchMark, PartitionId
 from towpath.store import Store
 
@@ -28,6 +35,7 @@ FORMAT = 2
 """The newest format: a state with several histories of a partition. All others say 1."""
 _FIRST = 1
 _STATE = b"towpath.archive"
+_ADVICE = "it is passed over, and logs are read without it; delete it"
 _KEPT = 2
 _SPARSE = 5_000
 """Of so many versions one checkpoint is kept for ever, for those who ask for the past."""
@@ -83,22 +91,35 @@ class LogCheckpoints:
         """Return the state as of a version that has a checkpoint.
 
         Raises:
-            BrokenLogError: It is no checkpoint.
+            BrokenLogError: It is no checkpoint, or not the one that was written.
             NewerArchiveError: It was written in a newer format.
             StoreError: The store could not be read.
         """
+        return self._read(version)[0]
+
+    def is_summed(self, version: int) -> bool:
+        """Return whether a checkpoint has a checksum; it is read as a whole. See `read`."""
+        return self._read(version)[1]
+
+    def _read(self, version: int) -> tuple[ArchiveState, bool]:
         key = checkpoint_key(self._region, version)
         where = f"{self._store.config.url}/{key}"
+        data = self._store.get_whole(key)
         try:
-            file = pq.ParquetFile(pa.BufferReader(self._store.get_whole(key)))
+            is_summed = require_file(data, where)
+        except BrokenLogError as error:
+            raise BrokenLogError(where, f"{error.why}; {_ADVICE}") from None
+        try:
+            file = pq.ParquetFile(pa.BufferReader(data))
             told = json.loads(file.schema_arrow.metadata[_STATE])
             if told["v"] > FORMAT:
                 raise NewerArchiveError(where, str(told.get("towpath", "")), told["v"], FORMAT)
-            return _state(told, _with_all(file.read()))
+            state = _state(told, _with_all(file.read()))
         except (pa.ArrowException, OSError, KeyError, ValueError, TypeError):
-            raise BrokenLogError(
-                where, "it is no checkpoint of a commit log, and is passed over; delete it"
-            ) from None
+            raise BrokenLogError(where, f"it is no checkpoint of a commit log; {_ADVICE}") from None
+        if SAYS in told and not is_summed:
+            raise BrokenLogError(where, f"it lacks its checksum; {_ADVICE}")
+        return state, is_summed
 
     def write(self, state: ArchiveState) -> ArchiveState:
         """Write a state, unless there is a checkpoint of its version; return it, made compact.
@@ -135,8 +156,11 @@ def _with_all(rows: pa.Table) -> pa.Table:
 
 def _written(state: ArchiveState) -> bytes:
     has_histories = any(each.fork is not None for each in state.partitions.values())
-    told = {"v": FORMAT if has_histories else _FIRST, **_told(state)}
-    metadata = {_STATE: json.dumps(told, separators=(",", ":")).encode()}
+    told = {"v": FORMAT if has_histories else _FIRST, SAYS: ALGORITHM, **_told(state)}
+    metadata = {
+        _STATE: json.dumps(told, separators=(",", ":")).encode(),
+        **unsummed_metadata(),
+    }
     out = io.BytesIO()
     pq.write_table(
         state.base.rows.replace_schema_metadata(metadata),
@@ -147,7 +171,7 @@ def _written(state: ArchiveState) -> bytes:
         column_encoding=_ENCODINGS,
         write_statistics=False,
     )
-    return out.getvalue()
+    return summed_file(out.getvalue())
 
 
 def _told(state: ArchiveState) -> dict[str, Any]:

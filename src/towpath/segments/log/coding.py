@@ -17,6 +17,7 @@ from towpath.model.digest import Digest
 from towpath.model.errors import BrokenLogError, NewerArchiveError
 from towpath.model.foreign import foreign
 from towpath.segments.log.entries import LogEntry
+from towpath.segments.log.sums import ALGORITHM, BRING_BACK, SAYS, entry_is_summed, summed_entry
 
 FORMAT = 2
 """The newest format: an entry that begins another history. All others say 1, which is the rest."""
@@ -30,7 +31,8 @@ def encode(entry: LogEntry) -> bytes:
         written["digest"] = digest_told(segment.digest)
     begins_history = any(each.fork is not None for each in entry.partitions)
     version = FORMAT if begins_history else _FIRST
-    return json.dumps({"v": version, **told}, separators=(",", ":")).encode()
+    told = {"v": version, SAYS: ALGORITHM, **told}
+    return summed_entry(json.dumps(told, separators=(",", ":")).encode())
 
 
 def decode(data: bytes, where: str) -> LogEntry:
@@ -42,8 +44,9 @@ def decode(data: bytes, where: str) -> LogEntry:
 
     Raises:
         NewerArchiveError: It was written in a newer format.
-        BrokenLogError: It is no entry.
+        BrokenLogError: It is no entry, or not the one that was written.
     """
+    entry_is_summed(data, where)
     try:
         told = json.loads(data)
         if told["v"] > FORMAT:
@@ -55,8 +58,7 @@ def decode(data: bytes, where: str) -> LogEntry:
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise BrokenLogError(
             where,
-            f"it is no entry of a commit log ({foreign(error)[:300]}); bring the object back that"
-            " was here, from another region or a version of the bucket",
+            f"it is no entry of a commit log ({foreign(error)[:300]}); {BRING_BACK}",
         ) from None
 
 
