@@ -14,6 +14,7 @@ from tests.support.kraft_worlds import (
     codes_of,
     kraft_config,
     migration_znode,
+    reasons,
     with_broker,
     with_controller,
     with_log,
@@ -21,11 +22,12 @@ from tests.support.kraft_worlds import (
 )
 from towpath.kraft.findings.codes import FindingCode
 from towpath.kraft.findings.texts import TEXTS
-from towpath.kraft.model import BrokerMode, LogState, NodeId, Stage
+from towpath.kraft.model import BrokerMode, Goal, LogState, NodeId, Stage
 from towpath.kraft.observing.seen import (
     Observation,
     Oddity,
     OddZnode,
+    Proven,
 )
 from towpath.kraft.planning.states import stage_of
 from towpath.kraft.preflight import preflight
@@ -96,6 +98,8 @@ _TURNS: dict[str, Callable[[Observation], Observation]] = {
 }
 """What people and time change around a cluster, in any stage."""
 
+_BEHIND_TURNS = set(_TURNS) - {"metadata.version is raised"}
+
 _LASTING = {
     FindingCode.KEPT_KEYS, FindingCode.LOG_DIRS_MISSING, FindingCode.DISK_LOW,
     FindingCode.PORTS_EPHEMERAL, FindingCode.CONTROLLERS_NUMBER, FindingCode.DATA_PASSING,
@@ -120,6 +124,61 @@ def test_behind_the_end_nothing_speaks_of_the_way_that_lies_behind(turns: set[st
     found = codes_of(preflight(_CONFIG, seen))
     assert found <= _LASTING
     assert not found & _DESTROYS_BEHIND_THE_END
+
+
+def _quorum_lost(seen: Observation) -> Observation:
+    """Behind the end the disks of two of three controllers are lost."""
+    for node in (3000, 3001):
+        seen = with_controller(seen, node, meta=(), running=False, flag=None)
+    return replace(seen, quorum=None, log=None, comparison=None, proven=Proven(final=True))
+
+
+def _formatted_anew(seen: Observation, state: LogState = LogState.NONE) -> Observation:
+    """These two were formatted anew, by somebody's automation, and have elected each other."""
+    return replace(with_log(seen, state=state, brokers={}), proven=Proven(final=True))
+
+
+_LOST_BEHIND_THE_END: dict[str, tuple[FindingCode, Callable[[Observation], Observation]]] = {
+    "ZooKeeper is still there": (FindingCode.FINAL_UNSEEN, _quorum_lost),
+    "ZooKeeper is gone": (
+        FindingCode.FINAL_UNSEEN, lambda seen: replace(_quorum_lost(seen), zookeeper=None)
+    ),
+    "ZooKeeper has a broker as controller": (
+        FindingCode.FINAL_UNSEEN, lambda seen: with_zookeeper(_quorum_lost(seen), controller=None)
+    ),
+    "without the flag": (FindingCode.METADATA_LOST, _formatted_anew),
+    "with the flag": (
+        FindingCode.METADATA_LOST, lambda seen: _formatted_anew(seen, LogState.PRE_MIGRATION)
+    ),
+}  # fmt: skip
+"""Logs that are lost behind the end, and what is said of it."""
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.sampled_from(sorted(_LOST_BEHIND_THE_END)), st.sets(st.sampled_from(sorted(_BEHIND_TURNS)))
+)
+def test_nothing_is_done_nor_told_that_destroys_where_the_logs_are_lost_behind_the_end(
+    how: str, turns: set[str]
+) -> None:
+    code, lose = _LOST_BEHIND_THE_END[how]
+    seen = lose(with_zookeeper(at_stage(_CONFIG, Stage.FINAL), migration=migration_znode(137)))
+    for turn in sorted(turns):
+        seen = _TURNS[turn](seen) if seen.zookeeper is not None else seen
+    standing = stage_of(seen)
+    assert (standing.stage, standing.alarms) == (Stage.UNKNOWN, ())
+    found = codes_of(preflight(_CONFIG, seen))
+    assert code in found
+    assert not found & _DESTROYS_BEHIND_THE_END
+    for goal in Goal:
+        assert reasons(_CONFIG, seen, goal) == {code}
+
+
+def test_zookeeper_tells_of_the_end_where_the_journal_is_lost_too() -> None:
+    seen = with_zookeeper(at_stage(_CONFIG, Stage.FINAL), migration=migration_znode(137))
+    seen = replace(_formatted_anew(seen), proven=Proven())
+    for goal in Goal:
+        assert reasons(_CONFIG, seen, goal) == {FindingCode.METADATA_LOST}
 
 
 @pytest.mark.parametrize("turn", sorted(_TURNS))

@@ -71,7 +71,7 @@ def test_a_metadata_log_of_unknown_origin_is_left(tmp_path: Path) -> None:
         format_controller(tools(tmp_path, told, seen), FormatController(ONE))
     assert seen.zookeeper is not None
     unseen = replace(seen, zookeeper=None)
-    with pytest.raises(StepRefusedError, match="the cluster's id in ZooKeeper was not seen"):
+    with pytest.raises(StepRefusedError, match="the cluster's id was not seen"):
         format_controller(tools(tmp_path, told, unseen), FormatController(ONE))
 
 

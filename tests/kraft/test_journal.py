@@ -154,7 +154,11 @@ def test_proofs_end_with_the_migration_that_they_are_of(tmp_path: Path) -> None:
         journal.add(KraftEvent.STAGE, stage=stage, kip=None)
         begins = stage in {Stage.ZOOKEEPER, Stage.PROVISIONED, Stage.REGISTERING, Stage.COPYING}
         ended = stage is Stage.FINAL  # ZooKeeper grows old from there on
-        kept = Proven() if begins else Proven(probed=4, equal_since=None if ended else since)
+        kept = (
+            Proven()
+            if begins
+            else Proven(probed=4, equal_since=None if ended else since, final=ended)
+        )
         assert journal.proven == kept, stage
 
 

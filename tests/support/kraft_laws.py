@@ -32,7 +32,8 @@ def broken(seen: Observation, step: Step) -> tuple[str, ...]:
     """Return the laws that a step would break."""
     laws = [*_two_down(seen, step)]
     state = seen.log.state if seen.log else None
-    if state is LogState.POST_MIGRATION and not isinstance(step, _FINAL):
+    anew = isinstance(step, FormatController) and step.anew
+    if state is LogState.POST_MIGRATION and not (anew or isinstance(step, _FINAL)):
         laws.append("nothing leads back from the end")
     match step:
         case RollBroker():
@@ -141,5 +142,10 @@ def _format(seen: Observation, step: FormatController) -> Iterator[str]:
     node, znode = seen.controllers[step.node], anchor(seen)
     if node.meta or node.running:
         yield "a controller is formatted again"
-    if claimed(seen) or (znode is not None and znode.offset >= 0):
+    if step.anew:
+        led, need = seen.quorum is not None, len(seen.controllers) // 2
+        whole = [each for each in seen.controllers.values() if each.running and each.meta]
+        if not led or len(whole) <= need:
+            yield "a controller is formatted anew without a majority that leads"
+    elif claimed(seen) or (znode is not None and znode.offset >= 0):
         yield "a controller is formatted in a migration"

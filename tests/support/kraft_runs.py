@@ -20,10 +20,10 @@ LONGEST = 1800.0
 """Seconds that a command may take on a busy machine."""
 
 
-def arguments(lab: ZooKeeperCluster, command: str) -> tuple[str, ...]:
+def arguments(lab: ZooKeeperCluster, command: str, *more: str) -> tuple[str, ...]:
     """Return the arguments of a command that asks nobody."""
     agreed = ("--confirm", lab.name) if command == "finalize" else ("--yes",)
-    return ("kraft", command, str(lab.config), *agreed)
+    return ("kraft", command, str(lab.config), *agreed, *more)
 
 
 def entries(lab: ZooKeeperCluster) -> list[dict[str, Any]]:
@@ -38,9 +38,9 @@ def steps(lab: ZooKeeperCluster) -> list[str]:
     return [each["step"] for each in entries(lab) if each["event"] == "step_done"]
 
 
-def run_whole(lab: ZooKeeperCluster, command: str, name: str = "run") -> Program:
+def run_whole(lab: ZooKeeperCluster, command: str, name: str = "run", *more: str) -> Program:
     """Run a command to its end in a process of its own; return it."""
-    program = Program(lab.home, *arguments(lab, command), name=name)
+    program = Program(lab.home, *arguments(lab, command, *more), name=name)
     try:
         program.wait(LONGEST)
     finally:
@@ -48,10 +48,12 @@ def run_whole(lab: ZooKeeperCluster, command: str, name: str = "run") -> Program
     return program
 
 
-def run_until(lab: ZooKeeperCluster, command: str, holds: Callable[[dict[str, Any]], bool]) -> bool:
+def run_until(
+    lab: ZooKeeperCluster, command: str, holds: Callable[[dict[str, Any]], bool], *more: str
+) -> bool:
     """Run a command, and kill it at a new entry of the journal that `holds`, if one comes."""
     before = len(entries(lab))
-    program = Program(lab.home, *arguments(lab, command), name=f"{command}-{before}")
+    program = Program(lab.home, *arguments(lab, command, *more), name=f"{command}-{before}")
     try:
         return any(holds(entry) for entry in _coming(lab, program, before))
     finally:

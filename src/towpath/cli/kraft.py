@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -34,6 +34,15 @@ GoalOption = Annotated[
         "--to",
         help="Where to: `dual_write` (all brokers in KRaft mode, ZooKeeper kept in step), `final`,"
         " or back to `zookeeper`.",
+    ),
+]
+LostOption = Annotated[
+    list[int] | None,
+    typer.Option(
+        "--reformat",
+        metavar="ID",
+        help="Controller whose disk is lost for good: format its folder anew while the others lead"
+        " and hold everything. Look first whether its volume is mounted.",
     ),
 ]
 YesOption = Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")]
@@ -112,10 +121,16 @@ def status(
 
 
 @kraft.command()
-def run(file: KraftFile, *, yes: YesOption = False, output: OutputOption = Output.TEXT) -> int:
+def run(
+    file: KraftFile,
+    *,
+    reformat: LostOption = None,
+    yes: YesOption = False,
+    output: OutputOption = Output.TEXT,
+) -> int:
     """Migrate until all brokers are in KRaft mode and both stores are written; ZooKeeper stays."""
     del output  # `show` reads it from the arguments
-    return _bring(file, Goal.DUAL_WRITE, yes=yes)
+    return _bring(file, Goal.DUAL_WRITE, yes=yes, lost=reformat or ())
 
 
 @kraft.command()
@@ -135,11 +150,12 @@ def finalize(
             metavar="NAME", help="The migration's name: nothing leads back behind this command."
         ),
     ] = None,
+    reformat: LostOption = None,
     output: OutputOption = Output.TEXT,
 ) -> int:
     """Leave ZooKeeper for good. There is no way back from the first controller's restart on."""
     del output  # `show` reads it from the arguments
-    return _bring(file, Goal.FINAL, yes=False, name=confirm)
+    return _bring(file, Goal.FINAL, yes=False, name=confirm, lost=reformat or ())
 
 
 @kraft.command()
@@ -184,16 +200,21 @@ def _write_manifests(folder: Path, told: Mapping[str, str] | None) -> None:
 
 
 @contextmanager
-def _migration(file: Path) -> Iterator[Migration]:
+def _migration(file: Path, lost: Iterable[int] = ()) -> Iterator[Migration]:
     config = load_kraft(file)
+    if others := set(lost) - {each.id for each in config.controllers.nodes}:
+        named = ", ".join(map(str, sorted(others)))
+        raise _refusal("--reformat", f"the file names no controller {named}")
     from towpath.kraft.migration import Migration  # noqa: PLC0415
 
-    with Migration(config) as migration:
+    with Migration(config, lost) as migration:
         yield migration
 
 
-def _bring(file: Path, goal: Goal, *, yes: bool, name: str | None = None) -> int:
-    with _migration(file) as migration:
+def _bring(
+    file: Path, goal: Goal, *, yes: bool, name: str | None = None, lost: Iterable[int] = ()
+) -> int:
+    with _migration(file, lost) as migration:
         from towpath.cli.show import kraft as shown  # noqa: PLC0415
         from towpath.kraft.findings.findings import stops  # noqa: PLC0415
         from towpath.kraft.run import RunEnd  # noqa: PLC0415

@@ -216,7 +216,7 @@ class KraftJournal:
         probed: int | None = None
         stopped: int | None = None
         since: int | None = None
-        finalizing = False
+        finalizing = final = False
         now = now_ms()
         for entry in self._read():
             if entry is None:
@@ -235,6 +235,8 @@ class KraftJournal:
                 case KraftEvent.STAGE:
                     stage = entry.facts["stage"]
                     finalizing = finalizing and stage in _FINALIZES
+                    # A cluster in KRaft mode never goes back, so unknown stages keep it.
+                    final = stage == Stage.FINAL or (final and stage == Stage.UNKNOWN)
                     stopped = stopped if stage in _LEADERLESS else None
                     probed, since = (None, None) if stage in _BEGINNING else (probed, since)
                     since = None if stage == Stage.FINAL else since  # ZooKeeper grows old
@@ -244,7 +246,9 @@ class KraftJournal:
                     since = None
                 case _:
                     pass
-        return Proven(probed=probed, stopped=stopped, equal_since=since, finalizing=finalizing)
+        return Proven(
+            probed=probed, stopped=stopped, equal_since=since, finalizing=finalizing, final=final
+        )
 
     @property
     def _file(self) -> Path:

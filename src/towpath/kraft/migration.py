@@ -19,7 +19,7 @@ from towpath.kraft.drivers.fenced import FencedDriver
 from towpath.kraft.findings.findings import Finding, stops
 from towpath.kraft.journal import KraftEvent, KraftJournal
 from towpath.kraft.kubernetes.manifests import manifests
-from towpath.kraft.model import Goal, NodeId, Stage
+from towpath.kraft.model import Goal, NodeId
 from towpath.kraft.observing.observe import Observer
 from towpath.kraft.observing.seen import ZooKeeperSeen
 from towpath.kraft.planning.gates import too_early
@@ -50,10 +50,16 @@ _SESSION = 10.0
 
 
 class Migration:
-    """Opens nothing before it is needed: a host that is away is told by the look that needs it."""
+    """Opens nothing before it is needed: a host that is away is told by the look that needs it.
 
-    def __init__(self, config: KraftConfig) -> None:
+    Args:
+        config: The file.
+        lost: Controllers whose disks are lost for good: they are formatted anew.
+    """
+
+    def __init__(self, config: KraftConfig, lost: Iterable[int] = ()) -> None:
         self.config = config
+        self._lost = frozenset(map(NodeId, lost))
         self.journal = KraftJournal(Path(config.journal))
         self._stack = ExitStack()
         self._lock: ClusterLock | None = None
@@ -108,12 +114,12 @@ class Migration:
 
     def look(self) -> Facts:
         """Return what can be seen now, and what it means."""
-        return Facts.of(self.config, self._eyes.look(Deadline.after(_LOOK)))
+        return Facts.of(self.config, self._eyes.look(Deadline.after(_LOOK)), self._lost)
 
     def check(self) -> tuple[Finding, ...]:
         """Return everything that would stop the migration, or lose something in it."""
         facts = self.look()
-        if facts.standing.stage is Stage.FINAL:  # ZooKeeper and its ways may be gone
+        if facts.standing.over:  # ZooKeeper and its ways may be gone
             return preflight(self.config, facts.seen)
         around = look_around(self.config, facts.seen, self._drivers, self._zookeeper)
         return preflight(self.config, facts.seen, around)
@@ -136,7 +142,7 @@ class Migration:
     def outline(self, goal: Goal) -> tuple[Facts, Outline]:
         """Return what is seen, and all steps to a goal that are foreseen from there."""
         facts = self.look()
-        return facts, outline(self.config, facts.seen, goal)
+        return facts, outline(self.config, facts.seen, goal, self._lost)
 
     def manifests(self, facts: Facts, planned: Outline, goal: Goal) -> Mapping[str, str] | None:
         """Return planned steps as files for `kubectl`, by name; None where nodes are no pods.
@@ -155,7 +161,7 @@ class Migration:
         It needs no lock, which nobody could take there: ZooKeeper may be gone.
         """
         facts = self.look()
-        if facts.standing.stage is not Stage.FINAL:
+        if not facts.standing.over:
             return None
         self._left_zookeeper = facts.seen.zookeeper is None
         match decide(facts, goal):
@@ -235,5 +241,6 @@ class Migration:
 
         with telling(self.config, tell) as told:
             self._teller = teller = Teller(told)
-            run = KraftRun(self.config, self._eyes, self._hands, self.journal, teller, before)
+            eyes, hands, lost = self._eyes, self._hands, self._lost
+            run = KraftRun(self.config, eyes, hands, self.journal, teller, before, lost)
             return run.bring_to(goal, stop)

@@ -18,7 +18,7 @@ from towpath.config import KraftConfig
 from towpath.kraft.contents.image import ImageComparison
 from towpath.kraft.findings.findings import Finding
 from towpath.kraft.journal import KraftEvent, KraftJournal
-from towpath.kraft.model import Alarm, Goal, Stage
+from towpath.kraft.model import Alarm, Goal, NodeId, Stage
 from towpath.kraft.observing.seen import Observation
 from towpath.kraft.planning.alarms import holds_everything
 from towpath.kraft.planning.gates import too_early
@@ -116,6 +116,7 @@ class KraftRun:
         journal: Keeps history.
         tell: Is called with a sentence about what goes on.
         before: Is called before each step, and raises where it must not be done.
+        lost: Controllers whose disks are lost for good: to be formatted anew.
     """
 
     def __init__(
@@ -126,8 +127,9 @@ class KraftRun:
         journal: KraftJournal,
         tell: Callable[[Facts, str], None],
         before: Callable[[], None] = lambda: None,
+        lost: frozenset[NodeId] = frozenset(),
     ) -> None:
-        self._before = before
+        self._before, self._lost = before, lost
         self._config, self._eyes, self._hands = config, eyes, hands
         self._journal, self._tell = journal, tell
         self._stage: Stage | None = None
@@ -186,7 +188,7 @@ class KraftRun:
         return False
 
     def _look(self) -> Facts:
-        facts = Facts.of(self._config, self._eyes.look(Deadline.after(_LOOK)))
+        facts = Facts.of(self._config, self._eyes.look(Deadline.after(_LOOK)), self._lost)
         standing, compared = facts.standing, facts.seen.comparison
         if facts.seen.zookeeper is not None:
             self._journal.belong_to(facts.seen.zookeeper.cluster_id)

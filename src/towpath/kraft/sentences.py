@@ -41,7 +41,8 @@ _OneNode = FormatController | RollBroker | RestartController | MendMetaPropertie
 def _of_node(step: _OneNode) -> str:
     match step:
         case FormatController():
-            return f"write the properties of controller {step.node} and format its folder"
+            lost = ", whose disk is lost, anew while the others lead" if step.anew else ""
+            return f"write the properties of controller {step.node} and format its folder{lost}"
         case RollBroker():
             return f"restart broker {step.node} in {_MODES[step.mode]}"
         case RestartController(rewrite=True):

@@ -13,9 +13,17 @@ from towpath.kraft.model import BrokerMode, NodeId
 
 @dataclass(frozen=True, slots=True)
 class FormatController:
-    """Write a controller's properties, with the migration's flag, and format its folder."""
+    """Write a controller's properties and format its folder.
+
+    Attributes:
+        node: The controller.
+        flag: Whether it gets the migration's flag.
+        anew: Whether its disk was lost, and it gets the log from the others, who lead.
+    """
 
     node: NodeId
+    flag: bool = True
+    anew: bool = False
 
 
 @dataclass(frozen=True, slots=True)

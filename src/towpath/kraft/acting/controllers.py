@@ -17,6 +17,7 @@ from towpath.kraft.findings.findings import several
 from towpath.kraft.model import NodeId, Role
 from towpath.kraft.observing.seen import Observation, has_flag
 from towpath.kraft.planning.alarms import may_lead_empty, quotas_left, without_log
+from towpath.kraft.planning.disks import unproven
 from towpath.kraft.steps import (
     FormatController,
     RestartController,
@@ -37,29 +38,60 @@ def format_controller(tools: Tools, step: FormatController) -> StepFacts:
 
     Raises:
         StepRefusedError: The folder belongs to another cluster or node, or holds a metadata log; or
-            files that the properties name, such as keys, are not on its host.
+            files that the properties name, such as keys, are not on its host; or its disk was lost,
+            and the others are not seen to hold all that is committed.
         DriverError: The command failed.
     """
-    node, seen, began = step.node, tools.waits.now(), time.monotonic()
+    node, began = step.node, time.monotonic()
     driver, at = tools.drivers[node], _of(tools, node)
+    stopped = _stop_lost(tools, step) if step.anew else {}
+    seen = tools.waits.now()
     if driver.started() is not None:
         raise StepRefusedError("FormatController", f"controller {node} runs")
     wanted = properties_of(tools, seen, step)
-    cluster = seen.zookeeper.cluster_id if seen.zookeeper is not None else ""
+    cluster = _cluster_id(seen)
     if not cluster:
-        raise StepRefusedError("FormatController", "the cluster's id in ZooKeeper was not seen")
+        raise StepRefusedError("FormatController", "the cluster's id was not seen")
     _require_own(seen, step)
+    if step.anew:
+        _require_holders(seen, node)
     tools.write(node, wanted, whole=True)
     _require_files(driver, node, wanted)
     if driver.modified(_inside(at.data, META)) is not None:
-        return {"seconds": since(began)}
+        return {**stopped, "seconds": since(began)}
     if driver.modified(_inside(at.data, METADATA_LOG)) is not None:
         why = f"{at.data} of controller {node} holds a metadata log without {META}"
         raise StepRefusedError("FormatController", f"{why}; look whose it is, and move it away")
     driver.run(
         format_command(tools.config, at, cluster, seen), Deadline.after(tools.config.limits.start)
     )
-    return {"seconds": since(began)}
+    return {**stopped, "seconds": since(began)}
+
+
+def _stop_lost(tools: Tools, step: FormatController) -> StepFacts:
+    """Stop a controller that still runs though its folder is gone."""
+    driver, at = tools.drivers[step.node], _of(tools, step.node)
+    if driver.started() is None or driver.modified(_inside(at.data, META)) is not None:
+        return {}
+    _require_holders(tools.waits.now(), step.node)
+    return tools.stop(step.node)
+
+
+def _require_holders(seen: Observation, node: NodeId) -> None:
+    """Raise where a controller must not begin with an empty log; see `planning.disks`."""
+    if (gate := unproven(seen, node)) is not None:
+        raise StepRefusedError("FormatController", str(gate))
+
+
+def _cluster_id(seen: Observation) -> str:
+    """Return the id of the cluster; behind the end ZooKeeper is gone, and other controllers tell.
+
+    Before the copy nobody but ZooKeeper does.
+    """
+    if seen.zookeeper is not None:
+        return seen.zookeeper.cluster_id
+    told = {meta.cluster_id for each in seen.controllers.values() for meta in each.meta}
+    return told.pop() if seen.log is not None and len(told) == 1 else ""
 
 
 def _require_files(driver: Driver, node: NodeId, wanted: Mapping[str, str]) -> None:
@@ -82,13 +114,37 @@ def start_controllers(tools: Tools, step: StartControllers) -> StepFacts:
     Raises:
         StepRefusedError: They would empty ZooKeeper.
     """
-    began = time.monotonic()
-    _require_logs(tools.waits.now())
+    began, before = time.monotonic(), tools.waits.now()
+    _require_logs(before)
     for node in step.nodes:
         tools.drivers[node].start()
     named = ", ".join(map(str, step.nodes))
-    _await_quorum(tools, step.nodes, lambda: f"controllers {named} were started")
+    left = f"controllers {named} were started"
+    _await_quorum(tools, step.nodes, lambda: left)
+    empty = [node for node in step.nodes if before.controllers[node].epochs == ()]
+    if before.quorum is not None and empty:
+        _await_log(tools, empty, lambda: left)
     return {"start_seconds": since(began)}
+
+
+def _await_log(tools: Tools, nodes: Iterable[NodeId], left: Left) -> None:
+    """Wait until controllers that began without a log hold what was committed as this began."""
+    nodes = tuple(nodes)
+    wanted: int | None = None
+
+    def missing(seen: Observation) -> str | None:
+        nonlocal wanted
+        if seen.quorum is None:
+            return "nobody leads"
+        wanted = seen.quorum.high_watermark if wanted is None else wanted
+        ends = {node: seen.quorum.ends.get(node, -1) for node in nodes}
+        for node, end in ends.items():
+            if end < wanted or seen.controllers[node].epochs == ():
+                return f"controller {node} has {max(end, 0)} of {wanted} records"
+        return None
+
+    named = ", ".join(map(str, nodes))
+    tools.waits.until(f"controller {named} has got the log", "in_sync", missing, nodes, left)
 
 
 def _require_logs(seen: Observation) -> None:
@@ -147,7 +203,7 @@ def wipe_controller(tools: Tools, step: WipeController) -> StepFacts:
 
 def _require_own(seen: Observation, step: FormatController | WipeController) -> None:
     """Raise where a controller's folder is that of another node, or of another cluster."""
-    cluster = seen.zookeeper.cluster_id if seen.zookeeper is not None else ""
+    cluster = _cluster_id(seen)
     there = seen.controllers.get(step.node)
     for meta in there.meta if there is not None else ():
         if (meta.cluster_id, meta.node) != (cluster, step.node):

@@ -19,9 +19,7 @@ def rendered(config: KraftConfig, seen: Observation, step: Step) -> Properties |
         case RollBroker():
             current = seen.brokers[step.node].properties
             return broker_properties(config, step.mode, current, seen)
-        case FormatController():
-            return controller_properties(config, step.node, seen, flag=True)
-        case RestartController():
+        case FormatController() | RestartController():
             return controller_properties(config, step.node, seen, flag=step.flag)
         case _:
             return None

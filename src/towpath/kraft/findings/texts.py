@@ -101,6 +101,20 @@ _STATES: Mapping[FindingCode, FindingText] = {
         " KRaft controller",
         "start the controllers with their own folders again; format none of them anew",
     ),
+    FindingCode.FINAL_UNSEEN: stop(
+        "the migration was finalized, and no controller tells the metadata log now, which alone"
+        " knows the cluster",
+        "start the controllers with their own folders. Where a majority of these is lost, start"
+        " none that was formatted anew and restart no broker; keep every folder as it is, and bring"
+        " back folders from their disks or copies. Nothing leads back, as ZooKeeper is old",
+    ),
+    FindingCode.METADATA_LOST: stop(
+        "the controllers lead a metadata log that is not the one of this cluster, which is in KRaft"
+        " mode: they were formatted anew, and its topics, ACLs and users are not in it",
+        "stop these controllers at once, and restart no broker: one that loads such a log takes its"
+        " partitions for strays. Keep every folder as it is, and bring back folders of a majority"
+        " of the controllers from their disks or copies",
+    ),
 }
 
 _UNSEEN: Mapping[FindingCode, FindingText] = {
@@ -196,8 +210,21 @@ _GATES: Mapping[FindingCode, FindingText] = {
     ),
     FindingCode.CONTROLLERS_LOST: stop(
         "the folders of controllers {controllers} are not formatted, or their disks are lost",
-        "bring back their folders; a controller that is formatted anew while the migration runs"
-        " does not know of it",
+        "look whether their volumes are mounted, and bring back their folders as they were. Where"
+        " the disk of one is lost for good and the others are a majority, `kraft run --reformat ID`"
+        " formats it anew while they lead, and `kraft rollback` goes on without it",
+    ),
+    FindingCode.CONTROLLERS_LOST_FINAL: stop(
+        "the folders of controllers {controllers} are not formatted, or their disks are lost",
+        "look whether their volumes are mounted, and bring back their folders as they were. Where"
+        " the disk of one is lost for good and the others are a majority, `kraft run --reformat ID`"
+        " formats it anew while they lead",
+    ),
+    FindingCode.LOG_UNPROVEN: stop(
+        "controller {controller} would begin with an empty log, and controllers {holding} alone are"
+        " seen to hold all that is committed, of which {wanted} are needed",
+        "start the others, wait until they have caught up with their leader, and run again; else"
+        " one could be elected that lacks what was changed last",
     ),
     FindingCode.LOGS_LOST: stop(
         "controllers {controllers} were formatted anew and lack the metadata log of this migration,"
@@ -205,7 +232,7 @@ _GATES: Mapping[FindingCode, FindingText] = {
         "start none of them; bring back folders of the majority as they were, from their disks or"
         " copies, and run again. Where these are lost for good and all brokers are in migration"
         " mode, `kraft rollback` releases ZooKeeper, if the journal says that it was equal; with"
-        ' brokers in KRaft mode see "All metadata logs are lost" in the guide',
+        ' brokers in KRaft mode see "Metadata logs that are lost" in the guide',
     ),
     FindingCode.BROKERS_NOT_IN_FILE: stop(
         "brokers {brokers} belong to the cluster, and the file does not name them",

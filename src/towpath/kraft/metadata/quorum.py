@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from kafka.protocol.admin import DescribeQuorumRequest
@@ -19,6 +19,8 @@ from towpath.model.errors import ClusterError, UnreachableError
 TOPIC = "__cluster_metadata"
 """The topic that is the metadata log; it has one partition."""
 _WHAT = "asking for the quorum"
+_FETCHED = 10_000
+"""Milliseconds in which a voter that runs has fetched from its leader; it does so all the time."""
 _PASS = 5.0
 """Seconds for asking all controllers once; one that does not answer must leave time for others."""
 
@@ -113,7 +115,18 @@ def _read(answer: Any) -> QuorumSeen:
         high_watermark=said.high_watermark,
         voters=_ids(said.current_voters),
         observers=_ids(said.observers),
+        ends=_ends(said.leader_id, said.current_voters),
     )
+
+
+def _ends(leader: int, voters: Sequence[Any]) -> Mapping[NodeId, int]:
+    """Return where the logs of voters end; times are those of the leader's clock (KIP-836)."""
+    now = max((each.last_caught_up_timestamp for each in voters), default=-1)
+    return {
+        NodeId(each.replica_id): each.log_end_offset
+        for each in voters
+        if each.replica_id == leader or each.last_fetch_timestamp >= now - _FETCHED
+    }
 
 
 def _ids(replicas: Sequence[Any]) -> tuple[NodeId, ...]:

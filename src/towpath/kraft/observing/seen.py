@@ -104,13 +104,18 @@ class ZooKeeperSeen:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuorumSeen:
-    """The controllers' quorum, told by its leader (DescribeQuorum)."""
+    """The controllers' quorum, told by its leader (DescribeQuorum).
+
+    Attributes:
+        ends: Where the logs of voters end that have fetched from the leader lately, and its own.
+    """
 
     leader: NodeId
     epoch: int
     high_watermark: int
     voters: tuple[NodeId, ...]
     observers: tuple[NodeId, ...] = ()
+    ends: Mapping[NodeId, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -297,12 +302,14 @@ class Proven:
             compared, in ms since 1970; None where the last comparison was not.
         finalizing: Whether a finalize of ours began, all of gate G5 being so, and no stage before
             was seen since.
+        final: Whether the metadata log told that the migration is over, when a log was read last.
     """
 
     probed: int | None = None
     stopped: int | None = None
     equal_since: int | None = None
     finalizing: bool = False
+    final: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -87,8 +87,8 @@ def without_log(seen: Observation) -> tuple[NodeId, ...]:
     from there.
     """
     znode = anchor(seen)
-    if znode is None or znode.offset < 0:
-        return ()
+    if znode is None or znode.offset < 0 or in_log(seen, LogState.POST_MIGRATION):
+        return ()  # behind the end it is old
     led = in_log(seen, LogState.MIGRATION)
     return tuple(
         sorted(
@@ -97,12 +97,12 @@ def without_log(seen: Observation) -> tuple[NodeId, ...]:
             if each.meta
             and each.epochs is not None
             and not (led and each.running)
-            and not _reaches(each.epochs, znode)
+            and not reaches(each.epochs, znode)
         )
     )
 
 
-def _reaches(epochs: tuple[tuple[int, int], ...], znode: MigrationZnode) -> bool:
+def reaches(epochs: tuple[tuple[int, int], ...], znode: MigrationZnode) -> bool:
     """Whether a metadata log is the one of which `/migration` tells: so is the epoch at its offset.
 
     A log that begins behind that offset was cut there, as a snapshot holds what came before.

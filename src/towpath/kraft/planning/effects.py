@@ -104,7 +104,8 @@ def _stored(
     meta = MetaProperties(
         directory="", version=1, cluster_id=cluster, node=node.id, directory_id=None
     )
-    return with_node(seen, replace(node, meta=(meta,), properties=file))
+    epochs = () if step.anew else node.epochs
+    return with_node(seen, replace(node, meta=(meta,), properties=file, epochs=epochs))
 
 
 def end(seen: Observation, node: NodeSeen) -> Observation:
@@ -146,7 +147,18 @@ def _start_controllers(seen: Observation, nodes: tuple[NodeId, ...]) -> Iterator
         if not seen.controllers[node].running:
             seen = _started(seen, node)
             yield seen
-    yield elected(seen)
+    yield _fetched(elected(seen), nodes)
+
+
+def _fetched(seen: Observation, nodes: tuple[NodeId, ...]) -> Observation:
+    """Return what is seen once controllers have got the log from their leader."""
+    if seen.quorum is None:
+        return seen
+    held = seen.controllers[seen.quorum.leader].epochs
+    for node in nodes:
+        if seen.controllers[node].epochs == ():
+            seen = with_node(seen, replace(seen.controllers[node], epochs=held))
+    return seen
 
 
 def _stop_controllers(seen: Observation, nodes: tuple[NodeId, ...]) -> Iterator[Observation]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from towpath.kraft.contents.image import ClusterImage, ImageComparison
-from towpath.kraft.model import BrokerMode, LogState, Role
+from towpath.kraft.model import BrokerMode, LogState, NodeId, Role
 from towpath.kraft.observing.nodes import file_mode
 from towpath.kraft.observing.seen import (
     BrokerRegistration,
@@ -107,7 +108,7 @@ def elected(seen: Observation) -> Observation:
         return replace(seen, quorum=None, log=None, comparison=None)
     quorum = seen.quorum
     if quorum is not None and seen.controllers[quorum.leader].running:
-        return seen
+        return replace(seen, quorum=replace(quorum, ends=_ends(seen, quorum.high_watermark)))
     running = [_answering(each) for each in running]
     for each in running:
         seen = with_node(seen, each)
@@ -120,11 +121,16 @@ def elected(seen: Observation) -> Observation:
             epoch=epoch,
             high_watermark=seen.log.end if seen.log else 1,
             voters=tuple(sorted(seen.controllers)),
+            ends=_ends(seen, seen.log.end if seen.log else 1),
         ),
         log=seen.log or _assumed(seen),
         comparison=EQUAL,
     )
     return _led(seen, leader, epoch)
+
+
+def _ends(seen: Observation, end: int) -> Mapping[NodeId, int]:
+    return {each.id: end for each in seen.controllers.values() if each.running}
 
 
 def _answering(controller: NodeSeen) -> NodeSeen:

@@ -54,6 +54,7 @@ class Facts:
     Attributes:
         leaders: Number of partitions that each broker leads; brokers with fewest go first.
         contents: What in the contents of the cluster a migration trips over.
+        lost: Controllers whose disks are lost for good, as the user says: to be formatted anew.
     """
 
     config: KraftConfig
@@ -61,12 +62,15 @@ class Facts:
     standing: KraftStanding
     leaders: Mapping[NodeId, int]
     contents: tuple[Finding, ...]
+    lost: frozenset[NodeId] = frozenset()
 
     @classmethod
-    def of(cls, config: KraftConfig, seen: Observation) -> Facts:
+    def of(
+        cls, config: KraftConfig, seen: Observation, lost: frozenset[NodeId] = frozenset()
+    ) -> Facts:
         """Return the facts of an observation."""
         found = check_contents(config, seen)
-        return cls(config, seen, stage_of(seen), leaders_of(seen), found)
+        return cls(config, seen, stage_of(seen), leaders_of(seen), found, lost)
 
     def at(self, seen: Observation) -> Facts:
         """Return the facts of another observation of the same contents."""

@@ -80,9 +80,11 @@ class Outline:
     first: tuple[Finding, ...] = ()
 
 
-def outline(config: KraftConfig, seen: Observation, goal: Goal) -> Outline:
+def outline(
+    config: KraftConfig, seen: Observation, goal: Goal, lost: frozenset[NodeId] = frozenset()
+) -> Outline:
     """Return all steps to a goal that are foreseen from an observation."""
-    facts = Facts.of(config, seen)
+    facts = Facts.of(config, seen, lost)
     going = tuple(each for each in facts.contents if each.code in _ENDS)
     if going and goal is not Goal.ZOOKEEPER and facts.standing.stage in BEFORE_COPY:
         rest = tuple(each for each in facts.contents if each.code not in _ENDS)

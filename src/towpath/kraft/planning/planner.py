@@ -28,11 +28,13 @@ from towpath.kraft.planning.moves import Decision, Facts, Move, Reached, Refused
 from towpath.kraft.planning.repairs import (
     await_healthy,
     bring_on,
+    disks_lost,
     leader_last,
     logs_lost,
     mend_controllers,
     next_broker,
     prove_equal,
+    reformat,
     start_broker,
 )
 from towpath.kraft.planning.rollback import alarmed, back, move
@@ -64,12 +66,15 @@ from towpath.kraft.steps import (
 )
 
 
-def next_step(config: KraftConfig, seen: Observation, goal: Goal) -> Step | Reached | Refused:
+def next_step(
+    config: KraftConfig, seen: Observation, goal: Goal, lost: frozenset[NodeId] = frozenset()
+) -> Step | Reached | Refused:
     """Return the next safe step towards a goal, that it is reached, or why no step is safe.
 
-    The goal FINAL must have been confirmed by a person before it is asked for.
+    The goal FINAL must have been confirmed by a person before it is asked for; so must it have
+    been that the disks of controllers are lost for good.
     """
-    decision = decide(Facts.of(config, seen), goal)
+    decision = decide(Facts.of(config, seen, lost), goal)
     return decision.step if isinstance(decision, Move) else decision
 
 
@@ -218,6 +223,8 @@ def _finish(facts: Facts, state: Finalizing, goal: Goal) -> Decision:
         return move(mend_controllers(facts), state.resume(), Reached(state.stage))
     if migrating := still_migrating(facts):
         return Refused.by(migrating)
+    if (replaced := disks_lost(facts) or reformat(facts, flag=True)) is not None:
+        return move(replaced, state.finalize(), Reached(state.stage))
     step = start_broker(facts, BrokerMode.KRAFT) or _without_flag(facts)
     if isinstance(step, RestartController):  # also behind one that somebody restarted by hand
         repair = await_healthy(facts) or prove_equal(facts, probe=True)
@@ -248,7 +255,9 @@ def _settle(facts: Facts, state: Stranded | Final, goal: Goal) -> Decision:
         step: Step | None = StartControllers(down) if down else None
         step = step or start_broker(facts, BrokerMode.KRAFT) or _cut_off(facts)
         return move(step or AwaitHealthy(), state.rescue(), Reached(state.stage))
-    if goal is Goal.DUAL_WRITE:
+    if goal is Goal.DUAL_WRITE and not facts.lost:
         return Reached(state.stage)
+    if (replaced := disks_lost(facts) or reformat(facts, flag=False)) is not None:
+        return move(replaced, state, Reached(state.stage))
     repair = _without_flag(facts) or start_broker(facts, BrokerMode.KRAFT) or await_healthy(facts)
     return move(repair, state, Reached(state.stage))

@@ -12,6 +12,7 @@ from towpath.kraft.findings.findings import Finding
 from towpath.kraft.model import Alarm, BrokerMode, LogState, NodeId
 from towpath.kraft.observing.nodes import file_mode, is_registered, is_settled
 from towpath.kraft.observing.seen import NodeSeen
+from towpath.kraft.planning import disks
 from towpath.kraft.planning.alarms import (
     flagless,
     may_lead_empty,
@@ -24,31 +25,79 @@ from towpath.kraft.planning.moves import Facts, Refused
 from towpath.kraft.steps import (
     AwaitHealthy,
     Compare,
+    FormatController,
     RestartController,
     RollBroker,
     StartControllers,
     Step,
+    StopControllers,
 )
 
 
-def mend_controllers(facts: Facts) -> Step | Refused | None:
-    """Return the step towards all controllers running with the flag; None where they do."""
+def mend_controllers(facts: Facts, *, without_lost: bool = False) -> Step | Refused | None:
+    """Return the step towards all controllers running with the flag; None where they do.
+
+    Args:
+        facts: What was seen.
+        without_lost: Whether a majority is enough, where the disks of others are lost.
+    """
     if may_lead_empty(facts.seen):
         return logs_lost(facts)
-    lost = [each.id for each in facts.controllers if not each.meta]
-    if lost:
-        return Refused.by(Finding.of(FindingCode.CONTROLLERS_LOST, controllers=lost))
-    lacking = flagless(facts.seen)
-    down = tuple(each.id for each in facts.controllers if not each.running)
-    # Without a leader any of them may be elected next, so none may lack the flag then.
-    bad = [node for node in lacking if node in down or facts.seen.quorum is None]
-    if bad:
-        return RestartController(bad[0], flag=True)
-    if down or facts.seen.quorum is None:
-        return StartControllers(down or _ids(facts))
-    if facts.seen.log is None:
+    if (refused := disks_lost(facts, without_lost=without_lost)) is not None:
+        return refused
+    return _mend_led(facts) or (None if without_lost else reformat(facts, flag=True))
+
+
+def disks_lost(facts: Facts, *, without_lost: bool = False) -> Refused | None:
+    """Return the refusal where folders are not formatted, and nobody has said that they be so."""
+    lost = disks.unformatted(facts.seen)
+    gone = disks.lost_for_all(facts.seen)
+    if lost and (gone or not (without_lost or facts.lost.issuperset(lost))):
+        over = facts.standing.over
+        code = FindingCode.CONTROLLERS_LOST_FINAL if over else FindingCode.CONTROLLERS_LOST
+        return Refused.by(Finding.of(code, controllers=gone or lost))
+    return None
+
+
+def reformat(facts: Facts, *, flag: bool) -> Step | Refused | None:
+    """Return the step for a controller whose disk is lost for good; None where there is none."""
+    for node in disks.unformatted(facts.seen):
+        gate = disks.unproven(facts.seen, node)
+        return FormatController(node, flag, anew=True) if gate is None else Refused.by(gate)
+    return None
+
+
+def _mend_led(facts: Facts) -> Step | Refused | None:
+    """Return the step towards all formatted controllers running; those without the log come last.
+
+    Where nobody leads, one that has no log gives its vote to whoever asks first.
+    """
+    seen, there = facts.seen, [each for each in facts.controllers if each.meta]
+    lacking, empty = flagless(seen), without_log(seen)
+    down = tuple(each.id for each in there if not each.running)
+    if seen.quorum is None:
+        astray = tuple(each.id for each in there if each.running and each.id in empty)
+        whole = tuple(each.id for each in there if each.id not in empty)
+        # Any of them may be elected next, so none may lack the flag then.
+        bad = [RestartController(node, flag=True) for node in whole if node in lacking]
+        start = StartControllers(tuple(node for node in whole if node in down) or whole)
+        return StopControllers(astray) if astray else bad[0] if bad else start
+    if down:
+        return _join(facts, down)
+    if seen.log is None:
         return Refused.by(unseen(facts, FindingCode.QUORUM_UNSEEN, controllers=_ids(facts)))
-    return _give_flag(facts, lacking)
+    behind = disks.catching_up(seen)
+    return StartControllers(behind) if behind else _give_flag(facts, lacking)
+
+
+def _join(facts: Facts, down: tuple[NodeId, ...]) -> Step | Refused:
+    """Return the step that starts controllers which are down while others lead."""
+    lacking, empty = flagless(facts.seen), without_log(facts.seen)
+    unproven = (disks.unproven(facts.seen, node) for node in down if node in empty)
+    if gates := tuple(each for each in unproven if each is not None):
+        return Refused(gates)
+    bad = [RestartController(node, flag=True) for node in down if node in lacking]
+    return bad[0] if bad else StartControllers(down)
 
 
 def logs_lost(facts: Facts) -> Refused:

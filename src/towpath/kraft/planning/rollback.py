@@ -15,6 +15,7 @@ from towpath.kraft.model import Alarm, BrokerMode, NodeId
 from towpath.kraft.observing.nodes import in_mode
 from towpath.kraft.observing.seen import NodeSeen
 from towpath.kraft.planning.alarms import anchor, flagless, may_lead_empty, running_flagless
+from towpath.kraft.planning.disks import lost_for_all
 from towpath.kraft.planning.gates import takeover
 from towpath.kraft.planning.moves import Decision, Facts, Move, Reached, Refused
 from towpath.kraft.planning.repairs import (
@@ -101,7 +102,7 @@ def move(step: Step | Refused | None, to: StageType, otherwise: Decision) -> Dec
 
 
 def _resume(facts: Facts, state: Finalizing) -> Decision:
-    step = mend_controllers(facts)
+    step = mend_controllers(facts, without_lost=True)
     return move(step, state.resume(), Refused(facts.standing.doubts))
 
 
@@ -114,7 +115,7 @@ def _stop(facts: Facts) -> Step:
 def _to_migration(facts: Facts, state: DualWrite | Mixed) -> Decision:
     if facts.standing.has(Alarm.LOST_ANCHOR):
         return alarmed(facts, Alarm.LOST_ANCHOR)
-    if (repair := mend_controllers(facts)) is not None:
+    if (repair := mend_controllers(facts, without_lost=True)) is not None:
         return repair if isinstance(repair, Refused) else Move(repair, state.keep())
     if facts.standing.has(Alarm.UNWRITABLE):  # brokers in migration mode may get no metadata
         return alarmed(facts, Alarm.UNWRITABLE)
@@ -147,7 +148,8 @@ def _stop_equal(facts: Facts, state: Hybrid) -> Decision:
         return alarmed(facts, Alarm.LOST_ANCHOR)
     if in_mode(facts.seen, BrokerMode.KRAFT):
         return _cut_off(facts, state)
-    flags = mend_controllers(facts) if running_flagless(facts.seen) else None
+    lacking = running_flagless(facts.seen)
+    flags = mend_controllers(facts, without_lost=True) if lacking else None
     synced = None if lost or takeover(facts) is not None else _all_in_sync(facts)
     repair = flags or synced or prove_equal(facts, probe=False) or _versions(facts)
     return move(repair, state.revert(), Move(_stop(facts), state.stop()))
@@ -190,17 +192,18 @@ def _release(facts: Facts, state: Headless) -> Decision:
     if may_lead_empty(facts.seen) and any(each.running for each in facts.controllers):
         return Move(_stop(facts), state.guard())
     if in_mode(facts.seen, BrokerMode.KRAFT) or not _is_released_safely(facts):
-        return move(mend_controllers(facts), state.start(), Refused(facts.standing.doubts))
+        step = mend_controllers(facts, without_lost=True)
+        return move(step, state.start(), Refused(facts.standing.doubts))
     if any(each.running for each in facts.controllers):
         return Move(_stop(facts), state.guard())
     guard = _guard(facts)
     if guard is not None:
         return Move(guard, state.guard())
     controller, znode = facts.zookeeper.controller, facts.zookeeper.migration
-    step = ReleaseZooKeeper(
+    release = ReleaseZooKeeper(
         controller.version if controller else None, znode.version if znode else None
     )
-    return Move(step, state.release())
+    return Move(release, state.release())
 
 
 def _is_released_safely(facts: Facts) -> bool:
@@ -209,7 +212,8 @@ def _is_released_safely(facts: Facts) -> bool:
     if znode is not None and znode.offset < 0:
         return True
     proven = controller is not None and facts.seen.proven.stopped == controller.kraft_epoch
-    if may_lead_empty(facts.seen):  # nothing else is left, and both were equal at each look
+    if may_lead_empty(facts.seen) or lost_for_all(facts.seen):
+        # Nothing else is left, and both were equal at each look.
         proven = proven or facts.seen.proven.equal_since is not None
     elif facts.standing.has(Alarm.WIPE_AHEAD):
         return True

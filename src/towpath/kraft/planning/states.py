@@ -17,7 +17,9 @@ from towpath.kraft.observing.seen import MetadataLogSeen, Observation, ZooKeeper
 from towpath.kraft.planning.alarms import (
     RaisedAlarm,
     alarms_of,
+    anchor,
     claimed,
+    in_log,
     just_copied,
     obeys_nobody,
     running_flagless,
@@ -38,6 +40,8 @@ from towpath.kraft.planning.stages import (
     Unknown,
 )
 
+_BEHIND_THE_END = frozenset({FindingCode.FINAL_UNSEEN, FindingCode.METADATA_LOST})
+"""Doubts about a cluster that left ZooKeeper: no alarm about a way back is of use there."""
 _ON_BROKERS = 4
 """What `ZkMigrationState` is on brokers that read ZooKeeper, whatever the controllers say."""
 
@@ -78,6 +82,12 @@ class KraftStanding:
         return any(each.alarm is alarm for each in self.alarms)
 
     @property
+    def over(self) -> bool:
+        """Whether ZooKeeper was left for good, also where no controller tells it any more."""
+        lost = any(each.code in _BEHIND_THE_END for each in self.doubts)
+        return lost or self.stage is Stage.FINAL
+
+    @property
     def typed(self) -> StageType:
         """The stage as a value that has the legal moves only."""
         return Stranded() if self.has(Alarm.STRANDED) else _TYPES[self.stage]
@@ -103,13 +113,14 @@ _TYPES: MappingProxyType[Stage, StageType] = MappingProxyType(
 def stage_of(seen: Observation) -> KraftStanding:
     """Return the stage that an observation shows, and its alarms."""
     doubts = _doubts(seen)
+    over = any(each.code in _BEHIND_THE_END for each in doubts)
     stage = Stage.UNKNOWN if doubts else _stage(seen)
     none = seen.log is not None and seen.log.state is LogState.NONE
     return KraftStanding(
         stage=stage,
         kip=KipState.NONE if none else _KIP.get(stage),
         metric=_metric(seen),
-        alarms=alarms_of(seen, stage),
+        alarms=() if over else alarms_of(seen, stage),
         doubts=doubts,
     )
 
@@ -156,6 +167,8 @@ def _both_written(seen: Observation) -> Stage:
 
 def _doubts(seen: Observation) -> tuple[Finding, ...]:
     """Return what contradicts itself, or is too little to tell a stage."""
+    if (over := _doubt_behind_the_end(seen)) is not None:
+        return (over,)
     if seen.log is not None and seen.log.state is not None:
         doubt = _doubt_of_log(seen, seen.log)
     elif seen.zookeeper is None:
@@ -165,6 +178,24 @@ def _doubts(seen: Observation) -> tuple[Finding, ...]:
         code = FindingCode.KRAFT_WITHOUT_CONTROLLERS
         doubt = Finding.of(code, brokers=kraft) if kraft and not claimed(seen) else None
     return () if doubt is None else (doubt,)
+
+
+def _doubt_behind_the_end(seen: Observation) -> Finding | None:
+    """Return what is wrong behind the end, where no log tells of the end any more.
+
+    Where the journal knows nothing of it, ZooKeeper may: a cluster that was made in KRaft mode has
+    no `/migration`.
+    """
+    if in_log(seen, LogState.POST_MIGRATION):
+        return None
+    if seen.log is None or seen.log.state is None:
+        return Finding.of(FindingCode.FINAL_UNSEEN) if seen.proven.final else None
+    znode = anchor(seen)
+    kraft = bool(in_mode(seen, BrokerMode.KRAFT))
+    migrated = kraft and znode is not None and znode.offset >= 0
+    if seen.proven.final or (migrated and seen.log.state is LogState.NONE):
+        return Finding.of(FindingCode.METADATA_LOST)
+    return None
 
 
 def _doubt_of_log(seen: Observation, log: MetadataLogSeen) -> Finding | None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from towpath.kraft.findings.codes import FindingCode
 from towpath.kraft.findings.findings import Finding
-from towpath.kraft.model import NodeId, Stage
+from towpath.kraft.model import NodeId
 from towpath.kraft.planning.moves import Facts
 from towpath.model.amounts import size
 
@@ -23,7 +23,7 @@ def numbers(facts: Facts) -> Iterator[Finding]:
     if len(controllers) not in {3, 5}:
         yield Finding.of(FindingCode.CONTROLLERS_NUMBER, count=len(controllers))
     servers = facts.config.zookeeper.connect.partition("/")[0].split(",")
-    if len(servers) < 3 and facts.standing.stage is not Stage.FINAL:
+    if len(servers) < 3 and not facts.standing.over:
         yield Finding.of(FindingCode.ZOOKEEPER_SMALL, count=len(servers))
     passing = [each.data for each in controllers if each.data.startswith(_PASSING)]
     if passing:

@@ -24,7 +24,7 @@ from towpath.kraft.planning.gates import (
     voters_differ,
 )
 from towpath.kraft.planning.moves import Facts
-from towpath.kraft.planning.repairs import logs_lost
+from towpath.kraft.planning.repairs import disks_lost, logs_lost
 from towpath.kraft.preflight import files, places, versions
 from towpath.kraft.preflight.command_lines import command_lines
 from towpath.kraft.preflight.logins import logins
@@ -61,7 +61,7 @@ def static(facts: Facts) -> tuple[Finding, ...]:
     gone, files need nothing of it any more, and whoever goes on to Kafka 4 changes versions and
     voters.
     """
-    if facts.standing.stage is Stage.FINAL:
+    if facts.standing.over:
         lasting = (files.folders, places.numbers, places.disks, places.ports)
         return tuple(dict.fromkeys(finding for check in lasting for finding in check(facts)))
     checks: tuple[Callable[[Facts], Iterator[Finding]], ...] = (
@@ -124,10 +124,13 @@ def _epochs(facts: Facts) -> Iterator[Finding]:
 def _seen(facts: Facts) -> Iterator[Finding]:
     if (away := nodes_unseen(facts)) is not None:
         yield away
-    if facts.seen.zookeeper is None and facts.standing.stage is not Stage.FINAL:
+    if facts.seen.zookeeper is None and not facts.standing.over:
         yield unseen(facts, FindingCode.ZOOKEEPER_UNSEEN)
-    if facts.standing.stage is not Stage.FINAL and may_lead_empty(facts.seen):
+    if not facts.standing.over and may_lead_empty(facts.seen):
         yield from logs_lost(facts).reasons
+    known = facts.standing.stage not in BEFORE_COPY | {Stage.UNKNOWN}
+    if known and (lost := disks_lost(facts)) is not None:
+        yield from lost.reasons
     yield from filter(None, (nodes_elsewhere(facts), not_in_file(facts), elsewhere(facts)))
 
 
@@ -147,5 +150,5 @@ def _noted(facts: Facts) -> Iterator[Finding]:
         yield from places.processes(facts)
     yield from leftovers(facts)
     znode = anchor(facts.seen)
-    if znode is not None and znode.is_null and facts.standing.stage is not Stage.FINAL:
+    if znode is not None and znode.is_null and not facts.standing.over:
         yield Finding.of(FindingCode.ANCHOR_EMPTY)
