@@ -10,7 +10,8 @@ import pytest
 from tests.support.standings import ROW
 from towpath.cli.running import finish
 from towpath.mirror.progress import RunProgress, Wishes
-from towpath.model.nouns import TopicName
+from towpath.model.deleted import DeletedRecords, Deleter
+from towpath.model.nouns import SourceOffset, TopicName
 from towpath.status.status import PartitionStatus, State
 
 FINE = replace(ROW, state=State.CAUGHT_UP, lag_records=0)
@@ -43,3 +44,15 @@ def test_where_a_partition_is_stopped_nothing_is_called_caught_up(
     assert first.startswith("ended after ")
     assert rest == "0 records, 0 B copied, lag 0; 1 partition not copied (below)"
     assert "again-0: the topic was created again" in text
+
+
+@pytest.mark.parametrize(("meant", "due", "code"), [(False, 1, 3), (True, 1, 0), (False, 5, 0)])
+def test_what_the_target_deleted_is_left_out_unless_it_is_meant_or_due(
+    capsys: pytest.CaptureFixture[str], *, meant: bool, due: int, code: int
+) -> None:
+    gone = DeletedRecords(
+        first=SourceOffset(0), end=SourceOffset(5), records=5, due=due, why=(Deleter.TIME,),
+        meant=meant,
+    )  # fmt: skip
+    found, text = said(capsys, replace(FINE, deleted=gone))
+    assert (found, text.count("the target deleted at most 5 records")) == (code, 1)

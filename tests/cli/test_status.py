@@ -58,7 +58,7 @@ def test_the_lag_of_what_was_never_copied_has_an_unknown_age_and_the_bytes_of_it
     assert main(["status", str(file), "--output", "json"]) == 0
     told = json.loads(capsys.readouterr().out)["totals"]
     assert (told["lag_records"], told["lag_seconds"], told["lag_unknown"]) == (10, None, 1)
-    assert told["lag_seconds_at_least"] == 0.0
+    assert told["lag_seconds_longest_known"] == 0.0
     assert 0 < told["lag_bytes_estimated"] < 10 * 100
     assert main(["status", str(file)]) == 0
     assert re.search(r"lag 10 \(about \d+ B, \? s\)", capsys.readouterr().out)

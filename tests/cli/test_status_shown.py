@@ -127,7 +127,7 @@ def test_the_age_of_the_lag_is_at_least_the_longest_known() -> None:
     seen = replace(SEEN, rows=(*ROWS[:-1], fresh))
     assert "lag 1,234,579 (about 1.1 GiB, at least 1.5 s)" in as_text(link_picture(seen), 200)[1]
     told = totals(seen.rows).as_data()
-    assert (told["lag_seconds"], told["lag_seconds_at_least"], told["lag_unknown"]) == (
+    assert (told["lag_seconds"], told["lag_seconds_longest_known"], told["lag_unknown"]) == (
         None,
         1.5,
         1,
@@ -135,7 +135,7 @@ def test_the_age_of_the_lag_is_at_least_the_longest_known() -> None:
     unseen = replace(seen, rows=(replace(fresh, lag_log_bytes=-1),))
     assert "lag 7 (? B, ? s)" in as_text(link_picture(unseen), 200)[1]
     told = totals(unseen.rows).as_data()
-    assert (told["lag_seconds_at_least"], told["lag_bytes_estimated"]) == (None, None)
+    assert (told["lag_seconds_longest_known"], told["lag_bytes_estimated"]) == (None, None)
 
 
 def test_limits_are_told_with_how_long_the_lag_takes_at_least() -> None:

@@ -37,7 +37,7 @@ _COMMANDS = """\
 | `plan` | the plan can be applied | something would be left out |
 | `diff` | the target is as the file asks | it differs, or something would be left out |
 | `apply` | all steps are done | some are not done, or the answer was no |
-| `run` | stopped or caught up, and nothing is left out | something is left out or in trouble |
+| `run` | stopped or caught up, nothing is left out | something is left out, in trouble, or gone |
 | `schemas` | listed, all is equal, or brought over | something differs or is left |
 | `pause` | the topics are paused | |
 | `resume` | the topics go on | |

@@ -9,6 +9,7 @@ from typing import Any
 from rich.console import Group
 
 from towpath.cli.options import write_report
+from towpath.cli.show.deleted import deleted
 from towpath.cli.show.output import console, line, show
 from towpath.cli.show.status import as_json, picture
 from towpath.mirror.progress import RunProgress, Wishes
@@ -39,10 +40,11 @@ def _report(link: str, wishes: Wishes, progress: RunProgress, *, stopped: bool) 
     behind = [row for row in progress.rows if not progress.caught_up(row)]
     untold = {row for row in behind if row.topic not in progress.left_out_names}
     still = [row for row in progress.rows if row.stands_still]
+    lacking = list(deleted(row for row in progress.rows if row.lacks))
     missing = [
         row for row in progress.rows if row.left_out or (wishes.until_caught_up and row in untold)
     ]
-    told = [*progress.left_out, *(row.why for row in missing)]
+    told = [*progress.left_out, *(row.why for row in missing), *lacking]
     return {
         "link": link,
         "seconds": round(time.monotonic() - progress.began, 1),

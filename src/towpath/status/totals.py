@@ -81,7 +81,7 @@ class Totals:
             "lag_records": self.lag_records,
             "lag_bytes_estimated": None if self.unsized else self.lag_bytes,
             "lag_seconds": self.lag_seconds,
-            "lag_seconds_at_least": self.longest,
+            "lag_seconds_longest_known": self.longest,
             "lag_unknown": self.untimed,
             "deleted_at_most": self.deleted,
         }
