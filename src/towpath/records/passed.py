@@ -2,13 +2,15 @@
 
 A copier that died wrote them without a receipt. The source may have deleted some of them since, by
 compaction or retention, so they are not just counted: each is looked up by its hash, and where
-offsets are identical by its offset too.
+offsets are identical by its offset too. What a batch costs does not depend on how many there are.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -65,9 +67,9 @@ class Passed:
         self._hashes = np.asarray(hashes, np.uint64)
         self.timed = timed
         self._retained = retained
-        self._missing = np.zeros(len(self._offsets), np.int64) if missing is None else missing
+        self._removed = _Removed(missing)
+        self._cleans = bool(self._removed)
         self._old_below = old_below
-        self._cleans = bool(self._missing.any())
         self._at = 0
 
     def __len__(self) -> int:
@@ -76,6 +78,11 @@ class Passed:
     def begins_here(self) -> None:
         """Count no deleted records: they are before the position already."""
         self._retained = 0
+
+    @cached_property
+    def _places(self) -> _Places:
+        """Where each hash is; sorted once, and only if somebody asks."""
+        return _Places(self._hashes)
 
     def holds(self, offsets: Table, hashes: Hashes) -> Mask:
         """Return which records the target holds, with these hashes, at their own offsets."""
@@ -123,7 +130,7 @@ class Passed:
         most = min(self._retained, len(offsets))
         holes = np.flatnonzero(np.diff(offsets[:most]) != 1)
         most = int(holes[0]) + 1 if len(holes) else most
-        known = np.flatnonzero(np.isin(hashes[:most], self._hashes[self._at :]))
+        known = np.flatnonzero(self._places.among(hashes[:most], self._at))
         count = int(known[0]) if len(known) else most
         vanished = self._retained - count if len(known) else 0
         self._retained -= vanished + count
@@ -138,27 +145,25 @@ class Passed:
         """
         if not self._cleans:
             return 0
-        ours = self._hashes[self._at :]
-        both = offsets >= self.first if identical else np.isin(hashes, ours)
+        places = self._places
+        both = offsets >= self.first if identical else places.among(hashes, self._at)
         before = int(both.argmax()) if both.any() else len(both)
         behind = 0
         if not identical and both.any():
-            behind = int(np.flatnonzero(ours == hashes[before])[0])
+            behind = places.first(hashes[before], self._at) - self._at
         elif not identical:
-            before, behind = int((offsets < self._old_below).sum()), len(ours) - 1
-        missing = self._missing[self._at : self._at + behind + 1]
-        most = min(int(missing.sum()), before)
+            before = int((offsets < self._old_below).sum())
+            behind = len(self._hashes) - self._at - 1
+        most = self._removed.within(self._at, self._at + behind, before)
         holes = np.flatnonzero(np.diff(offsets[:most]) != 1)
         count = int(holes[0]) + 1 if len(holes) else most
-        missing -= np.diff(np.minimum(np.cumsum(missing), count), prepend=0)
+        self._removed.take(count)
         return count
 
     def _skip(self, count: int) -> int:
         """Skip `count` records. Returns their number with those missing before the next one."""
         end = self._at + count
-        missing = self._missing[self._at : end + 1]
-        skipped = count + int(missing.sum())
-        missing[:] = 0
+        skipped = count + self._removed.up_to(self._at, end)
         self._at = end
         return skipped
 
@@ -175,8 +180,8 @@ class Passed:
             return 0
         if self._hashes[self._at] == wanted:  # as nearly always, and without a look at the rest
             return 0
-        found = np.flatnonzero(self._hashes[self._at :] == wanted)
-        return int(found[0]) if len(found) else len(self)
+        found = self._places.first(wanted, self._at)
+        return len(self) if found < 0 else found - self._at
 
     def _together(self, offsets: Table, hashes: Hashes) -> int:
         """Return how many of the next records are the same on both sides, without a hole."""
@@ -187,3 +192,70 @@ class Passed:
         breaks |= self._hashes[self._at : self._at + most] != hashes[:most]
         first = np.flatnonzero(breaks)
         return int(first[0]) if len(first) else most
+
+
+class _Places:
+    """Where hashes stand in a list, found by search in the sorted list."""
+
+    def __init__(self, hashes: Hashes) -> None:
+        self._order = np.argsort(hashes, kind="stable")
+        self._sorted = hashes[self._order]
+
+    def among(self, wanted: Hashes, at: int) -> Mask:
+        """Return which of these hashes stand at a place or behind it."""
+        if not len(self._sorted):
+            return np.zeros(len(wanted), np.bool_)
+        last = np.searchsorted(self._sorted, wanted, side="right") - 1
+        there: Mask = (self._sorted[last] == wanted) & (last >= 0) & (self._order[last] >= at)
+        return there
+
+    def first(self, wanted: np.uint64, at: int) -> int:
+        """Return the first place, from `at` on, at which a hash stands; -1 if there is none."""
+        begin = np.searchsorted(self._sorted, wanted)
+        end = np.searchsorted(self._sorted, wanted, side="right")
+        places = self._order[begin:end]
+        found = np.searchsorted(places, at)
+        return int(places[found]) if found < len(places) else -1
+
+
+class _Removed:
+    """How many records the target's cleaner removed before each of the others, used up in order."""
+
+    def __init__(self, missing: Table | None) -> None:
+        numbers = np.zeros(0, np.int64) if missing is None else missing
+        places = np.flatnonzero(numbers)
+        self._left = deque(zip(places.tolist(), numbers[places].tolist(), strict=True))
+
+    def __bool__(self) -> bool:
+        return bool(self._left)
+
+    def within(self, at: int, end: int, most: int) -> int:
+        """Return how many are left before the records from `at` to `end`, at most `most`."""
+        self._drop(at)
+        found = 0
+        for place, number in self._left:
+            if place > end or found >= most:
+                break
+            found += number
+        return min(found, most)
+
+    def take(self, count: int) -> None:
+        """Use up the first `count`."""
+        while count:
+            place, number = self._left.popleft()
+            if number > count:
+                self._left.appendleft((place, number - count))
+            count -= min(count, number)
+
+    def up_to(self, at: int, end: int) -> int:
+        """Use up all that are left before the records from `at` to `end`; return how many."""
+        self._drop(at)
+        found = 0
+        while self._left and self._left[0][0] <= end:
+            found += self._left.popleft()[1]
+        return found
+
+    def _drop(self, at: int) -> None:
+        """Forget what was left before records that are passed."""
+        while self._left and self._left[0][0] < at:
+            self._left.popleft()
