@@ -183,7 +183,8 @@ def test_a_copy_that_compacts_by_the_file_is_noted() -> None:
     assert not found.steps
     assert notes(found) == [
         "the target compacts the topic and the source does not: only the last record of each key"
-        " stays, and records without a key are refused; set cleanup.policy=delete there"
+        " stays, and records without a key are refused; set cleanup.policy=delete there, or"
+        " name the topic under `topics.may_delete` if that is meant"
     ]
 
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from tests.support.books import opened, receipt
 from tests.support.kept_logs import KeptLog
 from towpath.compare.slice import compare_range
-from towpath.compare.work import Comparison
+from towpath.compare.work import Comparison, Counts
 from towpath.ledger.books import PartitionBooks
 from towpath.ledger.entries import Run
 from towpath.ledger.packed import Packer
@@ -24,6 +24,7 @@ from towpath.model.nouns import Mode, Side, SourceOffset, TargetOffset, TopicNam
 from towpath.status.deleted import WhyDeleted, at_most, stretch_deleted
 from towpath.verify.gone import Gone, counted, gone
 from towpath.verify.ranges import Bounds, Sized, common_range, cut, deleted_range
+from towpath.wire.digest import Digest
 from towpath.wire.plain import Record
 
 TP = TopicPartition(TopicName("t"), 0)
@@ -211,7 +212,8 @@ def judge(scene: Scene, bounds: Bounds, size: int = 1 << 30) -> tuple[Comparison
     )
     why = WhyDeleted((Deleter.TIME,), SourceOffset(bounds.due))
     there = counted(stretch, why, (before, found), meant=False)
-    return found, gone(scene.books, found, there, whole=not bounds.since)
+    whole, alone = not bounds.since, bounds.cleaned_alone
+    return found, gone(scene.books, found, there, whole=whole, alone=alone)
 
 
 @given(made=scenes(), due=st.integers(0, 60), size=st.sampled_from([200, 1 << 30]))
@@ -238,6 +240,9 @@ def test_each_record_is_counted_where_it_is(
     } == {key: truth[key] for key in (
         "copied", "deleted", "due", "expired", "compacted there", "compacted here", "both"
     )}  # fmt: skip
+    cleaned = truth["compacted there"] if not compacted[0] else 0
+    assert (seen.cleaned.records if seen.cleaned else 0) == cleaned
+    assert seen.unwanted == (cleaned > 0 or (there is not None and there.missed > 0))
     if there is not None:
         own = [r.offset for r, at in scene.pairs if at < scene.target.start]
         here = {r.offset for r in scene.source.records}
@@ -283,3 +288,25 @@ def test_the_last_value_of_a_key_that_is_gone_is_a_difference(
     assert found is not None
     assert not found.equal
     assert found.counts.missing == 1
+
+
+def test_what_only_the_targets_cleaner_removed_is_a_difference_unless_it_is_meant() -> None:
+    """A compacted copy of a topic that is not was called equal."""
+    counts = Counts(equal=5, compacted=30, compacted_there=30)
+    found = Comparison(
+        source=TP, target=TP, first=SourceOffset(0), end=SourceOffset(35),
+        source_digest=Digest(), target_digest=Digest(), counts=counts, bytes=1,
+    )  # fmt: skip
+    books = PartitionBooks(opened())
+    alone = gone(books, found, None, whole=True, alone=True)
+    assert (alone.unwanted, alone.deleted, list(alone.notes())) == (True, 30, [])
+    assert list(alone.reasons()) == [
+        "the target deleted 30 records that the source still has (by cleanup.policy=compact, which"
+        " the source does not have): among source offsets 0 to 34"
+    ]
+    meant = gone(books, found, None, whole=True, alone=True, meant=True)
+    assert (meant.unwanted, list(meant.reasons())) == (False, [])
+    assert [text.endswith("; that is meant") for text in meant.notes()] == [True]
+    both = gone(books, found, None, whole=True)
+    assert (both.unwanted, both.deleted) == (False, 0)
+    assert list(both.notes()) == ["30 records left out: compacted away on the target"]

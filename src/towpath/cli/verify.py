@@ -209,7 +209,7 @@ def _report(
         "bytes": sum(row.comparison.bytes for row in rows if row.comparison),
         "records": sum(row.comparison.counts.equal for row in rows if row.comparison),
         "behind": sum(row.behind for row in rows),
-        "deleted": sum(row.gone.target.records for row in rows if row.gone.target),
+        "deleted": sum(row.gone.deleted for row in rows),
         "partitions": [_as_json(row) for row in rows],
     }
 

@@ -20,6 +20,7 @@ class Deleter(StrEnum):
     TIME = "retention.ms"
     SIZE = "retention.bytes"
     REQUEST = "DeleteRecords"
+    CLEANER = "cleanup.policy=compact, which the source does not have"
     UNKNOWN = "unknown"
 
 

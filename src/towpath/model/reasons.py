@@ -227,9 +227,10 @@ def _target_deleted(first: int, last: int, records: int, exact: int, due: int, b
     number = f"{'' if exact else 'at most '}{records:,} record{'' if records == 1 else 's'}"
     past = f"; {due:,} of them are past the source's own retention" if due else ""
     cause = f"by {by}" if by != "unknown" else "it is not known by what"
+    among = "among " if records < last + 1 - first else ""
     return (
-        f"the target deleted {number} that the source still has ({cause}): source offsets {first}"
-        f" to {last}{past}"
+        f"the target deleted {number} that the source still has ({cause}): {among}source offsets"
+        f" {first} to {last}{past}"
     )
 
 

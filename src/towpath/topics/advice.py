@@ -52,7 +52,8 @@ def remarks(
             " message.timestamp.type=CreateTime there to keep the source's timestamps"
         )
     yield from _sizes(topic, configs, request_bytes)
-    yield from _times(holding(topic.configs), holding(configs))
+    if not cut_over:
+        yield from _times(holding(topic.configs), holding(configs))
     yield from _policies(topic, configs)
 
 
@@ -94,7 +95,8 @@ def _policies(topic: Topic, configs: Mapping[str, str]) -> Iterator[str]:
     if "compact" in configs.get(POLICY, "") and "compact" not in topic.configs.get(POLICY, ""):
         yield (
             "the target compacts the topic and the source does not: only the last record of each"
-            " key stays, and records without a key are refused; set cleanup.policy=delete there"
+            " key stays, and records without a key are refused; set cleanup.policy=delete there,"
+            " or name the topic under `topics.may_delete` if that is meant"
         )
     for key in RETENTIONS if deletes(configs) else ():
         ours, theirs = topic.configs.get(key), configs.get(key)

@@ -57,6 +57,10 @@ class TargetDeletions:
             for tp, each in bounds.items()
         }
 
+    def meant(self, tp: TopicPartition) -> bool:
+        """Whether the mirror topic of a partition is meant to keep less than the source."""
+        return self._may_delete or self._config.topics.lets_delete(tp.topic)
+
     def ranges(self, bounds: Mapping[TopicPartition, Bounds]) -> list[Sized]:
         """Return the ranges whose records are to be counted at the source."""
         made = (deleted_range(tp, self._books.of(tp), each) for tp, each in bounds.items())
@@ -76,7 +80,7 @@ class TargetDeletions:
             compared: What was compared.
         """
         for tp, stretch in self._stretches.items():
-            meant = self._may_delete or self._config.topics.lets_delete(tp.topic)
+            meant = self.meant(tp)
             judged = self._judged.get(tp)
             if read is None:
                 made = bounded(self._books.of(tp), stretch, judged, meant=meant)

@@ -25,6 +25,8 @@ class Gone:
         compacted_target: The number of those that the target's cleaner removed and the source still
             has; a later record of the same key is there.
         compacted_source: The same, with the sides exchanged.
+        cleaned: The first of these as deleted records, where the source is not compacted and would
+            have kept them; `None` elsewhere.
     """
 
     target: DeletedRecords | None = None
@@ -32,6 +34,7 @@ class Gone:
     both: int | None = None
     compacted_target: int = 0
     compacted_source: int = 0
+    cleaned: DeletedRecords | None = None
 
     def __bool__(self) -> bool:
         numbers = self.source, self.both, self.compacted_target, self.compacted_source
@@ -40,16 +43,31 @@ class Gone:
     @property
     def unwanted(self) -> bool:
         """Whether the target deleted records that it should have kept."""
-        return self.target is not None and self.target.unwanted
+        return any(each.unwanted for each in self._deleted)
+
+    @property
+    def _deleted(self) -> tuple[DeletedRecords, ...]:
+        return tuple(each for each in (self.target, self.cleaned) if each is not None)
+
+    @property
+    def deleted(self) -> int:
+        """How many records the target deleted that the source still has."""
+        return sum(each.records for each in self._deleted)
+
+    def reasons(self) -> Iterator[str]:
+        """Yield a sentence about each kind that is a difference."""
+        yield from (str(each) for each in self._deleted if each.unwanted)
 
     def notes(self) -> Iterator[str]:
         """Yield a sentence about each kind that is no difference."""
-        if self.target is not None and not self.target.unwanted:
-            yield str(self.target)
+        yield from (str(each) for each in self._deleted if not each.unwanted)
         texts = (
             (self.source, "on the target only: the source has deleted them since"),
             (self.both or 0, "that were copied are gone on both sides"),
-            (self.compacted_target, "left out: compacted away on the target"),
+            (
+                0 if self.cleaned is not None else self.compacted_target,
+                "left out: compacted away on the target",
+            ),
             (self.compacted_source, "left out: compacted away on the source"),
         )
         for number, text in texts:
@@ -64,6 +82,7 @@ class Gone:
             "both": self.both,
             "compacted_target": self.compacted_target,
             "compacted_source": self.compacted_source,
+            "cleaned": self.cleaned.as_data() if self.cleaned is not None else None,
         }
 
 
@@ -76,6 +95,8 @@ def gone(
     target: DeletedRecords | None,
     *,
     whole: bool,
+    alone: bool = False,
+    meant: bool = False,
 ) -> Gone:
     """Return what not both sides have of a partition.
 
@@ -84,16 +105,29 @@ def gone(
         found: The result of the comparison, if there was one.
         target: What the target deleted.
         whole: Whether all of the partition was compared, or counted.
+        alone: Whether the target is compacted and the source is not.
+        meant: Whether the file or an option allows the target to keep less.
     """
     if found is None:
         return Gone(target=target)
     counts = found.counts
+    cleaned = None
+    if alone and counts.compacted_there:
+        cleaned = DeletedRecords(
+            first=SourceOffset(found.first),
+            end=SourceOffset(found.end),
+            records=counts.compacted_there,
+            exact=not found.stopped,
+            why=(Deleter.CLEANER,),
+            meant=meant,
+        )
     return Gone(
         target=target,
         source=counts.expired,
         both=_both(books, found, target) if whole else None,
         compacted_target=counts.compacted_there,
         compacted_source=counts.compacted - counts.compacted_there,
+        cleaned=cleaned,
     )
 
 

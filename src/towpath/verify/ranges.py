@@ -37,6 +37,11 @@ class Bounds:
     target_latest: int = 0
     due: int = 0
 
+    @property
+    def cleaned_alone(self) -> bool:
+        """Whether the target is compacted and the source is not."""
+        return self.target_compacted and not self.source_compacted
+
 
 @dataclass(frozen=True, slots=True)
 class Sized:

@@ -95,7 +95,7 @@ def verdict(
         reasons.append(f"{seen} records on the target are seen with read_uncommitted only")
     if row.lost is not None:
         reasons.append(str(row.lost))
-    reasons += [str(gone.target)] if gone.unwanted else []
+    reasons += gone.reasons()
     if row.lag_records and not trouble:
         behind = row.behind if row.lag_records > 0 else "the source did not tell where it ends"
         reasons.append(behind if row.lost or not row.error else f"{behind}: {row.error}")

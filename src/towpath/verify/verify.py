@@ -155,7 +155,14 @@ def _verify(
             others=OthersRule(
                 config.link, books.neighbours.link_of, config.topics.shared, books.replayers
             ),
-            gone=gone(books.of(tp), found.get(tp), deleted.get(tp), whole=scope.whole),
+            gone=gone(
+                books.of(tp),
+                found.get(tp),
+                deleted.get(tp),
+                whole=scope.whole,
+                alone=tp in bounds and bounds[tp].cleaned_alone and tp not in observed.hidden,
+                meant=deletions.meant(tp),
+            ),
         )
         for row in rows
     )
