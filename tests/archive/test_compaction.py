@@ -17,7 +17,7 @@ from tests.support.here import Here
 from tests.support.kafka import wait_until
 from tests.support.mixed import REGION, MixedArchive, partition
 from tests.support.stored import old_records
-from towpath.archive import tidying
+from towpath.archive import tidying, unnamed
 from towpath.archive.compacting import held
 from towpath.archive.compaction import WORK, CompactionProgress
 from towpath.config.compaction import CompactionConfig
@@ -226,7 +226,8 @@ def test_orphans_go_when_nobody_can_commit_them(archive: MixedArchive) -> None:
     archive.store.put("us/orders/0/0/" + "0" * 20 + "-" + "0" * 20 + ".parquet", b"another region")
     assert compacted(archive.config(grace="1h")).unsettled == 4
     done = compacted(archive.config())
-    assert (done.orphans, done.unsettled) == (2, 2)
+    assert (done.orphans, done.unsettled) == (2, 0)
+    assert {*done.stranded} == {key_of(coming), key_of(unknown)}
     left = {each.key for each in archive.store.list()}
     assert not {key_of(late), key_of(others)} & left
     assert {key_of(coming), key_of(unknown), foreign} <= left
@@ -248,7 +249,7 @@ def test_what_the_run_commits_while_orphans_are_looked_at_stays(
         return true(*of)
 
     config = archive.config()
-    monkeypatch.setattr(tidying, "read_object", committed_meanwhile)
+    monkeypatch.setattr(unnamed, "read_object", committed_meanwhile)
     log = CommitLog.open(archive.store, REGION)  # which a run and its compaction share
     with held(config, archive.store, WORK, threading.Event()) as lease:
         tidying.tidy(config, log, lease, CompactionProgress())

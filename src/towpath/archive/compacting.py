@@ -188,7 +188,7 @@ class ScheduledCompaction:
             bytes=done["bytes"] + now.bytes,
             deleted=done["deleted"] + now.swept,
             orphans=done["orphans"] + now.orphans,
-            unsettled=now.unsettled,
+            unsettled=now.unsettled + len(now.stranded),
             damaged=done["damaged"] + now.damaged,
         )
 
@@ -240,7 +240,10 @@ class ScheduledCompaction:
             self._failed = how == "errors"
         if how != "skipped":
             self._told = now_ms()
-        now, self._now = self._now, CompactionProgress(unsettled=self._now.unsettled)
+        now, self._now = (
+            self._now,
+            CompactionProgress(unsettled=self._now.unsettled, stranded=self._now.stranded),
+        )
         took = datetime.now().astimezone() - began
         self._counts.update(
             {

@@ -53,6 +53,8 @@ class CompactionProgress:
         orphans: Objects in no entry that were deleted, with `orphan_bytes`.
         unsettled: Objects in no entry that stay: a writer may still commit them, or they are young.
         unreadable: Keys of such objects that cannot be read.
+        stranded: Keys of such objects that are old and hold what the archive lacks: their entry
+            may be lost.
         uploads: Unfinished uploads of dead writers that were removed.
         unanswered: Why what was begun was not ended when the user stopped, "" if it was.
     """
@@ -74,6 +76,7 @@ class CompactionProgress:
     orphan_bytes: int = 0
     unsettled: int = 0
     unreadable: tuple[str, ...] = ()
+    stranded: tuple[str, ...] = ()
     uploads: int = 0
     unanswered: str = ""
 

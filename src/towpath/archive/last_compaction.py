@@ -45,6 +45,8 @@ class LastCompaction:
         deleted: Objects that were deleted, as no segment had them.
         failures: How many partitions had merges that failed.
         failed: Why, by partition; not all if there are many.
+        strays: How many objects it found that hold what the archive lacks and are in no entry.
+        stranded: Their keys; not all if there are many.
         unmended: Whether the one before it was failing, if this one was stopped.
     """
 
@@ -62,6 +64,8 @@ class LastCompaction:
     deleted: int = 0
     failures: int = 0
     failed: Mapping[str, str] = field(default_factory=dict)
+    strays: int = 0
+    stranded: tuple[str, ...] = ()
     unmended: bool = False
 
     @property
@@ -127,6 +131,8 @@ def told_compaction(
             deleted=progress.swept + progress.orphans,
             failures=len(progress.failed),
             failed=dict(islice(sorted(progress.failed.items()), _NAMED)),
+            strays=len(progress.stranded),
+            stranded=progress.stranded[:_NAMED],
             unmended=stop.is_set() and _was_failing(store, region),
         )
         try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import Any
 
@@ -14,7 +14,7 @@ from towpath.model.nouns import TopicName
 from towpath.segments.format.files import read_object
 from towpath.segments.format.footer import SegmentFooter
 from towpath.segments.log import ArchiveState, CommitLog
-from towpath.segments.model import Segment
+from towpath.segments.model import STREAMING, Segment
 from towpath.store import Store
 
 
@@ -152,4 +152,6 @@ def _segment_look(
     place = segment.place
     footer = footers.get(place.first_row_group) if place is not None else None
     said: Any = footer.segment(segment.format, place) if footer is not None else None
+    if said is not None and segment.level == STREAMING:
+        said = replace(said, level=STREAMING)  # `archive recover` may have taken it in
     return SegmentLook(segment=segment, footer=footer, others=others, equal=said == segment)

@@ -13,6 +13,7 @@ from towpath.cli.forgetting import forget, prune
 from towpath.cli.moments import AtOption, HistoryOption, VersionOption, as_of
 from towpath.cli.on_spark import LoggedOnSpark, OnSpark, with_options
 from towpath.cli.options import MOST_EVENTS, ArchiveFile, EventsOption, SinceOption
+from towpath.cli.recovering import recover
 from towpath.cli.registering import register
 from towpath.cli.show.output import Output, OutputOption, RowsForm, console, show
 from towpath.cli.signals import stopping
@@ -29,6 +30,7 @@ archive = typer.Typer(
 archive.command("compact")(compact)
 archive.command("prune")(prune)
 archive.command("forget")(forget)
+archive.command("recover")(recover)
 
 LEFT_OUT = 3
 """Exit code where something is left out, in trouble, or lost."""

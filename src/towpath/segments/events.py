@@ -39,6 +39,7 @@ class ArchiveWhat(StrEnum):
     RESTORE_STARTED = "restore.started"
     RESTORE_ENDED = "restore.ended"
     UNREAD_DELETED = "archive.unread_deleted"
+    RECOVERED = "archive.recovered"
     HISTORY_BEGUN = "archive.history_begun"
     COMPACTED = "archive.compacted"
     PRUNED = "archive.pruned"

@@ -169,6 +169,9 @@ class CheckedArchive:
         unsummed: Objects whose checksum could not be compared: the commit log does not know it, or
             the store does not tell it and they were not read.
         orphans: Objects that are in no entry, and their bytes; `None` if they were not counted.
+        unnamed: Their keys, at most 1,000 of them.
+        stranded: Keys of those that hold what the archive lacks: the entries that named them may be
+            lost, or a writer still has to commit them.
         partitions: What was found of partitions whose objects were read.
         problems: All that is wrong.
         notes: What a person should know besides.
@@ -185,6 +188,8 @@ class CheckedArchive:
     bytes: int = 0
     unsummed: int = 0
     orphans: tuple[int, int] | None = None
+    unnamed: tuple[str, ...] = ()
+    stranded: tuple[str, ...] = ()
     partitions: dict[PartitionId, CheckedPartition] = field(default_factory=dict)
     problems: list[ArchiveProblem] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)

@@ -96,8 +96,8 @@ def look_at(
         on_done(first + len(some), len(objects))
 
 
-def orphans(store: Store, region: str, state: ArchiveState) -> tuple[int, int]:
-    """Return the number of objects of a region that are in no entry of its log, and their bytes.
+def orphans(store: Store, region: str, state: ArchiveState) -> list[StoredObject]:
+    """Return the objects of a region that are in no entry of its log.
 
     It lists the store.
 
@@ -107,8 +107,8 @@ def orphans(store: Store, region: str, state: ArchiveState) -> tuple[int, int]:
     known = set(pc.unique(state.table().rows["key"]).to_pylist()) | state.removed.keys()
     ours = re.compile(rf"([0-9a-f]{{4}}/)?{re.escape(quoted(region))}/")
     beside = log_prefix(region)
-    number = size = 0
-    for each in store.list():
-        if ours.match(each.key) and not each.key.startswith(beside) and each.key not in known:
-            number, size = number + 1, size + each.size
-    return number, size
+    return [
+        each
+        for each in store.list()
+        if ours.match(each.key) and not each.key.startswith(beside) and each.key not in known
+    ]

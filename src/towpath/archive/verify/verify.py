@@ -8,10 +8,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
+from itertools import islice
 
 import pyarrow as pa
 
 from towpath.archive.lives import told_left_out
+from towpath.archive.unnamed import Elsewhere, segments_of
 from towpath.archive.verify.content import SCHEMA, CheckSlice, check_rows
 from towpath.archive.verify.entries import checkpoints, differing, newest, replay
 from towpath.archive.verify.found import ArchiveProblem, CheckedArchive, CheckedObject, VerifyScope
@@ -22,16 +24,28 @@ from towpath.config import ArchiveConfig, ClusterConfig
 from towpath.engine.batch import run as run_slices
 from towpath.engine.failure import of_spark
 from towpath.engine.starting import Starting
-from towpath.model.errors import BrokenLogError, ClusterError, StoppedError, StoreError
+from towpath.model.errors import (
+    BrokenLogError,
+    ClusterError,
+    CorruptSegmentError,
+    NewerSegmentError,
+    ObjectMissingError,
+    StoppedError,
+    StoreError,
+)
 from towpath.model.nouns import Side, TopicName
-from towpath.segments.keys import checkpoint_prefix, log_prefix
+from towpath.segments.keys import checkpoint_prefix, data_key, log_prefix
 from towpath.segments.log import ArchiveReading, ArchiveState, CommitLog, followed_histories
 from towpath.segments.model import Segment
-from towpath.store import Store
+from towpath.store import Store, StoredObject
 from towpath.store.stopping import stoppable
 
 _SLICE_BYTES = 256 << 20
 _SLICE_SEGMENTS = 500
+_NAMED = 1_000
+"""Objects in no entry whose keys are told, at most."""
+_LOOKED_AT = 10_000
+"""Objects in no entry into which is looked whether the archive has what they hold, at most."""
 _WAVE = 200
 """Slices of one Spark job. An archive of any size is verified in jobs of so many."""
 _STOPPED = "not all of the archive was verified, so nothing is proven; begin again"
@@ -173,7 +187,25 @@ class _Verification:
             progress = partial(self._progress, "looking at objects", "objects")
             found.problems += look_at(self._store, objects, found, progress)
         if not scope.narrowed:
-            found.orphans = orphans(self._store, self._config.region, self._state)
+            self._orphans()
+
+    def _orphans(self) -> None:
+        """Count the objects in no entry, and name those that hold what the archive lacks."""
+        found, region = self.found, self._config.region
+        there = orphans(self._store, region, self._state)
+        found.orphans = len(there), sum(each.size for each in there)
+        found.unnamed = tuple(each.key for each in there[:_NAMED])
+        elsewhere = Elsewhere(CommitLog(self._store, region, self._state), self._state)
+        ours = (each for each in there if data_key(region, each.key) is not None)
+        found.stranded = tuple(
+            each.key for each in islice(ours, _LOOKED_AT) if self._is_stranded(elsewhere, each)
+        )
+
+    def _is_stranded(self, elsewhere: Elsewhere, each: StoredObject) -> bool:
+        try:
+            return not all(map(elsewhere.is_spare, segments_of(self._store, each)))
+        except (CorruptSegmentError, NewerSegmentError, ObjectMissingError, BrokenLogError):
+            return False  # what cannot be read is none of it, and a broken log is told anyway
 
     def read_objects(self, read: ReadObjects) -> None:
         """Read all objects in slices."""

@@ -110,6 +110,14 @@ def _unread_deleted(facts: _Facts) -> str:
     return unread_sentence(facts["topic"], facts["offsets"], gone=facts["gone"])
 
 
+def _recovered(facts: _Facts) -> str:
+    gap = f", and {facts['lost']} offsets given up as lost" if facts["lost"] else ""
+    return (
+        f"{counted(facts['records'], 'record')} in {counted(facts['objects'], 'object')} that were"
+        f" in no entry were taken in again{gap}: {_of(facts)}"
+    )
+
+
 def _forgotten(facts: _Facts) -> str:
     records = counted(facts["records"], "record") if "records" in facts else "records"
     verb = "was" if facts.get("records") == 1 else "were"
@@ -124,6 +132,7 @@ _SENTENCES: Mapping[str, Callable[[_Facts], str]] = MappingProxyType(
         ArchiveWhat.RESTORE_ENDED: _restore_ended,
         ArchiveWhat.UNREAD_DELETED: _unread_deleted,
         ArchiveWhat.HISTORY_BEGUN: _history_begun,
+        ArchiveWhat.RECOVERED: _recovered,
         ArchiveWhat.COMPACTED: lambda facts: (
             f"{counted(facts['removed'], 'segment')} became {facts['added']} by compaction of"
             f" {_of(facts)}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -11,12 +11,14 @@ from rich.text import Text
 
 from towpath.archive.verify.found import CheckedArchive, CheckedPartition
 from towpath.cli.show.archive import numbered
+from towpath.cli.show.compaction import stranded_lines
 from towpath.cli.show.grid import Grid
 from towpath.cli.show.output import line
 from towpath.model.amounts import count, counted, size, span
 from towpath.runbook import pointers
 from towpath.segments.model import PartitionId
 
+_NAMED = 20
 _COLUMNS = ("topic", "partition", "segments", "records", "at the source", "gone there", "note")
 _RIGHT = ("partition", "segments", "records", "at the source", "gone there")
 
@@ -42,6 +44,8 @@ def check_data(archive: str, found: CheckedArchive, seconds: float) -> dict[str,
         "unsummed_objects": found.unsummed,
         "orphans": found.orphans[0] if found.orphans else None,
         "orphan_bytes": found.orphans[1] if found.orphans else None,
+        "orphan_keys": list(found.unnamed),
+        "stranded": list(found.stranded),
         "problems": [asdict(each) for each in found.problems],
         "notes": found.notes,
         "partitions": [
@@ -71,16 +75,22 @@ def check_picture(found: CheckedArchive, data: Mapping[str, Any]) -> RenderableT
     parts += [line(f"✗ {each}") for each in found.problems]
     parts += map(line, found.notes)
     if found.orphans and found.orphans[0]:
-        number, bytes_ = found.orphans
-        text = "that a writer which died has left, or that are not committed yet"
-        parts.append(line(f"{counted(number, 'object')} ({size(bytes_)}) in no entry of the commit"
-                          f" log, {text}"))  # fmt: skip
+        parts += map(line, _orphans(*found.orphans, found.unnamed, found.stranded))
     if found.unsummed:
         parts.append(line(_unsummed(found)))
     if found.unsummed_entries or found.unsummed_checkpoints:
         parts.append(line(_unsummed_log(found)))
     parts += map(line, pointers(each.code for each in found.problems))
     return Group(*parts, line(_sentence(found, data)))
+
+
+def _orphans(number: int, bytes_: int, keys: Sequence[str], stranded: Sequence[str]) -> list[str]:
+    """Return what is in no entry: what the archive lacks, and else what may go."""
+    lines = [f"{counted(number, 'object')} ({size(bytes_)}) in no entry of the commit log, that a"
+             " writer which died has left, or that are not committed yet"]  # fmt: skip
+    spare = [each for each in keys if each not in stranded]
+    lines += [f"in no entry: {each}" for each in spare[:_NAMED]]
+    return [*lines, *stranded_lines(stranded, len(stranded))]
 
 
 def _unsummed(found: CheckedArchive) -> str:

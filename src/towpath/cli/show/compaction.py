@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rich.console import Group, RenderableType
@@ -44,6 +44,7 @@ def tidied_data(done: CompactionProgress) -> dict[str, Any]:
         "orphan_bytes": done.orphan_bytes,
         "orphans_unsettled": done.unsettled,
         "orphans_unreadable": list(done.unreadable),
+        "orphans_stranded": list(done.stranded),
         "uploads_aborted": done.uploads,
     }
 
@@ -99,4 +100,20 @@ def tidied_lines(data: Mapping[str, Any]) -> list[str]:
     if data["uploads_aborted"]:
         lines.append(f"{counted(data['uploads_aborted'], 'unfinished upload')} removed")
     lines += [f"not readable, and in no entry: {key}" for key in data["orphans_unreadable"]]
+    return [*lines, *stranded_lines(data["orphans_stranded"], len(data["orphans_stranded"]))]
+
+
+def stranded_lines(keys: Sequence[str], number: int) -> list[str]:
+    """Return sentences about objects whose entries may be lost.
+
+    Args:
+        keys: The keys of some of them.
+        number: How many there are.
+    """
+    if not number:
+        return []
+    lines = [f"in no entry, with what the archive lacks: {key}" for key in keys[:_NAMED]]
+    if number > len(lines):
+        lines.append(f"… and {number - len(lines)} more")
+    lines.append("the entries that named them may be lost; `towpath archive recover` tells more")
     return lines

@@ -9,6 +9,7 @@ from typing import Any
 from towpath.archive.compaction_status import CompactionStatus
 from towpath.archive.last_compaction import LastCompaction
 from towpath.archive.status import ArchiveStatus
+from towpath.cli.show.compaction import stranded_lines
 from towpath.model.amounts import count, counted, size, span
 from towpath.model.clock import now_ms, readable
 
@@ -69,6 +70,7 @@ def _last(last: LastCompaction) -> Iterator[str]:
         yield f"✗ {at} was not compacted: {why}"
     if last.failures > _NAMED:
         yield f"… and {counted(last.failures - _NAMED, 'more partition')}"
+    yield from (f"✗ {each}" for each in stranded_lines(last.stranded, last.strays))
 
 
 def _ago(at: int) -> str:

@@ -1,0 +1,50 @@
+"""`towpath archive recover`: take objects that are in no entry into the archive again."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from towpath.cli.forgetting import LEFT_OUT, YesOption
+from towpath.cli.options import ArchiveFile, ReportOption, require_writable, write_report
+from towpath.cli.show.output import Output, OutputOption, show
+from towpath.cli.signals import stopping
+from towpath.config import load_archive
+
+
+def recover(
+    file: ArchiveFile,
+    *,
+    lost: Annotated[
+        bool,
+        typer.Option(
+            "--lost",
+            help="Make a gap (`lost`) of offsets between objects that are in no object.",
+        ),
+    ] = False,
+    yes: YesOption = False,
+    report: ReportOption = None,
+    output: OutputOption = Output.TEXT,
+) -> int:
+    """Take in objects that no entry of the commit log names, as where it was set back.
+
+    Shows them first. Their footers tell what they hold; with --yes their bytes are proven, and
+    what follows where the archive ends is committed.
+    """
+    del output  # `show` reads it from the arguments
+    require_writable(report)
+    config = load_archive(file)
+    from towpath.archive import recovering  # noqa: PLC0415  # help waits for none of it
+    from towpath.cli.show.bar import Bar  # noqa: PLC0415
+    from towpath.cli.show.recovering import recovery_data, recovery_picture  # noqa: PLC0415
+
+    if yes:
+        with stopping() as stop, Bar("proving", "objects") as bar:
+            made = recovering.recover(config, stop, bar.done, lost=lost)
+    else:
+        made = recovering.plan_recovery(config, lost=lost)
+    data = recovery_data(config.archive, made)
+    show(recovery_picture(made, data), data)
+    write_report(report, data)
+    return 0 if made.complete else LEFT_OUT
