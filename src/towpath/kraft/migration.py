@@ -24,9 +24,10 @@ from towpath.kraft.observing.observe import Observer
 from towpath.kraft.observing.seen import ZooKeeperSeen
 from towpath.kraft.planning.gates import too_early
 from towpath.kraft.planning.moves import Facts, Reached, Refused
+from towpath.kraft.planning.next_steps import next_steps
 from towpath.kraft.planning.outline import Outline, outline
 from towpath.kraft.planning.planner import decide
-from towpath.kraft.preflight.preflight import BEFORE_COPY, leftovers, preflight
+from towpath.kraft.preflight.preflight import BEFORE_COPY, preflight
 from towpath.kraft.preflight.surroundings import surroundings, users
 from towpath.kraft.run import KraftRun, RunEnd
 from towpath.kraft.telling import Tell, Teller, telling
@@ -166,7 +167,7 @@ class Migration:
         self._left_zookeeper = facts.seen.zookeeper is None
         match decide(facts, goal):
             case Reached():
-                return RunEnd(facts.standing, 0, notes=tuple(leftovers(facts)))
+                return RunEnd(facts.standing, 0, notes=next_steps(facts))
             case Refused(reasons):
                 return RunEnd(facts.standing, 0, reasons)
             case _:

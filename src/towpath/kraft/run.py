@@ -23,10 +23,10 @@ from towpath.kraft.observing.seen import Observation
 from towpath.kraft.planning.alarms import holds_everything
 from towpath.kraft.planning.gates import too_early
 from towpath.kraft.planning.moves import Decision, Facts, Move, Reached, Refused
+from towpath.kraft.planning.next_steps import next_steps
 from towpath.kraft.planning.planner import decide
 from towpath.kraft.planning.rollback import alarmed
 from towpath.kraft.planning.states import KraftStanding
-from towpath.kraft.preflight.preflight import leftovers
 from towpath.kraft.sentences import sentence
 from towpath.kraft.steps import (
     Compare,
@@ -157,7 +157,7 @@ class KraftRun:
             facts, decision = self._decided(goal, stop)
             match decision:
                 case Reached():
-                    return RunEnd(facts.standing, self._done, notes=tuple(leftovers(facts)))
+                    return RunEnd(facts.standing, self._done, notes=next_steps(facts))
                 case Refused(reasons):
                     return RunEnd(facts.standing, self._done, reasons)
                 case Move() if stop.is_set():

@@ -11,11 +11,15 @@ from towpath.cli.show.grid import Grid
 from towpath.cli.show.output import console, line
 from towpath.kraft.findings.codes import Severity
 from towpath.kraft.findings.findings import Finding, several
-from towpath.kraft.model import Stage
+from towpath.kraft.model import Role, Stage
+from towpath.kraft.observing.nodes import file_mode
 from towpath.kraft.observing.seen import NodeSeen
 from towpath.kraft.planning.moves import Facts
+from towpath.kraft.planning.next_steps import next_steps, other_files
 from towpath.kraft.planning.outline import FileChange, Outline, PlannedStep
+from towpath.kraft.planning.repairs import disks_lost
 from towpath.kraft.planning.states import KraftStanding
+from towpath.kraft.preflight.preflight import BEFORE_COPY
 from towpath.kraft.run import RunEnd, comparison_told
 from towpath.kraft.sentences import sentence
 from towpath.model.amounts import count, counted, span
@@ -106,7 +110,15 @@ def _leads(facts: Facts, node: NodeSeen) -> str:
 def _lines(facts: Facts) -> Iterator[str]:
     standing, seen = facts.standing, facts.seen
     yield from (f"✗ {each}" for each in (*standing.alarms, *standing.doubts))
-    yield from (f"✗ {each.what} could not be looked at: {each.why}" for each in seen.unseen)
+    left = standing.stage is Stage.FINAL and seen.zookeeper is None
+    if left:
+        yield "· ZooKeeper does not answer, and no node of this cluster needs it any more"
+    yield from (
+        f"✗ {each.what} could not be looked at: {each.why}"
+        for each in seen.unseen
+        if not (left and each.what == "ZooKeeper")
+    )
+    yield from _found(told_of_nodes(facts))
     if seen.health is not None:
         for text, some in (
             ("offline", seen.health.offline),
@@ -131,6 +143,15 @@ def _lines(facts: Facts) -> Iterator[str]:
         if seen.comparison.unproven:
             named = several(seen.comparison.unproven)
             yield f"! encoded passwords that both stores have, not known if the same: {named}"
+    yield from (f"→ next: {each}" for each in next_steps(facts))
+
+
+def told_of_nodes(facts: Facts) -> tuple[Finding, ...]:
+    """Return what is wrong with nodes: lost disks behind the copy, files of another mode."""
+    copied = facts.standing.stage not in BEFORE_COPY | {Stage.UNKNOWN}
+    lost = disks_lost(facts) if copied else None
+    other = other_files(facts)
+    return (*(lost.reasons if lost else ()), *([other] if other else []))
 
 
 def _ensemble(facts: Facts) -> str:
@@ -185,6 +206,8 @@ def status_told(facts: Facts) -> Mapping[str, Any]:
         "zookeeper_read_seconds": zookeeper.seconds if zookeeper else None,
         "odd_znodes": [f"{each.path}: {each.why}" for each in zookeeper.odd] if zookeeper else [],
         "ensemble": _ensemble_told(facts),
+        "about_nodes": [_finding(each) for each in told_of_nodes(facts)],
+        "next": [_finding(each) for each in next_steps(facts)],
         "nodes": [_node(each) for each in (*facts.brokers, *facts.controllers)],
     }
 
@@ -211,6 +234,7 @@ def _node(node: NodeSeen) -> Mapping[str, Any]:
         "role": node.role,
         "running": node.running,
         "mode": node.mode,
+        "file_mode": file_mode(node) if node.role is Role.BROKER else None,
         "flag": node.flag,
         "software": node.software,
         "build": node.build,

@@ -315,11 +315,6 @@ PREFLIGHT_TEXTS: Mapping[FindingCode, FindingText] = {
         "let nothing apply these objects again (GitOps, Helm) until the migration is over, then"
         " name the field managers in `driver.take_from`",
     ),
-    FindingCode.KEPT_KEYS: note(
-        "files of brokers {brokers} still have what ZooKeeper mode needed, with its passwords, in"
-        " lines that begin with `towpath.kept.`",
-        "remove these lines whenever you like: Kafka ignores them, and nothing leads back",
-    ),
     FindingCode.NOT_CHECKED: note(
         "nothing here can see ACLs of znodes besides those of topics",
         "check these yourself",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from towpath.kraft.findings.after_texts import AFTER_TEXTS
 from towpath.kraft.findings.codes import FindingCode, FindingText, stop, warn
 from towpath.kraft.findings.preflight_texts import PREFLIGHT_TEXTS
 
@@ -271,6 +272,6 @@ _FILES: Mapping[FindingCode, FindingText] = {
 }
 
 TEXTS: Mapping[FindingCode, FindingText] = MappingProxyType(
-    {**_STATES, **_UNSEEN, **_GATES, **_FILES, **PREFLIGHT_TEXTS}
+    {**_STATES, **_UNSEEN, **_GATES, **_FILES, **PREFLIGHT_TEXTS, **AFTER_TEXTS}
 )
 """The texts of every kind of finding."""

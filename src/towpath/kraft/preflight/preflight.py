@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from towpath.config.kraft import KraftConfig
-from towpath.kraft.files.configs import KEPT
 from towpath.kraft.findings.codes import FindingCode, Severity
 from towpath.kraft.findings.findings import Finding
 from towpath.kraft.model import Stage
@@ -24,6 +23,7 @@ from towpath.kraft.planning.gates import (
     voters_differ,
 )
 from towpath.kraft.planning.moves import Facts
+from towpath.kraft.planning.next_steps import kept_keys
 from towpath.kraft.planning.repairs import disks_lost, logs_lost
 from towpath.kraft.preflight import files, places, versions
 from towpath.kraft.preflight.command_lines import command_lines
@@ -134,21 +134,12 @@ def _seen(facts: Facts) -> Iterator[Finding]:
     yield from filter(None, (nodes_elsewhere(facts), not_in_file(facts), elsewhere(facts)))
 
 
-def leftovers(facts: Facts) -> Iterator[Finding]:
-    """Yield the note about what a finished migration has left in files of brokers."""
-    kept = [
-        each.id for each in facts.brokers if any(key.startswith(KEPT) for key in each.properties)
-    ]
-    if kept and facts.standing.stage is Stage.FINAL:
-        yield Finding.of(FindingCode.KEPT_KEYS, brokers=kept)
-
-
 def _noted(facts: Facts) -> Iterator[Finding]:
     """Yield what nobody here can see, so that nobody takes it for checked."""
     if facts.standing.stage in BEFORE_COPY:
         yield Finding.of(FindingCode.NOT_CHECKED)
         yield from places.processes(facts)
-    yield from leftovers(facts)
+    yield from kept_keys(facts)
     znode = anchor(facts.seen)
     if znode is not None and znode.is_null and not facts.standing.over:
         yield Finding.of(FindingCode.ANCHOR_EMPTY)
