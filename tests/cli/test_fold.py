@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tests.support.standings import ROW
-from towpath.cli.show.fold import folded
+from towpath.cli.show.fold import folded, set_apart
 from towpath.cli.show.output import console
 from towpath.cli.show.status import picture
 
@@ -38,3 +38,16 @@ def test_status_folds_what_is_alike() -> None:
     lines = [line for line in printed.get().splitlines() if "changed on their way" in line]
     assert len(lines) == 1, lines
     assert lines[0].startswith("orders-0, orders-1, orders-2 and 17 more: records are changed")
+
+
+def test_many_reasons_of_a_table_that_are_alike_are_told_below_it() -> None:
+    rows = [
+        (f"t{n}-0", f"offsets {n} to 9 of t{n}-0: raise max.message.bytes of t{n}")
+        for n in range(5)
+    ]
+    rest, lines = set_apart([*rows, ("u-0", ""), ("u-1", "alone"), *[("v-0", "")] * 5])
+    assert rest == ["", "", "", "", "", "", "alone", "", "", "", "", ""]
+    assert lines == [
+        "t0-0, t1-0, t2-0 and 2 more: offsets 0 to 9 of t0-0: raise max.message.bytes of t0 (this"
+        " of t0-0; --output json has the numbers of each)"
+    ]

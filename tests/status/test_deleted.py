@@ -14,9 +14,11 @@ from towpath.ledger.books import LinkBooks, PartitionBooks
 from towpath.ledger.entries import Foretold
 from towpath.ledger.packed import Packer
 from towpath.model.deleted import DeletedRecords, Deleter, Retention
-from towpath.model.nouns import LinkName, Mode, SourceOffset, TargetOffset, TopicId
+from towpath.model.nouns import LinkName, Mode, SourceOffset, TargetOffset, TopicId, TopicName
 from towpath.status.deleted import WhyDeleted, judged, stretch_deleted, told
 from towpath.status.foretold import with_foretold
+from towpath.status.status import State
+from towpath.status.totals import ordered
 
 ID = opened().producer_id
 SAME = PartitionBooks(
@@ -126,6 +128,22 @@ def test_partitions_of_a_topic_are_told_in_one_sentence() -> None:
         "orders-0: the target deleted at most 5 records that the source still has (by"
         " retention.ms): source offsets 0 to 4; 1 of them are past the source's own retention"
     ]
+
+
+def test_many_topics_of_which_the_same_is_said_are_one_sentence() -> None:
+    part = DeletedRecords(
+        first=SourceOffset(0), end=SourceOffset(5), records=5, why=(Deleter.REQUEST,)
+    )
+    other = replace(ROW, topic=TopicName("a"), deleted=replace(part, why=(Deleter.TIME,)))
+    names = [TopicName(f"t{number:02}") for number in range(20)]
+    rows = [replace(ROW, topic=name, partition=n, deleted=part) for name in names for n in (0, 1)]
+    assert list(deleted([other, *rows])) == [
+        "a-0: the target deleted at most 5 records that the source still has (by retention.ms):"
+        " source offsets 0 to 4",
+        "t00, t01, t02 and 17 more: the target deleted at most 200 records that the source still"
+        " has (DeleteRecords), in 40 partitions of 20 topics; --output json has each",
+    ]
+    assert ordered([replace(ROW, state=State.CAUGHT_UP, lag_records=0), rows[0]])[0] == rows[0]
 
 
 @pytest.mark.parametrize(

@@ -104,7 +104,7 @@ def cutover(
     schemas, data["schemas"] = _schemas(found, ids)
     lines = [*_notes(found), *([] if dry_run else map(str, found.writing))]
     lines += folded_sentences(found.trouble)
-    lines += pointers(code for row in found.verdicts if row.gone.unwanted for code in row.codes)
+    lines += pointers(code for row in found.verdicts for code in row.codes)
     if found.groups is not None and not dry_run:
         lines += held_lines(found.groups)
     lines.append(f"took: {_parts(found.seconds)}")

@@ -19,7 +19,7 @@ from rich.text import Text
 from towpath.cli.on_spark import OnSpark, with_options
 from towpath.cli.options import LinkFile, MayDeleteOption
 from towpath.cli.show.bar import Bar
-from towpath.cli.show.fold import folded
+from towpath.cli.show.fold import folded, set_apart
 from towpath.cli.show.grid import Grid
 from towpath.cli.show.output import Output, OutputOption, console, line, show
 from towpath.cli.show.schema_proof import as_data, picture
@@ -119,9 +119,10 @@ def verify(
     began = time.monotonic()
     rows, proof = _compared(config, scope)
     data = _report(config.link, scope, rows, time.monotonic() - began)
-    notes = map(Text, folded((f"{r.topic}-{r.partition}", note) for r in rows for note in r.notes))
+    whys, alike = set_apart((f"{r.topic}-{r.partition}", r.why) for r in rows)
+    notes = [*alike, *folded((f"{r.topic}-{r.partition}", note) for r in rows for note in r.notes)]
     lines = [*pointers(code for row in rows for code in row.codes), _sentence(scope, rows, data)]
-    parts = [_picture(rows), *notes, *map(Text, lines)]
+    parts = [_picture(rows, whys), *map(Text, [*notes, *lines])]
     if proof is not None and ids is not None:
         parts += picture(proof, ids)
         data |= {"equal": data["equal"] and proof.equal, "schemas": as_data(proof, ids)}
@@ -179,19 +180,20 @@ def _from(text: str | None) -> tuple[int, int | None]:
     return 0, max(0, round(moment.timestamp() * 1000))
 
 
-def _picture(rows: Sequence[PartitionVerdict]) -> RenderableType:
-    return Grid(
-        _HEADERS, map(_line, rows), right=("partition", "records"), spare=["digest"], below=["why"]
-    )
+def _picture(rows: Sequence[PartitionVerdict], whys: Sequence[str]) -> RenderableType:
+    """Return the table; reasons that are alike in many partitions are told below it."""
+    lines = map(_line, rows, whys)
+    right = "partition", "records"
+    return Grid(_HEADERS, lines, right=right, spare=["digest"], below=["why"])
 
 
-def _line(row: PartitionVerdict) -> tuple[str, ...]:
+def _line(row: PartitionVerdict, why: str) -> tuple[str, ...]:
     found = row.comparison
     offsets = f"{found.first} to {found.end - 1}" if found else ""
     records = count(found.target_digest.records) if found else ""
     digest = _digest(found.target_digest.ordered) if found else ""
     name = row.topic, str(row.partition), row.mode
-    return *name, offsets, records, digest, str(row.verdict), row.why
+    return *name, offsets, records, digest, str(row.verdict), why
 
 
 def _digest(number: int) -> str:

@@ -125,4 +125,4 @@ def bytes_behind(row: PartitionStatus) -> float:
 
 def _rank(row: PartitionStatus) -> int:
     """Return how urgently somebody should look at a partition; 0 is most urgent."""
-    return _RANK.get(row.state, _LEFT_OUT if row.left_out else _FINE)
+    return _RANK.get(row.state, _LEFT_OUT if row.left_out or row.lacks else _FINE)

@@ -19,13 +19,30 @@ def folded(remarks: Iterable[tuple[str, str]]) -> list[str]:
     Args:
         remarks: What each is about, and its text.
     """
-    told = [(_shape(about, text), about, text) for about, text in remarks]
-    families: dict[str, list[tuple[str, str]]] = {}
-    for shape, about, text in told:
-        families.setdefault(shape, []).append((about, text))
-    many = {shape: _one(each) for shape, each in families.items() if len(each) >= MANY}
-    lines = [many.get(shape, _named(about, text)) for shape, about, text in told]
+    told = list(remarks)
+    many = _many(told)
+    lines = [many.get(_shape(*each), _named(*each)) for each in told]
     return list(dict.fromkeys(lines))
+
+
+def set_apart(remarks: Iterable[tuple[str, str]]) -> tuple[list[str], list[str]]:
+    """Return the text of each remark, "" for those of many alike, and the lines of these.
+
+    For remarks that stand in the rows of a table; see `folded`.
+    """
+    told = list(remarks)
+    many = _many(each for each in told if each[1])
+    shapes = [_shape(*each) for each in told]
+    rest = ["" if shape in many else text for shape, (_, text) in zip(shapes, told, strict=True)]
+    return rest, list(many.values())
+
+
+def _many(remarks: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Return the line of many remarks that are alike, by their shape."""
+    families: dict[str, list[tuple[str, str]]] = {}
+    for about, text in remarks:
+        families.setdefault(_shape(about, text), []).append((about, text))
+    return {shape: _one(each) for shape, each in families.items() if len(each) >= MANY}
 
 
 def folded_sentences(sentences: Iterable[str]) -> list[str]:
@@ -39,7 +56,12 @@ def _named(about: str, text: str) -> str:
 
 
 def _shape(about: str, text: str) -> str:
-    return _NUMBER.sub("0", text.replace(about, "*")) if about else _NUMBER.sub("0", text)
+    """Return what a text has in common with those about other partitions and topics."""
+    if about:
+        text = text.replace(about, "*")
+        if topic := about.rpartition("-")[0]:
+            text = re.sub(rf"(?<![\w.-]){re.escape(topic)}(?![\w-])", "*", text)
+    return _NUMBER.sub("0", text)
 
 
 def _one(family: list[tuple[str, str]]) -> str:
