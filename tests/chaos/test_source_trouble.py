@@ -73,7 +73,7 @@ def test_retention_that_overtook_us_stops_the_partition(
     code, said = status(mirror, capsys)
     assert code == 3
     assert sentence in said
-    assert f"gap, offsets 10 to 14: {LOST}; stopped there" in said
+    assert said.count(LOST) == 1
     assert "stopped" in said
 
 

@@ -29,10 +29,13 @@ from towpath.plan.model import Plan
 from towpath.plan.old_target import old_target
 from towpath.plan.subjects import SubjectClients
 from towpath.quarantine import rights as quarantine
+from towpath.records.source.beginnings import PATIENCE
 from towpath.schemas.subject import SUBJECT as SCHEMAS
 from towpath.status.cutovers import still_running
 from towpath.status.ledger_lost import lost_entries
 from towpath.status.status import caught_up, status
+from towpath.status.unread import findings as unread
+from towpath.status.unread import with_unread
 from towpath.staying.observe import look
 from towpath.topics.disk_space import DiskLook, look_at_disks, room
 from towpath.topics.markers import markers
@@ -141,6 +144,7 @@ class _Records:
             return
         self.begins = told.begins
         yield from told.findings
+        yield from _unread(link)
         yield from reopenings(link.config, link.books, steps.topics)
 
     def estimated(self, link: OpenLink, found: Differences, plan: Plan, said: float | None) -> Plan:
@@ -163,6 +167,15 @@ def _backing(
     if link.config.records.archive is not None:
         ids = {topic.name: topic.id for topic in seen.source if topic.name in names}
         yield from backing(link.config, link.source.cluster.id(), ids)
+
+
+def _unread(link: OpenLink) -> Iterator[Note | Problem]:
+    try:
+        rows = status(link.config, link.books, link.source, link.target, patience=PATIENCE)
+    except ClusterError as error:
+        yield Note("source", f"{error}; so it is not known what it deleted before it was copied")
+        return
+    yield from unread(with_unread(rows, link.source, PATIENCE), link.config)
 
 
 def _lost_entries(link: OpenLink) -> Iterator[Note | Problem]:

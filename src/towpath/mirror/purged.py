@@ -6,9 +6,8 @@ from collections.abc import Iterable, Iterator
 
 from towpath.model.findings import Note
 from towpath.model.nouns import TopicName
+from towpath.status.unread import PURGED
 
-_REPARTITION = "-repartition"
-"""How the names of topics end through which Kafka Streams sends records anew by their keys."""
 _NAMED = 5
 """So many topics are named at most."""
 
@@ -19,7 +18,7 @@ def purged(topics: Iterable[TopicName]) -> Iterator[Note]:
     Args:
         topics: The mirrored topics, with their names at the source.
     """
-    found = sorted(name for name in topics if name.endswith(_REPARTITION))
+    found = sorted(name for name in topics if name.endswith(PURGED))
     if not found:
         return
     more = f" and {len(found) - _NAMED} more" if len(found) > _NAMED else ""

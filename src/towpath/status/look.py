@@ -29,6 +29,7 @@ from towpath.status.groups import GroupsStanding
 from towpath.status.ids import IdsStanding
 from towpath.status.ledger_lost import LostEntries, lost_entries
 from towpath.status.status import PartitionStatus, State, status
+from towpath.status.unread import with_unread
 
 _ELECTION = 1.0
 """Seconds to wait for the election of a leader; most elections take less."""
@@ -100,7 +101,8 @@ class LinkLook:
             rows = without_source(self.config, self.books, self.target, PATIENCE)
         else:
             self.books.check_clusters(self.source.cluster.id(), self.target.cluster.id())
-            rows = self._with_deleted(with_backlog(self._rows(), self.source, PATIENCE))
+            rows = with_unread(self._rows(), self.source, PATIENCE)
+            rows = self._with_deleted(with_backlog(rows, self.source, PATIENCE))
         fresh = any(row.state is State.NOT_STARTED for row in rows)
         return LinkStatus(
             link=link,

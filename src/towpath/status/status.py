@@ -68,6 +68,8 @@ class PartitionStatus:
         set_aside: Records that were left out because they could not be changed or delivered.
         deleted: Records that the target deleted and the source still has; `None` if there are none,
             or if that was not looked at.
+        unread_end: The offset behind what the source has deleted before it was copied
+            (`status/unread.py`); -1 if it has deleted nothing so, or if that was not looked at.
         codes: Codes of `error`, `gaps` and `reason`, each of which `towpath explain` explains.
     """
 
@@ -100,6 +102,7 @@ class PartitionStatus:
     set_aside: SetAside = NOTHING
     deleted: DeletedRecords | None = None
     lag_log_bytes: int = -1
+    unread_end: int = -1
 
     @property
     def tp(self) -> TopicPartition:
@@ -117,7 +120,12 @@ class PartitionStatus:
     @property
     def left_out(self) -> bool:
         """Whether records of this partition are not copied for another reason than lag."""
-        return bool(self.error or self.losses)
+        return bool(self.error or self.losses or self.unread)
+
+    @property
+    def unread(self) -> int:
+        """How many offsets the source has deleted before they were copied, as far as known."""
+        return max(0, self.unread_end - self.source_end) if self.unread_end >= 0 else 0
 
     @property
     def losses(self) -> tuple[Gap, ...]:
@@ -160,7 +168,10 @@ class PartitionStatus:
         if self.lag_records == 0:
             return "all that the source has now is copied"
         first, last = self.source_end, self.source_end + self.lag_records - 1
-        return f"offsets {first} to {last} not yet copied"
+        text = f"offsets {first} to {last} not yet copied"
+        if not self.unread:
+            return text
+        return f"{text}, of which the source has deleted {first} to {self.unread_end - 1}"
 
 
 @dataclass(frozen=True, slots=True)

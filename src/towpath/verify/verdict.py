@@ -111,7 +111,8 @@ def verdict(
         why="; ".join(reasons),
         behind=max(0, row.lag_records),
         comparison=comparison,
-        late=not (different or gone.unwanted or trouble or row.error) and row.lag_records > 0,
+        late=not (different or gone.unwanted or trouble or row.error or row.unread)
+        and row.lag_records > 0,
         codes=(
             *_codes(row, comparison, different=different),
             *([str(ReasonCode.TARGET_DELETED)] if gone.unwanted else []),
@@ -143,7 +144,7 @@ def _codes(
     """Return what `towpath explain` is asked for: the status's codes, and those of a difference."""
     doubled = comparison is not None and comparison.doubled.records > 0
     found = [ReasonCode.DOUBLED] if doubled else ["DIFFERENT"] if different else []
-    return (*(row.codes if row.error else ()), *map(str, found))
+    return (*(row.codes if row.error or row.unread else ()), *map(str, found))
 
 
 def _told(comparison: Comparison) -> Iterator[str]:

@@ -23,6 +23,7 @@ from towpath.ledger.ledger import Ledger
 from towpath.model.errors import ConfigError, ConfigProblem, LedgerError
 from towpath.model.nouns import Side, TopicPartition
 from towpath.status.status import PartitionStatus, State, status
+from towpath.status.unread import with_unread
 from towpath.verify.changes import changes_of, undefined
 from towpath.verify.deletions import TargetDeletions, parted
 from towpath.verify.gone import gone
@@ -117,7 +118,7 @@ def _verify(
         target = stack.enter_context(Admin(config.target, Side.TARGET))
         client = stack.enter_context(Client(config.target, Side.TARGET, target))
         books = _read(config, source, target, Ledger(target, client))
-        rows = status(config, books, source, target)
+        rows = with_unread(status(config, books, source, target), source)
         observed = Observed(scope, books, source, target)
         away = {_tp(row): row.error for row in rows if row.state is State.NO_LEADER}
         troubles = away | {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -17,7 +17,7 @@ from towpath.cli.show.states import counts, marked
 from towpath.ledger.entries import FROM_ARCHIVE, Foretold
 from towpath.model.amounts import count, counted, size, span
 from towpath.model.clock import readable
-from towpath.model.reasons import as_data
+from towpath.model.reasons import ReasonCode, as_data
 from towpath.plan.lease import lease_lines
 from towpath.runbook import pointers
 from towpath.status.changed import ChangedParts
@@ -190,19 +190,29 @@ def remarks(row: PartitionStatus) -> Iterable[str]:
     if row.change or changed:
         done = "".join(f", {kind} {count(number)}" for kind, number in changed)
         yield row.named(f"records are changed on their way (change {row.change or 'none'}{done})")
-    for gap in row.gaps:
-        if gap.end > gap.first:
-            went = "went on behind it" if gap.went_on else "stopped there"
-            offsets = f"offsets {gap.first} to {gap.end - 1}"
-            yield row.named(f"gap, {offsets}: {gap.cause}; {went}")
-        else:
-            yield row.named(f"ended at offset {gap.first}: {gap.cause}")
+    yield from _missing(row)
     if row.restart is not None:
         yield row.named(str(row.restart))
     if row.set_aside:
         yield row.named(str(row.set_aside))
     if row.error:
         yield row.named(row.error)
+
+
+def _missing(row: PartitionStatus) -> Iterator[str]:
+    """Yield what the source has deleted before it was copied."""
+    told = bool(row.error) and ReasonCode.GAP in row.codes  # the error tells of the gap
+    for gap in row.gaps:
+        if told and not gap.went_on:
+            continue
+        if gap.end > gap.first:
+            went = "went on behind it" if gap.went_on else "stopped there"
+            offsets = f"offsets {gap.first} to {gap.end - 1}"
+            yield row.named(f"gap, {offsets}: {gap.cause}; {went}")
+        else:
+            yield row.named(f"ended at offset {gap.first}: {gap.cause}")
+    if row.unread:
+        yield row.named(row.behind)
 
 
 def as_json(row: PartitionStatus) -> Mapping[str, Any]:
