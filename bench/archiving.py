@@ -90,7 +90,7 @@ class Measurement:
         of_set: Figures = {
             "about": data.about, "partitions": data.partitions, "records": data.records,
             "record_bytes": prepared.record_bytes, "wire_bytes": prepared.wire_bytes,
-            "limit": {"alone": _limit(data.name, 1), "together": {}}, "archivers": {},
+            "limit": {"alone": limit_of(data.name, 1), "together": {}}, "archivers": {},
         }  # fmt: skip
         self.found["sets"][data.name] = of_set
         arena, topic = self._arena, f"archive-{data.name}"
@@ -195,13 +195,13 @@ def _limited(limit: Figures, name: str, *, wanted: bool) -> Iterator[None]:
     if not wanted:
         yield
         return
-    before = _limit(name, os.cpu_count() or 1)
+    before = limit_of(name, os.cpu_count() or 1)
     yield
-    after = _limit(name, os.cpu_count() or 1)
+    after = limit_of(name, os.cpu_count() or 1)
     limit["together"] = {what: round((before[what] + after[what]) / 2, 1) for what in before}
 
 
-def _limit(name: str, count: int) -> Figures:
+def limit_of(name: str, count: int) -> Figures:
     """Return what each of some processes can do at once."""
     command = [sys.executable, "-m", "bench.archiving", "--limit", name]
     running = [subprocess.Popen(command, stdout=subprocess.PIPE) for _ in range(count)]
