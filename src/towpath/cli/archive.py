@@ -32,6 +32,7 @@ archive.command("prune")(prune)
 archive.command("forget")(forget)
 archive.command("recover")(recover)
 
+_ARCHIVING = ("towpath.segments.egress.slice",)
 LEFT_OUT = 3
 """Exit code where something is left out, in trouble, or lost."""
 
@@ -56,6 +57,7 @@ def run(
     """Archive until stopped by Ctrl-C or SIGTERM (twice: at once), or until caught up."""
     del output  # `show` reads it from the arguments
     config = load_archive(file)
+    on.fork(_ARCHIVING)
     began = time.monotonic()
     with stopping() as stop:
         from towpath.cli.show.archiving import ArchiveDisplay  # noqa: PLC0415  # as below
@@ -63,7 +65,7 @@ def run(
         with ArchiveDisplay(config.archive, on.logs, stop) as display:
             spark = on.start(
                 f"archive {config.archive}",
-                ("towpath.segments.egress.slice",),
+                _ARCHIVING,
                 credentials=config.holds_credentials,
                 rounds=2,
             )

@@ -91,6 +91,8 @@ def verify(
     )
     config = load_archive(file)
     began = time.monotonic()
+    if scope.reads:
+        on.fork(VERIFYING)
     with ExitStack() as stack:
         stop = stack.enter_context(stopping())
         spark = None

@@ -15,6 +15,7 @@ from towpath.config import load_archive
 from towpath.config.naming import require_expressions
 from towpath.metrics import log as logging
 
+_COMPACTING = ("towpath.segments.compact.slice",)
 LEFT_OUT = 3
 """Exit code where a partition could not be compacted, or the user stopped."""
 
@@ -51,12 +52,13 @@ def compact(
     config = load_archive(file)
     if on.logs is not None:
         logging.begin(on.logs)
+    on.fork(_COMPACTING)
     with stopping() as stop:
         from towpath.cli.show.bar import Bar  # noqa: PLC0415  # help waits for none of it
 
         spark = on.start(
             f"archive {config.archive}",
-            ("towpath.segments.compact.slice",),
+            _COMPACTING,
             credentials=config.holds_credentials,
         )
         # These imports take a second, during which Spark's JVM starts.

@@ -22,6 +22,7 @@ from towpath.model.foreign import foreign
 _EMPTY = (
     "is empty, as a variable is that is not set; for records whose key has no bytes, add --form hex"
 )
+_FORGETTING = ("towpath.segments.compact.forgetting",)
 LEFT_OUT = 3
 """Exit code where something could not be read or removed."""
 TopicsOption = Annotated[
@@ -105,12 +106,13 @@ def forget(
     expressions = require_expressions(tuple(topic or (".*",)), "--topic")
     wanted = _key(key, form)
     config = load_archive(file)
+    on.fork(_FORGETTING)
     with stopping() as stop:
         from towpath.cli.show.bar import Bar  # noqa: PLC0415  # help waits for none of it
 
         spark = on.start(
             f"archive {config.archive}",
-            ("towpath.segments.compact.forgetting",),
+            _FORGETTING,
             credentials=config.holds_credentials,
         )
         # These imports take a second, during which Spark's JVM starts.

@@ -71,9 +71,11 @@ def kafka_replicator(
     theirs = bucket_of(config.store, bucket)
     rules = EmptyRules(empty_keys, empty_values)
     wish = ImportWish(theirs=theirs, region=region, rules=rules, same_source=same_source)
+    works = ("towpath.segments.replicator.slice",)
+    on.fork(works)
     spark = on.start(
         f"import {config.archive}",
-        ("towpath.segments.replicator.slice",),
+        works,
         credentials=config.store.holds_credentials,
     )
     done = import_bucket(config, wish, spark, show_progress)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, is_dataclass
 from typing import TYPE_CHECKING, Any
@@ -58,10 +59,24 @@ class OnSpark:
         """Where Spark finds the archive for its workers."""
         return checked_packages(self.master, self.packages_archive)
 
+    def fork(self, works: Sequence[str]) -> None:
+        """Prepare to run slices without Spark, if they stay on this machine.
+
+        For commands whose slices run once. It is done first of all: where there are other threads
+        already, which a fork would not have, Spark runs them.
+
+        Args:
+            works: Modules that slices need.
+        """
+        if self.master is None and threading.active_count() == 1:
+            from towpath.engine.forks import Forks  # noqa: PLC0415  # help waits for none of it
+
+            self.__dict__["forks"] = Forks(works)
+
     def start(
         self, name: str, works: Sequence[str], *, credentials: bool, rounds: int = 1
     ) -> Starting:
-        """Return the Spark session, which starts in the background.
+        """Return the Spark session, which starts in the background, or what stands for it here.
 
         Args:
             name: Name of the application, behind the name of the program.
@@ -69,6 +84,10 @@ class OnSpark:
             credentials: Whether slices get credentials.
             rounds: How many rounds may have slices at one time.
         """
+        if "forks" in self.__dict__:
+            from towpath.engine.here import Begun, Here  # noqa: PLC0415  # as in `fork`
+
+            return Begun(Here(self.__dict__["forks"], self.parallelism, rounds))
         from towpath.engine.starting import Starting  # noqa: PLC0415  # help waits for none of it
 
         return Starting(

@@ -75,6 +75,7 @@ def run(
     del output  # `show` reads it from the arguments
     tasks = asked.tasks_to_run(file, is_told=on.report is not None)
     name = tasks[0].name if len(tasks) == 1 else tasks[0].name.removesuffix(f".{tasks[0].source}")
+    on.fork(RESTORING)
     with stopping() as stop:
         spark = on.start(
             name,

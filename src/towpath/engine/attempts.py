@@ -1,11 +1,18 @@
-"""The number of earlier attempts of Spark at the slice of the current task."""
+"""The number of earlier attempts at the slice of the current task."""
 
 from __future__ import annotations
 
-from pyspark import TaskContext
+import sys
+
+NUMBER = 0
+"""The number of earlier attempts, in a process that was forked for a slice (`engine/forks.py`)."""
 
 
 def attempt() -> int:
     """Return the number of earlier attempts at the slice; their tasks may still run somewhere."""
+    if "pyspark" not in sys.modules:  # tasks of Spark run below it
+        return NUMBER
+    from pyspark import TaskContext  # noqa: PLC0415  # to import it takes most of a second
+
     context = TaskContext.get()
-    return 0 if context is None else context.attemptNumber()
+    return NUMBER if context is None else context.attemptNumber()

@@ -1,30 +1,20 @@
-"""Slices that run once, in one Spark task each, with progress.
-
-As in rounds, slices are the partitions of a Python data source. `mapInArrow` would need pandas.
-"""
+"""Slices that run once, in one task each, with progress: on Spark, or on this machine alone."""
 
 from __future__ import annotations
 
 import threading
-import uuid
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
 import pyarrow as pa
-from py4j.protocol import Py4JJavaError
-from pyspark.sql import SparkSession
-from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
-from pyspark.sql.types import StructType
 
-from towpath.engine.border import border
-from towpath.engine.watching import JobsWatch
-from towpath.model.foreign import leaving, printed
+from towpath.engine.here import Here
 
 T = TypeVar("T")
 
 
 def run(
-    spark: SparkSession,
+    engine: Any,
     slices: Sequence[T],
     work: Callable[[T], Iterator[pa.RecordBatch]],
     schema: str,
@@ -34,7 +24,7 @@ def run(
     """Run each slice in its own task and return the rows of all slices.
 
     Args:
-        spark: The session to run them in.
+        engine: What runs them: a Spark session, or the engine of this machine.
         slices: Frozen values that pickle.
         work: Runs one slice; a function of a module that the workers can import.
         schema: Columns of the rows that `work` yields, as DDL.
@@ -42,50 +32,12 @@ def run(
         stop: Set to stop early; running slices are cancelled.
 
     Raises:
-        RuntimeError: A slice failed in all of Spark's attempts, or was stopped; the text is
-            Spark's.
+        RuntimeError: A slice failed in all attempts, or was stopped; the text is Spark's, or that
+            of the error.
         SparkLostError: The JVM is gone.
     """
-    with border():
-        if not slices:
-            return spark.createDataFrame([], schema).toArrow()
-        name = f"towpath-{uuid.uuid4().hex}"
-        spark.dataSource.register(_source(name, slices, work, schema))
-        with JobsWatch(spark, on_done, stop, len(slices)):
-            try:
-                return spark.read.format(name).load().toArrow()
-            except Py4JJavaError as error:
-                if not stop.is_set():
-                    raise
-                # The JVM has answered: PySpark passes on as it is what a cancelled job raises.
-                raise RuntimeError(printed(str(error.java_exception))) from None
+    if isinstance(engine, Here):
+        return engine.run(slices, work, schema, on_done, stop)
+    from towpath.engine.spark_batch import run as on_spark  # noqa: PLC0415  # it imports PySpark
 
-
-def _source(
-    title: str,
-    slices: Sequence[T],
-    work: Callable[[T], Iterator[pa.RecordBatch]],
-    columns: str,
-) -> type[DataSource]:
-    """Return a data source class that carries the slices; options would show their contents."""
-
-    class Reader(DataSourceReader):
-        def partitions(self) -> Sequence[InputPartition]:
-            return [InputPartition(one) for one in slices]
-
-        def read(self, partition: InputPartition) -> Iterator[Any]:
-            with leaving():
-                yield from work(partition.value)
-
-    class Source(DataSource):
-        @classmethod
-        def name(cls) -> str:
-            return title
-
-        def schema(self) -> str:
-            return columns
-
-        def reader(self, schema: StructType) -> DataSourceReader:  # noqa: ARG002
-            return Reader()
-
-    return Source
+    return on_spark(engine, slices, work, schema, on_done, stop)

@@ -11,6 +11,10 @@ OURS = re.compile(r"towpath\.[\w.]+\.(\w+Error): (.+)")
 """One of our errors in Spark's text, by its class and its sentence."""
 
 
+class SliceFailedError(RuntimeError):
+    """A slice failed in a process of this machine; the text is its error's."""
+
+
 def of_spark(error: RuntimeError) -> TowpathError:
     """Return the error behind a failed job.
 
@@ -25,6 +29,8 @@ def of_spark(error: RuntimeError) -> TowpathError:
         if kind is WorkersError:  # what the program prints that starts a worker's Python
             return WorkersError(said)
         return TaskFailedError(said, kind.code, kind.exit_code)
+    if isinstance(error, SliceFailedError):
+        return TowpathError(f"a slice failed: {text.splitlines()[-1] if text else 'no reason'}")
     return TowpathError(f"Spark failed: {text.splitlines()[0] if text else type(error).__name__}")
 
 

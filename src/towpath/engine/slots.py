@@ -5,10 +5,12 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
-from pyspark.sql import SparkSession
+from towpath.engine.here import Here
 
-from towpath.engine.border import border
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 _LOOK_AGAIN = 4.0
 """Seconds between two looks at the executors."""
@@ -77,27 +79,32 @@ class Slots:
         return changed
 
 
-def following(spark: SparkSession, wished: int | None) -> Slots:
-    """Return the slots of `spark`, at most `wished`.
+def following(spark: SparkSession | Here, wished: int | None) -> Slots:
+    """Return the slots of `spark`, or of the engine of this machine, at most `wished`.
 
     On this machine their number never changes. Where Spark requests executors by itself
     (`spark.dynamicAllocation.enabled`), it does so for waiting tasks, so `wished` stays fixed.
     """
+    if isinstance(spark, Here):
+        here = slots(spark, wished)
+        return Slots(lambda: here, here, here=True)
     context = spark.sparkContext
     asks = context.getConf().get("spark.dynamicAllocation.enabled", "false") == "true"
     first = slots(spark, wished)
-    here = str(context.master).startswith("local")
-    if here or (asks and wished is not None):
-        return Slots(lambda: first, first, here=here, asks=asks)
+    is_here = str(context.master).startswith("local")
+    if is_here or (asks and wished is not None):
+        return Slots(lambda: first, first, here=is_here, asks=asks)
     return Slots(lambda: _places(spark), first, asks=asks, most=wished or sys.maxsize)
 
 
-def slots(spark: SparkSession, wished: int | None = None) -> int:
+def slots(spark: SparkSession | Here, wished: int | None = None) -> int:
     """Return how many tasks to run at the same time: by default as many as Spark can run now.
 
     On a cluster, where executors may still come, `wished` holds until `Slots` has looked again.
     On this machine none will come, and a slice without a slot would wait until another ends.
     """
+    if isinstance(spark, Here):
+        return min(wished or spark.slots, spark.slots)
     context = spark.sparkContext
     known = int(context.getConf().get(SLOTS, "0") or 0) or max(1, context.defaultParallelism)
     if wished is None:
@@ -108,6 +115,8 @@ def slots(spark: SparkSession, wished: int | None = None) -> int:
 def _places(spark: SparkSession) -> int:
     """Return how many tasks the currently registered executors can run."""
     context = spark.sparkContext
+    from towpath.engine.border import border  # noqa: PLC0415  # it imports PySpark
+
     each = int(context.getConf().get("spark.task.cpus", "1") or 1)
     with border():
         store = context._jsc.sc().statusStore()  # noqa: SLF001  # PySpark shows it nowhere else

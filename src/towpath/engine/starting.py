@@ -5,12 +5,9 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
-from typing import TYPE_CHECKING
+from typing import Any
 
 from towpath.engine import pythons
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 
 class Starting:
@@ -61,8 +58,8 @@ class Starting:
         """Wait some seconds for an answer; return whether `result` has one."""
         return bool(wait([self._answer], seconds).done)
 
-    def result(self) -> SparkSession:
-        """Wait for the session and return it.
+    def result(self) -> Any:
+        """Wait for the session and return it, or the engine of this machine (`engine/here.py`).
 
         Raises:
             SparkStartError: Spark did not start.

@@ -57,13 +57,21 @@ class SparkUnencryptedError(TowpathError):
 
 
 class SparkLostError(TowpathError):
-    """Spark's JVM ended while it was needed."""
+    """Spark's JVM ended while it was needed, or the process that starts slices where none is.
+
+    Args:
+        what: What ended.
+    """
 
     code = "SPARK_LOST"
 
+    def __init__(self, what: str = "Spark's JVM") -> None:
+        super().__init__(what)
+        self.what = what
+
     def __str__(self) -> str:
         return (
-            "Spark's JVM ended all at once (killed, or out of memory: look into the system's log);"
+            f"{self.what} ended all at once (killed, or out of memory: look into the system's log);"
             " run the command again, it goes on where this one stood"
         )
 
