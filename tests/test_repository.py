@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import re
 import subprocess
 from pathlib import Path
@@ -130,9 +129,9 @@ def test_no_two_public_classes_have_one_name() -> None:
     """A name says what a thing is wherever it is read, without the path of its module."""
     places: dict[str, list[str]] = {}
     for path in sorted((ROOT / "src").rglob("*.py")):
-        for node in ast.parse(path.read_text()).body:
-            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
-                places.setdefault(node.name, []).append(f"{path.relative_to(ROOT)}:{node.lineno}")
+        for name in re.findall(r"^class ([^\W_]\w*)", path.read_text(), re.MULTILINE):
+            places.setdefault(name, []).append(str(path.relative_to(ROOT)))
+    assert len(places) > 1000
     assert {name: found for name, found in places.items() if len(found) > 1} == {}
 
 
