@@ -56,6 +56,7 @@ def test_what_was_there_at_the_first_look_begins_where_it_ended_then() -> None:
 
 
 @pytest.mark.broker
+@pytest.mark.soak
 def test_latest_holds_for_a_partition_without_a_leader_and_others_do_not_wait(
     tmp_path: Path, three: LocalCluster, target: LocalCluster, new_name: Callable[[str], str]
 ) -> None:

@@ -265,6 +265,7 @@ def test_one_cluster_without_an_authorizer_keeps_no_topic_waiting(
         )
 
 
+@pytest.mark.soak
 def test_a_broker_that_is_down_costs_no_replicas(
     sides: Three, three: SharedCluster, here: Here
 ) -> None:
