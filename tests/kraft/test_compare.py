@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from towpath.kraft.contents import digests
-from towpath.kraft.contents.compare import compare, digest, unwritable
+from towpath.kraft.contents.compare import compare, digest, unwritable, unwritable_names
 from towpath.kraft.contents.image import (
     ClusterImage,
     ConfigOf,
@@ -200,6 +200,23 @@ def test_an_acl_that_zookeeper_cannot_hold_is_found(name: str) -> None:
 @pytest.mark.parametrize("name", ["*", "a.b", "...", "orders", "\xe9", "\xa0", "a b%2F"])
 def test_other_acls_can_be_written(name: str) -> None:
     assert unwritable(ClusterImage(acls=frozenset({replace(ACL, name=name)}))) == ()
+
+
+@pytest.mark.parametrize("name", [".", ".."])
+def test_quotas_and_users_of_relative_names_cannot_be_written(name: str) -> None:
+    client, user = Entity(EntityKind.CLIENT_ID, name), Entity(EntityKind.USER, "u")
+    scram = digests.scram(8192, b"salt", b"stored", b"server")
+    log = ClusterImage(
+        quotas={(client,): {"producer_byte_rate": 1.0}, (user, client): {"request_percentage": 1.0},
+                (user,): {"producer_byte_rate": 1.0}},
+        users={Credential(name, Mechanism.SHA_256): scram, Credential("a/b", Mechanism.SHA_256):
+               scram},
+    )  # fmt: skip
+    assert unwritable_names(log) == (
+        f"SCRAM user {name}",
+        f"quotas of client-id {name}",
+        f"quotas of user u with client-id {name}",
+    )
 
 
 def test_partitions_of_a_missing_topic_go_without_saying() -> None:

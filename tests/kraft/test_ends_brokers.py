@@ -54,9 +54,25 @@ def free_step(seen: Observation) -> Step:
 def test_each_name_of_a_connection_quota_is_told_as_what_it_does(
     name: str, oddity: Oddity | None
 ) -> None:
-    found = ends_at("/config/ips", name)
+    found = ends_at("/config/ips", name, {})
     assert (found.oddity if found else None) is oddity
-    assert ends_at("/config/clients", name) is None, "names of others are encoded, and decoded"
+    assert ends_at("/config/clients", name, {}) is None, "names of others are encoded, and decoded"
+
+
+@pytest.mark.parametrize(
+    ("configs", "ends"),
+    [
+        ({"remote.log.copy.disable": "true"}, True),
+        ({"remote.log.delete.on.disable": " TRUE "}, True),
+        ({"remote.log.delete.on.disable": "false", "retention.ms": "1"}, False),
+        ({"remote.storage.enable": "true"}, False),
+        ({}, False),
+    ],
+)
+def test_topic_configs_that_kraft_alone_knows_are_told(
+    configs: dict[str, str], *, ends: bool
+) -> None:
+    assert (ends_at("/config/topics", "t", configs) is not None) is ends
 
 
 def test_each_kind_of_the_table_is_told_before_a_migration_and_while_it_goes_on() -> None:

@@ -9,25 +9,38 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin._config import AlterConfigOpType, ConfigEntry, ConfigResource
 from kazoo.client import KazooClient
 
 from tests.support.here import Here
-from tests.support.kafka import wait_until
+from tests.support.kafka import create_topic, wait_until
 from tests.support.kraft_quotas import QUOTA_KINDS
 from tests.support.kraft_runs import arguments, entries, run_whole
 from tests.support.program import Program
 from towpath.cluster.admin import Admin
 from towpath.config import ClusterConfig
 from towpath.dev.zookeeper import ZooKeeperCluster
+from towpath.kraft.zookeeper.at_start import KRAFT_TOPIC_CONFIGS
 from towpath.model.nouns import Side
 from towpath.model.quota import Entity, EntityKind, Quota, QuotaKey
 
 pytestmark = [pytest.mark.soak, pytest.mark.broker, pytest.mark.timeout(1800)]
 _IPV6 = Quota((Entity(EntityKind.IP, "2001:db8::1"),), QuotaKey.CONNECTION_CREATION_RATE)
 _IPV6_ZNODE = "/config/ips/2001%3Adb8%3A%3A1"
+_TOPIC_ZNODE = "/config/topics/limited"
 _CARRIED_OVER = {"user", "users"}
 _STRANGE = "/config/brokers/1"
 """The metadata log knows no config of this broker."""
+
+
+def _set_config(lab: ZooKeeperCluster, value: str | None) -> None:
+    """Set or delete a topic config that KRaft takes, and ZooKeeper mode does not."""
+    change = AlterConfigOpType.DELETE if value is None else AlterConfigOpType.SET
+    entry = ConfigEntry(KRAFT_TOPIC_CONFIGS[0], value or "", incremental_operation=change)
+    about = ConfigResource(ConfigResource.Type.TOPIC, "limited", incremental_configs=[entry])
+    admin = AdminClient({"bootstrap.servers": lab.back_door})
+    admin.incremental_alter_configs([about])[about].result(30)
 
 
 @contextmanager
@@ -68,6 +81,7 @@ def test_deleted_quotas_are_told_and_a_new_leader_writes_them(tmp_path: Path, he
     with ZooKeeperCluster(1, 1, home=tmp_path) as lab:
         done = run_whole(lab, "run")
         assert done.wait() == 0, done.said
+        create_topic(lab.back_door, "limited")
         with Admin(ClusterConfig(bootstrap=tuple(lab.back_door.split(","))), Side.SOURCE) as admin:
             change(1e6)
             change(2e6)
@@ -78,7 +92,15 @@ def test_deleted_quotas_are_told_and_a_new_leader_writes_them(tmp_path: Path, he
             admin.quotas.change(_IPV6, 1e6)
             wait_until(lambda: "ENDS_BROKERS" in told(), "ZooKeeper has the quota", 60)
             admin.quotas.change(_IPV6, None)
-        assert told()["ENDS_BROKERS"]["paths"] == [_IPV6_ZNODE]
+        _set_config(lab, "true")
+        wait_until(
+            lambda: told()["ENDS_BROKERS"]["paths"] == [_IPV6_ZNODE, _TOPIC_ZNODE],
+            "ZooKeeper has the config that brokers end at", 60,
+        )  # fmt: skip
+        _set_config(lab, None)
+        wait_until(
+            lambda: told()["ENDS_BROKERS"]["paths"] == [_IPV6_ZNODE], "the config is gone", 60
+        )
         before = len(entries(lab))
         refused = here(*arguments(lab, "rollback"))
         assert refused.code == 3, refused.said

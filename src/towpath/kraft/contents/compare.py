@@ -35,6 +35,7 @@ from towpath.kraft.contents.image import (
 from towpath.model.acl import Acl
 from towpath.model.quoting import quoted
 
+_RELATIVE = frozenset({".", ".."})
 PRODUCER_ID_BLOCK = 1000
 """Number of producer ids that a broker takes at once (`ProducerIdsBlock.java`)."""
 
@@ -89,11 +90,27 @@ def _unproven(zookeeper: ClusterImage, log: ClusterImage) -> Iterator[str]:
 def unwritable(log: ClusterImage) -> tuple[Acl, ...]:
     """Return the ACLs of the metadata log that ZooKeeper cannot hold, ordered.
 
-    ACLs are the only names that Kafka puts into paths as they are. One that is no name of a znode
-    is left out with a line in the controllers' log, and stops all writes to ZooKeeper from the next
-    election of a controller on, until it is deleted.
+    Kafka puts their names into paths as they are. One that is no name of a znode is left out with a
+    line in the controllers' log, and stops all writes to ZooKeeper from the next election of a
+    controller on, until it is deleted.
     """
     return tuple(sorted(acl for acl in log.acls if not _is_znode(acl.name)))
+
+
+def unwritable_names(log: ClusterImage) -> tuple[str, ...]:
+    """Return what the metadata log holds under names that ZooKeeper cannot hold, ordered.
+
+    Besides ACLs these are quotas and SCRAM users that are called `.` or `..`: all else in their
+    names is encoded before it is put into a path (`Sanitizer.sanitize`), and these are not.
+    """
+    acls = {each.name for each in unwritable(log)}
+    quotas = {
+        f"quotas of {' with '.join(map(str, whose))}"
+        for whose in log.quotas
+        if any(each.name in _RELATIVE for each in whose)
+    }
+    users = {f"SCRAM user {each.user}" for each in log.users if each.user in _RELATIVE}
+    return tuple(sorted(acls | quotas | users))
 
 
 def _is_znode(name: str) -> bool:

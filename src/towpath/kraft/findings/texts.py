@@ -53,18 +53,20 @@ _STATES: Mapping[FindingCode, FindingText] = {
         " behind the migration",
     ),
     FindingCode.UNWRITABLE: stop(
-        "the metadata log holds ACLs on names that ZooKeeper cannot hold: {names}; from the next"
-        " election of a controller on nothing is written to ZooKeeper",
-        "delete these ACLs before anything is restarted, and create none before the migration is"
+        "the metadata log holds ACLs, quotas or users under names that ZooKeeper cannot hold:"
+        " {names}; from the next election of a controller on nothing is written to ZooKeeper",
+        "delete these before anything is restarted, and create none before the migration is"
         " finalized",
     ),
     FindingCode.ENDS_BROKERS: stop(
-        "ZooKeeper has connection quotas of addresses that ZooKeeper mode cannot read, or what"
-        " deleted ones have left: {paths}; brokers in ZooKeeper or migration mode end at them as"
-        " they start",
-        "restart no such broker by hand. To go back, delete these quotas (`kafka-configs`,"
+        "ZooKeeper has {count} znodes at which brokers in ZooKeeper or migration mode end as they"
+        " start: {paths}",
+        "restart no such broker by hand. Below `/config/ips` they are connection quotas of"
+        " addresses that ZooKeeper mode cannot read: to go back, delete them (`kafka-configs`,"
         " `--entity-type ips`), then these znodes with `zookeeper-shell`, as an empty one does the"
-        " same; a way on from where both stores are written needs neither",
+        " same. Below `/config/topics` they have topic configs that KRaft mode alone knows"
+        " (`remote.log.copy.disable`, `remote.log.delete.on.disable`): delete these configs. A way"
+        " on from where both stores are written needs none of it",
     ),
     FindingCode.KRAFT_ONLY: warn(
         "the metadata log holds {count} configs of kinds that ZooKeeper does not have: {names}; a"

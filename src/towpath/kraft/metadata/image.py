@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from towpath.kraft.contents.compare import unwritable
+from towpath.kraft.contents.compare import unwritable_names
 from towpath.kraft.metadata.contents import Contents
 from towpath.kraft.metadata.nodes import ClusterNodes
 from towpath.kraft.metadata.records import Entry, LogBatch
@@ -61,7 +61,7 @@ class LogImage:
             image=image,
             voters=nodes.voters,
             unread=dict(self._unknown + nodes.strange + self._contents.strange),
-            unwritable=tuple(sorted({each.name for each in unwritable(image)})),
+            unwritable=unwritable_names(image),
             kraft_only=self._contents.kraft_only,
             deleted_users=self._contents.deleted_users,
         )

@@ -152,7 +152,8 @@ class MetadataLogSeen:
         voters: Those that the log names (a dynamic quorum, KIP-853); None where the controllers'
             files do.
         unread: How many records said something that has no place here, by what it was.
-        unwritable: Names of ACLs that ZooKeeper cannot hold (`contents.compare.unwritable`).
+        unwritable: Names that ZooKeeper cannot hold (`contents.compare.unwritable_names`): those of
+            ACLs as they are, others with what is called so.
         kraft_only: Configs of kinds that ZooKeeper does not have, as `client-metrics NAME`.
         deleted_users: SCRAM credentials that the log deletes; see `FindingCode.USERS_DELETED`.
     """

@@ -76,7 +76,7 @@ def _entities(reading: ZnodeReading, kind: EntityKind, root: str) -> dict[tuple[
     for name in reading.children(root):
         path = f"{root}/{name}"
         reading.keep(found, path, path, partial(forms.entity, kind, name))
-        if (ends := ends_at(root, name)) is not None:
+        if (ends := ends_at(root, name, {})) is not None:
             reading.note(path, ends.oddity, ends.why)
     return {(entity,): path for path, entity in found.items()}
 

@@ -1,16 +1,23 @@
-"""What controllers write to ZooKeeper, and brokers in ZooKeeper or migration mode end at. Pure.
+"""What KRaft accepts, and brokers in ZooKeeper or migration mode end at as they start. Pure.
 
-Controllers name the znode of a connection quota by its address with all but letters, digits, `.`,
-`-` and `_` encoded (`ZkConfigMigrationClient.writeClientQuotas` of Kafka 3.9). A broker that starts
-with ZooKeeper resolves that name as it stands, and ends where it cannot
-(`IpConfigHandler.processConfigChanges`), also where the znode is empty: a deleted quota leaves it.
-ZooKeeper mode itself takes no such quota; KRaft does, as of IPv6 addresses.
+Controllers write each change to ZooKeeper, also one that ZooKeeper mode would have refused. A
+broker that starts with ZooKeeper reads all configs and quotas (`ZkConfigManager.startup` of Kafka
+3.9) and ends where a handler of them fails (`ConfigHandler.scala`):
+
+- The znode of a connection quota is named by its address with all but letters, digits, `.`, `-` and
+  `_` encoded (`ZkConfigMigrationClient.writeClientQuotas`). `IpConfigHandler` resolves that name as
+  it stands, also where the znode is empty, as a deleted quota leaves it.
+- `LogManager.updateTopicConfig` refuses topic configs that came with KRaft mode alone (KIP-950).
+
+Each of these was set on real brokers, and so was what is not here as KRaft refuses it, too: topic
+configs of no known value, rates of throttles that are no numbers, quotas that are no whole numbers
+or too large, and broker configs under names that are no ids.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from towpath.kraft.observing.seen import Oddity
@@ -18,6 +25,8 @@ from towpath.kraft.zookeeper import forms
 
 _IPV4 = re.compile(r"[0-9]+(\.[0-9]+){0,3}")
 """What Java's `InetAddress.getByName` takes as an address without asking anybody."""
+KRAFT_TOPIC_CONFIGS = ("remote.log.copy.disable", "remote.log.delete.on.disable")
+_IPS, _TOPICS = "/config/ips", "/config/topics"
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,44 +35,56 @@ class AtStart:
 
     Attributes:
         root: Their parent.
-        fits: Whether one of this name is of this kind.
+        fits: Whether one of this name, with these configs, is of this kind.
         oddity: What it is told as.
         why: What it does, for people.
     """
 
     root: str
-    fits: Callable[[str], bool]
+    fits: Callable[[str, Mapping[str, str]], bool]
     oddity: Oddity
     why: str
 
 
-def _is_encoded(name: str) -> bool:
+def _is_encoded(name: str, _: Mapping[str, str]) -> bool:
     return "%" in name
 
 
-def _is_host(name: str) -> bool:
-    return name != forms.DEFAULT and not _is_encoded(name) and _IPV4.fullmatch(name) is None
+def _is_host(name: str, _: Mapping[str, str]) -> bool:
+    return name != forms.DEFAULT and "%" not in name and _IPV4.fullmatch(name) is None
+
+
+def _is_of_kraft(_: str, configs: Mapping[str, str]) -> bool:
+    return any(configs.get(key, "").strip().lower() == "true" for key in KRAFT_TOPIC_CONFIGS)
 
 
 AT_START = (
     AtStart(
-        "/config/ips",
+        _IPS,
         _is_encoded,
         Oddity.ENDS_BROKERS,
         "a connection quota of an address that ZooKeeper mode cannot read, such as an IPv6 one, or"
         " what a deleted one has left: brokers in ZooKeeper or migration mode end as they start",
     ),
     AtStart(
-        "/config/ips",
+        _IPS,
         _is_host,
         Oddity.MAY_END_BROKERS,
         "a connection quota of a host name: brokers in ZooKeeper or migration mode whose hosts"
         " cannot resolve it end as they start",
     ),
+    AtStart(
+        _TOPICS,
+        _is_of_kraft,
+        Oddity.ENDS_BROKERS,
+        f"a topic with {' or '.join(KRAFT_TOPIC_CONFIGS)}, which ZooKeeper mode does not support:"
+        " brokers in ZooKeeper or migration mode end as they start",
+    ),
 )
-"""All that is known of the kind; each has its guard in the tests."""
+"""All that is known of the kind; each has its guard in the tests, and a row in `docs/kraft.md`."""
 
 
-def ends_at(root: str, name: str) -> AtStart | None:
+def ends_at(root: str, name: str, configs: Mapping[str, str]) -> AtStart | None:
     """Return what a znode does to brokers that start with ZooKeeper, None where it does nothing."""
-    return next((each for each in AT_START if each.root == root and each.fits(name)), None)
+    kinds = (each for each in AT_START if each.root == root)
+    return next((each for each in kinds if each.fits(name, configs)), None)

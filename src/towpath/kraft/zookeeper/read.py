@@ -18,6 +18,7 @@ from towpath.kraft.model import NodeId
 from towpath.kraft.observing.seen import ControllerZnode, MigrationZnode, Oddity, ZooKeeperSeen
 from towpath.kraft.zookeeper import forms
 from towpath.kraft.zookeeper.access import read_acls, read_entities, read_tokens
+from towpath.kraft.zookeeper.at_start import ends_at
 from towpath.kraft.zookeeper.forms import TopicZnode
 from towpath.kraft.zookeeper.reading import BROKERS, TOPICS, ZnodeReading, state_path
 from towpath.kraft.zookeeper.session import Znode, ZooKeeperSession
@@ -199,6 +200,8 @@ def _topic_configs(
     names = [name for name in reading.children("/config/topics") if name not in deleting]
     told = reading.values({name: f"/config/topics/{name}" for name in names}, forms.configs)
     for name, value in told.items():
+        if (ends := ends_at("/config/topics", name, value)) is not None:
+            reading.note(f"/config/topics/{name}", ends.oddity, ends.why)
         if value and name in topics:
             yield name, value
         elif value:
