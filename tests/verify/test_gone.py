@@ -247,7 +247,10 @@ def test_each_record_is_counted_where_it_is(
         own = [r.offset for r, at in scene.pairs if at < scene.target.start]
         here = {r.offset for r in scene.source.records}
         lost = [offset for offset in own if offset in here]
-        assert (there.first, there.end) == (lost[0], lost[-1] + 1)
+        if found.counts.deleted:  # where they lie among those that are compared is not told
+            assert there.first <= lost[0] <= lost[-1] < there.end
+        else:
+            assert (there.first, there.end) == (lost[0], lost[-1] + 1)
 
 
 @given(made=scenes(), since=st.integers(0, 30))

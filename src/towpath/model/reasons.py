@@ -226,7 +226,11 @@ def _target_lost(partition: str, acknowledged: int, found: int, unit: str) -> st
 def _target_deleted(first: int, last: int, records: int, exact: int, due: int, by: str) -> str:
     number = f"{'' if exact else 'at most '}{records:,} record{'' if records == 1 else 's'}"
     past = f"; {due:,} of them are past the source's own retention" if due else ""
-    cause = f"by {by}" if by != "unknown" else "it is not known by what"
+    cause = {
+        "unknown": "it is not known by what",
+        # What no config of now deletes was deleted by request, or under a config of before.
+        "DeleteRecords": "by DeleteRecords, or by a retention that has been changed since",
+    }.get(by, f"by {by}")
     among = "among " if records < last + 1 - first else ""
     return (
         f"the target deleted {number} that the source still has ({cause}): {among}source offsets"

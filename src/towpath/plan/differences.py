@@ -31,12 +31,24 @@ class Differences:
     """The topics that can be mirrored, with their names on the target."""
 
     def of(self, subject: Subject[S, Seen]) -> SubjectPart[S, Seen]:
-        """Return the difference of one subject."""
-        return next(part for part in self.parts if part.subject is subject)
+        """Return the difference of one subject.
+
+        Raises:
+            LookupError: It was not looked at.
+        """
+        part = self.find(subject)
+        if part is None:
+            raise LookupError(f"nobody looked at {', '.join(subject.names)}")
+        return part
+
+    def find(self, subject: Subject[S, Seen]) -> SubjectPart[S, Seen] | None:
+        """Return the difference of one subject, `None` if it was not looked at."""
+        return next((part for part in self.parts if part.subject is subject), None)
 
     def seen(self, subject: Subject[S, Seen]) -> Seen | None:
         """Return what one subject observed, `None` if it was not looked at."""
-        return next((part.seen for part in self.parts if part.subject is subject), None)
+        part = self.find(subject)
+        return part.seen if part is not None else None
 
     def only(self, subjects: Collection[AnySubject]) -> Differences:
         """Return the differences of these subjects alone."""
@@ -78,8 +90,8 @@ def differences(
     """
 
     def part(subject: AnySubject, around: SubjectContext) -> SubjectPart[Any, Any]:
-        if before is not None and only is not None and subject not in only:
-            known = before.of(subject)
+        known = before.find(subject) if before is not None else None
+        if known is not None and only is not None and subject not in only:
             return replace(known, found=replace(known.found, steps=()))
         client = clients.of(subject)
         seen = client.observe()
