@@ -212,7 +212,7 @@ class KeptSchemas:
                 return None  # it has changed since; the next look takes it
             texts[at] = answer[1]
         made, data = packed(self._region, part, _whole(subjects, texts))
-        self._store.put(made.object, data)
+        self._store.put(made.object, data, lock=True)
         return made
 
 

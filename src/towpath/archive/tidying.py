@@ -89,7 +89,9 @@ def _orphans(config: ArchiveConfig, log: CommitLog, lease: HeldArchive) -> _Orph
     before = now_ms() - int(config.grace * 1000)
     log.follow()
     found = [*unnamed(log.state, there)]
-    old = [each for each in found if each.modified <= before]
+    lock = config.store.lock
+    kept_for = 0 if lock is None else lock.until(0)
+    old = [each for each in found if each.modified <= min(before, now_ms() - kept_for)]
     deleted: list[StoredObject] = []
     unreadable: list[str] = []
     stranded: list[str] = []

@@ -80,7 +80,7 @@ def prune(
     else:
         made = pruning.plan_pruning(config, wishes)
     data = prune_data(config.archive, made)
-    show(prune_picture(made, data), data)
+    show(prune_picture(config, made, data), data)
     write_report(report, data)
     return 0
 

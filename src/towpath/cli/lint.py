@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from towpath.cli.options import LinkFile
 from towpath.cli.show.output import Output, OutputOption, show
-from towpath.config import check
+from towpath.config import check, load_archive
+from towpath.config.locks import lock_notes
 from towpath.model.errors import ConfigError
 
 
@@ -28,4 +30,14 @@ def lint(
     problems = check(file, with_environment=environment)
     if problems:
         raise ConfigError(problems)
-    show(f"{file}: no problems", {"file": str(file), "problems": []})
+    notes = _notes(file)
+    text = "\n".join([f"{file}: no problems", *(f"note: {each}" for each in notes)])
+    show(text, {"file": str(file), "problems": [], "notes": notes})
+
+
+def _notes(file: Path) -> list[str]:
+    """Return what a person should know of a file that has no problem."""
+    try:
+        return [*lock_notes(load_archive(file))]
+    except ConfigError:  # it describes something else, or this machine lacks its secrets
+        return []

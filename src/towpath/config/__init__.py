@@ -94,10 +94,12 @@ from towpath.config.secrets import PemFile, certificates
 from towpath.config.store import (
     AwsKeys,
     EncryptionMode,
+    LockMode,
     StoreConfig,
     StoreEncryption,
     StoreKind,
     StoreLayout,
+    StoreLock,
 )
 from towpath.config.topics import ConfigRules, Replicas, TopicsConfig
 from towpath.config.units import ByteRate, Duration, Size
@@ -134,6 +136,7 @@ __all__ = [
     "KubernetesDriver",
     "LinkConfig",
     "LocalDriver",
+    "LockMode",
     "LostParts",
     "MetricsConfig",
     "Mm2Config",
@@ -172,6 +175,7 @@ __all__ = [
     "StoreEncryption",
     "StoreKind",
     "StoreLayout",
+    "StoreLock",
     "Tls",
     "TopicsConfig",
     "ZooKeeperConfig",

@@ -35,6 +35,7 @@ class StoreKind(StrEnum):
     FILES = "file"
 
 
+_DAY = 86_400_000
 _BUCKETS = frozenset({StoreKind.S3, StoreKind.GOOGLE})
 
 
@@ -77,6 +78,30 @@ class StoreEncryption(Section):
         if self.kms_key and self.mode is EncryptionMode.S3:
             raise placed_error("is only used with the modes aws:kms and aws:kms:dsse", "kms_key")
         return self
+
+
+class LockMode(StrEnum):
+    """Who may delete a locked object before its time."""
+
+    GOVERNANCE = "governance"
+    COMPLIANCE = "compliance"
+
+
+class StoreLock(Section):
+    """Locks on objects, which the store itself keeps: nobody replaces or deletes one meanwhile."""
+
+    mode: LockMode = Field(
+        description="`governance`: who has a right of its own may delete an object all the same"
+        " (Azure: an unlocked policy). `compliance`: nobody, not even the owner of the account"
+        " (Azure: a locked policy)."
+    )
+    days: Annotated[int, Field(strict=True, ge=1, le=36_500)] = Field(
+        description="Days for which each object is locked, from when it is written."
+    )
+
+    def until(self, written: int) -> int:
+        """Return until when an object is locked that was written at a time, both in ms."""
+        return written + self.days * _DAY
 
 
 def _require_no_query(text: str) -> None:
@@ -161,6 +186,7 @@ _ONLY = {
     StoreKind.AZURE: ("azure",),
     StoreKind.FILES: (),
 }
+_LOCKING = frozenset({StoreKind.S3, StoreKind.AZURE})
 _NOT_WITH_FILES = ("endpoint", "tls", "storage_class")
 
 
@@ -234,6 +260,11 @@ class StoreConfig(Section):
     encryption: StoreEncryption | None = Field(
         None, description="S3: encryption by the store. Default: that of the bucket."
     )
+    lock: StoreLock | None = Field(
+        None,
+        description="S3 and Azure: lock the objects of segments, entries of the commit log and"
+        " schemas. The bucket must have object lock, the container immutability of versions.",
+    )
     spread: StrictBool = Field(
         False,
         description="Whether keys begin with four hex digits, for stores that limit requests by"
@@ -285,6 +316,8 @@ class StoreConfig(Section):
             for name in names if kind is not self.kind else ():
                 if getattr(self, name) is not None:
                     raise placed_error(f"is not used with {self.kind}://", name)
+        if self.lock is not None and self.kind not in _LOCKING:
+            raise placed_error("is used with s3:// and abfs:// alone", "lock")
         if self.kind is StoreKind.FILES:
             for name in _NOT_WITH_FILES:
                 if getattr(self, name):

@@ -15,12 +15,12 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from email.utils import parsedate_to_datetime
+from email.utils import formatdate, parsedate_to_datetime
 from threading import Lock
 from uuid import uuid4
 from xml.etree.ElementTree import Element, fromstring
 
-from towpath.config import StoreConfig
+from towpath.config import LockMode, StoreConfig
 from towpath.model.errors import (
     ObjectChangedError,
     ObjectColdError,
@@ -38,6 +38,8 @@ _TYPE = "application/octet-stream"
 _COLD = "Archive"
 """The access tier whose objects must be thawed."""
 _WARM = "Hot"
+_LOCKS = {LockMode.GOVERNANCE: "unlocked", LockMode.COMPLIANCE: "locked"}
+"""What Azure calls the modes: its owner may still shorten or delete an unlocked policy."""
 _PAGE = "1000"
 _DELETES = 16
 """Objects that are deleted at once."""
@@ -142,6 +144,9 @@ class AzureBackend:
         with suppress(ObjectColdError):  # asked for before
             self._client.of_object("PUT", Errand("thaw", found.key), headers, {"comp": "tier"})
 
+    def require_lock(self) -> None:
+        """Do nothing: a container that has no immutability of versions refuses the first object."""
+
     def unfinished(self, prefix: str) -> Sequence[Unfinished]:
         """Return nothing: blocks of no object go a week after the last one came, and at no call.
 
@@ -239,6 +244,10 @@ def kept(how: Put) -> dict[str, str]:
     headers = {_NAME: how.name} if how.name else {}
     if how.storage_class:
         headers["x-ms-access-tier"] = how.storage_class
+    if how.lock is not None:
+        headers["x-ms-immutability-policy-mode"] = _LOCKS[how.lock.mode]
+        until = how.lock.until // 1000
+        headers["x-ms-immutability-policy-until-date"] = formatdate(until, usegmt=True)
     if how.only_new:
         headers["if-none-match"] = "*"
     elif how.instead_of:

@@ -134,6 +134,9 @@ class FilesBackend:
     def thaw(self, found: StoredObject, days: int, speed: ThawSpeed) -> None:
         """Do nothing: all objects can be read at once."""
 
+    def require_lock(self) -> None:
+        """Do nothing: a file that asks for a lock in a folder is refused."""
+
     def unfinished(self, prefix: str) -> Sequence[Unfinished]:
         """Return the uploads with a prefix that nobody completed or aborted."""
         found = []

@@ -145,6 +145,9 @@ class GcsBackend:
     def thaw(self, found: StoredObject, days: int, speed: ThawSpeed) -> None:
         """Do nothing: all objects can be read at once."""
 
+    def require_lock(self) -> None:
+        """Do nothing: a file that asks for a lock in Google's stores is refused."""
+
     def unfinished(self, prefix: str) -> Sequence[Unfinished]:
         """Return nothing: Google lists no session, and ends each a week after it began.
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
+from towpath.config import LockMode
 from towpath.model.errors import StoreAwayError
 
 Data = bytes | bytearray | memoryview
@@ -51,6 +52,18 @@ class ThawSpeed(StrEnum):
     BULK = "bulk"
 
 
+class ObjectLock(NamedTuple):
+    """A lock of an object.
+
+    Attributes:
+        mode: Who may delete it all the same.
+        until: When it ends, in ms.
+    """
+
+    mode: LockMode
+    until: int
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Put:
     """How an object is written.
@@ -59,6 +72,7 @@ class Put:
         only_new: Refuse if there is an object with this key.
         instead_of: Refuse if the tag of the present object is not this one.
         storage_class: The storage class; empty for the bucket's default.
+        lock: How the store is to lock it, `None` for not at all.
         name: A name of this write alone, kept with the object: it tells after a lost answer whether
             the object that is there comes from this write.
     """
@@ -66,6 +80,7 @@ class Put:
     only_new: bool = False
     instead_of: str = ""
     storage_class: str = ""
+    lock: ObjectLock | None = None
     name: str = ""
 
 
@@ -195,6 +210,14 @@ class Backend(Protocol):
         """Remove the parts of an unfinished upload.
 
         Raises:
+            StoreError: The store could not do it.
+        """
+
+    def require_lock(self) -> None:
+        """Make sure that the store locks objects, as far as it can be asked.
+
+        Raises:
+            StoreRefusedError: It does not.
             StoreError: The store could not do it.
         """
 

@@ -10,19 +10,24 @@ from __future__ import annotations
 import base64
 import zlib
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
 from towpath.config import StoreConfig, Tls
-from towpath.model.errors import ObjectMissingError, StoreAwayError, StoreRefusedError
+from towpath.model.errors import (
+    ObjectExistsError,
+    ObjectMissingError,
+    StoreAwayError,
+    StoreRefusedError,
+)
 from towpath.store.aws import aws_client
 from towpath.store.names import ObjectNames
 from towpath.store.objects import Data, Put, StoredObject, ThawSpeed, Unfinished, Upload, filled
-from towpath.store.s3_errors import FORBIDDEN, told
+from towpath.store.s3_errors import FORBIDDEN, LOCK_ADVICE, LOCKED, NOT_ALLOWED, told
 from towpath.store.transport import Body, Transport
 
 AT_ONCE = 32
@@ -62,13 +67,16 @@ class S3Backend:
     def put(self, key: str, data: Data, how: Put) -> StoredObject:
         """Write an object as a whole."""
         asked = {**self._at(key), **self._kept(how), **_conditions(how)}
-        with self._told("write", key, only_new=how.only_new):
+        with (
+            self.only_new(key, how),
+            self._told("write", key, only_new=how.only_new, invalid=_lock_advice(how)),
+        ):
             answer = self._client.put_object(**asked, **_summed(zlib.crc32(data)), Body=Body(data))
         return _stored(key, len(data), answer["ETag"], 0, how.storage_class)
 
     def upload(self, key: str, how: Put) -> Upload:
         """Begin to write an object in parts."""
-        with self._told("begin to write", key):
+        with self._told("begin to write", key, invalid=_lock_advice(how)):
             answer = self._client.create_multipart_upload(
                 **self._at(key),
                 **self._kept(how),
@@ -129,13 +137,15 @@ class S3Backend:
     def delete(self, keys: Sequence[str]) -> None:
         """Delete up to 1000 objects."""
         named = [{"Key": self._names.name(key)} for key in keys]
-        with self._told("delete objects, the first of which is", keys[0]):
+        rights = LOCKED if self._config.lock is not None else FORBIDDEN
+        with self._told("delete objects, the first of which is", keys[0], rights=rights):
             answer = self._client.delete_objects(
                 Bucket=self._bucket, Delete={"Objects": named, "Quiet": True}
             )
         for failed in answer.get("Errors", ()):
             error = ClientError({"Error": failed, "ResponseMetadata": {}}, "DeleteObjects")
-            raise told(error, self._names.where(self._names.key(failed["Key"])), "delete")
+            where = self._names.where(self._names.key(failed["Key"]))
+            raise told(error, where, "delete", rights=rights)
 
     def thaw(self, found: StoredObject, days: int, speed: ThawSpeed) -> None:
         """Ask that a cold object can be read for some days."""
@@ -148,6 +158,20 @@ class S3Backend:
             except ClientError as error:
                 if error.response["Error"]["Code"] != "RestoreAlreadyInProgress":
                     raise
+
+    def require_lock(self) -> None:
+        """Make sure that the bucket has object lock, if the login may ask."""
+        try:
+            with self._told("look at the object lock of", ""):
+                self._client.get_object_lock_configuration(Bucket=self._bucket)
+        except StoreRefusedError as error:
+            if any(code in error.why for code in NOT_ALLOWED):
+                return  # the first object tells
+            advice = LOCK_ADVICE
+            raise StoreRefusedError(error.where, error.what, error.why, advice) from None
+        except ObjectMissingError as error:
+            why = "the bucket has no object lock"
+            raise StoreRefusedError(error.where, error.what, why, LOCK_ADVICE) from None
 
     def unfinished(self, prefix: str) -> Sequence[Unfinished]:
         """Return the uploads with a prefix that nobody completed or aborted."""
@@ -177,6 +201,30 @@ class S3Backend:
         with self._told(what, key, only_new=only_new):
             return getattr(self._client, call)(**self._at(key), UploadId=upload, **more)
 
+    @contextmanager
+    def only_new(self, key: str, how: Put) -> Iterator[None]:
+        """Tell of an object that is there as such.
+
+        versitygw refuses to replace a locked object before it looks at the condition.
+
+        Raises:
+            ObjectExistsError: It is there, and `how` wants a new one.
+        """
+        try:
+            yield
+        except StoreRefusedError as error:
+            # versitygw also writes what it cannot lock, and refuses it then.
+            unlocked = error.advice == LOCK_ADVICE
+            if how.only_new and how.lock is not None and not unlocked and self._is_there(key):
+                raise ObjectExistsError(error.where, error.what) from None
+            raise
+
+    def _is_there(self, key: str) -> bool:
+        with suppress(ObjectMissingError):
+            self.head(key)
+            return True
+        return False
+
     def _at(self, key: str) -> dict[str, str]:
         return {"Bucket": self._bucket, "Key": self._names.name(key)}
 
@@ -185,6 +233,9 @@ class S3Backend:
         kept: dict[str, Any] = {"Metadata": {_NAME: how.name}} if how.name else {}
         if how.storage_class:
             kept["StorageClass"] = how.storage_class
+        if how.lock is not None:
+            kept["ObjectLockMode"] = how.lock.mode.upper()
+            kept["ObjectLockRetainUntilDate"] = datetime.fromtimestamp(how.lock.until / 1000, UTC)
         if encryption := self._config.encryption:
             kept["ServerSideEncryption"] = encryption.mode.value
             if encryption.kms_key:
@@ -202,13 +253,21 @@ class S3Backend:
 
     @contextmanager
     def _told(
-        self, what: str, key: str, *, only_new: bool = False, rights: str = FORBIDDEN
+        self,
+        what: str,
+        key: str,
+        *,
+        only_new: bool = False,
+        rights: str = FORBIDDEN,
+        invalid: str = "",
     ) -> Iterator[None]:
         try:
             yield
         except (ClientError, BotoCoreError) as error:
             where = self._names.where(key)
-            raise told(error, where, what, only_new=only_new, rights=rights) from None
+            raise told(
+                error, where, what, only_new=only_new, rights=rights, invalid=invalid
+            ) from None
 
 
 class _S3Upload:
@@ -237,13 +296,14 @@ class _S3Upload:
         """Make the object of all parts."""
         made = [self._parts[number] for number in sorted(self._parts)]
         again, self._tried = self._tried, True
-        answer = self._ask(
-            "complete_multipart_upload",
-            "complete",
-            only_new=self._how.only_new,
-            MultipartUpload={"Parts": [part for part, _ in made]},
-            **_conditions(self._how),
-        )
+        with self._backend.only_new(self._key, self._how):
+            answer = self._ask(
+                "complete_multipart_upload",
+                "complete",
+                only_new=self._how.only_new,
+                MultipartUpload={"Parts": [part for part, _ in made]},
+                **_conditions(self._how),
+            )
         if again:
             self._require_there()
         size = sum(size for _, size in made)
@@ -292,6 +352,10 @@ def _signing(config: StoreConfig) -> dict[str, bool]:
 def _summed(crc: int) -> dict[str, str]:
     """Return the checksum of a body, as a store compares it."""
     return {f"Checksum{_CHECKSUM}": base64.b64encode(crc.to_bytes(4)).decode()}
+
+
+def _lock_advice(how: Put) -> str:
+    return LOCK_ADVICE if how.lock is not None else ""
 
 
 def _conditions(how: Put) -> dict[str, str]:

@@ -40,6 +40,12 @@ _FULL_STATUS = 507
 _PRECONDITION = 412
 _SAID = 300
 """Characters of an answer that an error repeats."""
+LOCK_ADVICE = (
+    "make a bucket with object lock (S3 can turn it on for one that has versions), or take"
+    " `store.lock` out of the file"
+)
+NOT_ALLOWED = ("AccessDenied", "403")
+"""Codes of a login that may not ask how a bucket locks objects."""
 _ADVICE = {
     "NoSuchBucket": "create the bucket, or correct `store.url`",
     "InvalidBucketName": "correct `store.url`",
@@ -49,6 +55,8 @@ _ADVICE = {
     "SignatureDoesNotMatch": "look at the secret under `store.keys`, or in the environment",
     "InvalidAccessKeyId": "look at `store.keys`, or at the keys in the environment",
     "ExpiredToken": "renew the temporary keys",
+    "ObjectLockConfigurationNotFoundError": LOCK_ADVICE,
+    "InvalidBucketObjectLockConfiguration": LOCK_ADVICE,
     "NotImplemented": "use a store that knows If-None-Match, multipart uploads and checksums",
 }
 FORBIDDEN = (
@@ -56,6 +64,8 @@ FORBIDDEN = (
     " s3:AbortMultipartUpload, s3:ListBucket and s3:ListBucketMultipartUploads (without"
     " s3:ListBucket a missing object looks like a forbidden one)"
 )
+
+LOCKED = f"{FORBIDDEN}; or wait until the lock of the object is over"
 
 
 def told(
@@ -65,6 +75,7 @@ def told(
     *,
     only_new: bool = False,
     rights: str = FORBIDDEN,
+    invalid: str = "",
 ) -> StoreError:
     """Return our error for one of botocore.
 
@@ -75,9 +86,10 @@ def told(
         only_new: Whether it was demanded that there is no such object; else, where anything was
             demanded, that it has a certain tag.
         rights: The advice where the login has too few rights.
+        invalid: The advice where the store does not know what is asked for.
     """
     if isinstance(error, ClientError):
-        return _answered(error, where, what, rights, only_new=only_new)
+        return _answered(error, where, what, (rights, invalid), only_new=only_new)
     if isinstance(error, ResponseStreamingError | IncompleteReadError):
         return StoreAwayError(where, what, f"the answer broke off ({type(error).__name__})")
     if isinstance(error, HTTPClientError):
@@ -94,7 +106,7 @@ def told(
 
 
 def _answered(
-    error: ClientError, where: str, what: str, rights: str, *, only_new: bool
+    error: ClientError, where: str, what: str, advices: tuple[str, str], *, only_new: bool
 ) -> StoreError:
     code = str(error.response.get("Error", {}).get("Code", ""))
     status = int(error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0))
@@ -109,7 +121,10 @@ def _answered(
         return StoreFullError(where, what, why)
     if code in _AGAIN_CODES or status in _AGAIN:
         return StoreAwayError(where, what, why)
-    advice = _ADVICE.get(code, rights if status in {401, 403} else "")
+    rights, invalid = advices
+    by_status = {401: rights, 403: rights, 400: invalid}
+    general = rights if code == "AccessDenied" else by_status.get(status, "")
+    advice = _ADVICE.get(code, general)
     return StoreRefusedError(where, what, why, advice)
 
 

@@ -19,7 +19,15 @@ from towpath.model.errors import (
     StoreRefusedError,
 )
 from towpath.store.kinds import CONDITIONS, backend_of
-from towpath.store.objects import Backend, Data, Put, StoredObject, ThawSpeed, Unfinished
+from towpath.store.objects import (
+    Backend,
+    Data,
+    ObjectLock,
+    Put,
+    StoredObject,
+    ThawSpeed,
+    Unfinished,
+)
 from towpath.store.patience import Patience, StoppablePatience
 from towpath.store.reader import ObjectReader
 from towpath.store.writer import ObjectWriter, part_bytes
@@ -77,25 +85,35 @@ class Store:
         if backend is not None:
             backend.close()
 
-    def put_new(self, key: str, data: Data, storage_class: str = "") -> StoredObject:
+    def put_new(
+        self, key: str, data: Data, storage_class: str = "", *, lock: bool = False
+    ) -> StoredObject:
         """Write an object that must not exist yet.
 
         Of several writers exactly one succeeds. A writer whose answer was lost finds out whether
         the object is its own.
 
+        Args:
+            key: The object.
+            data: Its bytes.
+            storage_class: Its storage class; empty for the bucket's default.
+            lock: Whether it is locked where the config says so (`lock`).
+
         Raises:
             ObjectExistsError: There is an object with this key.
             StoreError: The store could not do it.
         """
-        return self._put(key, data, _how(storage_class, only_new=True))
+        return self._put(key, data, self._how(storage_class, only_new=True, lock=lock))
 
-    def put(self, key: str, data: Data, storage_class: str = "") -> StoredObject:
-        """Write an object, also in place of another one.
+    def put(
+        self, key: str, data: Data, storage_class: str = "", *, lock: bool = False
+    ) -> StoredObject:
+        """Write an object, also in place of another one; see `put_new`.
 
         Raises:
             StoreError: The store could not do it.
         """
-        return self._put(key, data, _how(storage_class))
+        return self._put(key, data, self._how(storage_class, lock=lock))
 
     def replace(self, key: str, data: Data, tag: str) -> StoredObject:
         """Write an object in place of the one with this tag.
@@ -105,10 +123,16 @@ class Store:
             ObjectMissingError: There is no such object.
             StoreError: The store could not do it.
         """
-        return self._put(key, data, _how("", instead_of=tag))
+        return self._put(key, data, self._how("", instead_of=tag))
 
     def writer(
-        self, key: str, storage_class: str = "", *, only_new: bool = True, expected: int = 0
+        self,
+        key: str,
+        storage_class: str = "",
+        *,
+        only_new: bool = True,
+        expected: int = 0,
+        lock: bool = False,
     ) -> ObjectWriter:
         """Return a file to write a large object to; `close` makes the object.
 
@@ -118,8 +142,9 @@ class Store:
             only_new: Whether `close` raises an `ObjectExistsError` if there is such an object.
             expected: Most bytes that it may have. What is larger than 10,000 parts of the
                 configured size is written in larger ones.
+            lock: Whether it is locked where the config says so.
         """
-        how = _how(storage_class, only_new=only_new)
+        how = self._how(storage_class, only_new=only_new, lock=lock)
         return ObjectWriter(self, key, how, part_bytes(int(self.config.part_size), expected))
 
     def get(self, key: str) -> bytes:
@@ -275,6 +300,16 @@ class Store:
         advice = "two writers could destroy an archive there; use another store, or a newer version"
         raise StoreRefusedError(self.config.url, "try conditional writes", why, advice)
 
+    def require_lock(self) -> None:
+        """Make sure that the store locks objects, if the config asks for that.
+
+        Raises:
+            StoreRefusedError: It does not.
+            StoreError: The store could not do it.
+        """
+        if self.config.lock is not None:
+            self.repeated(self.backend.require_lock)
+
     @property
     def backend(self) -> Backend:
         """The kind of store, with its connections."""
@@ -328,8 +363,19 @@ class Store:
     def _put(self, key: str, data: Data, how: Put) -> StoredObject:
         return self.written(key, how, lambda: self.backend.put(key, data, how))
 
-
-def _how(storage_class: str, *, only_new: bool = False, instead_of: str = "") -> Put:
-    return Put(
-        only_new=only_new, instead_of=instead_of, storage_class=storage_class, name=uuid4().hex
-    )
+    def _how(
+        self,
+        storage_class: str,
+        *,
+        only_new: bool = False,
+        instead_of: str = "",
+        lock: bool = False,
+    ) -> Put:
+        wanted = self.config.lock if lock else None
+        return Put(
+            only_new=only_new,
+            instead_of=instead_of,
+            storage_class=storage_class,
+            lock=ObjectLock(wanted.mode, wanted.until(now_ms())) if wanted is not None else None,
+            name=uuid4().hex,
+        )

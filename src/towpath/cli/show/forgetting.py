@@ -14,6 +14,7 @@ from towpath.cli.show.compaction import tidied_data, tidied_lines
 from towpath.cli.show.grid import Grid
 from towpath.cli.show.output import line
 from towpath.config import ArchiveConfig
+from towpath.config.locks import lock_notes
 from towpath.model.amounts import count, counted, size
 from towpath.model.clock import readable
 
@@ -49,7 +50,7 @@ def prune_data(archive: str, made: Pruning) -> dict[str, Any]:
     }
 
 
-def prune_picture(made: Pruning, data: Mapping[str, Any]) -> RenderableType:
+def prune_picture(config: ArchiveConfig, made: Pruning, data: Mapping[str, Any]) -> RenderableType:
     """Return what goes, for people."""
     if not made.partitions:
         rest = tidied_lines(data) if made.done is not None else []
@@ -82,7 +83,7 @@ def prune_picture(made: Pruning, data: Mapping[str, Any]) -> RenderableType:
     else:
         last = ["", f"removed from the archive: {what}; version {made.version}"]
         last += tidied_lines(data)
-    return Group(table, *map(line, last))
+    return Group(table, *map(line, [*last, *lock_notes(config)]))
 
 
 def forget_data(archive: str, done: Forgetting, *, writes: bool, stopped: bool) -> dict[str, Any]:
@@ -130,6 +131,7 @@ def forget_picture(
     if data["unanswered"]:
         lines.append(f"{data['unanswered']}; run this command again for what was not erased")
     lines += _out_of_reach(config, done)
+    lines += lock_notes(config)
     return Group(*map(line, lines))
 
 

@@ -81,7 +81,7 @@ class NewObject:
         Args:
             expected: Most bytes that it may have; 0 if that is not known.
         """
-        writer = self._store.writer(self._key(), self._class, expected=expected)
+        writer = self._store.writer(self._key(), self._class, expected=expected, lock=True)
         self._writer = self._stack.enter_context(writer)
         return writer
 

@@ -120,6 +120,7 @@ class CommitLog:
         log = cls._read(store, region)
         log.require_tip()
         store.require_conditions()
+        store.require_lock()
         return log
 
     @classmethod

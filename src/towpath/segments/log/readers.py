@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Self
@@ -166,6 +166,29 @@ Stays = Callable[[str, int], bool]
 """Whether an object stays although nobody needs it, by its key and the version that removed it."""
 
 
+def unlocked(store: Store, keys: Iterable[str]) -> Iterator[str]:
+    """Yield the objects whose lock is over; all of them where the config asks for no locks.
+
+    S3 would hide a locked object behind a marker, and keep and bill its bytes all the same.
+
+    Raises:
+        StoreError: The store cannot be read.
+    """
+    lock = store.config.lock
+    if lock is None:
+        yield from keys
+        return
+
+    def is_over(key: str) -> bool:
+        with suppress(ObjectMissingError):
+            return lock.until(store.head(key).modified) <= now_ms()
+        return True
+
+    some = list(keys)
+    yield from (key for key, over in zip(some, store.threads.map(is_over, some), strict=True)
+                if over)  # fmt: skip
+
+
 def sweep(
     log: CommitLog, writer: LogWriter, grace: float, stays: Stays = lambda *_: False
 ) -> tuple[str, ...]:
@@ -188,7 +211,8 @@ def sweep(
     # Whoever begins to read from here on opens a version that is no older than this state.
     needless = unneeded(log.state, living_readers(log.store, log.region), grace)
     removed = log.state.removed
-    found = tuple(each for each in needless if not stays(each, removed[each].version))
+    wanted = (each for each in needless if not stays(each, removed[each].version))
+    found = tuple(unlocked(log.store, wanted))
     if found:
         log.require_tip()  # the log of a store that was set back may need them
         log.store.delete(found)

@@ -83,7 +83,7 @@ class StoredEntries:
         """
         data = encode(entry)
         try:
-            made = self._store.put_new(self._key(entry.version), data)
+            made = self._store.put_new(self._key(entry.version), data, lock=True)
         except ObjectExistsError:
             return None
         return StoredEntry(entry, hashed(data), made.tag)

@@ -81,6 +81,6 @@ class Uploads:
             spool.close()
 
     def _write(self, spool: Spool, key: str) -> StoredObject:
-        with self._store.writer(key, self.storage_class) as out:
+        with self._store.writer(key, self.storage_class, lock=True) as out:
             spool.copy(out)
             return out.close()

@@ -168,7 +168,7 @@ class _Importing:
             attempt=attempt,
             spread=self.work.store.spread,
         )
-        with self.ours.writer(key, self.work.store.class_of(STREAMING)) as out:
+        with self.ours.writer(key, self.work.store.class_of(STREAMING), lock=True) as out:
             self._spool.copy(out)
             return out.close()
 

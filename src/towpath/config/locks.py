@@ -1,0 +1,43 @@
+"""What locks on the objects of an archive mean for all that wants to delete them. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from towpath.config.archive import ArchiveConfig
+from towpath.config.store import LockMode, StoreKind
+
+
+def lock_notes(config: ArchiveConfig) -> Iterator[str]:
+    """Yield sentences about what `store.lock` of an archive brings with it, none without it."""
+    lock = config.store.lock
+    if lock is None:
+        return
+    who = (
+        "nobody can delete one before, not even the owner of the account"
+        if lock.mode is LockMode.COMPLIANCE
+        else "only a login with a right of its own can delete one before"
+    )
+    days = f"{lock.days} days" if lock.days > 1 else "a day"
+    yield f"store.lock ({lock.mode}): segments, entries and schemas are locked for {days}; {who}"
+    yield (
+        "compact, prune and forget delete no object before its lock is over: `status` counts these"
+        f" as waiting, and what `forget` erased is gone for good only {days} after it was written"
+    )
+    if config.compaction:
+        yield (
+            "compaction: what is merged stays beside the result until its lock is over, so the"
+            " store holds it twice for that time; longer rules (`min_age`) merge less often"
+        )
+    for number, rule in enumerate(config.retention):
+        if rule.max_age is not None and float(rule.max_age) < lock.until(0) / 1000:
+            yield (
+                f"retention[{number}].max_age is shorter than the lock: what it removes from the"
+                " archive stays in the store until then"
+            )
+    if config.store.kind is StoreKind.S3:
+        yield (
+            "a bucket with object lock keeps all versions of an object, also of leases and signs of"
+            " readers, which are written every few seconds: let a lifecycle rule delete noncurrent"
+            " versions after a day (it passes over those that are locked)"
+        )
