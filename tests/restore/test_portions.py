@@ -11,7 +11,7 @@ import pytest
 
 from tests.support.here import Ended, Here
 from tests.support.kafka import Record as Consumed
-from tests.support.kafka import consume, create_topic, end_offsets
+from tests.support.kafka import consume, create_topic, end_offsets, produce
 from tests.support.stored import StoredArchive, old_records
 from towpath.dev.broker import LocalCluster
 from towpath.wire.placing import hashes
@@ -151,3 +151,31 @@ def test_a_topic_that_is_there_with_other_partitions(
     run(here, stored.file(partitions=[rules | {"count": 5}]))
     found = [each for n in range(5) for each in consume(target.bootstrap, topic, [n])]
     assert sorted(map(plain, found), key=repr) == sorted(map(plain, records), key=repr)
+
+
+def test_a_range_of_chosen_keys_into_a_topic_that_lives(
+    stored: StoredArchive, target: LocalCluster, new_name: NewName, here: Here
+) -> None:
+    """It is refused with the way out; with `shared` it is done, behind what is there."""
+    topic = create_topic(target.bootstrap, new_name("orders"), 2)
+    produce(target.bootstrap, topic, [Consumed(b"mine", b"mine", partition=0)] * 3)
+    stored.describe(topic, {"retention.ms": "-1"}, partitions=2)
+    records = old_records(60)
+    stored.put(topic, records, cuts=[20, 41])
+    stored.put(topic, old_records(10), partition=1)
+    chosen = {"topics": [topic], "keep": [{"key": {"prefixes": ["key 1", "key 2"]}}]}
+    words = ("--from", "12", "--to", "25")
+    refused = here("restore", "plan", str(stored.file(filter=[chosen])), *words)
+    assert refused.code == 3, refused.said
+    assert "restore.topics.shared" in " ".join(refused.out.split())
+    file = stored.file(filter=[chosen], topics={"shared": True})
+    planned = here("restore", "plan", str(file), *words)
+    assert planned.code == 0, planned.said
+    assert "offsets will be mapped" in " ".join(planned.out.split())
+    run(here, file, *words, "--verify")
+    found = consume(target.bootstrap, topic, [0])
+    assert [each.key for each in found[:3]] == [b"mine"] * 3
+    prefixes = (b"key 1", b"key 2")
+    wanted = [each for each in records[12:25] if (each.key or b"").startswith(prefixes)]
+    assert [*map(plain, found[3:])] == [*map(plain, wanted)]
+    assert consume(target.bootstrap, topic, [1]) == []

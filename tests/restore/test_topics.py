@@ -143,7 +143,7 @@ def test_a_topic_with_records_is_left_alone(target: LocalCluster, new_name: NewN
         assert found.steps == ()
         [problem] = found.problems
         assert problem.about == name
-        assert "has records (partition 1, offsets 0 to 2); delete it there" in problem.text
+        assert "has records (partition 1, offsets 0 to 2), so no part" in problem.text
 
 
 def test_a_cluster_without_any_topic_says_what_can_be_held_back(

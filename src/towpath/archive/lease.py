@@ -51,6 +51,7 @@ class ArchiveLease:
         beat: When it gave this sign, likewise.
         over: Whether it has given the lease back.
         space: Which processes `pid` is one of; "" where the lease does not tell.
+        trouble: What the process cannot do now, and why, "" if nothing is wrong.
     """
 
     owner: str
@@ -62,6 +63,7 @@ class ArchiveLease:
     beat: int
     over: bool = False
     space: str = ""
+    trouble: str = ""
 
     @property
     def is_dead(self) -> bool:
@@ -107,6 +109,7 @@ class HeldArchive:
     Attributes:
         replaced: The dead process that the lease was taken over from, if there was one.
         lost: The process that has taken the lease from this one, which was silent for too long.
+        trouble: What this process cannot do now, and why; its next sign of life tells it.
     """
 
     def __init__(
@@ -136,6 +139,7 @@ class HeldArchive:
         self._thread = threading.Thread(target=self._beat, name="towpath-lease", daemon=True)
         self.replaced: ArchiveLease | None = None
         self.lost: ArchiveLease | None = None
+        self.trouble = ""
 
     @property
     def epoch(self) -> int:
@@ -219,7 +223,7 @@ class HeldArchive:
         return last, tag
 
     def _tell(self, *, over: bool = False) -> None:
-        self._mine = replace(self._mine, beat=now_ms(), over=over)
+        self._mine = replace(self._mine, beat=now_ms(), over=over, trouble=self.trouble)
         data = _json.dump_json(self._mine)
         if self._tag:
             self._tag = self._store.replace(self._key, data, self._tag).tag

@@ -236,7 +236,7 @@ class _Run:
             if done and side.passed():
                 self._say("run.trouble_over", {})
         both = self._source_trouble.why, self._store_trouble.why
-        self.progress.trouble = "; ".join(filter(None, both))
+        self.progress.trouble = self._lease.trouble = "; ".join(filter(None, both))
 
     @property
     def _look_due(self) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
+from uuid import uuid4
 
 import numpy as np
 
@@ -20,6 +21,7 @@ from towpath.archive.unread import unread_so_far
 from towpath.config import ArchiveConfig
 from towpath.config.naming import fits
 from towpath.model.clock import now_ms
+from towpath.model.errors import StoreError, StoreFullError
 from towpath.model.nouns import SourceOffset, TopicId, TopicName
 from towpath.segments.log import ArchivedTo, ArchiveState, CommitLog
 from towpath.segments.model import GapCounts, PartitionId
@@ -104,6 +106,7 @@ class ArchiveStatus:
         partitions: Its partitions, and those of the source that it lacks.
         objects: Number of objects with segments; `size` of all of them, in bytes.
         lease: The last sign of life of its run, `None` if there was none.
+        full: Why the store takes no object, if its run has been silent; "" if it does.
         compaction: How its compaction stands.
         schemas: The archived schemas, `None` if there are none.
         source: Why the source could not be asked, "" if it was.
@@ -124,11 +127,18 @@ class ArchiveStatus:
     source: str = ""
     notes: tuple[str, ...] = ()
     deletable: DeleteAnswer | None = None
+    full: str = ""
 
     @property
     def runs(self) -> bool:
         """Whether its run seems to be alive."""
         return seems_alive(self.lease)
+
+    @property
+    def run_trouble(self) -> str:
+        """What its run cannot do, and why, as far as it or the store tells; "" for nothing."""
+        told = self.lease.trouble if self.lease is not None and self.runs else ""
+        return told or self.full
 
     @property
     def compacts(self) -> bool:
@@ -203,7 +213,26 @@ def look(
             source=why,
             notes=(*log.notes, *told_histories(log.state), *_told_held(seen)),
             deletable=answer(log.state, seen, why, at) if topics else None,
+            full=_told_full(store, lease),
         )
+
+
+def _told_full(store: Store, lease: ArchiveLease | None) -> str:
+    """Return why a store takes no object any more, "" if it does, or if its run is not silent.
+
+    A run whose store is full can leave no word there, not even a sign of life.
+    """
+    if lease is None or lease.over or seems_alive(lease):
+        return ""
+    key = f"_probe/{uuid4()}"
+    try:
+        store.put_new(key, b"room?")
+        store.delete([key])
+    except StoreFullError as error:
+        return str(error)
+    except StoreError:
+        return ""  # who looks may have no right to write
+    return ""
 
 
 def told_histories(state: ArchiveState) -> list[str]:

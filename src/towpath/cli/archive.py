@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -22,6 +22,9 @@ from towpath.config.naming import require_expressions
 from towpath.model.clock import now_ms
 from towpath.model.errors import ConfigError, ConfigProblem
 from towpath.segments.log import AsOf
+
+if TYPE_CHECKING:
+    from towpath.archive.status import ArchiveStatus
 
 archive = typer.Typer(
     help="Keep topics in a store, from where they can be brought back.", no_args_is_help=True
@@ -99,23 +102,42 @@ def status(
     source: Annotated[
         bool, typer.Option(help="Whether to ask the source where its partitions end now.")
     ] = True,
+    watch: Annotated[
+        bool, typer.Option("--watch", help="Look again every 2 seconds, until Ctrl-C.")
+    ] = False,
     output: OutputOption = Output.TEXT,
 ) -> int:
-    """Show how far each partition is archived, from the commit log and the source."""
-    del output  # `show` reads it from the arguments
+    """Show how far each partition is archived, what is in trouble first."""
+    if watch and output is Output.JSON:
+        text = "shows text only; leave out `--output json`"
+        raise ConfigError((ConfigProblem("--watch", text),))
     from towpath.archive.status import look  # noqa: PLC0415  # help waits for none of it
     from towpath.cli.show.archive import status_data, status_picture  # noqa: PLC0415
 
     expressions = require_expressions(tuple(topics), "--topics") if topics else ()
-    found = look(load_archive(file), ask_source=source, topics=expressions)
+    config = load_archive(file)
+    found = look(config, ask_source=source, topics=expressions)
+    if watch:
+        from towpath.cli.show.watching import watched  # noqa: PLC0415  # as above
+
+        def again() -> ArchiveStatus:
+            return look(config, ask_source=source, topics=expressions)
+
+        with stopping() as stop:
+            return _status_code(watched(found, again, status_picture, stop))
     screen = console()
     most = max(20, screen.height) if screen.is_terminal else None
     show(status_picture(found, most), status_data(found))
+    return _status_code(found)
+
+
+def _status_code(found: ArchiveStatus) -> int:
     if found.source:
         return 4
     if found.deletable is not None and not found.deletable.safe:
         return LEFT_OUT
-    return LEFT_OUT if found.troubled or found.compaction.failed else 0
+    failed = found.troubled or found.compaction.failed or found.run_trouble
+    return LEFT_OUT if failed else 0
 
 
 @archive.command("ls")

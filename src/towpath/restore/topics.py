@@ -193,17 +193,14 @@ class TopicRestorer:
             return
         if self.rules.topics.shared:
             return  # others may write there, so offsets are mapped
-        taken = [
-            (tp.partition, first, end)
-            for tp, (first, end) in sorted(seen.logs.items())
-            if tp.topic == there.name and end > first
-        ]
-        if taken:
+        if taken := _taken(there, seen):
             partition, first, end = taken[0]
             text = (
                 f"topic {there.name} exists on the target and has records (partition {partition},"
-                f" offsets {first} to {end - 1}); delete it there, or restore under another name"
-                " with `restore.topics.rename`"
+                f" offsets {first} to {end - 1}), so no part of the archive can have its own"
+                " offsets there; delete it there, restore under another name with"
+                " `restore.topics.rename`, or append what comes back to what is there, at other"
+                " offsets, with `restore.topics.shared: true`"
             )
             yield Problem(topic.topic.name, text, Cause.TOPIC)
 
@@ -221,7 +218,7 @@ class TopicRestorer:
             steps.append(AddPartitions(name, there.name, there.partitions, topic.count))
         if not is_restored:
             fitting, notes = self._fit(topic, there, seen)
-            return [*steps, *fitting], notes
+            return [*steps, *fitting], [*notes, *_appended(there, seen)]
         released = release_steps(topic, there, seen.ours, CLEANING if self.follow else None)
         return [*steps, *(released or self._changed(topic, there, seen, CLEANING))], []
 
@@ -309,3 +306,22 @@ class TopicRestorer:
         step = sync(archived, there, seen.topics, rules, seen.ours).step
         kept = {key for key in step.before if key not in ANY or key in cleaning} if step else set()
         return [step.only(kept)] if step and kept else []
+
+
+def _taken(there: Topic, seen: RestoreSnapshot) -> list[tuple[int, int, int]]:
+    """Return the partitions of a topic that hold records, and their offsets [first, end)."""
+    return [
+        (tp.partition, first, end)
+        for tp, (first, end) in sorted(seen.logs.items())
+        if tp.topic == there.name and end > first
+    ]
+
+
+def _appended(there: Topic, seen: RestoreSnapshot) -> list[str]:
+    """Tell where records are appended to those of others, as `shared` allows."""
+    taken = [] if there.id in seen.opened else _taken(there, seen)
+    return [
+        f"partition {partition} holds records of others up to offset {end - 1}: what comes back is"
+        " appended behind them, and its offsets will be mapped"
+        for partition, _, end in taken
+    ]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Collection, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -22,6 +23,8 @@ from towpath.segments.model import GapCounts, GapKind, PartitionId, Segment
 
 _STATUS = ("topic", "partition", "archived to", "lag", "exposed", "segments", "records", "bytes",
            "gaps", "why")  # fmt: skip
+_LIFE = 8
+"""Characters of the id that tell a topic from others of its name; `--life` takes as many."""
 _SEGMENTS = (
     "topic", "partition", "level", "offsets", "records", "bytes", "gaps", "times", "object",
 )  # fmt: skip
@@ -38,15 +41,47 @@ def status_picture(found: ArchiveStatus, most: int | None = None) -> RenderableT
         found.partitions, key=lambda each: (WORST[each.state], -each.lag, each.topic, each.id)
     )
     shown = rows[:most]
+    namesakes = _namesakes(found)
     table = Grid(
         _STATUS,
-        map(_status_row, shown),
+        (_status_row(each, namesakes) for each in shown),
         right=("partition", "archived to", "lag", "exposed", "segments", "records", "bytes"),
         spare=("segments", "exposed"),
         below=("why",),
     )
     more = [line(f"… and {len(rows) - len(shown)} more")] if len(rows) > len(shown) else []
-    return Group(*map(line, _head(found)), "", table, *more)
+    return Group(*map(line, [*_trouble(found), *_head(found)]), "", table, *more)
+
+
+def _trouble(found: ArchiveStatus) -> list[str]:
+    """Return what somebody should do something about, before anything else."""
+    lines = [f"✗ run: {found.run_trouble}"] if found.run_trouble else []
+    lease = found.lease
+    if lease is not None and not lease.over and not found.runs:
+        lines.append(f"✗ run: gives no sign of life since {readable(lease.beat)}, {lease.where}")
+    number = sum(each.state is ArchiveRowState.TROUBLE for each in found.partitions)
+    if number:
+        lines.append(f"✗ {counted(number, 'partition')} in trouble; the table has why")
+    for text, kinds in (("before they were archived", "retention"), ("from the archive", "lost")):
+        lost = sum(getattr(each.gaps, kinds) for each in found.partitions)
+        if lost:
+            lines.append(f"✗ {counted(lost, 'offset')} lost {text} (`gaps`: {kinds})")
+    unread = sum(each.unread for each in found.partitions)
+    if unread:
+        lines.append(f"✗ {counted(unread, 'offset')} went with topics before they were archived")
+    last = found.compaction.last
+    if last is not None and (last.failing or last.strays):
+        lines.append("✗ compaction: it had failures, or found objects in no entry; see below")
+    if found.source:
+        lines.append(f"✗ source not asked: {found.source}; ends are those of the commit log")
+    return lines
+
+
+def _namesakes(found: ArchiveStatus) -> frozenset[str]:
+    """Return the names that several topics have, as those that were deleted and made again."""
+    names = Counter(topic for topic, _ in {(each.topic, each.id.source.topic_id)
+                                           for each in found.partitions})  # fmt: skip
+    return frozenset(name for name, number in names.items() if number > 1)
 
 
 def _head(found: ArchiveStatus) -> list[str]:
@@ -63,9 +98,8 @@ def _head(found: ArchiveStatus) -> list[str]:
     lease = found.lease
     if lease is not None and found.runs:
         lines.append(f"run: alive {lease.where}")
-    elif lease is not None:
-        ended = "ended" if lease.over else "gives no sign of life since"
-        lines.append(f"run: none is alive; the last one, {lease.where}, {ended}"
+    elif lease is not None and lease.over:
+        lines.append(f"run: none is alive; the last one, {lease.where}, ended"
                      f" {readable(lease.beat)}")  # fmt: skip
     lines += compaction_lines(found)
     if (schemas := found.schemas) is not None:
@@ -75,15 +109,14 @@ def _head(found: ArchiveStatus) -> list[str]:
             f" {counted(schemas.objects, 'object')} of {size(schemas.size)}; they changed last in"
             f" version {schemas.version}"
         )
-    if found.source:
-        lines.append(f"source not asked: {found.source}; ends are those of the commit log")
     lines += found.notes
     return [*found.deletable.lines, *lines] if found.deletable is not None else lines
 
 
-def _status_row(each: ArchivedPartition) -> tuple[Text | str, ...]:
+def _status_row(each: ArchivedPartition, namesakes: Collection[str]) -> tuple[Text | str, ...]:
+    life = f" ({each.id.source.topic_id[:_LIFE]})" if each.topic in namesakes else ""
     return (
-        Text.assemble(archive_sign(each.state), "\u00a0", each.topic),
+        Text.assemble(archive_sign(each.state), "\u00a0", each.topic, life),
         numbered(each.id),
         count(each.archived_to),
         count(each.lag),
@@ -121,6 +154,7 @@ def status_data(found: ArchiveStatus) -> dict[str, Any]:
         "version": found.version,
         "time": found.time,
         "alive": found.runs,
+        "run_trouble": found.run_trouble,
         "source_trouble": found.source,
         "objects": found.objects,
         "size": found.size,
