@@ -26,12 +26,12 @@ from towpath.cluster.connect.border import broker_errors
 from towpath.cluster.connect.login import _our_part
 from towpath.cluster.connect.tls_errors import explain
 from towpath.config import ClusterConfig, OauthSasl, check, load
-from towpath.engine.batch import _source
 from towpath.engine.border import border
 from towpath.engine.desk import Desk
 from towpath.engine.java import _major
 from towpath.engine.session import cause
 from towpath.engine.source import Stream, source_of
+from towpath.engine.spark_batch import _source
 from towpath.ledger.entries import decode
 from towpath.model import foreign as foreign_texts
 from towpath.model.foreign import printed

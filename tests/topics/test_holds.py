@@ -101,22 +101,22 @@ def test_limits_that_a_topic_sets_itself_wait() -> None:
     after, ours = done(found.steps, before), OwnedTopics.of(found.steps)
     assert not compare(after, ours=ours).steps
     reached = replace(ours, caught_up=filled("orders"))
-    step = only(compare(after, ours=reached))
-    assert isinstance(step, SetConfigs)
-    assert step.set == {_MOST: "100000", _TOO_NEW: "7200000"}
+    later = only(compare(after, ours=reached))
+    assert isinstance(later, SetConfigs)
+    assert later.set == {_MOST: "100000", _TOO_NEW: "7200000"}
     said = "".join(notes(compare(after, ours=reached)))
     assert "held back until the cutover, as the target would refuse records" in said
-    step = only(compare(after, ours=replace(reached, cut_over=filled("orders"))))
-    assert isinstance(step, SetConfigs)
-    assert step.set == {_MOST: "100000", _TOO_NEW: "7200000", _TOO_OLD: "3600000"}
+    last = only(compare(after, ours=replace(reached, cut_over=filled("orders"))))
+    assert isinstance(last, SetConfigs)
+    assert last.set == {_MOST: "100000", _TOO_NEW: "7200000", _TOO_OLD: "3600000"}
     source, there = before.source[0], after.target[TopicName("orders")]
     assert held_out(source, there, ConfigRules())
     assert not held_out(source, there, ConfigRules(exclude=[_TOO_OLD]))
     assert not held_out(source, source, ConfigRules())
     named = compare(after, ours=reached, configs={"override": {_TOO_OLD: "9"}})
-    step = only(named)
-    assert isinstance(step, SetConfigs)
-    assert step.set[_TOO_OLD] == "9"
+    forced = only(named)
+    assert isinstance(forced, SetConfigs)
+    assert forced.set[_TOO_OLD] == "9"
 
 
 def test_a_limit_by_default_of_the_source_waits_for_nothing() -> None:

@@ -26,7 +26,7 @@ from typing import Any, NoReturn
 from towpath.engine import attempts
 from towpath.engine.daemon import load
 from towpath.model.errors import SparkLostError
-from towpath.model.foreign import leaving
+from towpath.model.foreign import leaving, printed
 
 _ASKED = b"0"
 _OURS = signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT
@@ -143,7 +143,7 @@ def _run(connection: Connection) -> None:
             rows = [*work(one)]
     except BaseException as error:  # noqa: BLE001  # the driver raises it
         kind = type(error)
-        connection.send((False, f"{kind.__module__}.{kind.__qualname__}: {error}"))
+        connection.send((False, f"{kind.__module__}.{kind.__qualname__}: {printed(str(error))}"))
     else:
         connection.send((True, rows))
 
