@@ -137,6 +137,24 @@ def test_what_is_held_back_is_checked_as_it_will_be(sides: Sides, new_name: NewN
     assert "Invalid value abc for configuration retention.ms" in why
 
 
+def test_a_looser_limit_that_is_refused_is_not_given_meanwhile(
+    sides: Sides, new_name: NewName
+) -> None:
+    prefix = new_name("firm")
+    loose, other = TopicName(f"{prefix}-a"), TopicName(f"{prefix}-b")
+    late, most = "message.timestamp.before.max.ms", "max.message.bytes"
+    held = {late: "3600000", "retention.ms": "7"}
+    steps = (
+        creates(loose, configs={late: "-5", "retention.ms": "-1"}, held=held),
+        creates(other, configs={most: "8388608", "flush.ms": "-5"}, held={most: "100000"}),
+    )
+    found = narrowed(steps, sides.target)
+    assert found.possible == (
+        creates(loose, configs={late: "3600000", "retention.ms": "-1"}, held={"retention.ms": "7"}),
+        creates(other, configs={most: "8388608"}, held={most: "100000"}),
+    )
+
+
 def test_refused_configs_are_left_out_one_by_one(sides: Sides, new_name: NewName) -> None:
     prefix = new_name("narrowed")
     new, pair, large, many, there, odd = (TopicName(f"{prefix}-{end}") for end in "abcdef")

@@ -79,10 +79,14 @@ def test_segments_smaller_than_a_batch_may_be_wait() -> None:
     own = {_SEGMENT: "1048576", _MOST: "8388608", "retention.ms": "-1"}
     before = seen(topic(own=own))
     found = compare(before, start="earliest")
-    assert created(found).configs == {**own, _SEGMENT: "8388608", _MOST: "16777216"}
-    assert created(found).held == {_SEGMENT: "1048576", _MOST: "8388608"}
+    assert created(found).configs == {**own, _SEGMENT: "8388608"}
+    assert created(found).held == {_SEGMENT: "1048576"}
     roomy = {**own, _SEGMENT: "8388608"}
-    assert created(compare(seen(topic(own=roomy)), start="earliest")).held == {_MOST: "8388608"}
+    assert created(compare(seen(topic(own=roomy)), start="earliest")).held == {}
+    low = {**own, _MOST: "100000"}
+    step = created(compare(seen(topic(own=low)), start="earliest"))
+    assert step.configs == {**own, _SEGMENT: "8388608"}
+    assert step.held == {_MOST: "100000", _SEGMENT: "1048576"}
     assert created(compare(before, start="latest")).held == {}
 
 
@@ -93,7 +97,7 @@ def test_limits_that_a_topic_sets_itself_wait() -> None:
     before = replace(before, known=before.known | {_TOO_OLD, _TOO_NEW})
     found = compare(before, start="earliest")
     step = created(found)
-    assert step.configs == {**own, _MOST: "16777216", _TOO_OLD: _ANY, _TOO_NEW: _ANY}
+    assert step.configs == {**own, _MOST: "8388608", _TOO_OLD: _ANY, _TOO_NEW: _ANY}
     assert step.held == {key: own[key] for key in (_MOST, _TOO_OLD, _TOO_NEW)}
     said = "".join(notes(found))
     assert f"{_TOO_OLD} is held back ({_ANY}) until the cutover, else the target would" in said

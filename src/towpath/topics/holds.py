@@ -35,9 +35,10 @@ from towpath.topics.owned import DELETE, UNLIMITED, HeldConfigs, OwnedTopics
 from towpath.topics.policies import as_taken
 from towpath.topics.releases import SEGMENT_BYTES
 
-LARGEST = 16 << 20
+LARGEST = 8 << 20
 """Bytes of a batch that a mirror topic takes at least while it is filled, if its source topic sets
-a limit: how high that was before, nobody tells."""
+a limit: how high that was before, nobody tells. Managed clusters allow no more (MSK Serverless,
+Confluent Cloud)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,9 +94,9 @@ def held_of(final: Mapping[str, str], seen: ObservedTopics) -> HeldConfigs:
         final: The configs that the topic has itself in the end.
         seen: The topics of both clusters.
     """
-    configs = {**seen.defaults, **final}
-    wanted = (*_refusing(final), *_meanwhile(configs))
-    meanwhile = {key: value for key, value in wanted if key in seen.accepted}
+    limits = dict(_refusing(final))
+    wanted = {**limits, **dict(_meanwhile({**seen.defaults, **final, **limits}))}
+    meanwhile = {key: value for key, value in wanted.items() if key in seen.accepted}
     return HeldConfigs(meanwhile, {key: final.get(key) for key in meanwhile})
 
 

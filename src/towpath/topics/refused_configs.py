@@ -12,13 +12,15 @@ from towpath.model.findings import Cause, Problem
 from towpath.model.nouns import TopicName
 from towpath.plan.subject import CheckedSteps
 from towpath.topics.apply import Refusals, check_all, is_there
-from towpath.topics.configs import MOST_BYTES, POLICY, RETENTIONS
+from towpath.topics.configs import MOST_BYTES, POLICY, RETENTIONS, TIME_LIMITS
 from towpath.topics.steps import CreateTopic, SetConfigs, TopicStep
 
 _FOR_CONFIGS = frozenset({"INVALID_CONFIG", "POLICY_VIOLATION"})
 _GUARDS = frozenset({POLICY, MOST_BYTES, *RETENTIONS})
 """With the target's defaults for these, a new topic could refuse, delete or compact records."""
 _OF_TIMES = "message.timestamp."
+_LOOSENED = frozenset({MOST_BYTES, *TIME_LIMITS})
+"""Limits that are looser while a mirror topic is filled (`topics/holds.py`)."""
 
 
 def narrowed(steps: Sequence[TopicStep], target: Admin) -> CheckedSteps[TopicStep]:
@@ -31,7 +33,8 @@ def narrowed(steps: Sequence[TopicStep], target: Admin) -> CheckedSteps[TopicSte
     Raises:
         ClusterError: The target cannot be asked.
     """
-    refusals = {id(step): error for step, error in check_all(steps, target)}
+    steps, refused_now = _without_loosened(steps, check_all(steps, target), target)
+    refusals = {id(step): error for step, error in refused_now}
     trials = {
         id(step): _Trial(step, error)
         for step in steps
@@ -54,6 +57,34 @@ def narrowed(steps: Sequence[TopicStep], target: Admin) -> CheckedSteps[TopicSte
     no = {id(step) for step, _ in refused}
     later = _refused_in_the_end([step for step in became if id(step) not in no], target)
     return CheckedSteps(tuple(became), (*refused, *later), tuple(problems), tuple(later))
+
+
+def _without_loosened(
+    steps: Sequence[TopicStep], refused: Refusals, target: Admin
+) -> tuple[Sequence[TopicStep], Refusals]:
+    """Return steps and refusals, without looser limits meanwhile that the target does not take.
+
+    A topic can be filled with the limits of its source topic, if no record of before exceeds them.
+    """
+    firm = {
+        id(step): _firm(step)
+        for step, error in refused
+        if isinstance(error, RefusedError) and error.name in _FOR_CONFIGS
+        if isinstance(step, CreateTopic) and step.held.keys() & _LOOSENED
+    }
+    if not firm:
+        return steps, refused
+    still = {id(step) for step, _ in check_all(list(firm.values()), target)}
+    taken = {key: step for key, step in firm.items() if id(step) not in still}
+    kept = [taken.get(id(step), step) for step in steps]
+    return kept, [(step, error) for step, error in refused if id(step) not in taken]
+
+
+def _firm(step: CreateTopic) -> CreateTopic:
+    final = {key: value for key, value in step.held.items() if key in _LOOSENED}
+    configs = _given({**step.configs, **final})
+    held = {key: value for key, value in step.held.items() if key not in final}
+    return replace(step, configs=configs, held=held)
 
 
 def _refused_in_the_end(steps: Iterable[TopicStep], target: Admin) -> Refusals:
