@@ -163,7 +163,7 @@ def test_a_target_topic_that_was_deleted_is_copied_again(
     delete_topic(mirror.target.bootstrap, mirror.topic)
     code, said = status(mirror, capsys)
     assert code == 3
-    assert "target: the topic is not the one that was written; `towpath run` copies it" in said
+    assert "target: the topic is no more there; `towpath run` copies it" in said
     create_topic(mirror.target.bootstrap, mirror.topic)
     [done] = mirror.catch_up()
     assert (done.records, done.mode) == (10, Mode.IDENTICAL)

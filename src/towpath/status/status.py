@@ -257,7 +257,8 @@ def _identity(
     if books.opened.source_topic_id != source.id:
         return _Trouble(told_again(source.name), RECREATED.codes) if stop else _NONE
     if target is None or target.id != books.opened.target_topic_id:
-        text = "target: the topic is not the one that was written; `towpath run` copies it again"
+        what = "is no more there" if target is None else "is not the one that was written"
+        text = f"target: the topic {what}; `towpath run` copies it again"
         return _Trouble(text, (ReasonCode.TARGET_REPLACED,))
     return _NONE
 

@@ -129,9 +129,8 @@ NOBODY = OthersRule(LinkName(""), lambda _: None)
 def _sentence(others: OtherRecords, writers: Sequence[OtherWriter], *, surplus: bool) -> str:
     what = "surplus: this link did not write them" if surplus else "of others, not compared"
     where = f"; the first at target offset {others.first}" if others.first >= 0 else ""
-    return (
-        f"{others.records:,} records on the target are {what} ({', '.join(_named(writers))}{where})"
-    )
+    many = "record on the target is" if others.records == 1 else "records on the target are"
+    return f"{others.records:,} {many} {what} ({', '.join(_named(writers))}{where})"
 
 
 def _replayed(count: int) -> str:
