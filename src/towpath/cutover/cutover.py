@@ -41,7 +41,6 @@ from towpath.schemas.steps import SCHEMAS
 from towpath.status.backlog import with_backlog
 from towpath.status.status import PartitionStatus, status
 from towpath.status.totals import bytes_behind
-from towpath.status.unread import with_unread
 from towpath.staying.observe import look as look_at_staying
 from towpath.verify.schemas import proving
 from towpath.verify.stoppable import until
@@ -282,12 +281,10 @@ class _Parts:
             books = link.ledger.books(self._config.link)
             if books.begun:
                 self._require_alone(link.target)
-            rows = status(self._config, books, link.source, link.target)
-            rows = with_unread(with_backlog(rows, link.source), link.source)
+            rows = with_backlog(status(self._config, books, link.source, link.target), link.source)
         self.report.mapped = mapped(rows)
         paused = {row.pause: None for row in rows if row.pause is not None}
-        stuck = [_why(row) for row in rows if row.error or row.unread]
-        self.report.trouble += [*map(str, paused), *stuck]
+        self.report.trouble += [*map(str, paused), *(_why(row) for row in rows if row.error)]
         return rows
 
     def _require_alone(self, target: Admin) -> None:
