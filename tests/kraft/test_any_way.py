@@ -1,7 +1,8 @@
 """From whatever is reached, by steps, cuts and kills, each goal is reached or refused. Pure.
 
 A walk does steps towards changing goals, stops in the middle of them, kills nodes, moves the
-leader, and loses the journal. Then each goal is asked for, and no step on the way breaks a law.
+leader, and loses the journal and the disk of a controller. Then each goal is asked for, and no step
+on the way breaks a law.
 """
 
 from __future__ import annotations
@@ -12,19 +13,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.support.kraft_laws import broken
-from tests.support.kraft_worlds import kraft_config, start_of, with_broker
+from tests.support.kraft_worlds import kraft_config, start_of, with_broker, with_controller
 from towpath.config.kraft import KraftConfig
 from towpath.kraft.findings.codes import FindingCode
 from towpath.kraft.model import Goal, NodeId, Stage
 from towpath.kraft.observing.seen import Health, Observation, Proven
+from towpath.kraft.planning.disks import unformatted
 from towpath.kraft.planning.effects import along, end, start
-from towpath.kraft.planning.elections import by_itself
+from towpath.kraft.planning.elections import by_itself, elected
 from towpath.kraft.planning.moves import Reached, Refused
 from towpath.kraft.planning.planner import next_step
 from towpath.kraft.planning.states import stage_of
 from towpath.kraft.steps import Step
 
 _MOST = 120
+_COPIED = {Stage.HYBRID, Stage.MIXED, Stage.DUAL_WRITE, Stage.FINALIZING, Stage.FINAL}
 _CONFIGS = {(b, c): kraft_config(b, c) for b in (1, 2, 3) for c in (1, 3)}
 
 
@@ -49,6 +52,7 @@ _ACTIONS = st.one_of(
     st.tuples(st.just("back"), st.just(Goal.FINAL), st.integers(0, 5)),
     st.tuples(st.just("forget"), st.just(Goal.FINAL), st.just(0)),
     st.tuples(st.just("replace"), st.just(Goal.FINAL), st.integers(0, 2)),
+    st.tuples(st.just("lose"), st.just(Goal.FINAL), st.integers(0, 2)),
 )
 _Action = tuple[str, Goal, int]
 
@@ -68,8 +72,9 @@ def _act(config: KraftConfig, seen: Observation, action: _Action) -> Observation
                 seen = _do(config, seen, step, number)
         case "forget":
             seen = replace(seen, proven=Proven())
-        case "replace":
-            seen = _replaced(seen, NodeId(number))
+        case "replace" | "lose":
+            change, first = (_replaced, 0) if what == "replace" else (_lost, 3000)
+            seen = change(seen, NodeId(first + number))
         case _:
             nodes = [*seen.brokers.values(), *seen.controllers.values()]
             node = nodes[number % len(nodes)]
@@ -88,9 +93,19 @@ def _replaced(seen: Observation, node: NodeId) -> Observation:
     return with_broker(seen, node, meta=meta)
 
 
+def _lost(seen: Observation, node: NodeId) -> Observation:
+    """Return a cluster in which one of three controllers has lost its disk behind the copy."""
+    whole = [each.id for each in seen.controllers.values() if each.meta and each.id != node]
+    copied = stage_of(seen).stage in _COPIED
+    if not copied or node not in seen.controllers or len(whole) < 2:
+        return seen
+    seen = end(seen, seen.controllers[node])
+    return elected(with_controller(seen, node, meta=()))
+
+
 def _reach(config: KraftConfig, seen: Observation, goal: Goal) -> Reached | Refused:
     for _ in range(_MOST):
-        step = next_step(config, seen, goal)
+        step = next_step(config, seen, goal, frozenset(unformatted(seen)))
         if isinstance(step, Reached | Refused):
             return step
         seen = _do(config, seen, step)

@@ -30,7 +30,13 @@ from towpath.kraft.planning.outline import outline
 from towpath.kraft.planning.planner import next_step
 from towpath.kraft.planning.states import stage_of
 from towpath.kraft.preflight import preflight
-from towpath.kraft.steps import FormatController, StartControllers, Step, StopControllers
+from towpath.kraft.steps import (
+    FormatController,
+    RestartController,
+    StartControllers,
+    Step,
+    StopControllers,
+)
 
 _CONFIG = kraft_config()
 _FIVE = kraft_config(controllers=5)
@@ -110,6 +116,26 @@ def test_one_that_runs_and_has_not_got_the_log_yet_is_waited_for() -> None:
     seen = replace(seen, quorum=replace(seen.quorum, ends=ends))
     seen = with_controller(seen, _LOST, epochs=())
     assert next_step(_CONFIG, seen, Goal.DUAL_WRITE) == StartControllers((_LOST,))
+
+
+def test_the_file_of_a_lost_controller_decides_nothing() -> None:
+    """Its disk is lost in the middle of a finalize, behind its restart without the flag."""
+    seen = at_stage(_CONFIG, Stage.FINALIZING)
+    (node,) = (each.id for each in seen.controllers.values() if each.flag is False)
+    lost = _lose(seen, node)
+    for goal, asked in ((Goal.DUAL_WRITE, frozenset({node})), (Goal.ZOOKEEPER, frozenset())):
+        steps, ended = _walk(lost, goal, asked)
+        assert isinstance(ended, Reached)
+        assert not any(isinstance(each, RestartController) for each in steps)
+
+
+def test_no_other_controller_is_restarted_before_the_lost_one_is_back() -> None:
+    seen = at_stage(_CONFIG, Stage.FINALIZING)
+    (node,) = (each.id for each in seen.controllers.values() if each.flag is False)
+    other = next(each for each in seen.controllers if each not in {node, 3000})
+    for goal in (Goal.DUAL_WRITE, Goal.FINAL):
+        first = next_step(_CONFIG, _lose(seen, other), goal, frozenset({other}))
+        assert first == FormatController(other, anew=True)
 
 
 @pytest.mark.parametrize("stage", _BACK)

@@ -66,8 +66,9 @@ def _two_down(seen: Observation, step: Step) -> Iterator[str]:
             yield "two brokers are down at once"
     led = seen.quorum is not None
     if led and isinstance(step, RestartController) and seen.controllers[step.node].running:
-        others = [each.running for each in seen.controllers.values() if each.id != step.node]
-        if not all(others):
+        nodes = (each for each in seen.controllers.values() if each.id != step.node)
+        # A rollback goes on without one whose disk is lost.
+        if not all(each.running or not each.meta for each in nodes):
             yield "two controllers are down at once"
 
 

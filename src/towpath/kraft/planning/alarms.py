@@ -138,13 +138,17 @@ def running_flagless(seen: Observation) -> tuple[NodeId, ...]:
 
 
 def flagless(seen: Observation) -> tuple[NodeId, ...]:
-    """Return the controllers that run without the flag, or would be started without it."""
+    """Return the controllers that run without the flag, or would be started without it.
+
+    One whose folder is not formatted cannot be started, whatever its file says.
+    """
     running = running_flagless(seen)
     return tuple(
         sorted(
             each.id
             for each in seen.controllers.values()
-            if each.id in running or (each.properties and not has_flag(each.properties))
+            if each.id in running
+            or (each.meta and each.properties and not has_flag(each.properties))
         )
     )
 

@@ -45,7 +45,11 @@ def mend_controllers(facts: Facts, *, without_lost: bool = False) -> Step | Refu
         return logs_lost(facts)
     if (refused := disks_lost(facts, without_lost=without_lost)) is not None:
         return refused
-    return _mend_led(facts) or (None if without_lost else reformat(facts, flag=True))
+    if (step := _all_running(facts)) is not None:
+        return step
+    # No other controller is restarted before: two of three would be away.
+    again = None if without_lost else reformat(facts, flag=True)
+    return again or _give_flag(facts, flagless(facts.seen))
 
 
 def disks_lost(facts: Facts, *, without_lost: bool = False) -> Refused | None:
@@ -67,7 +71,7 @@ def reformat(facts: Facts, *, flag: bool) -> Step | Refused | None:
     return None
 
 
-def _mend_led(facts: Facts) -> Step | Refused | None:
+def _all_running(facts: Facts) -> Step | Refused | None:
     """Return the step towards all formatted controllers running; those without the log come last.
 
     Where nobody leads, one that has no log gives its vote to whoever asks first.
@@ -87,7 +91,7 @@ def _mend_led(facts: Facts) -> Step | Refused | None:
     if seen.log is None:
         return Refused.by(unseen(facts, FindingCode.QUORUM_UNSEEN, controllers=_ids(facts)))
     behind = disks.catching_up(seen)
-    return StartControllers(behind) if behind else _give_flag(facts, lacking)
+    return StartControllers(behind) if behind else None
 
 
 def _join(facts: Facts, down: tuple[NodeId, ...]) -> Step | Refused:
