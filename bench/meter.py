@@ -115,7 +115,9 @@ class Watch:
             ended: dict[int, float] = {}
             for seen in self._seen.values():
                 if not seen.alive:
-                    ended[seen.parent] = ended.get(seen.parent, 0.0) + seen.own
+                    # Its parent's count has what its own children used, too.
+                    used = seen.own + seen.of_children
+                    ended[seen.parent] = ended.get(seen.parent, 0.0) + used
             total = sum(seen.own for seen in self._seen.values())
             for (pid, _), seen in self._seen.items():
                 # Children too short-lived to be seen, if the kernel counts them here.
@@ -175,6 +177,8 @@ def _role(process: Any, root: int) -> str:
         return "JVM"
     if process.pid == root:
         return "driver"
+    if words == psutil.Process(root).cmdline():
+        return "slices"  # forks of the driver
     if _TEMPLATE in words:
         forks = sum(_TEMPLATE in each.cmdline() for each in process.parents())
         return ("template", "worker daemon", "worker")[min(forks, 2)]

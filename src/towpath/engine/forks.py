@@ -45,8 +45,7 @@ class Forks:
 
     def __init__(self, works: Sequence[str]) -> None:
         _compile()
-        load(works)
-        gc.freeze()  # a collection would write to pages that all share
+        _load(works)
         self._ours, theirs = socket.socketpair()
         self._lock = threading.Lock()
         self.pid = os.fork()
@@ -54,7 +53,6 @@ class Forks:
             self._ours.close()
             _end_with(lambda: _Forker(theirs).run())
         theirs.close()
-        gc.unfreeze()
         atexit.register(self._close)
 
     def begin(self, work: Callable[[Any], Any], one: object, attempt: int) -> Connection:
@@ -165,6 +163,19 @@ def _end_with(work: Callable[[], None]) -> NoReturn:
         with suppress(BaseException):
             sys.stdout.flush()
         os._exit(code)
+
+
+def _load(works: Sequence[str]) -> None:
+    """Import modules for good: nothing of them is garbage, so nobody looks through them for any.
+
+    A look in a fork would write to pages that all share.
+    """
+    was_on = gc.isenabled()
+    gc.disable()
+    load(works)
+    gc.freeze()
+    if was_on:
+        gc.enable()
 
 
 def _compile() -> None:

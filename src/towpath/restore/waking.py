@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from towpath.config import StoreConfig
 from towpath.config.notify import NotifyConfig
@@ -18,7 +18,9 @@ from towpath.model.clock import now_ms
 from towpath.model.errors import StoreError
 from towpath.segments.keys import quoted
 from towpath.store.events import CreatedObject, UnreadableEventError, created_objects
-from towpath.store.queue import MessageQueue, QueueMessage
+
+if TYPE_CHECKING:
+    from towpath.store.queue import MessageQueue, QueueMessage
 
 _AGAIN = BackOff(first=1.0, longest=60.0)
 
@@ -130,6 +132,8 @@ class Waker(threading.Thread):
 
     def run(self) -> None:
         """Read the queue."""
+        from towpath.store.queue import MessageQueue  # noqa: PLC0415  # most read none; slow
+
         failures, queue = 0, None
         while not self._over.is_set():
             try:
@@ -146,7 +150,8 @@ class Waker(threading.Thread):
 
     def _take(self, queue: MessageQueue, messages: list[QueueMessage]) -> None:
         """Ring for what messages tell of, and delete those that need not come again."""
-        handled, told = list[QueueMessage](), replace(self.told, trouble="")
+        handled: list[QueueMessage] = []
+        told = replace(self.told, trouble="")
         for each in messages:
             with suppress(UnreadableEventError):
                 created = created_objects(each.body)
