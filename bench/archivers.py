@@ -87,7 +87,7 @@ class Archiver(WatchedProcess):
 
 
 class Towpath(Archiver):
-    """`towpath archive run` on two slots of this machine.
+    """`towpath archive run` in two slots of this machine.
 
     Args:
         task: What it archives.
@@ -143,7 +143,7 @@ class Towpath(Archiver):
         }
         file.write_text(json.dumps(told))
         file.chmod(0o600)
-        words = ("archive", "run", str(file), "--master", "local[2]")
+        words = ("archive", "run", str(file), "--parallelism", "2")
         return [sys.executable, "-m", "towpath", *words]
 
     def _store(self) -> dict[str, Any]:

@@ -350,11 +350,11 @@ another topic to be warm, and then finds the full one. The clock runs from the e
 until all records can be read: from the commit log, behind the last micro-batch, in the newest
 snapshot; so a wait of up to 0.3 s for the next look is in it, and up to 5 s for the commit of the
 Iceberg sink. MB are of keys, values and headers, uncompressed. CPU is that of all processes of an
-archiver (for Towpath and Spark: driver, JVM, Python workers), of the broker, and of the S3 store
+archiver (driver, and JVM or Python workers), of the broker, and of the S3 store
 (versitygw), within the same time. All write zstd at level 1. Spark's source is its connector
 4.2.0, the newest that there is, with `local[2]` and a heap of 2 GiB; the Iceberg sink is 1.12.0
 in one worker with two tasks and a heap of 2 GiB, and writes value, offset, partition and time,
-without keys and headers. Towpath runs with its defaults on `local[2]`, so its
+without keys and headers. Towpath runs with its defaults in two slots, without Spark, so its
 segments have 100 MiB before compression. The limit is pyarrow
 writing the same rows from Arrow arrays in memory to nowhere, with the settings that Towpath has:
 one thread, no broker, no store. It is measured in one process alone, and in one on each core at

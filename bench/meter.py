@@ -177,8 +177,8 @@ def _role(process: Any, root: int) -> str:
         return "JVM"
     if process.pid == root:
         return "driver"
-    if words == psutil.Process(root).cmdline():
-        return "slices"  # forks of the driver
+    if words == psutil.Process(root).cmdline():  # a fork of the driver
+        return "forker" if process.ppid() == root else "worker"
     if _TEMPLATE in words:
         forks = sum(_TEMPLATE in each.cmdline() for each in process.parents())
         return ("template", "worker daemon", "worker")[min(forks, 2)]

@@ -69,8 +69,8 @@ class Restorer(Copier):
         file = self._folder / "archive.yaml"
         file.write_text(json.dumps(told))
         file.chmod(0o600)
-        return [sys.executable, "-m", "towpath", "restore", "run", str(file), "--master",
-                "local[2]"]  # fmt: skip
+        words = ("restore", "run", str(file), "--parallelism", "2")
+        return [sys.executable, "-m", "towpath", *words]
 
 
 @dataclass(slots=True)
@@ -221,12 +221,13 @@ def _goal(ways: Figures) -> Iterator[str]:
 _METHOD = """
 Two brokers, the store (versitygw) and the copier share the processors above, so only ratios within
 this page mean something. A full topic is archived first, which is not measured. Each way is a
-process of its own on `local[2]`, and none is warm: compiled loops come from the cache, Spark's
-workers begin anew. The target's broker is warm for all but the first way. The clock runs from the
-first record on the target until it has all, and CPU is that of the same time: of all processes of
-the copier (driver, JVM, workers), of the broker or store that is read, and of the target's broker.
-Records that were there at the first look do not count. MiB are of keys, values and headers,
-uncompressed. A restore writes lz4, the mirror the codec of the source's batches.
+process of its own with two slots, and none is warm: compiled loops come from the cache, workers
+begin anew, for a mirror with Spark. The target's broker is warm for all but the first way. The
+clock runs from the first record on the target until it has all, and CPU is that of the same time:
+of all processes of the copier (driver, workers, a mirror's JVM), of the broker or store that is
+read, and of the target's broker. Records that were there at the first look do not count. MiB are of
+keys, values and headers, uncompressed. A restore writes lz4, the mirror the codec of the source's
+batches.
 """.strip()
 
 
