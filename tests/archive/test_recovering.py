@@ -29,7 +29,7 @@ from towpath.archive.lease import HeldArchive
 from towpath.archive.recovering import (
     Recovery,
     Stray,
-    Verdict,
+    StrayFate,
     plan_recovery,
     planned,
     recover,
@@ -120,7 +120,7 @@ def test_what_the_newest_entries_named_is_taken_in_again(archive: MixedArchive) 
     done = recovered(archive)
     assert (done.done, done.version) == (True, 2)
     assert verdicts(done) == verdicts(plan)
-    assert {each.verdict for each in done.segments} == {Verdict.TAKEN}
+    assert {each.verdict for each in done.segments} == {StrayFate.TAKEN}
     after = archive.log.state
     assert {each: held_records(archive.store, after, each) for each in after.partitions} == before
     again = checked(archive)
@@ -155,7 +155,7 @@ def test_what_was_archived_again_is_spare_and_swept(archive: MixedArchive) -> No
     set_back(archive, 1)
     archive.own(records, 20, 60)
     assert [each.verdict for each in plan_recovery(archive.config(), lost=False).segments] == [
-        Verdict.SPARE
+        StrayFate.SPARE
     ]
     assert checked(archive).stranded == ()
     done = compacted(archive.config(), NEVER)
@@ -219,7 +219,7 @@ def test_of_objects_that_overlap_one_is_taken(archive: MixedArchive) -> None:
     ]  # fmt: skip
     assert "another object that is taken in holds its offsets up to 49" in done.segments[2].why
     assert len(held_records(archive.store, archive.log.state, partition())) == 60
-    assert recovered(archive).of(Verdict.REFUSED) == ()
+    assert recovered(archive).of(StrayFate.REFUSED) == ()
 
 
 def test_what_is_damaged_is_not_taken_in(archive: MixedArchive, rng: random.Random) -> None:
@@ -262,7 +262,7 @@ def test_another_cluster_and_unknown_histories_are_refused(archive: MixedArchive
         Stray("b", replace(segment, topic_id=later.topic_id)),
     ]
     found = list(planned(state, strays, lambda _: False, lost=False))
-    assert {each.verdict for each in found} == {Verdict.REFUSED}
+    assert {each.verdict for each in found} == {StrayFate.REFUSED}
     assert {each.why.split(" ")[0] for each in found} == {"it", "history"}
 
 

@@ -10,7 +10,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from rich.console import RenderableType
 
 from tests.support.kraft_worlds import (
     at_stage,
@@ -19,11 +18,11 @@ from tests.support.kraft_worlds import (
     with_broker,
     with_controller,
 )
+from tests.support.pictures import text_of
 from towpath.cli.kraft import kraft
 from towpath.cli.main import main
 from towpath.cli.show import kraft as shown
 from towpath.cli.show.kraft_report import report_page, report_told
-from towpath.cli.show.output import console
 from towpath.kraft.journal import KraftEvent, KraftJournal
 from towpath.kraft.model import Goal, Stage
 from towpath.kraft.observing.seen import Unseen
@@ -33,13 +32,6 @@ from towpath.kraft.preflight.preflight import preflight
 from towpath.kraft.telling import counts
 
 CONFIG = kraft_config()
-
-
-def text_of(picture: RenderableType) -> str:
-    made = console()
-    with made.capture() as taken:
-        made.print(picture)
-    return taken.get()
 
 
 def test_the_commands_are_those_of_the_docs() -> None:

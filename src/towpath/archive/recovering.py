@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from towpath.archive.commits import WORK
 from towpath.archive.compacting import held
 from towpath.archive.lease import HeldArchive
-from towpath.archive.unnamed import Elsewhere, listed, segments_of, unnamed
+from towpath.archive.unnamed import Holdings, listed, segments_of, unnamed
 from towpath.archive.verify.content import prove
 from towpath.config import ArchiveConfig
 from towpath.model.digest import Digest
@@ -42,7 +42,7 @@ OnDone = Callable[[int, int], None]
 """Gets how many objects were proven, and how many are to be."""
 
 
-class Verdict(StrEnum):
+class StrayFate(StrEnum):
     """What is done with a segment of an object that is in no entry."""
 
     TAKEN = "taken"
@@ -67,7 +67,7 @@ class FoundSegment:
 
     key: str
     segment: Segment
-    verdict: Verdict
+    verdict: StrayFate
     why: str = ""
     gap: int = 0
 
@@ -88,14 +88,14 @@ class Recovery:
     unreadable: Mapping[str, str] = field(default_factory=dict)
     done: bool = False
 
-    def of(self, verdict: Verdict) -> tuple[FoundSegment, ...]:
+    def of(self, verdict: StrayFate) -> tuple[FoundSegment, ...]:
         """Return the segments of a verdict."""
         return tuple(each for each in self.segments if each.verdict is verdict)
 
     @property
     def complete(self) -> bool:
         """Whether nothing is left that the archive lacks."""
-        return not (self.of(Verdict.REFUSED) or self.unreadable)
+        return not (self.of(StrayFate.REFUSED) or self.unreadable)
 
 
 class Stray(NamedTuple):
@@ -121,7 +121,7 @@ def planned(
         known, why = state.partitions.get(partition), _stranger(state, partition)
         chain = _Chain(known.archived_to if known is not None else None, spare, lost=lost)
         for key, segment in strays:
-            verdict, reason, gap = (Verdict.REFUSED, why, 0) if why else chain.judged(segment)
+            verdict, reason, gap = (StrayFate.REFUSED, why, 0) if why else chain.judged(segment)
             yield FoundSegment(key=key, segment=segment, verdict=verdict, why=reason, gap=gap)
 
 
@@ -131,7 +131,7 @@ def _order(stray: Stray) -> tuple[Any, ...]:
     return segment.partition_id, segment.start, -segment.end, -segment.records, stray.key
 
 
-_Judged = tuple[Verdict, str, int]
+_Judged = tuple[StrayFate, str, int]
 
 
 class _Chain:
@@ -154,22 +154,28 @@ class _Chain:
                 f"offsets {at} to {segment.start - 1} before it are in no object; `archive run`"
                 " archives them if the source still has them, and --lost makes a gap of them"
             )
-            return Verdict.REFUSED, why, 0
+            return StrayFate.REFUSED, why, 0
         self._at = segment.end
-        return Verdict.TAKEN, "", gap
+        return StrayFate.TAKEN, "", gap
 
-    def _overlapping(self, segment: Segment, at: SourceOffset) -> tuple[Verdict, str]:
+    def _overlapping(self, segment: Segment, at: SourceOffset) -> tuple[StrayFate, str]:
         if self._spare(segment):
-            return Verdict.SPARE, "the archive holds these offsets elsewhere, or they were pruned"
+            return (
+                StrayFate.SPARE,
+                "the archive holds these offsets elsewhere, or they were pruned",
+            )
         if self._archived is not None and segment.start < self._archived:
             end = min(segment.end, self._archived)
-            return Verdict.REFUSED, (
+            return StrayFate.REFUSED, (
                 f"offsets {segment.start} to {end - 1} are archived already, in part as gaps or in"
                 " objects that are missing; `towpath archive verify` tells which"
             )
         if segment.end <= at:
-            return Verdict.SPARE, "another object that is taken in holds these offsets"
-        return Verdict.REFUSED, f"another object that is taken in holds its offsets up to {at - 1}"
+            return StrayFate.SPARE, "another object that is taken in holds these offsets"
+        return (
+            StrayFate.REFUSED,
+            f"another object that is taken in holds its offsets up to {at - 1}",
+        )
 
 
 def _stranger(state: ArchiveState, partition: PartitionId) -> str:
@@ -224,7 +230,7 @@ def recover(
         events = stack.enter_context(ArchiveEvents(store, config.region, config.archive))
         work = _Recovering(config, log, lost=lost)
         made = work.proven(stop, on_done)
-        taken = made.of(Verdict.TAKEN)
+        taken = made.of(StrayFate.TAKEN)
         for some in _portions(taken):
             lease.require()
             log.append(Draft(writer=lease.writer, add=tuple(some)))
@@ -251,7 +257,7 @@ class _Recovering:
         self._log, self._lost = log, lost
         there = listed(config.region, log.store, spread=config.store.spread)
         log.follow()  # what was committed while the store was listed
-        self._elsewhere = Elsewhere(log, log.state)
+        self._elsewhere = Holdings(log, log.state)
         self._unreadable: dict[str, str] = {}
         self._found: list[Stray] = []
         for each in unnamed(log.state, there):
@@ -279,7 +285,7 @@ class _Recovering:
         whole: dict[str, int] = {}
         while True:
             plan = self.plan()
-            keys = dict.fromkeys(each.key for each in plan.of(Verdict.TAKEN))
+            keys = dict.fromkeys(each.key for each in plan.of(StrayFate.TAKEN))
             missing = [key for key in keys if key not in whole]
             if not missing:
                 return replace(plan, segments=tuple(_summed(plan.segments, whole)))

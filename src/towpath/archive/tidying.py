@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from towpath.archive.compaction import WORK, CompactionProgress
 from towpath.archive.lease import HeldArchive
-from towpath.archive.unnamed import Elsewhere, listed, segments_of, unnamed
+from towpath.archive.unnamed import Holdings, listed, segments_of, unnamed
 from towpath.config import ArchiveConfig
 from towpath.model.clock import now_ms
 from towpath.model.errors import CorruptSegmentError, NewerSegmentError, ObjectMissingError
@@ -100,7 +100,7 @@ def _orphans(config: ArchiveConfig, log: CommitLog, lease: HeldArchive) -> _Orph
     # The run of the archive shares the log and may commit an object at any moment. So both what is
     # named and what is archived are looked up in one state, that of the fence.
     state = log.state
-    elsewhere = Elsewhere(log, state)
+    elsewhere = Holdings(log, state)
     for each in [*unnamed(state, old)]:
         try:
             segments = segments_of(log.store, each)

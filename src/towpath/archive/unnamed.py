@@ -70,7 +70,7 @@ def segments_of(store: Store, found: StoredObject) -> tuple[Segment, ...]:
     return tuple(each.segment(kind, place_of(each, kind, place)) for each in footers)
 
 
-class Elsewhere:
+class Holdings:
     """What an archive holds besides the objects that are in no entry.
 
     Args:

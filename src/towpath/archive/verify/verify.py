@@ -13,7 +13,7 @@ from itertools import islice
 import pyarrow as pa
 
 from towpath.archive.lives import told_left_out
-from towpath.archive.unnamed import Elsewhere, segments_of
+from towpath.archive.unnamed import Holdings, segments_of
 from towpath.archive.verify.content import SCHEMA, CheckSlice, check_rows
 from towpath.archive.verify.entries import checkpoints, differing, newest, replay
 from towpath.archive.verify.found import ArchiveProblem, CheckedArchive, CheckedObject, VerifyScope
@@ -195,13 +195,13 @@ class _Verification:
         there = orphans(self._store, region, self._state)
         found.orphans = len(there), sum(each.size for each in there)
         found.unnamed = tuple(each.key for each in there[:_NAMED])
-        elsewhere = Elsewhere(CommitLog(self._store, region, self._state), self._state)
+        elsewhere = Holdings(CommitLog(self._store, region, self._state), self._state)
         ours = (each for each in there if data_key(region, each.key) is not None)
         found.stranded = tuple(
             each.key for each in islice(ours, _LOOKED_AT) if self._is_stranded(elsewhere, each)
         )
 
-    def _is_stranded(self, elsewhere: Elsewhere, each: StoredObject) -> bool:
+    def _is_stranded(self, elsewhere: Holdings, each: StoredObject) -> bool:
         try:
             return not all(map(elsewhere.is_spare, segments_of(self._store, each)))
         except (CorruptSegmentError, NewerSegmentError, ObjectMissingError, BrokenLogError):

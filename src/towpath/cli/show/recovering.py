@@ -7,7 +7,7 @@ from typing import Any
 
 from rich.console import Group, RenderableType
 
-from towpath.archive.recovering import FoundSegment, Recovery, Verdict
+from towpath.archive.recovering import FoundSegment, Recovery, StrayFate
 from towpath.cli.show.archive import numbered
 from towpath.cli.show.grid import Grid
 from towpath.cli.show.output import line
@@ -18,7 +18,7 @@ _COLUMNS = ("topic", "partition", "offsets", "records", "what", "object", "why")
 
 def recovery_data(archive: str, made: Recovery) -> dict[str, Any]:
     """Return what was found, for programs."""
-    taken = made.of(Verdict.TAKEN)
+    taken = made.of(StrayFate.TAKEN)
     return {
         "archive": archive,
         "version": made.version,
@@ -27,8 +27,8 @@ def recovery_data(archive: str, made: Recovery) -> dict[str, Any]:
         "taken": len(taken),
         "records": sum(each.segment.records for each in taken),
         "lost": sum(each.gap for each in taken),
-        "refused": len(made.of(Verdict.REFUSED)),
-        "spare": len(made.of(Verdict.SPARE)),
+        "refused": len(made.of(StrayFate.REFUSED)),
+        "spare": len(made.of(StrayFate.SPARE)),
         "unreadable": [{"object": key, "why": why} for key, why in made.unreadable.items()],
         "segments": [_segment_data(each) for each in made.segments],
     }
