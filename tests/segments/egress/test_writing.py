@@ -8,6 +8,7 @@ from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import numpy as np
 import pytest
@@ -292,13 +293,11 @@ class Breaking(Store):
         super().__init__(config)
         self._fails, self._writes = fails, 0
 
-    def writer(
-        self, key: str, storage_class: str = "", *, only_new: bool = True, expected: int = 0
-    ) -> ObjectWriter:
+    def writer(self, key: str, storage_class: str = "", **options: Any) -> ObjectWriter:
         self._writes += 1
         if self._writes in self._fails:
             raise StoreAwayError("s3://there", "write")
-        return super().writer(key, storage_class, only_new=only_new, expected=expected)
+        return super().writer(key, storage_class, **options)
 
 
 def test_a_segment_that_could_not_be_written_ends_the_range(tmp_path: Path) -> None:
