@@ -27,7 +27,7 @@ AFTER_TEXTS: Mapping[FindingCode, FindingText] = {
         "raise them before the upgrade; no broker or controller comes up with them",
     ),
     FindingCode.KAFKA_4_NEXT: note(
-        "nodes {nodes} run Kafka 3.9, which has no further release line",
+        "nodes {nodes} run Kafka 3.9, the last release with ZooKeeper",
         "upgrade one node at a time to Kafka 4 (Java 17, Log4j 2), controllers and brokers, and"
         ' leave `metadata.version` as it is until all run it; see "After the migration" in the'
         " documentation",
