@@ -172,12 +172,12 @@ SETS = (
             _orders, 1000),
 )  # fmt: skip
 MIXED = (
-    DataSet("one-codec-few", "100 bytes, one record per batch, lz4", 1, 4_000, 1, LZ4, _readings),
-    DataSet("mixed-few", "the same, lz4 and no codec in turn", 1, 4_000, 1, LZ4, _readings,
-            second=NONE),
     DataSet("one-codec", "1 KB JSON, one record per batch, lz4", 8, 200_000, 1, LZ4, _orders, POOL),
     DataSet("no-codec", "the same, no codec", 8, 200_000, 1, NONE, _orders, POOL),
     DataSet("mixed", "the same, lz4 and no codec in turn", 8, 200_000, 1, LZ4, _orders, POOL, NONE),
+    DataSet("one-codec-few", "100 bytes, one record per batch, lz4", 1, 4_000, 1, LZ4, _readings),
+    DataSet("mixed-few", "the same, lz4 and no codec in turn", 1, 4_000, 1, LZ4, _readings,
+            second=NONE),
 )  # fmt: skip
 """Small batches whose codecs alternate, and the same ones in one codec."""
 WARM = DataSet("warm", "what warms copiers and brokers", 8, 200_000, 200, LZ4, _orders)

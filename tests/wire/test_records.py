@@ -22,7 +22,7 @@ from tests.support.batches import (
     to_arrow,
 )
 from towpath.model.errors import CorruptBatchError
-from towpath.wire import opened, plain, records
+from towpath.wire import plain, records, unpacking
 from towpath.wire.batch import (
     CONTROL,
     CRC,
@@ -186,7 +186,7 @@ def test_a_count_of_billions_takes_no_memory() -> None:
 
 
 def test_the_limit_is_passed_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(opened, "LIMIT", 5000)
+    monkeypatch.setattr(unpacking, "LIMIT", 5000)
     with pytest.raises(CorruptBatchError, match="zstd: more than 5000 bytes"):
         records.decode(batch([Record(b"", bytes(100_000))], 4))
 

@@ -10,8 +10,7 @@ from towpath.wire import framing, opened, program, rows, translate, varint
 from towpath.wire.batch import CONTROL, LOG_APPEND_TIME
 from towpath.wire.heading import VALUE_AT, put_header_id
 from towpath.wire.judging import AT, HALT_OFFSET, KEPT, id_header, judge
-from towpath.wire.loops import inlined, loop
-from towpath.wire.opened import READ_ONLY
+from towpath.wire.loops import READ_ONLY, inlined, loop
 from towpath.wire.writing import put_record
 
 FIRST, LAST, IN_PLACE = range(3)

@@ -29,9 +29,9 @@ LIMIT = 1 << 30
 Reader = Callable[[memoryview, int], Any]
 """Decompresses up to so many bytes. It may return one byte more, if the data is larger."""
 
-_XERIAL = b"\x82SNAPPY\x00"
-_XERIAL_HEADER = 16
-_SNAPPY_RATIO = 22  # a copy of 64 bytes takes three
+XERIAL = b"\x82SNAPPY\x00"
+XERIAL_HEADER = 16
+SNAPPY_RATIO = 22  # a copy of 64 bytes takes three
 _FIRST_CHUNK = 1 << 16
 _SMALL = 1 << 18
 _ZSTD_RATIO = 4
@@ -124,10 +124,10 @@ def _gunzip(source: memoryview, limit: int) -> Any:
 
 
 def _unsnap(source: memoryview, limit: int) -> Any:
-    if source[:8].tobytes() != _XERIAL:
+    if source[:8].tobytes() != XERIAL:
         return _unsnap_block(source, limit)
     out: list[bytes] = []
-    position = _XERIAL_HEADER
+    position = XERIAL_HEADER
     while position < len(source):
         if position + 4 > len(source):
             raise CorruptBatchError("snappy: the data ends inside a block length")
@@ -145,7 +145,7 @@ def _unsnap_block(block: memoryview, limit: int) -> Any:
     size = cramjam.snappy.decompress_raw_len(block)
     if size > limit:
         raise _too_large(SNAPPY, limit)
-    if size > _SNAPPY_RATIO * len(block) + 64:
+    if size > SNAPPY_RATIO * len(block) + 64:
         raise CorruptBatchError(f"snappy: {len(block)} bytes claim to hold {size}")
     return cramjam.snappy.decompress_raw(block)
 

@@ -16,8 +16,7 @@ from towpath.wire import framing, opened, rows, sifting
 from towpath.wire.batch import LOG_APPEND_TIME
 from towpath.wire.copying import lead
 from towpath.wire.digest import record_hash
-from towpath.wire.loops import inlined, loop
-from towpath.wire.opened import READ_ONLY
+from towpath.wire.loops import READ_ONLY, inlined, loop
 
 NEXT, END, BEFORE, GAPS, RAW, ROWS, HEADERS, FIRST, LAST, MIN_TIME, MAX_TIME = range(11)
 """State of a collection: the next offset, the end of the range, the last offset that was seen, rows

@@ -16,8 +16,8 @@ import numpy.typing as npt
 from towpath.model.digest import STEP, Digest
 from towpath.wire import rows
 from towpath.wire.batch import NO_END, Buffer, Bytes, Table
-from towpath.wire.loops import inlined, loop
-from towpath.wire.opened import READ_ONLY, OpenedBatches, open_batch, open_batches, read_only
+from towpath.wire.loops import READ_ONLY, inlined, loop
+from towpath.wire.opened import OpenedBatches, open_batch, open_batches, read_only
 
 __all__ = [
     "Digest",

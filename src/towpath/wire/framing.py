@@ -33,3 +33,12 @@ def put_word(out: Any, at: Any, size: Any, value: Any) -> None:
     """Write a number, big endian."""
     for i in range(size):
         out[at + size - 1 - i] = np.uint8((value >> (8 * i)) & 0xFF)
+
+
+@inlined
+def little(data: Any, at: Any, size: Any) -> Any:
+    """Return a number, little endian, of up to 8 bytes."""
+    value = np.uint64(0)
+    for i in range(size):
+        value |= np.uint64(data[at + i]) << np.uint64(8 * i)
+    return np.int64(value)

@@ -28,11 +28,21 @@ from numba.core import caching, config
 from towpath.model.deadline import Deadline
 from towpath.model.home import home_folder
 
-__all__ = ["MODULES", "SELDOM", "compile_all", "compiled", "inlined", "loop"]
+__all__ = ["MODULES", "READ_ONLY", "SELDOM", "compile_all", "compiled", "inlined", "loop"]
 
 Loop = Callable[..., Any]
 
-MODULES = ("batch", "reencode", "digest", "filler", "records", "opened", "rows", "naming")
+MODULES = (
+    "batch",
+    "unpacking",
+    "reencode",
+    "digest",
+    "filler",
+    "records",
+    "opened",
+    "rows",
+    "naming",
+)
 """The modules of this package with loops, which are compiled when the module is imported."""
 SELDOM = ("changing", "collecting", "packing", "digesting", "placing", "pages")
 """Further ones, which few links need; to compile them takes longer than all others together."""
@@ -67,6 +77,8 @@ class LoopLocator(caching.UserProvidedCacheLocator):
 
 
 _njit: Any = numba.njit  # whose types leave `_nrt` out
+READ_ONLY = "Array(uint8, 1, 'C', readonly=True)"
+"""The type of bytes that a loop does not write to."""
 inlined: Callable[[Loop], Loop] = _njit(_nrt=False, forceinline=True)
 """Marks a function that is compiled into the loops that call it.
 

@@ -26,8 +26,8 @@ from towpath.wire.framing import (
     ZLIB,
     word,
 )
-from towpath.wire.loops import inlined, loop
-from towpath.wire.opened import READ_ONLY, OpenedBatches
+from towpath.wire.loops import READ_ONLY, inlined, loop
+from towpath.wire.opened import OpenedBatches
 from towpath.wire.rows import (
     HEADERS,
     HEADERS_AT,

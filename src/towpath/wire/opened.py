@@ -14,10 +14,9 @@ import numpy.typing as npt
 
 from towpath.model.errors import CorruptBatchError
 from towpath.wire.batch import CODEC_MASK, HEADER_SIZE, MAGIC, Buffer, Bytes, Table
-from towpath.wire.codec import LIMIT
 from towpath.wire.crc import SLICES
-from towpath.wire.loops import inlined, loop
-from towpath.wire.streams import decompress
+from towpath.wire.loops import READ_ONLY, inlined, loop
+from towpath.wire.unpacking import unpack
 
 START, END, COUNT, BASE, LAST_DELTA, FIRST_TIME, MAX_TIME, ATTRIBUTES, SIZE = range(9)
 """Columns of `OpenedBatches.batches`: position of the records, header fields, compressed size."""
@@ -36,7 +35,6 @@ _REASONS = (
 _LARGE = 2048  # from this size on, a call into google_crc32c is cheaper than the loop
 
 Number = TypeVar("Number", np.uint8, np.uint64, np.int32, np.int64)
-READ_ONLY = "Array(uint8, 1, 'C', readonly=True)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,17 +115,10 @@ def read_only(buffer: npt.NDArray[Number]) -> npt.NDArray[Number]:
 
 
 def _decompressed(data: Buffer, batches: Table) -> OpenedBatches:
-    parts: list[Buffer] = []
-    position = 0
-    ends: list[int] = []
-    for start, end, attributes in batches[:, (START, END, ATTRIBUTES)].tolist():
-        part = decompress(attributes & CODEC_MASK, data[start:end], LIMIT - position)
-        parts.append(part)
-        position += len(part)
-        ends.append(position)
-    batches[:, END] = ends
-    batches[0, START], batches[1:, START] = 0, ends[:-1]
-    whole = parts[0] if len(parts) == 1 else np.concatenate(parts)
+    places = np.ascontiguousarray(batches[:, (START, END, ATTRIBUTES)])
+    places[:, 2] &= CODEC_MASK
+    whole = unpack(data, places)
+    batches[:, START], batches[:, END] = places[:, 0], places[:, 1]
     return OpenedBatches(read_only(whole), batches)
 
 

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from towpath.wire.batch import Buffer, Table
-from towpath.wire.loops import inlined, loop
-from towpath.wire.opened import READ_ONLY, read_only
+from towpath.wire.loops import READ_ONLY, inlined, loop
+from towpath.wire.opened import read_only
 
 SIZE_BYTES = 4
 """Bytes of the size before each element, and before the runs."""

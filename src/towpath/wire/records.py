@@ -14,8 +14,8 @@ from towpath.wire import varint
 from towpath.wire.batch import HEADER_SIZE, TRANSACTIONAL, Buffer, Bytes, Table, sealed
 from towpath.wire.codec import NONE, compress
 from towpath.wire.copying import copied
-from towpath.wire.loops import inlined, loop
-from towpath.wire.opened import READ_ONLY, OpenedBatches, open_batch, read_only
+from towpath.wire.loops import READ_ONLY, inlined, loop
+from towpath.wire.opened import OpenedBatches, open_batch, read_only
 from towpath.wire.rows import (
     HEADERS,
     HEADERS_AT,

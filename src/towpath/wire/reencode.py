@@ -25,8 +25,8 @@ from towpath.wire.batch import (
 )
 from towpath.wire.codec import NONE, compress
 from towpath.wire.copying import copied
-from towpath.wire.loops import inlined, loop
-from towpath.wire.opened import READ_ONLY, OpenedBatches, open_batches
+from towpath.wire.loops import READ_ONLY, inlined, loop
+from towpath.wire.opened import OpenedBatches, open_batches
 
 FROM, TO, RECORDS, FIRST, LAST, CODEC, RUN = range(7)
 """Columns of the table of written batches. `FIRST` and `LAST` are timestamps."""

@@ -9,8 +9,8 @@ import numpy as np
 from towpath.model.errors import CorruptBatchError
 from towpath.wire import opened, varint
 from towpath.wire.batch import LOG_APPEND_TIME, Table
-from towpath.wire.loops import inlined, loop
-from towpath.wire.opened import READ_ONLY, OpenedBatches
+from towpath.wire.loops import READ_ONLY, inlined, loop
+from towpath.wire.opened import OpenedBatches
 
 OFFSET, TIME, KEY_AT, KEY_SIZE, VALUE_AT, VALUE_SIZE, HEADERS_AT, HEADERS = range(8)
 """Columns of the table that `parse` returns. A size of -1 is null, `HEADERS` is their number."""

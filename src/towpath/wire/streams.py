@@ -25,6 +25,8 @@ them, and bytes before the first block (LZ4 frame format 1.6.4)."""
 _LZ4_SIZE, _LZ4_STORED = 4, 1 << 31
 """Bytes of the size of a block, and its bit for a block that is not compressed."""
 _FIRST_CHUNK = 1 << 16
+_SMALL_ZSTD = 16 << 10
+"""Bytes up to which Arrow's stream takes longer than to open all at once."""
 
 
 def decompress(codec: int, data: Bytes, limit: int = LIMIT) -> Buffer:
@@ -41,11 +43,15 @@ def into(codec: int, data: Buffer, out: Buffer) -> int:
 
     Returns:
         The number of bytes; -1 if that is not possible, as the data is damaged or too large, or
-        its codec is another one than lz4. `decompress` tells why, or does it.
+        its codec is none that can be opened so. `decompress` tells why, or does it.
     """
-    if codec != LZ4 or not len(data):
+    if not len(data):
         return -1
     try:
+        if codec == ZSTD and len(data) <= _SMALL_ZSTD:
+            return int(cramjam.zstd.decompress_into(data.data, out.data))
+        if codec != LZ4:
+            return -1
         if data[: len(_PLAIN_FRAME)].tobytes() == _PLAIN_FRAME:
             return _blocks_into(data.data, out.data)
         return int(cramjam.lz4.decompress_into(data.data, out.data))
