@@ -44,6 +44,8 @@ _PATIENCE = 600.0
 _LOOKS = 0.05
 """Seconds between two looks at the processes, as what they used is lost with their end."""
 _MB = 1_000_000
+_WORKERS = ("worker", "worker daemon")
+"""Who runs slices; a worker that has just begun has the name of what it was forked from."""
 
 Figures = dict[str, Any]
 
@@ -226,7 +228,6 @@ def _page(found: Figures) -> Iterator[str]:
     yield f"# What archives and restores cost, measured on {found['date']}"
     yield ""
     yield from (f"- {name}: {value}" for name, value in found["machine"].items())
-    starts = found["sets"].get(START, {})
     for name, of_set in found["sets"].items():
         yield from ("", f"## {name}: {of_set['about']}", "")
         yield (
@@ -235,28 +236,31 @@ def _page(found: Figures) -> Iterator[str]:
         )
         for what, head in (("archive", "to Parquet in a folder"), ("restore", "from it")):
             yield ""
-            yield from table(_head(head), _rows(of_set, what, starts.get(what, {})))
+            yield from table(_head(head), _rows(of_set, what, name))
     if found["trouble"]:
         yield from ("", "## What failed", "", *(f"- {each}" for each in found["trouble"]))
     yield from ("", "## How it was measured", "", _METHOD)
 
 
 def _head(what: str) -> Sequence[str]:
-    return (what, "CPU s, start included", "of before", "of by hand", "CPU s per GiB, start taken"
-            " off", "of before", "CPU s by process", "of brokers", "of others", "load")  # fmt: skip
+    return (
+        what, "CPU s, start included", "of before", "of by hand", "CPU s per GiB, workers alone",
+        "CPU s by process", "of brokers", "of others", "load",
+    )  # fmt: skip
 
 
-def _rows(of_set: Figures, what: str, starts: Figures) -> Iterator[tuple[object, ...]]:
+def _rows(of_set: Figures, what: str, name: str) -> Iterator[tuple[object, ...]]:
     figures, gib = of_set[what], of_set["record_bytes"] / GIB
     total = {who: _median(each, "cpu") for who, each in figures.items()}
-    begun = {who: _median(each, "cpu") for who, each in starts.items()}
-    rest = {who: (cpu - begun.get(who, 0.0)) / gib for who, cpu in total.items()}
     for who in filter(figures.__contains__, ABOUT):
         roles = figures[who][-1].get("roles", {})
+        workers = [
+            sum(each.get("roles", {}).get(of, 0) for of in _WORKERS) for each in figures[who]
+        ]
+        rest = statistics.median(workers) or total[who]
         yield (
             ABOUT[who], total[who], _ratio(total, who, BEFORE), _ratio(total, who, HAND),
-            None if figures is starts else round(rest[who], 2),
-            None if figures is starts else _ratio(rest, who, BEFORE),
+            None if name == START else round(rest / gib, 2),
             ", ".join(f"{role} {cpu}" for role, cpu in roles.items() if cpu),
             *(_median(figures[who], each) for each in ("brokers", "others", "load")),
         )  # fmt: skip
@@ -274,13 +278,14 @@ _METHOD = """
 Each command is a process of its own, warm by nothing but its caches of compiled loops and Java
 classes, and runs to its end: `archive run --until-caught-up`, `restore run`. CPU seconds are those
 of all its processes (driver, JVM, Python workers) from start to end, looked at every 50 ms, so the
-last 50 ms of each may be missing. The start is the same for a topic of 8,000 records. The program
-by hand (`bench/by_hand.py`) consumes with confluent-kafka into columns that pyarrow writes as zstd
-at level 1, and produces the rows of such files by lz4; it keeps no offsets, finds no gaps, proves
-nothing. pyarrow alone writes the same rows from memory with the settings of Towpath (that is
-without a start), and reads the rows of the archive. Where several runs were made, medians are
-shown. Brokers and commands share the processors above, so only ratios within this page mean
-something; "of others" are CPU seconds of processes that are none of these.
+last 50 ms of each may be missing. The start is the same for a topic of 8,000 records. What workers
+use alone tells how a large archive goes on, where the start no longer counts. The program by hand
+(`bench/by_hand.py`) consumes with confluent-kafka into columns that pyarrow writes as zstd at level
+1, and produces the rows of such files by lz4; it keeps no offsets, finds no gaps, proves nothing.
+pyarrow alone writes the same rows from memory with the settings of Towpath (that is without a
+start), and reads the rows of the archive. Where several runs were made, medians are shown. Brokers
+and commands share the processors above, so only ratios within this page mean something; "of others"
+are CPU seconds of processes that are none of these.
 """.strip()
 
 
