@@ -9,10 +9,11 @@ there, or let them go on request; else it is **stranded**, and `archive recover`
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from functools import cached_property
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -20,10 +21,12 @@ from towpath.model.errors import ObjectMissingError
 from towpath.model.nouns import SegmentFormat
 from towpath.segments.compact.objects import place_of
 from towpath.segments.format.files import read_object
+from towpath.segments.format.gaps import Gaps, number_of
 from towpath.segments.keys import data_key, data_prefix
 from towpath.segments.log import ArchiveState, CommitLog, EntryKind
-from towpath.segments.model import GapKind, PartitionId, Segment, SegmentPlace
+from towpath.segments.model import GapKind, OffsetGap, PartitionId, Segment, SegmentPlace
 from towpath.store import Store, StoredObject
+from towpath.wire.batch import Table
 
 _AT_ONCE = 50_000
 _AHEAD = 256
@@ -32,6 +35,7 @@ _LACKING = tuple(
 )
 """Gaps where another object may have a record: what was erased is gone on request, and the others
 that are left out here never were records."""
+_LACKING_NUMBERS = [number_of(each) for each in _LACKING]
 
 
 def listed(region: str, store: Store, *, spread: bool) -> list[StoredObject]:
@@ -70,6 +74,18 @@ def segments_of(store: Store, found: StoredObject) -> tuple[Segment, ...]:
     return tuple(each.segment(kind, place_of(each, kind, place)) for each in footers)
 
 
+def _covered(gaps: Gaps, offsets: Table) -> Table:
+    """Return how many offsets of gaps lie before each of these offsets."""
+    firsts, ends = gaps.table[:, 0], gaps.table[:, 1]
+    if not len(firsts):
+        return np.zeros(len(offsets), np.int64)
+    sums = np.append(0, np.cumsum(ends - firsts))
+    whole = np.searchsorted(ends, offsets, "right")
+    begun = firsts[np.minimum(whole, len(firsts) - 1)]
+    part = np.where(whole < len(firsts), np.maximum(0, offsets - begun), 0)
+    return sums[whole] + part
+
+
 class Holdings:
     """What an archive holds besides the objects that are in no entry.
 
@@ -90,6 +106,8 @@ class Holdings:
             StoreError: The store cannot be read.
         """
         known = self._state.partitions.get(segment.partition_id)
+        if known is not None and not segment.records:
+            return True
         if known is None or segment.end > known.archived_to:
             return False
         first = max(segment.start, known.begin)
@@ -98,16 +116,28 @@ class Holdings:
         holding = self._state.segments(segment.partition_id, first, segment.end)
         if not all(map(self._is_there, holding)):
             return False
-        lacking = sum(each.gaps.get(kind) for each in holding for kind in _LACKING)
-        return not lacking or self._has_no_more(segment, holding)
+        lacking = [each for each in holding if any(each.gaps.get(kind) for kind in _LACKING)]
+        return not lacking or self._has_no_record(segment, first, lacking)
 
-    @staticmethod
-    def _has_no_more(segment: Segment, holding: Sequence[Segment]) -> bool:
-        """Whether a segment has no more records than those that have its very range."""
-        if (holding[0].start, holding[-1].end) != (segment.start, segment.end):
-            return False
-        held = sum(each.records + each.gaps.erased for each in holding)
-        return segment.records <= held
+    def _has_no_record(self, segment: Segment, first: int, lacking: Iterable[Segment]) -> bool:
+        """Whether a segment has no record where others, from an offset on, have gaps."""
+        own = self._gaps(segment)
+        for each in lacking:
+            gaps = self._gaps(each).between(first, segment.end).table
+            gaps = gaps[np.isin(gaps[:, 2], _LACKING_NUMBERS)]
+            lengths = gaps[:, 1] - gaps[:, 0]
+            if (_covered(own, gaps[:, 1]) - _covered(own, gaps[:, 0]) != lengths).any():
+                return False
+        return True
+
+    def _gaps(self, segment: Segment) -> Gaps:
+        """Return the gaps of a segment, as its object lists them; without one, all is a gap."""
+        place = segment.place
+        if place is None:
+            return Gaps.of([OffsetGap(segment.start, segment.end, GapKind.LOST)])
+        with closing(self._log.store.reader(place.key)) as file:
+            footers = read_object(segment.format, file, place.key).footers
+        return next(each.gaps for each in footers if each.first_row_group == place.first_row_group)
 
     def _is_there(self, segment: Segment) -> bool:
         place = segment.place

@@ -196,6 +196,25 @@ class FollowConfig(Section):
     )
 
 
+class RestoreCosts(Section):
+    """What the plan of a restore reckons with; prices are those of the store's provider."""
+
+    rate: Annotated[Size, between("1KiB", "1024GiB")] = Field(
+        Size.parse("100MiB"),
+        description="Bytes of records per second that the restore is taken to bring, for its time."
+        " Two cores brought about twice as much into a broker beside them.",
+    )
+    thousand_gets: Annotated[float, Field(ge=0)] | None = Field(
+        None, description="Price of 1,000 requests that read objects."
+    )
+    egress_gib: Annotated[float, Field(ge=0)] | None = Field(
+        None, description="Price of 1 GiB that leaves the store, and is read from its class."
+    )
+    currency: Annotated[str, Field(min_length=1, max_length=10)] = Field(
+        "USD", description="The currency of both prices."
+    )
+
+
 class RestoreConfig(Section):
     """How archived topics come back to the target."""
 
@@ -230,6 +249,9 @@ class RestoreConfig(Section):
         RestoredGroups(),
         description="Which groups of consumers go on where they stood. Nothing is ever written"
         " under members, or backwards.",
+    )
+    costs: RestoreCosts = Field(
+        RestoreCosts(), description="What the plan reckons its time and its price with."
     )
     range: RestoredRange = Field(
         default_factory=RestoredRange,

@@ -21,11 +21,13 @@ from towpath.plan.old_target import old_target
 from towpath.plan.subject import CheckedSteps, Difference, SubjectContext
 from towpath.restore.access import access_client
 from towpath.restore.applying import SUBJECTS
+from towpath.restore.cost import RestoreCost, cost_of
 from towpath.restore.following import TopicGenerations
 from towpath.restore.limits import of_quotas
 from towpath.restore.logs import look_at_logs
 from towpath.restore.model import RestoreScope
 from towpath.restore.preflight import (
+    objects_of,
     of_filtered,
     of_groups,
     of_modes,
@@ -63,6 +65,7 @@ class RestorePlan:
         access: Brings access back, `None` if the file asks for none.
         access_steps: What it would do, once all topics are restored.
         fill: How many offsets that compaction left empty may be filled per partition.
+        cost: What it reads from the store, its time and its price.
     """
 
     plan: Plan
@@ -73,6 +76,7 @@ class RestorePlan:
     access: AccessClient | None = None
     access_steps: tuple[AccessStep, ...] = ()
     fill: int = 0
+    cost: RestoreCost | None = None
 
     @property
     def topics(self) -> RestoreScope:
@@ -105,6 +109,7 @@ class RestorePlan:
                 for name, topic in self.scope.topics.items()
             ],
             "groups": sorted(self.scope.groups),
+            "cost": self.cost.as_data() if self.cost is not None else None,
         }
 
 
@@ -244,6 +249,12 @@ class _Planning:
             restorer=restorer,
             checked=checked,
             fill=fill,
+            cost=cost_of(
+                self._archive.log.state,
+                self._scope,
+                objects_of(self._archive, self._scope),
+                task.rules.costs,
+            ),
         )
 
 

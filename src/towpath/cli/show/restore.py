@@ -50,7 +50,8 @@ def plan_picture(plan: RestorePlan) -> RenderableType:
         last = [name for name in group.headers[-1:] if name not in group.right]
         grid = Grid(group.headers, group.rows, right=group.right, whole=["step"], below=last)
         parts += [line(group.title), grid, ""]
-    return Group(*parts, *map(line, remarks(plan.plan)), line(_summary(plan)))
+    told = [line(plan.cost.told(float(plan.task.rules.costs.rate)))] if plan.cost else []
+    return Group(*parts, *map(line, remarks(plan.plan)), *told, line(_summary(plan)))
 
 
 def _topics(plan: RestorePlan) -> Grid:
@@ -84,6 +85,8 @@ def _markdown(plan: RestorePlan) -> Iterator[str]:
     for name, each in scope.topics.items():
         cells = name, each.target, str(len(each.parts)), count(each.records), size(each.bytes)
         yield f"| {' | '.join(cells)} |"
+    if plan.cost is not None:
+        yield f"\nIt {plan.cost.told(float(plan.task.rules.costs.rate))}."
     for title, found in (("Notes", plan.plan.notes), ("Problems", plan.plan.problems)):
         if found:
             yield f"\n## {title}\n"
