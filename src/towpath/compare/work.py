@@ -236,11 +236,14 @@ class Comparison:
 
     def then(self, other: Comparison) -> Comparison:
         """Return the result for this range and a later one of the same partition together."""
+        # Of what the target deleted, the offsets are those of records that were counted.
+        none_here = self.gone and not self.counts.deleted
+        none_there = self.gone and not other.counts.deleted
         return Comparison(
             source=self.source,
             target=self.target,
-            first=self.first,
-            end=other.end,
+            first=other.first if none_here else self.first,
+            end=self.end if none_there else other.end,
             source_digest=self.source_digest.then(other.source_digest),
             target_digest=self.target_digest.then(other.target_digest),
             counts=self.counts.plus(other.counts),
