@@ -17,13 +17,17 @@ from tests.support.program import environment
 from towpath.engine.processors import processors
 
 
+def _driver(folder: Path, what: str) -> subprocess.Popen[bytes]:
+    words = [sys.executable, "-m", "tests.support.forked", str(folder), what]
+    with (folder / "out").open("wb") as out:
+        return subprocess.Popen(words, env=environment(), stdout=out, stderr=out)
+
+
 @pytest.fixture(scope="module")
 def told(tmp_path_factory: pytest.TempPathFactory) -> Any:
     """What came of slices, whose driver was killed in the end."""
     folder = tmp_path_factory.mktemp("forked")
-    words = [sys.executable, "-m", "tests.support.forked", str(folder)]
-    with (folder / "out").open("wb") as out:
-        driver = subprocess.Popen(words, env=environment(), stdout=out, stderr=out)
+    driver = _driver(folder, "all")
     last = folder / "killed"
     try:
         wait_until(lambda: last.exists() or driver.poll() is not None, "the last slice")
@@ -77,6 +81,46 @@ def test_slices_end_when_they_are_stopped_and_when_the_driver_ends(told: Any) ->
 def test_the_end_of_what_starts_slices_ends_the_command(told: Any) -> None:
     assert told["lost"]["code"] == "SPARK_LOST"
     assert told["lost"]["error"].startswith("the process that starts slices ended all at once")
+
+
+def test_a_slice_that_is_killed_each_time_says_where_to_look(told: Any) -> None:
+    assert told["killed"]["code"] == "SPARK_LOST"
+    assert told["killed"]["error"].startswith("the process of a slice ended all at once")
+
+
+@pytest.mark.parametrize("how", [signal.SIGUSR1, signal.SIGKILL])
+def test_signals_for_all_end_no_slice_and_the_end_of_the_driver_ends_all(
+    tmp_path: Path, how: signal.Signals
+) -> None:
+    """The service manager signals each process, then slices are frozen when the driver ends."""
+    driver = _driver(tmp_path, "tree")
+
+    def began(name: str) -> list[psutil.Process]:
+        file = tmp_path / name
+        wait_until(lambda: file.exists() or driver.poll() is not None, f"the {name} slice")
+        assert driver.poll() is None, (tmp_path / "out").read_text()
+        return [psutil.Process(int(each)) for each in file.read_text().split()]
+
+    try:
+        slice_, _ = began("first")
+        forker = slice_.parent()
+        assert forker is not None
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT):
+            slice_.send_signal(number)
+            forker.send_signal(number)
+        driver.send_signal(signal.SIGTERM)
+        (tmp_path / "first.go").touch()
+        left = [forker, *began("second")]
+        told = json.loads((tmp_path / "told.json").read_text())
+        assert [row["n"] for row in told["rows"]] == [0, 0]  # the first attempt went well
+        for each in left[1:]:
+            each.send_signal(signal.SIGSTOP)
+        driver.send_signal(how)
+        assert driver.wait(60) == (0 if how == signal.SIGUSR1 else -how)
+        wait_until(lambda: not any(map(psutil.Process.is_running, left)), "nothing is left")
+    finally:
+        driver.kill()
+        driver.wait()
 
 
 @pytest.mark.parametrize(

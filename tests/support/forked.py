@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -101,6 +102,34 @@ class Tried:
         return {"rows": made.to_pylist(), "types": [*map(str, made.schema.types)], "told": told}
 
 
+def killed(_: int) -> Iterator[pa.RecordBatch]:
+    """Be killed in each attempt, as where there is no memory left."""
+    os.kill(os.getpid(), signal.SIGKILL)
+    yield from ()
+
+
+def helped(file: str) -> Iterator[pa.RecordBatch]:
+    """Start a program, and go on until a file is there."""
+    helper = subprocess.Popen(["sleep", "600"])
+    _write(Path(file), f"{os.getpid()} {helper.pid}")
+    while not Path(file).with_suffix(".go").exists():
+        time.sleep(0.05)
+    helper.kill()
+    yield from rows(attempt())
+
+
+def tree(folder: Path) -> None:
+    """Run a slice that has a program, and another one until this is asked to end."""
+    stop = threading.Event()
+    here = Here(Forks(()), 2, 1)
+    signal.signal(signal.SIGTERM, lambda *_: None)  # as commands do, which drain then
+    signal.signal(signal.SIGUSR1, lambda *_: threading.Thread(target=stop.set).start())
+    tried = Tried(here)
+    told = tried(helped, [str(folder / "first")])
+    _write(folder / "told.json", json.dumps(told | {"forker": here.forker}))
+    tried(helped, [str(folder / "second")], stop)
+
+
 def main(folder: Path) -> None:
     """Run slices of each kind, print what came of them, then run one until this is killed."""
     forks = Forks(())
@@ -112,6 +141,7 @@ def main(folder: Path) -> None:
         "nothing": tried(nothing, [1]),
         "none": tried(rows, []),
         "second": tried(second, [1]),
+        "killed": tried(killed, [1]),
         "ours": tried(ours, [str(folder / "attempts")]),
         "foreign": tried(foreign, [1]),
         "at once": tried(counting, [str(folder)] * 5),
@@ -126,4 +156,4 @@ def main(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    {"all": main, "tree": tree}[sys.argv[2]](Path(sys.argv[1]))

@@ -3,7 +3,7 @@
 The driver has then imported what slices need, since it needs most of that itself: so it is imported
 once. A process that does nothing but fork (the forker) stays behind, because of several threads
 only one would survive a fork. Each slice has a process of its own, which ends with the connection
-to the driver, and so with the driver.
+to the driver. When the driver ends, however it does, the forker kills whatever is left of them.
 """
 
 from __future__ import annotations
@@ -29,8 +29,9 @@ from towpath.model.errors import SparkLostError
 from towpath.model.foreign import leaving, printed
 
 _ASKED = b"0"
-_OURS = signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT
-"""Signals whose handlers are the driver's."""
+_OF_DRIVER = signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT
+"""Signals that mean the driver, which lets slices end their work. A service manager may send them
+to each process of the service (systemd's `KillMode=control-group`)."""
 
 
 class Forks:
@@ -51,7 +52,7 @@ class Forks:
         self.pid = os.fork()
         if self.pid == 0:
             self._ours.close()
-            _end_with(lambda: _Forker(theirs).run())
+            _end_with(_Forker(theirs).run_all)
         theirs.close()
         atexit.register(self._close)
 
@@ -103,26 +104,40 @@ class _Forker:
 
     def __init__(self, asked: socket.socket) -> None:
         self._asked = asked
-        for number in _OURS:
-            signal.signal(number, signal.SIG_DFL)
-        os.setpgid(0, 0)  # a key that ends the driver lets the slices end their work
+        for number in _OF_DRIVER:
+            # Programs that slices start would go on ignoring what is ignored (POSIX, `exec`).
+            signal.signal(number, _leave_it_to_the_driver)
+        os.setpgid(0, 0)  # as for `_OF_DRIVER`; and so one signal kills all
         nowhere = os.open(os.devnull, os.O_RDWR)
         for stream in range(3):
             os.dup2(nowhere, stream)
         signal.signal(signal.SIGCHLD, _reap)  # so the kernel adds up what they used
 
-    def run(self) -> None:
+    def run_all(self) -> None:
+        """Fork until the driver has ended, and leave nothing behind, not even what is frozen."""
+        try:
+            self._run()
+        finally:
+            _reap()
+            os.killpg(0, signal.SIGKILL)
+
+    def _run(self) -> None:
         while True:
             byte, found, _, _ = socket.recv_fds(self._asked, 1, 1)
             if not byte:
                 return
             for number in found:
+                os.set_inheritable(number, False)  # a program of a slice may outlive it
                 with suppress(OSError):  # else the driver sees the end of the connection
                     if os.fork() == 0:
                         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
                         self._asked.close()
                         _end_with(partial(_run, Connection(number)))
                 os.close(number)
+
+
+def _leave_it_to_the_driver(*_: object) -> None:
+    """Go on: the driver got the signal, too, or nobody has asked it to end."""
 
 
 def _reap(*_: object) -> None:
@@ -140,10 +155,15 @@ def _run(connection: Connection) -> None:
         with leaving():
             rows = [*work(one)]
     except BaseException as error:  # noqa: BLE001  # the driver raises it
-        kind = type(error)
-        connection.send((False, f"{kind.__module__}.{kind.__qualname__}: {printed(str(error))}"))
+        connection.send((False, text_of(error)))
     else:
         connection.send((True, rows))
+
+
+def text_of(error: BaseException) -> str:
+    """Return an error as text, from which `engine/failure.py` makes the error for people."""
+    kind = type(error)
+    return f"{kind.__module__}.{kind.__qualname__}: {printed(str(error))}"
 
 
 def _end_with_driver(connection: Connection) -> None:
@@ -182,14 +202,19 @@ def _compile() -> None:
     """Let two processes compile the loops that never were: one would take twice as long."""
     from towpath.wire import loops  # noqa: PLC0415  # numba takes most of a second
 
-    if not loops.compiled():
+    if loops.compiled():
+        return
+    running = []
+    try:
         for order in (loops.MODULES, loops.MODULES[::-1]):
-            if os.fork() == 0:
+            pid = os.fork()
+            if pid == 0:
                 _end_with(partial(loops.compile_all, order))
-        _reap_all()
-
-
-def _reap_all() -> None:
-    with suppress(ChildProcessError):
-        while True:
-            os.wait()
+            running.append(pid)
+        for each in running:
+            os.waitpid(each, 0)
+    except BaseException:  # a signal ends the command
+        for each in running:
+            with suppress(ProcessLookupError):
+                os.kill(each, signal.SIGKILL)
+        raise

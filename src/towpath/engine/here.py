@@ -14,9 +14,10 @@ from typing import Any, TypeVar
 import pyarrow as pa
 
 from towpath.engine.failure import SliceFailedError
-from towpath.engine.forks import Forks
+from towpath.engine.forks import Forks, text_of
 from towpath.engine.processors import processors
 from towpath.engine.starting import Starting
+from towpath.model.errors import SparkLostError
 
 T = TypeVar("T")
 _ATTEMPTS = 4
@@ -46,7 +47,8 @@ class Here:
     def __init__(self, forks: Forks, slots: int | None, rounds: int) -> None:
         self._forks = forks
         self.slots = slots or processors()
-        self._places = threading.Semaphore(self.slots * rounds)
+        self._most = self.slots * rounds
+        self._places = threading.Semaphore(self._most)
 
     def run(
         self,
@@ -64,7 +66,7 @@ class Here:
         """
         over, done = threading.Event(), 0
         found: list[Future[list[pa.RecordBatch]]] = []
-        with ThreadPoolExecutor(len(slices) or 1, thread_name_prefix="towpath-slice") as pool:
+        with ThreadPoolExecutor(self._most, thread_name_prefix="towpath-slice") as pool:
             try:
                 ends = stop, over
                 found += [pool.submit(self._attempts, work, one, ends) for one in slices]
@@ -116,7 +118,7 @@ class Here:
                 said: tuple[bool, Any] = connection.recv()
                 return said
         except (EOFError, OSError):
-            return False, "the process of a slice has ended, as if it was killed"
+            return False, text_of(SparkLostError("the process of a slice"))
 
 
 class Begun(Starting):
