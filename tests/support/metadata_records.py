@@ -62,7 +62,7 @@ def bodies(kind: Any, version: int) -> st.SearchStrategy[Any]:
     return _bodies(kind, fields, version)
 
 
-def kafka_says(records: Iterable[bytes], version: str = "3.9.2") -> list[Said]:
+def kafka_says(records: Iterable[bytes], version: str = distribution.NEWEST) -> list[Said]:
     """Return what Kafka reads from the values of records; needs a JDK."""
     command = [
         "java",

@@ -169,8 +169,9 @@ def test_brokers_register_in_migration_mode_then_as_kraft_brokers() -> None:
             **fields,
         )
 
-    def change(epoch: int, **fields: int) -> bytes:
-        return value("BrokerRegistrationChangeRecord", 1, broker_id=1, broker_epoch=epoch, **fields)
+    def change(epoch: int, version: int = 1, **fields: object) -> bytes:
+        kind, at = "BrokerRegistrationChangeRecord", {"broker_id": 1, "broker_epoch": epoch}
+        return value(kind, version, **at, **fields)
 
     migrating = register(2, 5, is_migrating_zk_broker=True, in_controlled_shutdown=False)
     node = NodeId(1)
@@ -186,6 +187,9 @@ def test_brokers_register_in_migration_mode_then_as_kraft_brokers() -> None:
         node: BrokerRegistration(id=node, epoch=9, migrating=False, fenced=True)
     }
     assert late.unread == {"BrokerRegistrationChangeRecord of an unknown broker or epoch": 1}
+    cordoned = register(4, 9, is_migrating_zk_broker=False, cordoned_log_dirs=[TOPIC])
+    newest = said(cordoned, change(9, 3, fenced=-1, cordoned_log_dirs=[]))
+    assert (newest.brokers[node].fenced, newest.unread) == (False, {})
     old = value("UnfenceBrokerRecord", id=1, epoch=9)
     assert not said(kraft, old).brokers[node].fenced
     gone = value("UnregisterBrokerRecord", broker_id=1, broker_epoch=9)
@@ -208,6 +212,8 @@ def test_controllers_tell_the_flag_and_features_their_levels() -> None:
 
     seen = said(controller(True), level(20), controller(False), level(21))
     assert (seen.ready, seen.features) == ({3000: False}, {"metadata.version": 21})
+    gone = value("UnregisterControllerRecord", controller_id=3000)
+    assert said(controller(True), gone).ready == {}
     assert said(level(21), level(0)).features == {}
 
 
@@ -257,7 +263,7 @@ def test_a_transaction_of_another_name_is_no_copy() -> None:
 @pytest.mark.parametrize(
     ("record", "name"),
     [
-        (b"\x01\x1c\x00\x00", "record 28 in version 0"),
+        (b"\x01\x1e\x00\x00", "record 30 in version 0"),
         (value("ZkMigrationStateRecord", zk_migration_state=9), "ZkMigrationState 9"),
         (
             value("ConfigRecord", resource_type=8, resource_name="x", name="a", value="b"),

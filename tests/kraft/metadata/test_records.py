@@ -36,7 +36,7 @@ def test_a_record_that_is_cut_or_longer_is_refused(written: Any, data: st.DataOb
 
 @pytest.mark.parametrize(
     ("data", "name"),
-    [(b"\x01\x1c\x00\x00", "record 28"), (b"\x01\x02\x07\x00", "TopicRecord")],
+    [(b"\x01\x1e\x00\x00", "record 30"), (b"\x01\x02\x07\x00", "TopicRecord")],
 )
 def test_unknown_records_and_versions_are_named(data: bytes, name: str) -> None:
     (read,) = batches(batch([data]))
@@ -61,6 +61,6 @@ def test_damaged_bytes_are_no_batch() -> None:
         list(read.entries())
 
 
-def test_the_records_of_kafka_3_9_are_known() -> None:
+def test_the_records_of_kafka_4_4_are_known() -> None:
     # Keys 6, 13 and 16 were removed before any release.
-    assert sorted(BY_KEY) == [k for k in range(28) if k not in (6, 13, 16)]
+    assert sorted(BY_KEY) == [k for k in range(30) if k not in (6, 13, 16)]

@@ -86,6 +86,7 @@ def _takers(nodes: ClusterNodes, contents: Contents) -> Mapping[str, Take]:
         "UnfenceBrokerRecord": nodes.unfence,
         "BrokerRegistrationChangeRecord": nodes.change_broker,
         "RegisterControllerRecord": nodes.register_controller,
+        "UnregisterControllerRecord": nodes.unregister_controller,
         "FeatureLevelRecord": nodes.feature,
         "ZkMigrationStateRecord": nodes.migration,
         "KRaftVersionRecord": nodes.kraft_version,
@@ -103,5 +104,7 @@ def _takers(nodes: ClusterNodes, contents: Contents) -> Mapping[str, Take]:
         "DelegationTokenRecord": contents.token,
         "RemoveDelegationTokenRecord": contents.token_removal,
         "ProducerIdsRecord": contents.producer_ids,
+        # It is about eligible leader replicas (KIP-966), and nothing here is.
+        "ClearElrRecord": _nothing,
         "NoOpRecord": _nothing,
     }

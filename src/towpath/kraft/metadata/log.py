@@ -225,5 +225,5 @@ def _unreadable(error: CorruptBatchError, quorum: QuorumSeen) -> UnreachableErro
         SIDE,
         f"reading the metadata log of controller {quorum.leader}",
         str(error),
-        "look into the controllers' logs; another Kafka than 3.9 may write what is not known here",
+        "look into the controllers' logs; a newer Kafka than 4.4 may write what is not known here",
     )

@@ -71,6 +71,10 @@ class ClusterNodes:
         """Take a RegisterControllerRecord."""
         self.ready[NodeId(said.controller_id)] = said.zk_migration_ready
 
+    def unregister_controller(self, said: Any) -> None:
+        """Take an UnregisterControllerRecord."""
+        self.ready.pop(NodeId(said.controller_id), None)
+
     def feature(self, said: Any) -> None:
         """Take a FeatureLevelRecord; level 0 removes a feature."""
         self._level(said.name, said.feature_level)

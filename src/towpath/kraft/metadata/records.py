@@ -35,7 +35,7 @@ class Entry:
     """One record.
 
     Attributes:
-        name: Kafka's name of the record, or a number that is no record of Kafka 3.9.
+        name: Kafka's name of the record, or a number that is no record of Kafka 4.4.
         body: What it says; None where the record or its version is not known here.
     """
 

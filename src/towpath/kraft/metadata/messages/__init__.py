@@ -1,8 +1,9 @@
 """Records of the metadata log, as classes that kafka-python makes from a JSON file of their name.
 
 kafka-python has the machinery and Kafka's requests, not these records. The files are those of
-Apache Kafka 3.9.2 (`common/metadata` in its jar `kafka-metadata`, `common/message` in `kafka-raft`;
-Apache License 2.0), without their comments. A test compares them with a jar.
+Apache Kafka 4.4.0 (`common/metadata` in its jar `kafka-metadata`, `common/message` in `kafka-raft`;
+Apache License 2.0), without their comments. They hold all that 3.9.2, whose clusters migrate, can
+write. A test compares them with the jars of both.
 """
 
 from __future__ import annotations
@@ -55,6 +56,7 @@ _NAMES = (
     "AccessControlEntryRecord",
     "BeginTransactionRecord",
     "BrokerRegistrationChangeRecord",
+    "ClearElrRecord",
     "ClientQuotaRecord",
     "ConfigRecord",
     "DelegationTokenRecord",
@@ -74,6 +76,7 @@ _NAMES = (
     "TopicRecord",
     "UnfenceBrokerRecord",
     "UnregisterBrokerRecord",
+    "UnregisterControllerRecord",
     "UserScramCredentialRecord",
     "ZkMigrationStateRecord",
 )
