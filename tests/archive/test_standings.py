@@ -305,7 +305,7 @@ def test_a_commit_that_failed_is_done_again(
     commits, standings = committing(log, segment(0, 10), segment(20, 30))
     with monkeypatch.context() as patch:
 
-        def away(*_: object) -> None:
+        def away(*_: object, **__: object) -> None:
             raise StoreAwayError("s3://there", "write")
 
         patch.setattr(log.store, "put_new", away)

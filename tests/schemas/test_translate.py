@@ -65,6 +65,8 @@ class Shop:
 
     def sell_large(self) -> None:
         """Write a record that the target refuses, and one behind it."""
+        # The limit of the source is held back while records of before are copied.
+        set_config(self.target.bootstrap, self.topic, "max.message.bytes", "20000")
         set_config(self.source.bootstrap, self.topic, "max.message.bytes", "100000")
         large = Record(b"large", b"\1" + random.Random(7).randbytes(30_000))
         for each in (large, Record(b"last", b"\1last")):
