@@ -209,6 +209,16 @@ TEXTS = {
         "retention.ms would be 10000 on the target and has no effect at the source"
         " (cleanup.policy is compact): `topics.configs.override` sets cleanup.policy"
     ),
+    Reason.of(
+        ReasonCode.COMPACTION_TIGHTER,
+        key="cleanup.policy",
+        theirs="compact",
+        ours="delete",
+        by="override.cleanup.policy",
+    ): (
+        "the target would compact the topic (cleanup.policy=compact) and the source does not"
+        " (delete): `topics.configs.override` sets cleanup.policy"
+    ),
     Reason.of(ReasonCode.SEGMENTS_FINER, key="segment.ms", theirs="2000", ours="604800000"): (
         "segment.ms would be 2000 on the target and is 604800000 at the source, so old records"
         " would lie in older segments there"

@@ -47,7 +47,6 @@ def test_alike_topics_are_released_and_what_is_past_both_is_told() -> None:
         {**KEPT, "retention.ms": "-1"},
         {**KEPT, "segment.ms": "501", "segment.bytes": "1001"},
         {**KEPT, "cleanup.policy": ""},
-        {**KEPT, "cleanup.policy": "compact"},
     ],
 )
 def test_a_target_that_keeps_more_is_no_reason(final: dict[str, str]) -> None:

@@ -179,8 +179,9 @@ class TopicsConfig(TopicSelection):
         description="Regular expressions; if the whole name of a source topic matches one, its"
         " mirror topic is meant to keep less than the source, say by a shorter retention. What the"
         " target deletes while the source still has it is then counted and no difference; without"
-        " it, `status`, `verify` and `cutover` end with 3. Its retention is not held back beyond"
-        " the first copy, even where the target then deletes what the source keeps (docs/plan.md).",
+        " it, `status`, `verify` and `cutover` end with 3. Its retention and compaction are not"
+        " held back beyond the first copy, even where the target then deletes what the source keeps"
+        " (docs/plan.md).",
     )
 
     @field_validator("rename")

@@ -320,8 +320,8 @@ MAX_RATE_WAITS = counter(
 RETENTION_HELD = gauge(
     "towpath_retention_held",
     "topics",
-    "Topics that have caught up and whose mirror topics keep no retention, as the target would"
-    " delete what the source keeps.",
+    "Topics that have caught up and from whose mirror topics retention or compaction stays held"
+    " back, as the target would delete what the source keeps.",
 )
 EVENTS_LOST = counter(
     "towpath_events_lost_total",

@@ -48,8 +48,9 @@ class ReasonCode(StrEnum):
     # What the target no longer has
     TARGET_DELETED = "TARGET_DELETED"
 
-    # Why retention stays held back on a mirror topic that has caught up
+    # Why retention or compaction stays held back on a mirror topic that has caught up
     RETENTION_TIGHTER = "RETENTION_TIGHTER"
+    COMPACTION_TIGHTER = "COMPACTION_TIGHTER"
     SEGMENTS_FINER = "SEGMENTS_FINER"
     LOG_LARGER = "LOG_LARGER"
     CLOCK_AHEAD = "CLOCK_AHEAD"
@@ -241,12 +242,25 @@ def _target_deleted(first: int, last: int, records: int, exact: int, due: int, b
 def _tighter(key: str, theirs: str, ours: str, policy: str = "", by: str = "") -> str:
     effect = f"has no effect at the source (cleanup.policy is {policy})"
     here = effect if policy else f"is {ours} at the source"
+    return f"{key} would be {theirs} on the target and {here}: {_cause(key, by)}"
+
+
+def _cause(key: str, by: str) -> str:
+    """Return what makes the target keep less, as `RETENTION_TIGHTER` has it under `by`."""
     name = by.removeprefix("override.")
-    cause = {
+    return {
         "": "the target does not take the source's value",
         "left out": f"`topics.configs` does not copy {key}",
     }.get(by, f"`topics.configs.override` sets {name}")
-    return f"{key} would be {theirs} on the target and {here}: {cause}"
+
+
+def _compacts(key: str, theirs: str, ours: str, by: str = "") -> str:
+    if key != "cleanup.policy":
+        return _tighter(key, theirs or "unknown", ours, by=by)
+    return (
+        f"the target would compact the topic ({key}={theirs}) and the source does not ({ours}):"
+        f" {_cause(key, by)}"
+    )
 
 
 UNKNOWN_DELETIONS: Mapping[str, str] = MappingProxyType(
@@ -430,6 +444,7 @@ SENTENCES: Mapping[ReasonCode, Callable[..., str]] = MappingProxyType(
             " archived as another history"
         ),
         ReasonCode.RETENTION_TIGHTER: _tighter,
+        ReasonCode.COMPACTION_TIGHTER: _compacts,
         ReasonCode.SEGMENTS_FINER: lambda key, theirs, ours: (
             f"{key} would be {theirs} on the target and is {ours} at the source, so old records"
             " would lie in older segments there"

@@ -9,7 +9,7 @@ from dataclasses import replace
 from towpath.config import LinkConfig
 from towpath.ledger.books import LinkBooks
 from towpath.ledger.entries import Foretold
-from towpath.ledger.entries.foretold import told
+from towpath.ledger.entries.foretold import kept_back, told
 from towpath.model.amounts import counted
 from towpath.model.deleted import DeletedRecords
 from towpath.model.nouns import TopicPartition
@@ -25,7 +25,7 @@ def foretold(config: LinkConfig, books: LinkBooks) -> tuple[Foretold, ...]:
 
 
 def kept_lines(entries: Iterable[Foretold]) -> Iterator[str]:
-    """Yield a line for the mirror topics whose retention stays held back for the same reasons."""
+    """Yield a line for the mirror topics whose cleaning stays held back for the same reasons."""
     alike: dict[str, list[Foretold]] = defaultdict(list)
     for entry in entries:
         if entry.kept:
@@ -35,8 +35,9 @@ def kept_lines(entries: Iterable[Foretold]) -> Iterator[str]:
         more = f" and {len(held) - _SOME} more" if len(held) > _SOME else ""
         offsets = told(sum(entry.offsets for entry in held))
         yield (
-            f"retention stays held back on the mirror topics of {counted(len(held), 'topic')}"
-            f" ({some}{more}): {reason}; {offsets}; `topics.may_delete` releases it"
+            f"{kept_back(held[0].reasons)} stays held back on the mirror topics of"
+            f" {counted(len(held), 'topic')} ({some}{more}): {reason};"
+            f" {offsets}; `topics.may_delete` releases it"
         )
     yield from pointers(
         code for held in alike.values() for reason in held[0].reasons for code in reason.codes

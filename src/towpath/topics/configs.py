@@ -44,12 +44,15 @@ delete records that the source still has."""
 CUTS = ("segment.bytes", "segment.ms")
 """When a log begins a new segment. Kafka deletes whole segments, so smaller ones go earlier."""
 
+LAGS = ("min.compaction.lag.ms", "delete.retention.ms")
+"""For how long the cleaner keeps records that later ones of their key follow, and tombstones."""
+
 _MOST_BYTES = 1_048_588
 """Kafka's default for `max.message.bytes`."""
 
 _DEFAULT = "the target's default is"
 
-ADJUSTED = frozenset({*_LIMITS, *CUTS, POLICY, _MIN_INSYNC})
+ADJUSTED = frozenset({*_LIMITS, *CUTS, *LAGS, POLICY, _MIN_INSYNC})
 """Configs that a mirror topic may need although they are not set on the source topic."""
 
 
@@ -242,6 +245,7 @@ def _blindly(topic: Topic, told: Set[str], there: Topic | None, ours: Set[str]) 
     """Yield the source's values for configs whose default the target does not tell."""
     configs = holding(topic.configs)
     hidden = ADJUSTED - told - (set() if deletes(configs) else set(CUTS))
+    hidden -= set() if compacts(configs) else set(LAGS)
     if there is not None:
         hidden &= there.own.keys() & ours
     for key in sorted(hidden & configs.keys()):
@@ -250,9 +254,10 @@ def _blindly(topic: Topic, told: Set[str], there: Topic | None, ours: Set[str]) 
 
 
 def _aligned(topic: Topic, holds: Mapping[str, str], whose: str) -> Iterator[Change]:
-    """Yield limits and segments that would be tighter than on the source, and another policy."""
+    """Yield limits, segments and lags that would be tighter than on the source, and the policy."""
     configs = holding(topic.configs)
-    for key in (POLICY, *_LIMITS, *(CUTS if deletes(configs) else ())):
+    cuts, lags = CUTS if deletes(configs) else (), LAGS if compacts(configs) else ()
+    for key in (POLICY, *_LIMITS, *cuts, *lags):
         ours, theirs = configs.get(key), holds.get(key)
         if ours is None or theirs is None:
             continue

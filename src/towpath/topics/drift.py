@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
 from towpath.config import ConfigRules
 from towpath.ledger.entries.foretold import RELEASE
@@ -63,13 +64,18 @@ class _TopicComparison:
         """The configs that stay held back."""
         if not self.filled:
             return frozenset(self.waiting)
-        kept = self.late.union(RETENTIONS) if self.foreseen.keeps else self.late
-        return frozenset(self.waiting.keys() & kept)
+        return frozenset(self.waiting.keys() & (self.late | self._cleaning))
+
+    @property
+    def _cleaning(self) -> frozenset[str]:
+        """The configs that stay held back because of what the target would remove."""
+        kept = RETENTIONS if self.foreseen.keeps else ()
+        return frozenset((*kept, POLICY) if self.foreseen.compacts else kept)
 
     def compare(self, asked: WantedConfigs, rules: ConfigRules) -> None:
         """Find the configs that have to change."""
         waits = tightened(asked.values, self.there.configs) - self.waiting.keys()
-        self.later = waits & self.late if self.filled else waits
+        self.later = waits & (self.late | self._cleaning) if self.filled else waits
         skipped = self.kept | self.later
         for key, value in asked.values.items():
             if key not in skipped and not equal(key, value, self.there.configs.get(key)):
@@ -114,9 +120,9 @@ class _TopicComparison:
                 f"the mirror topic has configs that the source does not have: {own}; they stay, as"
                 " this link did not set them"
             )
-        if self.kept & set(RETENTIONS):
-            notes.append(self._held())
+        notes += self._held()
         refusing = (self.kept | self.later) - set(RETENTIONS)
+        refusing -= self._cleaning if self.filled else frozenset()
         for keys, why in (
             (
                 refusing - self.late,
@@ -131,18 +137,23 @@ class _TopicComparison:
             if keys:
                 wanted = (f"{key}={asked.values.get(key, 'default')}" for key in sorted(keys))
                 notes.append(f"{why}: {', '.join(wanted)}")
-        retained = self.waiting.keys() & set(RETENTIONS)
-        if retained and self.foreseen.reasons and self.foreseen.meant:
+        if self.foreseen.reasons and self.foreseen.meant:
             notes.append(note_of_meant(self.foreseen))
         return notes
 
-    def _held(self) -> str:
-        """Return what is held back, until when, and why it may stay so."""
-        keys, foreseen = ", ".join(sorted(self.kept & set(RETENTIONS))), self.foreseen
-        if self.filled:
-            return f"{keys} stays held back ({UNLIMITED}): {foreseen}; {RELEASE}"
-        text = f"held back ({UNLIMITED}) until the mirror topic has caught up with the source"
-        return f"{text}: {keys}" + (f"; it stays so then: {foreseen}" if foreseen.keeps else "")
+    def _held(self) -> Iterator[str]:
+        """Yield what is held back of cleaning, until when, and why it may stay so."""
+        foreseen, waits = self.foreseen, self.kept | self.later
+        stays = sorted(waits & self._cleaning)
+        if self.filled and stays:
+            now = ", ".join(dict.fromkeys(self.there.configs.get(key, UNLIMITED) for key in stays))
+            yield f"{', '.join(stays)} stays held back ({now}): {foreseen}; {RELEASE}"
+        elif retained := ", ".join(sorted(self.kept & set(RETENTIONS))):
+            text = f"held back ({UNLIMITED}) until the mirror topic has caught up with the source"
+            then = f"; it stays so then: {foreseen}" if foreseen.keeps else ""
+            yield f"{text}: {retained}{then}"
+        elif stays:
+            yield f"{', '.join(stays)} stays held back when it has caught up, too: {foreseen}"
 
     def configs(self, defaults: Mapping[str, str]) -> dict[str, str]:
         """Return the configs that will be in effect on the mirror topic, as far as known."""
@@ -206,12 +217,24 @@ def tightened(wanted: Mapping[str, str], there: Mapping[str, str]) -> frozenset[
     return frozenset(found)
 
 
-def refusing(topic: Topic, there: Topic, ours: OwnedTopics) -> bool:
-    """Whether a mirror topic gets configs later that may refuse older records of the source."""
+def refusing(
+    topic: Topic,
+    there: Topic,
+    ours: OwnedTopics,
+    override: Mapping[str, str] = MappingProxyType({}),
+) -> bool:
+    """Whether a mirror topic gets configs later that may refuse older records of the source.
+
+    Args:
+        topic: The source topic.
+        there: The mirror topic.
+        ours: What the link has made on the target.
+        override: The configs that the file sets.
+    """
     waiting = ours.waiting(there.name, there.own).keys() - set(RETENTIONS)
     # A limit by default of the source is not set on the mirror topic where that takes more.
     configs = {**{k: v for k, v in topic.configs.items() if k in _ALSO_DEFAULT}, **topic.own}
-    asked = holding(configs)
+    asked = {**holding(configs), **override}
     return bool(waiting) or bool(there.configs and tightened(asked, there.configs))
 
 

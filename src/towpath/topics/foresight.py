@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from towpath.ledger.entries.foretold import told
+from towpath.ledger.entries.foretold import of_compaction, told
 from towpath.model.reasons import Reason, sentence
 
 
@@ -29,6 +29,11 @@ class Foresight:
     def keeps(self) -> bool:
         """Whether retention stays held back, so that nothing of this is deleted."""
         return bool(self.reasons) and not self.meant
+
+    @property
+    def compacts(self) -> bool:
+        """Whether compaction stays held back, and not retention alone."""
+        return self.keeps and of_compaction(self.reasons)
 
     @property
     def offsets(self) -> int:

@@ -12,9 +12,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from towpath.config import LinkConfig, StartAt
-from towpath.ledger.entries.foretold import RELEASE
+from towpath.config import ConfigRules, LinkConfig, StartAt
+from towpath.ledger.entries.foretold import RELEASE, kept_back
 from towpath.model.nouns import TopicName
+from towpath.topics.cleaning import cleaning
 from towpath.topics.configs import (
     ANY_TIME,
     MOST_BYTES,
@@ -39,6 +40,9 @@ LARGEST = 8 << 20
 """Bytes of a batch that a mirror topic takes at least while it is filled, if its source topic sets
 a limit: how high that was before, nobody tells. Managed clusters allow no more (MSK Serverless,
 Confluent Cloud)."""
+
+
+_CLEANING = frozenset({POLICY, *RETENTIONS})
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,12 +75,27 @@ def held_back(
             values = wanted(taken, observed, rules, None).values
             final: Mapping[str, str] = {**observed.defaults, **values}
             held = held_of(values, observed).final if holds_new(config, ours) else {}
-            if deletes(final) and held.keys() & set(RETENTIONS):
+            if held.keys() & _CLEANING and _cleans(topic, final, rules):
                 found[topic.name] = HeldTopic(topic, name, exists=False, final=final)
-        elif there.configs and ours.waiting(name, there.own).keys() & set(RETENTIONS):
+        elif there.configs and _waits(topic, there, observed, config, ours):
             final = released(taken, there, observed, rules, ours)
             found[topic.name] = HeldTopic(topic, name, exists=True, final=final)
     return found
+
+
+def _cleans(topic: Topic, final: Mapping[str, str], rules: ConfigRules) -> bool:
+    """Whether a target may remove what the source has, as far as configs tell."""
+    return deletes(final) or any(cleaning(topic.configs, final, rules))
+
+
+def _waits(
+    topic: Topic, there: Topic, seen: ObservedTopics, config: LinkConfig, ours: OwnedTopics
+) -> bool:
+    """Whether cleaning is held back from a mirror topic, or it is to be compacted."""
+    if ours.waiting(there.name, there.own).keys() & _CLEANING:
+        return True
+    ways = (topic.configs, config.topics.configs.override, seen.defaults)
+    return not compacts(there.configs) and any(map(compacts, ways))
 
 
 def holds_new(config: LinkConfig, ours: OwnedTopics) -> bool:
@@ -152,5 +171,6 @@ def notes_of_foresight(foresight: Foresight) -> list[str]:
         return []
     if foresight.meant:
         return [note_of_meant(foresight)]
-    text = f"its retention stays held back when it has caught up, too: {foresight}; {RELEASE}"
+    word = kept_back(foresight.reasons)
+    text = f"its {word} stays held back when it has caught up, too: {foresight}; {RELEASE}"
     return [text]

@@ -18,6 +18,7 @@ from dataclasses import dataclass, field, replace
 
 from towpath.config import ConfigRules
 from towpath.model.reasons import Reason, ReasonCode
+from towpath.topics.cleaning import by_rule, cleaning
 from towpath.topics.configs import POLICY, RETENTIONS, deletes, limit, tighter
 from towpath.topics.foresight import NOTHING, Foresight
 
@@ -107,8 +108,17 @@ def foresee(source: Configs, final: Configs, seen: TopicSeen, rules: ConfigRules
         seen: The logs of both.
         rules: The rules in the file, which may be the cause.
     """
-    if not deletes(final):
-        return NOTHING
+    deleted = _deleted(source, final, seen, rules) if deletes(final) else NOTHING
+    cleaned = tuple(cleaning(source, final, rules))
+    if not cleaned:
+        return deleted
+    # Which keys come again, no broker tells, so all of it may go.
+    ranges = {n: (log.first, log.end) for n, log in seen.logs.items() if log.end > log.first}
+    return Foresight((*deleted.reasons, *cleaned), ranges)
+
+
+def _deleted(source: Configs, final: Configs, seen: TopicSeen, rules: ConfigRules) -> Foresight:
+    """Return what the target's retention would delete."""
     most = {key: limit(final.get(key)) for key in RETENTIONS}
     if all(value == math.inf for value in most.values()):
         return NOTHING
@@ -159,17 +169,14 @@ def _tighter(source: Configs, final: Configs, rules: ConfigRules) -> Iterator[Re
                 theirs=theirs or "",
                 ours=ours,
                 policy="" if deletes(source) else source.get(POLICY) or "empty",
-                by=_by(key, source, rules),
+                by=_of_retention(key, source, rules),
             )
 
 
-def _by(key: str, source: Configs, rules: ConfigRules) -> str:
-    """Return what makes the target's limit tighter, for the sentence of the reason."""
-    if key in rules.override:
-        return f"override.{key}"
-    if POLICY in rules.override and not deletes(source):
+def _of_retention(key: str, source: Configs, rules: ConfigRules) -> str:
+    if key not in rules.override and POLICY in rules.override and not deletes(source):
         return f"override.{POLICY}"
-    return "" if rules.selects(key) else "left out"
+    return by_rule(key, rules)
 
 
 def _finer(source: Configs, final: Configs) -> Iterator[Reason]:

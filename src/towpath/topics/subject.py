@@ -134,10 +134,11 @@ class TopicClient:
     def _refusing(self, topics: ObservedTopics, ours: OwnedTopics) -> dict[TopicName, Topic]:
         """Return the source topics whose mirror topics may refuse older records one day."""
         mirrors = ((each, topics.target.get(topics.names[each.name])) for each in topics.source)
+        override = self.link.config.topics.configs.override
         return {
             each.name: each
             for each, there in mirrors
-            if there is not None and refusing(each, there, ours)
+            if there is not None and refusing(each, there, ours, override)
         }
 
     def foresee(

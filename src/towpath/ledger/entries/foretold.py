@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import ClassVar
 
 from towpath.model.amounts import counted
 from towpath.model.nouns import LinkName, TopicId, TopicName
-from towpath.model.reasons import Reason, sentence
+from towpath.model.reasons import Reason, ReasonCode, sentence
 
 RELEASE = "name the topic under `topics.may_delete` to release it all the same"
 
@@ -23,7 +24,7 @@ class Foretold:
             source's own retention, too.
         ranges: Partition, first source offset that the target may delete, and the one behind the
             last; an upper bound.
-        kept: Whether retention stays held back.
+        kept: Whether retention, or compaction, stays held back.
         meant: Whether the file lets the target delete them (`topics.may_delete`).
         at: When, in ms since 1970.
     """
@@ -61,6 +62,16 @@ class Foretold:
         return bool(self.reasons) or any(
             number == partition and first <= offset < end for number, first, end in self.ranges
         )
+
+
+def of_compaction(reasons: Iterable[Reason]) -> bool:
+    """Whether one of these reasons keeps compaction back."""
+    return any(reason.code is ReasonCode.COMPACTION_TIGHTER for reason in reasons)
+
+
+def kept_back(reasons: Iterable[Reason]) -> str:
+    """Return the word for what these reasons keep back."""
+    return "compaction" if of_compaction(reasons) else "retention"
 
 
 def told(offsets: int) -> str:

@@ -1,0 +1,55 @@
+"""What a target would compact of a mirror topic that the source keeps. Pure.
+
+The cleaner removes records that a later one of their key follows, once they are older than
+`min.compaction.lag.ms`, and tombstones once they have been the last of their key for
+`delete.retention.ms` (`LogCleanerManager.cleanableOffsets`, `Cleaner.shouldRetainRecord`). When it
+runs, it decides itself, on each side: where both limits are no lower than those of the source, only
+such records go on the target first that the source's own cleaner removes, too. That keeps nothing
+back, as with retention (docs/decisions/0073).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from towpath.config import ConfigRules
+from towpath.model.reasons import Reason, ReasonCode
+from towpath.topics.configs import LAGS, POLICY, compacts, limit, tighter
+
+_AT_ONCE = LAGS[0]
+
+
+def cleaning(
+    source: Mapping[str, str], final: Mapping[str, str], rules: ConfigRules
+) -> Iterator[Reason]:
+    """Yield why the target would compact what the source keeps.
+
+    Args:
+        source: The configs in effect on the source topic.
+        final: Those that would be in effect on the mirror topic without the hold.
+        rules: The rules in the file, which may be the cause.
+    """
+    if not compacts(final):
+        return
+    if not compacts(source):
+        ours = source.get(POLICY, "unknown") or "empty"
+        yield _reason(POLICY, final[POLICY], ours, rules)
+        return
+    for key in LAGS:
+        ours, theirs = source.get(key, ""), final.get(key, "")
+        # A target without the config compacts at once.
+        unknown = key == _AT_ONCE and not theirs and (limit(ours) or 0) > 0
+        if unknown or tighter(theirs, ours):
+            yield _reason(key, theirs, ours, rules)
+
+
+def _reason(key: str, theirs: str, ours: str, rules: ConfigRules) -> Reason:
+    by = by_rule(key, rules)
+    return Reason.of(ReasonCode.COMPACTION_TIGHTER, key=key, theirs=theirs, ours=ours, by=by)
+
+
+def by_rule(key: str, rules: ConfigRules) -> str:
+    """Return what in the file makes the target keep less, for the sentence of the reason."""
+    if key in rules.override:
+        return f"override.{key}"
+    return "" if rules.selects(key) else "left out"
