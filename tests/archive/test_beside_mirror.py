@@ -19,7 +19,7 @@ NewName = Callable[[str], str]
 ROUNDS, EACH = 3, 200
 
 
-@pytest.mark.spark(own=True)
+@pytest.mark.spark
 def test_both_have_all_that_is_written_while_they_run(
     source: SharedCluster, target: SharedCluster, tmp_path: Path, new_name: NewName, here: Here
 ) -> None:

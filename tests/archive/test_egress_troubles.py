@@ -32,7 +32,7 @@ from tests.support.toxiproxy import Toxiproxy
 pytestmark = [
     pytest.mark.broker,
     pytest.mark.soak,
-    pytest.mark.spark(own=True),
+    pytest.mark.spark,
     pytest.mark.alone,
     pytest.mark.timeout(2400),
 ]
@@ -140,7 +140,7 @@ def test_a_store_that_is_gone_under_egress_compaction_and_a_restore_that_follows
     told = json.loads(scene.archive.file.read_text())
     del told["metrics"]  # the run has the port
     (tmp_path / "follows.yaml").write_text(json.dumps(told))
-    words = ("restore", "run", str(tmp_path / "follows.yaml"), "--follow", "--master", "local[2]")
+    words = ("restore", "run", str(tmp_path / "follows.yaml"), "--follow")
     with scene.running():
         scene.reach()
         with closing(Program(tmp_path, *words, name="follows")) as follower:

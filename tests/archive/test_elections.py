@@ -31,7 +31,7 @@ from tests.support.program import Program
 pytestmark = [
     pytest.mark.broker,
     pytest.mark.soak,
-    pytest.mark.spark(own=True),
+    pytest.mark.spark,
     pytest.mark.alone,
     pytest.mark.timeout(900),
 ]
@@ -148,7 +148,7 @@ def test_a_restore_that_follows_goes_on_behind_the_old_history(
     )
     end = scene.prepare(longer=False)
     scene.archive_now(here)
-    words = ("restore", "run", str(scene.archive.file), "--follow", "--master", "local[2]")
+    words = ("restore", "run", str(scene.archive.file), "--follow")
     run = Program(scene.folder, *words, name="follow")
     try:
         await_restored(run, target, scene.topic, scene.archive.present(scene.topic))

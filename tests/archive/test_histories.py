@@ -21,7 +21,7 @@ from towpath.model.nouns import Side, TopicName, TopicPartition
 pytestmark = [
     pytest.mark.broker,
     pytest.mark.soak,
-    pytest.mark.spark(own=True),
+    pytest.mark.spark,
     pytest.mark.alone,
     pytest.mark.timeout(600),
 ]

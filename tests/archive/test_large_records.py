@@ -21,7 +21,7 @@ from tests.support.toxiproxy import Toxiproxy
 pytestmark = [
     pytest.mark.broker,
     pytest.mark.soak,
-    pytest.mark.spark(own=True),
+    pytest.mark.spark,
     pytest.mark.alone,
     pytest.mark.timeout(1800),
 ]
@@ -115,7 +115,7 @@ def test_large_records_come_back_as_they_were(
     # The target has one of them, with a limit that is far too low.
     create_topic(target.bootstrap, topics[0], 1, {"max.message.bytes": "100000"})
     archive.write(target={"bootstrap": target.bootstrap})
-    words = "restore", "run", str(archive.file), "--master", "local[2]"
+    words = "restore", "run", str(archive.file)
     programs.append(Program(tmp_path, *words, name="killed"))
     kill_in(programs[-1], "phase=restoring", rng)
     programs.append(Program(tmp_path, *words, "--verify", name="restored"))

@@ -182,7 +182,6 @@ def assert_told(address: str, plain: str, transactional: str) -> None:
     assert (got.get("towpath_archive_version") or 0) > 0
 
 
-@pytest.mark.spark(own=True)
 def test_a_run_that_is_killed_goes_on_where_it_stood(
     source: SharedCluster, tmp_path: Path, new_name: NewName, here: Here
 ) -> None:

@@ -97,7 +97,7 @@ def test_a_checkpoint_that_came_without_its_entry_is_named(archive: MixedArchive
 
 @pytest.mark.broker
 @pytest.mark.soak
-@pytest.mark.spark(own=True)
+@pytest.mark.spark
 def test_a_run_whose_store_is_set_back_says_so_and_archives_anew(
     tmp_path: Path, source: SharedCluster, new_name: Callable[[str], str], here: Here
 ) -> None:

@@ -19,6 +19,7 @@ from tests.support.buckets import Buckets, StoreFront
 from tests.support.compacting import SPARK, compacted, held_records
 from tests.support.compacting import here as merged
 from tests.support.forgetting import erased, forgotten
+from tests.support.here import MASTER
 from tests.support.kafka import wait_until
 from tests.support.program import START, Program
 from tests.support.stored import StoredArchive, old_records
@@ -214,11 +215,16 @@ def test_an_erasure_that_cannot_commit_ends_soon_and_is_done_by_the_next_one(
 
 @pytest.mark.soak
 @pytest.mark.spark(own=True)
+@pytest.mark.parametrize("master", [(), MASTER])
 @pytest.mark.parametrize(
     "words", [("compact",), ("forget", "key 3", "--yes"), ("verify", "--deep")]
 )
 def test_sigterm_ends_a_command_whose_slices_wait_for_the_store(
-    tmp_path: Path, buckets: Buckets, front: StoreFront, words: tuple[str, ...]
+    tmp_path: Path,
+    buckets: Buckets,
+    front: StoreFront,
+    words: tuple[str, ...],
+    master: tuple[str, ...],
 ) -> None:
     told = section(front.before(buckets.new()), tmp_path, timeout="1h", request_timeout="10m")
     archive = StoredArchive(tmp_path, "shop", "127.0.0.1:1", {"store": told, **OWN})
@@ -233,9 +239,7 @@ def test_sigterm_ends_a_command_whose_slices_wait_for_the_store(
 
     front.change = silent
     command, *rest = words
-    program = Program(
-        tmp_path, "archive", command, str(archive.file()), *rest, "--master", "local[2]"
-    )
+    program = Program(tmp_path, "archive", command, str(archive.file()), *rest, *master)
     try:
         wait_until(asked.is_set, "a slice reads", START)
         began = time.monotonic()

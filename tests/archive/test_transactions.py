@@ -157,7 +157,7 @@ def followed(scene: Scene, target: SharedCluster, folder: Path) -> Program:
             "retention": "unlimited",
         },
     )
-    words = ("restore", "run", str(scene.archive.file), "--follow", "--master", "local[2]")
+    words = ("restore", "run", str(scene.archive.file), "--follow")
     return Program(folder, *words, name="follow")
 
 
@@ -196,7 +196,7 @@ def test_what_is_behind_a_transaction_that_hangs_is_told(
     assert archive.records(topic) == consume(source.bootstrap, topic)
 
 
-@pytest.mark.spark(own=True)
+@pytest.mark.spark
 def test_no_segment_is_late_and_compaction_goes_on(
     source: SharedCluster,
     target: SharedCluster,
@@ -250,7 +250,7 @@ def compare(scene: Transactions, target: SharedCluster, here: Here) -> None:
         assert consume(target.bootstrap, f"{scene.topic}.copy", (partition,)) == wanted
 
 
-@pytest.mark.spark(own=True)
+@pytest.mark.spark
 def test_segments_of_five_minutes(
     source: SharedCluster,
     target: SharedCluster,

@@ -62,7 +62,7 @@ class Follow:
         return str(self.near.file(**told | restore))
 
     def start(self, file: str) -> Program:
-        words = ("restore", "run", file, "--follow", "--output", "json", "--master", "local[2]")
+        words = ("restore", "run", file, "--follow", "--output", "json")
         secret = {queues.VARIABLE: queues.SECRET}
         run = Program(self.folder, *words, env=secret, name=f"restore-{len(self._runs)}")
         self._runs.append(run)

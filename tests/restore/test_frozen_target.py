@@ -23,7 +23,7 @@ from towpath.model.clock import now_ms
 pytestmark = [
     pytest.mark.broker,
     pytest.mark.soak,
-    pytest.mark.spark(own=True),
+    pytest.mark.spark,
     pytest.mark.alone,
     pytest.mark.timeout(2400),
 ]
@@ -75,7 +75,7 @@ class FrozenScene:
         )
 
     def start(self, *more: str) -> Program:
-        words = "restore", "run", str(self.archive.file), "--master", "local[2]", *more
+        words = "restore", "run", str(self.archive.file), *more
         self.started.append(Program(self.folder, *words, name=f"restore-{len(self.started)}"))
         return self.started[-1]
 

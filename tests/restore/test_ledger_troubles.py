@@ -77,7 +77,7 @@ def refused(here: Here, word: str, file: str) -> str:
 @contextmanager
 def waiting(half: Half, folder: Path) -> Iterator[Program]:
     """Run a restore that has come to its middle, which the ledger knows."""
-    words = "restore", "run", str(half.begin()), "--output", "json", "--master", "local[2]"
+    words = "restore", "run", str(half.begin()), "--output", "json"
     run = Program(folder, *words, name="half")
     try:
         wait_until(lambda: "waits for a part" in run.said or not run.running, "it is late", 120)
@@ -155,7 +155,7 @@ def all_of_it(half: Half, here: Here) -> None:
 
 
 @pytest.mark.soak
-@pytest.mark.spark(own=True)
+@pytest.mark.spark
 def test_checkpoints_that_the_login_may_no_longer_write(
     secured: Half, secured_target: LocalCluster, tmp_path: Path, here: Here
 ) -> None:
@@ -170,7 +170,7 @@ def test_checkpoints_that_the_login_may_no_longer_write(
 
 
 @pytest.mark.soak
-@pytest.mark.spark(own=True)
+@pytest.mark.spark
 def test_checkpoints_that_the_ledger_takes_no_more_for_their_size(
     alone: Half, lone: LocalCluster, tmp_path: Path, here: Here
 ) -> None:

@@ -15,7 +15,7 @@ from tests.support.stored import StoredArchive, old_records
 from towpath.dev.broker import LocalCluster
 from towpath.records.watch import ORPHANED
 
-pytestmark = [pytest.mark.broker, pytest.mark.soak, pytest.mark.spark(own=True)]
+pytestmark = [pytest.mark.broker, pytest.mark.soak]
 
 
 def test_a_restore_goes_on_after_a_pause_of_its_driver(
@@ -30,7 +30,7 @@ def test_a_restore_goes_on_after_a_pause_of_its_driver(
     whole = place.read_bytes()
     place.write_bytes(bytes(len(whole)))
     file = stored.file(late={"looks": 50, "timeout": "1h"}, receipts="100ms", retention="archived")
-    words = "restore", "run", str(file), "--output", "json", "--master", "local[2]"
+    words = "restore", "run", str(file), "--output", "json"
     run = Program(tmp_path, *words, name="paused")
     try:
         wait_until(lambda: "waits for a part" in run.said or not run.running, "it is late", 120)

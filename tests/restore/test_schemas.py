@@ -105,7 +105,7 @@ def test_a_restore_that_is_killed_while_it_registers_leaves_no_mode_behind(
     again: list[bool] = []
     proxy = new_proxy(theirs.url, dying)
     file = scene.file(proxy.url, ids=ids)
-    run = Program(tmp_path, "restore", "run", file, "--master", "local[1]")
+    run = Program(tmp_path, "restore", "run", file)
     wait_until(lambda: not run.running, "the restore is killed", 120)
     assert killed
     again.append(True)
@@ -148,7 +148,7 @@ def test_a_restore_that_follows_registers_what_comes_before_its_records(
     scene = SchemaScene(tmp_path, new_name("followed"), target, ours)
     scene.stored.file(schemas={"target": {"url": theirs.url}}, follow={"look": "200ms"})
     file = str(tmp_path / f"{scene.stored.name}.yaml")
-    run = Program(tmp_path, "restore", "run", file, "--follow", "--master", "local[2]")
+    run = Program(tmp_path, "restore", "run", file, "--follow")
     try:
         wait_until(lambda: scene.restored == 60, "all is restored", 120)
         late(new_registry(), scene)

@@ -16,7 +16,7 @@ from towpath.dev import ports
 from towpath.dev.broker import LocalCluster
 from towpath.metrics import restore_names
 
-pytestmark = [pytest.mark.broker, pytest.mark.soak, pytest.mark.spark(own=True)]
+pytestmark = [pytest.mark.broker, pytest.mark.soak]
 LONG = 3 * START
 NOT_HERE = "sqs_"
 """Of a queue, which this restore has not (`restore/test_waking.py`)."""
@@ -40,7 +40,7 @@ def test_each_metric_is_there_and_moves(
         receipts="100ms",
         retention="archived",
     )
-    words = "restore", "run", str(file), "--follow", "--master", "local[2]"
+    words = "restore", "run", str(file), "--follow"
     run = Program(tmp_path, *words, name="scraped")
     place = {"region": stored.region, "source": "", "topic": topic, "partition": "0"}
 

@@ -22,7 +22,7 @@ from confluent_kafka.admin import AdminClient
 from tests.support.archiving import Archive
 from tests.support.brokers import SharedCluster
 from tests.support.chaos import soak_rounds
-from tests.support.here import Here
+from tests.support.here import MASTER, Here
 from tests.support.kafka import (
     PATIENCE,
     consume,
@@ -79,8 +79,9 @@ class Scene:
         )
 
     def start(self) -> Program:
-        """Start a restore as a process of its own."""
-        words = "restore", "run", str(self.archive.file), "--master", "local[2]"
+        """Start a restore as a process of its own, sometimes on Spark."""
+        master = self.rng.choice([(), (), (), MASTER])
+        words = "restore", "run", str(self.archive.file), *master
         run = Program(self.folder, *words, name=f"restore-{len(self.started)}")
         self.started.append(run)
         return run
@@ -104,9 +105,9 @@ class Scene:
         run.kill9()
 
     def kill_task(self, run: Program) -> None:
-        """Kill a worker; the restore goes on by itself."""
+        """Kill what runs a slice; the restore goes on by itself."""
         with suppress(psutil.Error, IndexError):
-            self.rng.choice(run.workers()).kill()
+            self.rng.choice(run.slices() or run.workers()).kill()
         assert run.wait(300) == 0, run.said
 
     def freeze(self, run: Program) -> None:

@@ -65,7 +65,7 @@ class Archive:
     def start(self, *arguments: str, env: Mapping[str, str] | None = None) -> Program:
         """Start `towpath archive run`."""
         self._starts += 1
-        words = ("archive", "run", str(self.file), "--master", "local[2]", *arguments)
+        words = ("archive", "run", str(self.file), *arguments)
         return Program(self._folder, *words, env=env, name=f"archive-{self._starts}")
 
     @property

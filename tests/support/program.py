@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -116,10 +117,25 @@ class Program:
         """Return the Python workers that run tasks."""
         return python_workers(self._process.pid)
 
+    def slices(self) -> list[psutil.Process]:
+        """Return the processes that run slices without Spark."""
+        return forked_slices(self._process.pid)
+
     def close(self) -> None:
         """Leave nothing of it behind."""
         if self.running:
             self.kill9()
+
+
+def forked_slices(pid: int) -> list[psutil.Process]:
+    """Return the processes of slices that run without Spark (`engine/forks.py`)."""
+    driver = psutil.Process(pid)
+    found = []
+    for each in driver.children(recursive=True):
+        with suppress(psutil.Error):  # it has just ended
+            if each.ppid() != pid and each.cmdline() == driver.cmdline():
+                found.append(each)
+    return found
 
 
 def python_workers(pid: int) -> list[psutil.Process]:
