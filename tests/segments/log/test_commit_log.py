@@ -143,7 +143,7 @@ def test_a_writer_that_does_not_know_whether_it_wrote_finds_out(
     fill(log, 1)
     true = store.put_new
 
-    def lost(key: str, data: bytes, **options: bool) -> object:
+    def lost(key: str, data: bytes, **options: Any) -> object:
         true(key, data, **options)
         raise StoreAwayError("s3://b", "write", "gone")
 
