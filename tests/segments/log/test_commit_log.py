@@ -6,7 +6,7 @@ import pickle
 from collections.abc import Callable
 from dataclasses import replace
 from threading import Event
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import pytest
 
