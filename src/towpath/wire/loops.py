@@ -1,9 +1,9 @@
 """The cache of compiled loops over record bytes: a folder of the user, named after their source.
 
-Compiling all loops takes ten CPU seconds, loading them less than one. The name of the folder is a
-hash of all files of this package: numba looks only at the file of the outermost function, but a
-loop calls functions in other files. Only modules of this package import this one, before they
-define a loop.
+Compiling all loops takes a quarter of a minute of CPU, loading them less than a second. The name of
+the folder is a hash of all files of this package: numba looks only at the file of the outermost
+function, but a loop calls functions in other files. Only modules of this package import this one,
+before they define a loop.
 """
 
 from __future__ import annotations
