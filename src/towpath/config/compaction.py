@@ -76,7 +76,9 @@ class CompactionConfig(Section):
         "UTC", description="Time zone of `schedule`, such as `Europe/Berlin`."
     )
     parallelism: Annotated[Count, Strict(), Field(ge=1, le=10_000)] | None = Field(
-        None, description="Partitions that are compacted at a time. Default: Spark's slots."
+        None,
+        description="Partitions that are compacted at a time. Default: as many as slices run at a"
+        " time.",
     )
 
     @field_validator("max_level", "max_age", "max_count", "max_size")
