@@ -15,7 +15,7 @@ from typing import Self
 from towpath.cluster.admin import Admin
 from towpath.config import ClusterConfig
 from towpath.dev import distribution, ports
-from towpath.dev.broker import START_PATIENCE, answers
+from towpath.dev.broker import answers
 from towpath.dev.broker_configs import properties_text
 from towpath.dev.errors import BrokerError
 from towpath.dev.process import command, pause_before_next_look
@@ -38,7 +38,9 @@ from towpath.model.secret import Secret
 VERSION = "3.9.2"
 """The last Kafka that can use ZooKeeper."""
 _ITERATIONS = 4096
-_SOON = 2.0
+_PATIENCE = 180.0
+"""Seconds in which nodes start: they do it side by side, and others may use the machine too."""
+_SOON = 5.0
 """Seconds for an answer of ZooKeeper; while it starts it may give none."""
 
 
@@ -121,7 +123,7 @@ class ZooKeeperCluster:
         self._prepare()
         try:
             self.start_zookeeper()
-            deadline = Deadline.after(START_PATIENCE)
+            deadline = Deadline.after(_PATIENCE)
             for node in self.brokers:
                 if not self.process(node).running:
                     self.wait_forgotten(node, deadline)
@@ -159,7 +161,7 @@ class ZooKeeperCluster:
         file = self.home / "etc" / "zookeeper.properties"
         jars = distribution.fetch(VERSION)
         self.zookeeper.start(command(jars, main, [str(file)], heap="128m", work=self.home))
-        deadline = Deadline.after(START_PATIENCE)
+        deadline = Deadline.after(_PATIENCE)
         while not self._sessions():
             _require_running(self.zookeeper, "ZooKeeper", deadline)
             pause_before_next_look()
@@ -183,7 +185,7 @@ class ZooKeeperCluster:
         Raises:
             BrokerError: It ended, or did not answer in time.
         """
-        deadline = deadline or Deadline.after(START_PATIENCE)
+        deadline = deadline or Deadline.after(_PATIENCE)
         port = self.ports.internal[broker - 1]
         while (broker, port) not in answers(port).brokers:
             _require_running(self.process(broker), f"broker {broker}", deadline)
@@ -197,7 +199,7 @@ class ZooKeeperCluster:
         Raises:
             BrokerError: It still exists at the deadline.
         """
-        deadline = deadline or Deadline.after(START_PATIENCE)
+        deadline = deadline or Deadline.after(_PATIENCE)
         while f"/brokers/ids/{broker}\n" in (told := self._sessions()) or not told:
             if deadline.over:
                 raise BrokerError(f"ZooKeeper still keeps the session of broker {broker}")

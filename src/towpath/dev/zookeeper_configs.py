@@ -159,7 +159,7 @@ def kraft_file(
             "start": list(start),
             "format": list(form),
         },
-        "limits": {"start": "2m", "stop": "30s", "in_sync": "3m", "copy": "3m", "pause": "0s"},
+        "limits": {"start": "5m", "stop": "1m", "in_sync": "5m", "copy": "5m", "pause": "0s"},
         "journal": str(files.home / "journal"),
     }
     # Values of YAML may be written as JSON.
