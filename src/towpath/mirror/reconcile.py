@@ -12,7 +12,6 @@ from towpath.cluster.metadata import TopicInfo
 from towpath.config import LinkConfig
 from towpath.ledger.link import OpenLink
 from towpath.metrics.meter import Meter
-from towpath.mirror.foretelling import foretell, kept
 from towpath.mirror.subjects import BESIDE_SCHEMAS, SUBJECTS
 from towpath.mirror.telling import tell_left_out, tell_schemas, telling_changes, telling_steps
 from towpath.model.findings import Note, Problem
@@ -25,7 +24,9 @@ from towpath.plan.journal import JournalWriter
 from towpath.plan.kinds import Step
 from towpath.plan.subject import CheckedSteps
 from towpath.plan.subjects import AnySubject, SubjectClients
+from towpath.status.foretold import kept
 from towpath.status.status import PartitionStatus, caught_up
+from towpath.topics.foretelling import foretell
 from towpath.topics.steps import SetConfigs
 from towpath.topics.subject import TOPICS
 

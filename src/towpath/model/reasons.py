@@ -250,6 +250,7 @@ def _cause(key: str, by: str) -> str:
     name = by.removeprefix("override.")
     return {
         "": "the target does not take the source's value",
+        "planned": "the plan says so",
         "left out": f"`topics.configs` does not copy {key}",
     }.get(by, f"`topics.configs.override` sets {name}")
 

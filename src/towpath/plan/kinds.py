@@ -58,6 +58,8 @@ class StepKind(Generic[S]):
         verb: A verb for people, such as `create`.
         removes: Whether the steps remove something from the target.
         grants: Whether the steps grant access, which the source may have revoked since the plan.
+        reviewed: Returns whether the subject's client is asked about a step before it is done, as
+            its precondition does not show all that may have changed since the plan.
         once: Whether a thing that the link created once is neither created nor compared again.
         identified: Whether the target gives the thing an id. The journal keeps the id, and what a
             process created before it died is recognised by it.
@@ -75,6 +77,7 @@ class StepKind(Generic[S]):
     grants: bool = False
     once: bool = False
     identified: bool = False
+    reviewed: Callable[[S], bool] = lambda _step: False
     first: Callable[[S], bool] = lambda _step: False
     apart: Callable[[S], Hashable] = lambda _step: None
     weight: Callable[[S], int] = lambda _step: 1

@@ -1,4 +1,4 @@
-"""Review of steps that remove or grant something: the plan may be old when it is applied."""
+"""Review of steps that remove, grant or release something: the plan may be old when applied."""
 
 from __future__ import annotations
 
@@ -30,12 +30,15 @@ class Review:
     def require(self, step: Step) -> None:
         """Raise if a step removes or grants something and would not be planned now.
 
-        A removal of a thing that no longer exists passes, as does a grant that already exists.
+        A removal of a thing that no longer exists passes, as does a grant that already exists. What
+        a subject wants to be asked about depends on its client.
 
         Raises:
             StepOutdatedError: The step would not be planned now.
             ClusterError: A cluster cannot be asked.
         """
+        if self._kinds.of(step).reviewed(step) and (error := self._clients.outdated(step)):
+            raise error
         if not self._waits(step):
             return
         if isinstance(self._looked, ClusterError):

@@ -24,6 +24,11 @@ def foretold(config: LinkConfig, books: LinkBooks) -> tuple[Foretold, ...]:
     return tuple(entry for topic, entry in known if config.topics.matches(topic))
 
 
+def kept(config: LinkConfig, books: LinkBooks) -> tuple[Foretold, ...]:
+    """Return what keeps retention or compaction back now on mirror topics that have caught up."""
+    return tuple(entry for entry in foretold(config, books) if entry.kept)
+
+
 def kept_lines(entries: Iterable[Foretold]) -> Iterator[str]:
     """Yield a line for the mirror topics whose cleaning stays held back for the same reasons."""
     alike: dict[str, list[Foretold]] = defaultdict(list)

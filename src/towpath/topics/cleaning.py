@@ -14,7 +14,8 @@ from collections.abc import Iterator, Mapping
 
 from towpath.config import ConfigRules
 from towpath.model.reasons import Reason, ReasonCode
-from towpath.topics.configs import LAGS, POLICY, compacts, limit, tighter
+from towpath.topics.configs import LAGS, POLICY, RETENTIONS, compacts, limit, tighter
+from towpath.topics.foresight import Foresight
 
 _AT_ONCE = LAGS[0]
 
@@ -41,6 +42,15 @@ def cleaning(
         unknown = key == _AT_ONCE and not theirs and (limit(ours) or 0) > 0
         if unknown or tighter(theirs, ours):
             yield _reason(key, theirs, ours, rules)
+
+
+def withheld(foreseen: Foresight) -> frozenset[str]:
+    """Return the configs that stay held back because of what the target would remove.
+
+    A mirror topic that is not compacted as long as that is held back would be deleted by time.
+    """
+    kept = RETENTIONS if foreseen.keeps else ()
+    return frozenset((*kept, POLICY) if foreseen.compacts else kept)
 
 
 def _reason(key: str, theirs: str, ours: str, rules: ConfigRules) -> Reason:

@@ -8,6 +8,7 @@ from types import MappingProxyType
 
 from towpath.config import ConfigRules
 from towpath.ledger.entries.foretold import RELEASE
+from towpath.topics.cleaning import withheld
 from towpath.topics.configs import (
     MOST_BYTES,
     POLICY,
@@ -64,18 +65,12 @@ class _TopicComparison:
         """The configs that stay held back."""
         if not self.filled:
             return frozenset(self.waiting)
-        return frozenset(self.waiting.keys() & (self.late | self._cleaning))
-
-    @property
-    def _cleaning(self) -> frozenset[str]:
-        """The configs that stay held back because of what the target would remove."""
-        kept = RETENTIONS if self.foreseen.keeps else ()
-        return frozenset((*kept, POLICY) if self.foreseen.compacts else kept)
+        return frozenset(self.waiting.keys() & (self.late | withheld(self.foreseen)))
 
     def compare(self, asked: WantedConfigs, rules: ConfigRules) -> None:
         """Find the configs that have to change."""
         waits = tightened(asked.values, self.there.configs) - self.waiting.keys()
-        self.later = waits & (self.late | self._cleaning) if self.filled else waits
+        self.later = waits & (self.late | withheld(self.foreseen)) if self.filled else waits
         skipped = self.kept | self.later
         for key, value in asked.values.items():
             if key not in skipped and not equal(key, value, self.there.configs.get(key)):
@@ -122,7 +117,7 @@ class _TopicComparison:
             )
         notes += self._held()
         refusing = (self.kept | self.later) - set(RETENTIONS)
-        refusing -= self._cleaning if self.filled else frozenset()
+        refusing -= withheld(self.foreseen) if self.filled else frozenset()
         for keys, why in (
             (
                 refusing - self.late,
@@ -144,7 +139,7 @@ class _TopicComparison:
     def _held(self) -> Iterator[str]:
         """Yield what is held back of cleaning, until when, and why it may stay so."""
         foreseen, waits = self.foreseen, self.kept | self.later
-        stays = sorted(waits & self._cleaning)
+        stays = sorted(waits & withheld(foreseen))
         if self.filled and stays:
             now = ", ".join(dict.fromkeys(self.there.configs.get(key, UNLIMITED) for key in stays))
             yield f"{', '.join(stays)} stays held back ({now}): {foreseen}; {RELEASE}"
@@ -157,9 +152,22 @@ class _TopicComparison:
 
     def configs(self, defaults: Mapping[str, str]) -> dict[str, str]:
         """Return the configs that will be in effect on the mirror topic, as far as known."""
-        changed = {k: defaults.get(k) if v is None else v for k, v in self.changes.items()}
-        after = {**self.there.configs, **changed}
-        return {key: value for key, value in after.items() if value is not None}
+        return in_effect(self.there, self.changes, defaults)
+
+
+def in_effect(
+    there: Topic, changes: Mapping[str, str | None], defaults: Mapping[str, str]
+) -> dict[str, str]:
+    """Return the configs in effect on a topic after changes, as far as known.
+
+    Args:
+        there: The topic.
+        changes: Configs with their new values, `None` for the default.
+        defaults: The target's defaults.
+    """
+    changed = {k: defaults.get(k) if v is None else v for k, v in changes.items()}
+    after = {**there.configs, **changed}
+    return {key: value for key, value in after.items() if value is not None}
 
 
 @dataclass(frozen=True, slots=True)

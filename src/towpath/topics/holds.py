@@ -10,12 +10,14 @@ is now.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from towpath.config import ConfigRules, LinkConfig, StartAt
 from towpath.ledger.entries.foretold import RELEASE, kept_back
+from towpath.model.errors import StepOutdatedError
 from towpath.model.nouns import TopicName
-from towpath.topics.cleaning import cleaning
+from towpath.model.reasons import Reason
+from towpath.topics.cleaning import cleaning, withheld
 from towpath.topics.configs import (
     ANY_TIME,
     MOST_BYTES,
@@ -29,12 +31,13 @@ from towpath.topics.configs import (
     tighter,
     wanted,
 )
-from towpath.topics.drift import released
+from towpath.topics.drift import in_effect, released
 from towpath.topics.foresight import Foresight, note_of_meant
 from towpath.topics.observed import ObservedTopics, Topic
 from towpath.topics.owned import DELETE, UNLIMITED, HeldConfigs, OwnedTopics
 from towpath.topics.policies import as_taken
 from towpath.topics.releases import SEGMENT_BYTES
+from towpath.topics.steps import SetConfigs
 
 LARGEST = 8 << 20
 """Bytes of a batch that a mirror topic takes at least while it is filled, if its source topic sets
@@ -163,6 +166,45 @@ _WHY = {
     POLICY: "the target would refuse old records without keys",
     SEGMENT_BYTES: _LARGER,
 }
+
+
+def after(step: SetConfigs, seen: ObservedTopics) -> dict[TopicName, HeldTopic]:
+    """Return the topic of a step that releases what is held back, with the configs after it.
+
+    The step may be older than the configs of its source topic. Nothing is returned where nothing is
+    held back.
+    """
+    there = seen.target.get(step.target)
+    if step.source not in seen.foresights or there is None:
+        return {}
+    (topic,) = (each for each in seen.source if each.name == step.source)
+    final = in_effect(there, step.changes, seen.defaults)
+    return {step.source: HeldTopic(topic, step.target, exists=True, final=final)}
+
+
+def as_planned(foreseen: Foresight) -> Foresight:
+    """Return what was foreseen of a planned step; it need not be as the source and file are now."""
+    reasons = (
+        Reason.of(each.code, **{**dict(each.values), "by": "planned"})
+        if ("by", "") in each.values
+        else each
+        for each in foreseen.reasons
+    )
+    return replace(foreseen, reasons=tuple(reasons))
+
+
+def outdated_release(step: SetConfigs, foreseen: Foresight) -> StepOutdatedError | None:
+    """Return why a step must not release what is held back now, `None` if it may.
+
+    Args:
+        step: The step.
+        foreseen: What the target would delete of the topic that the source keeps.
+    """
+    if withheld(foreseen).isdisjoint(step.changes):
+        return None
+    return StepOutdatedError(
+        f"topic {step.target}", "nothing that only the target would delete", f"some ({foreseen})"
+    )
 
 
 def notes_of_foresight(foresight: Foresight) -> list[str]:

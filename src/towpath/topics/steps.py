@@ -9,6 +9,8 @@ from typing import ClassVar
 from towpath.model.nouns import NO_TOPIC_ID, TopicId, TopicName
 from towpath.plan.kinds import FULL_BATCH, StepKind, StepKinds
 
+_CLEANING = frozenset({"cleanup.policy", "retention.ms", "retention.bytes"})
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreateTopic:
@@ -105,6 +107,11 @@ class SetConfigs:
         )
 
     @property
+    def cleans(self) -> bool:
+        """Whether the target may delete or compact other records of the topic after it."""
+        return not _CLEANING.isdisjoint(self.before)
+
+    @property
     def changes(self) -> dict[str, str | None]:
         """All configs with their new values, `None` for the default."""
         return {**self.set, **dict.fromkeys(self.remove)}
@@ -154,6 +161,7 @@ KINDS = StepKinds(
             step=SetConfigs,
             verb="set",
             identified=True,
+            reviewed=lambda step: step.cleans,
             part=lambda step: ",".join(sorted(step.before)),
             blamed=lambda step: step.source,
         ),

@@ -31,9 +31,10 @@ from towpath.topics.apply import apply_all, present, settled
 from towpath.topics.circles import origins, without_circles
 from towpath.topics.diff import diff
 from towpath.topics.drift import refusing
-from towpath.topics.foresight import Foresight
+from towpath.topics.foresight import NOTHING, Foresight
+from towpath.topics.foretelling import foretell
 from towpath.topics.gate import ReleaseGate
-from towpath.topics.holds import held_back
+from towpath.topics.holds import HeldTopic, after, as_planned, held_back, outdated_release
 from towpath.topics.literals import beyond_names
 from towpath.topics.observe import look_at_source, observe
 from towpath.topics.observed import ObservedTopics, SourceTopics, Topic
@@ -83,6 +84,8 @@ class TopicClient:
 
     link: OpenLink
     gate: ReleaseGate = field(default_factory=ReleaseGate)
+    looked: list[ObservedTopics] = field(default_factory=list)
+    """What the steps of a plan are compared with before they are done; looked at once."""
 
     def observe(self) -> TopicSnapshot:
         """See `SubjectClient`."""
@@ -103,13 +106,13 @@ class TopicClient:
         seen = observe(link.source, link.target, link.config, ours, there, source)
         seen = without_taken(seen, link.config, link.books.neighbours)
         topics = without_circles(seen, known, link.config, link.target, link.books)
-        topics = replace(topics, foresights=self._foreseen(topics, ours))
+        foresights = self.foreseen(held_back(topics, link.config, ours))
+        topics = replace(topics, foresights=foresights)
         return TopicSnapshot(source, known, there, topics, ours)
 
-    def _foreseen(self, topics: ObservedTopics, ours: OwnedTopics) -> dict[TopicName, Foresight]:
-        """Return what the target would delete without the limits that are held back."""
+    def foreseen(self, held: Mapping[TopicName, HeldTopic]) -> dict[TopicName, Foresight]:
+        """Return what the target would delete without what is held back from topics."""
         link, config = self.link, self.link.config.topics
-        held = held_back(topics, link.config, ours)
         seen = look_at_retention(link.source, link.target, held, link.books)
         found: dict[TopicName, Foresight] = {}
         for name, each in held.items():
@@ -174,7 +177,9 @@ class TopicClient:
         return frozenset()
 
     def outdated(self, step: TopicStep) -> StepOutdatedError | None:
-        """See `SubjectClient`."""
+        """See `SubjectClient`. What is foretold of a release goes to the ledger, as in a run."""
+        if isinstance(step, SetConfigs):
+            return self._kept(step)
         if not isinstance(step, DeleteTopic):
             return None
         if writes_of_others([step], self.link.books, self.link.target):
@@ -182,6 +187,17 @@ class TopicClient:
             return StepOutdatedError(f"topic {step.target}", wanted, found)
         wanted = f"no topic {step.source} to mirror as {step.target}"
         return StepOutdatedError("the cluster", wanted, "one, or hides it", Side.SOURCE)
+
+    def _kept(self, step: SetConfigs) -> StepOutdatedError | None:
+        """Return what the target would delete after a step, where the source keeps it."""
+        if not self.looked:
+            self.looked.append(self.observe().topics)
+        (seen,) = self.looked
+        now = self.foreseen(after(step, seen)).items()
+        found = {name: as_planned(each) for name, each in now}
+        seen = replace(seen, foresights={**seen.foresights, **found})
+        foretell(self.link, seen, {step.source})
+        return outdated_release(step, seen.foresights.get(step.source, NOTHING))
 
 
 class Topics:

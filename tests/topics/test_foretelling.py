@@ -10,10 +10,10 @@ from tests.support.topic_models import observed, topic
 from towpath.ledger.books import LinkBooks
 from towpath.ledger.entries import Entry, Foretold
 from towpath.ledger.link import OpenLink
-from towpath.mirror.foretelling import foretell
 from towpath.model.nouns import LinkName, TopicName
 from towpath.model.reasons import Reason, ReasonCode
 from towpath.topics.foresight import NOTHING, Foresight
+from towpath.topics.foretelling import foretell
 
 NAME = TopicName("orders")
 AHEAD = Foresight((Reason.of(ReasonCode.CLOCK_AHEAD, seconds=90),), {0: (5, 9)})

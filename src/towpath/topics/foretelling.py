@@ -1,17 +1,14 @@
-"""Keeps in the ledger what a run foretold of deletions on the target, for whoever asks later."""
+"""Keeps in the ledger what is foretold of deletions on the target, for whoever asks later."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from dataclasses import replace
 
-from towpath.config import LinkConfig
-from towpath.ledger.books import LinkBooks
 from towpath.ledger.entries import Foretold
 from towpath.ledger.link import OpenLink
 from towpath.model.clock import now_ms
 from towpath.model.nouns import NO_TOPIC_ID, TopicName
-from towpath.status.foretold import foretold
 from towpath.topics.observed import ObservedTopics
 
 _AGAIN = 600_000
@@ -29,11 +26,6 @@ def foretell(link: OpenLink, seen: ObservedTopics, reached: Collection[TopicName
         link.ledger.append(fresh)
         for entry in fresh:
             link.books.take(entry)
-
-
-def kept(config: LinkConfig, books: LinkBooks) -> tuple[Foretold, ...]:
-    """Return what keeps retention back now on mirror topics that have caught up."""
-    return tuple(entry for entry in foretold(config, books) if entry.kept)
 
 
 def _fresh(
