@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -18,9 +19,13 @@ from towpath.ledger.entries import Foretold
 from towpath.ledger.link import open_link
 from towpath.mirror.plan import build
 from towpath.mirror.reconcile import reconcile
+from towpath.mirror.subjects import SUBJECTS
 from towpath.model.clock import now_ms
 from towpath.model.nouns import TopicName, TopicPartition
 from towpath.model.reasons import ReasonCode
+from towpath.plan.applier import Applied
+from towpath.plan.apply import ApplyRequest, apply
+from towpath.plan.model import Plan
 from towpath.status.status import status
 
 pytestmark = pytest.mark.broker
@@ -37,6 +42,12 @@ def settle(config: LinkConfig) -> None:
         rows = status(config, link.books, link.source, link.target)
         made = reconcile(link, rows)
         assert not made.left_out, made.left_out
+
+
+def applied(config: LinkConfig, plan: Plan) -> Applied:
+    """Apply a plan as if it had been saved."""
+    wanted = ApplyRequest(config, plan, "digest")
+    return apply(wanted, SUBJECTS, lambda _step, _error: None, threading.Event())
 
 
 def own(config: LinkConfig, name: TopicName) -> dict[str, str]:
@@ -118,7 +129,16 @@ def test_an_ordinary_topic_is_released_and_what_is_past_both_is_counted(
     mirror = Mirror(tmp_path, source, target, name)
     settle(mirror.config)
     mirror.catch_up()
-    settle(mirror.config)
+    planned = build(mirror.config)
+    with open_link(mirror.config) as link:
+        link.source.configs.change(name, {"retention.ms": "-1"})
+    (failed,) = applied(mirror.config, planned).failed
+    assert "retention.ms would be 604800000 on the target and is -1" in str(failed[1])
+    assert mirror.link_books().foretold[name].kept
+    assert own(mirror.config, name)["retention.ms"] == "-1"
+    with open_link(mirror.config) as link:
+        link.source.configs.change(name, {"retention.ms": week["retention.ms"]})
+    assert applied(mirror.config, planned).complete
     assert own(mirror.config, name) == week
     entry = mirror.link_books().foretold.get(name)
     assert entry is None or (entry.reasons, entry.kept) == ((), False)
