@@ -32,7 +32,7 @@ class ArchivePhase(StrEnum):
     """What a run does now."""
 
     LOOKING = "looking at the source and the store"
-    STARTING = "Spark is starting"
+    STARTING = "slices are starting"
     ARCHIVING = "archiving"
     DRAINING = "stopping: slices finish what they have begun"
 

@@ -193,7 +193,7 @@ class RestorePhase(StrEnum):
 
     LOOKING = "looking at the archive and the target"
     PREPARING = "preparing the target"
-    STARTING = "Spark is starting"
+    STARTING = "slices are starting"
     RESTORING = "restoring"
     RELEASING = "giving topics their configs"
     COMPARING = "comparing the target with the archive"

@@ -12,6 +12,7 @@ from typing import Any
 from rich.console import Group, RenderableType
 from rich.text import Text
 
+from towpath.cli.show.fold import folded
 from towpath.cli.show.grid import Grid
 from towpath.cli.show.live import LivePicture
 from towpath.cli.show.output import line
@@ -19,6 +20,7 @@ from towpath.metrics import log
 from towpath.model.amounts import count, counted, size, span
 from towpath.model.clock import now_ms, readable
 from towpath.model.findings import beside
+from towpath.model.nouns import Mode
 from towpath.model.reasons import as_data
 from towpath.plan.explain import groups, remarks
 from towpath.restore.applying import SUBJECTS
@@ -251,6 +253,12 @@ def _filtered(rows: Iterable[RestoreRow]) -> Iterator[str]:
         )
 
 
+def _mapped(rows: Iterable[RestoreRow]) -> list[str]:
+    """Return which partitions have other offsets than the archive, a line for those alike."""
+    why = "offsets on the target are not those of the archive: "
+    return folded((row.named, f"{why}{row.reason}") for row in rows if row.mode == Mode.MAPPED)
+
+
 def result_picture(progress: RestoreProgress, *, stop: bool) -> RenderableType:
     """Return the result of a restore for people."""
     how = "restored" if progress.complete else "stopped" if stop else "ended"
@@ -259,6 +267,7 @@ def result_picture(progress: RestoreProgress, *, stop: bool) -> RenderableType:
     records = sum(row.records for row in progress.rows)
     lines = [f"{how} after {taken}: {count(records)} records; {states(progress.rows)}"]
     lines += [*progress.schemas, *_given(progress), *_proven(progress), *_filtered(progress.rows)]
+    lines += _mapped(progress.rows)
     lines += map(str, progress.heard)
     lines += [str(progress.notified)] if progress.notified else []
     lines += progress.left_out
