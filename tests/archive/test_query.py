@@ -13,7 +13,9 @@ import pytest
 from tests.support.archives import COMPACTOR
 from tests.support.here import Here, shared_spark
 from tests.support.stored import StoredArchive, old_records
-from towpath.archive.query import QueryWish, named_columns, query, views_of
+from towpath.archive.query import QueryWish, query
+from towpath.archive.query_columns import named_columns
+from towpath.archive.query_views import views_of
 from towpath.engine import watching
 from towpath.model.nouns import SegmentFormat
 from towpath.segments.format.merging import merge, open_input

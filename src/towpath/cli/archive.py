@@ -19,6 +19,7 @@ from towpath.cli.show.output import Output, OutputOption, RowsForm, console, sho
 from towpath.cli.signals import stopping
 from towpath.config import load_archive
 from towpath.config.naming import require_expressions
+from towpath.engine.sql_engine import SqlEngine, sql_engine
 from towpath.model.clock import now_ms
 from towpath.model.errors import ConfigError, ConfigProblem
 from towpath.segments.log import AsOf
@@ -257,7 +258,7 @@ def query(
     sql: Annotated[
         str,
         typer.Argument(
-            metavar="SQL", help="A query in Spark SQL; each topic is a view, all are `records`."
+            metavar="SQL", help="A query in SQL; each topic is a view, all are `records`."
         ),
     ],
     *,
@@ -272,6 +273,13 @@ def query(
     version: VersionOption = None,
     history: HistoryOption = None,
     limit: Annotated[int, typer.Option(min=1, max=1_000_000, help="The most rows to show.")] = 1000,
+    engine: Annotated[
+        SqlEngine | None,
+        typer.Option(
+            help="What answers; by default DuckDB where it is installed and no --master is named,"
+            " else Spark."
+        ),
+    ] = None,
     on: OnSpark,
     output: Annotated[
         RowsForm,
@@ -280,21 +288,24 @@ def query(
         ),
     ] = RowsForm.TEXT,
 ) -> int:
-    """Ask an archive by Spark SQL: each record once, of exactly the segments of a version."""
+    """Ask an archive by SQL: each record once, of exactly the segments of a version."""
     expressions = require_expressions(tuple(topic or (".*",)), "--topic")
     moment = as_of(at, version, history)
+    answers = sql_engine(engine, on.master)
     config = load_archive(file)
-    spark = on.start(
-        f"archive {config.archive}",
-        ("towpath.segments.query.scan",),
-        credentials=config.store.holds_credentials,
-    )
+    spark = None
+    if answers is SqlEngine.SPARK:
+        spark = on.start(
+            f"archive {config.archive}",
+            ("towpath.segments.query.scan",),
+            credentials=config.store.holds_credentials,
+        )
     from towpath.archive.query import QueryWish  # noqa: PLC0415  # as in `run`
     from towpath.archive.query import query as ask  # noqa: PLC0415
     from towpath.cli.show.bar import Bar  # noqa: PLC0415
     from towpath.cli.show.query import rows_data, show_rows  # noqa: PLC0415
 
-    wish = QueryWish(sql=sql, topics=expressions, as_of=moment, most=limit)
+    wish = QueryWish(sql=sql, topics=expressions, as_of=moment, most=limit, threads=on.parallelism)
     with Bar("querying", "tasks") as bar:
         answer = ask(config, wish, spark, bar.done)
     show_rows(answer, output)

@@ -31,8 +31,10 @@ def show_rows(answer: QueryAnswer, form: RowsForm) -> None:
             sys.stdout.writelines(f"{each}\n" for each in rows_lines(answer.rows))
         case RowsForm.CSV:
             sys.stdout.write(rows_csv(answer.rows))
-    if answer.more and form in {RowsForm.JSONL, RowsForm.CSV}:
-        sys.stderr.write(f"{_MORE}\n")
+    if form in {RowsForm.JSONL, RowsForm.CSV}:
+        sys.stderr.write(f"{_answered(answer)}\n")
+        if answer.more:
+            sys.stderr.write(f"{_MORE}\n")
 
 
 def rows_picture(answer: QueryAnswer) -> RenderableType:
@@ -46,7 +48,8 @@ def rows_picture(answer: QueryAnswer) -> RenderableType:
     names = rows.column_names
     table = Grid(names, [tuple(map(_cell, row)) for row in _lines(rows)], right=numbers)
     told = [
-        f"{counted(len(rows), 'row')}, as of version {answer.version} of {readable(answer.time)}"
+        f"{counted(len(rows), 'row')}, as of version {answer.version} of {readable(answer.time)};"
+        f" {_answered(answer)}"
     ]
     if answer.more:
         told.append(_MORE)
@@ -59,6 +62,7 @@ def rows_data(answer: QueryAnswer) -> dict[str, Any]:
     return {
         "version": answer.version,
         "time": answer.time,
+        "engine": answer.engine,
         "more": answer.more,
         "columns": names,
         "rows": [dict(zip(names, row, strict=True)) for row in _lines(answer.rows)],
@@ -75,6 +79,10 @@ def rows_csv(rows: pa.Table) -> str:
     """Return rows as CSV with a header; null is nothing at all, and an empty text is quoted."""
     told = [rows.column_names, *map(_flat, _lines(rows))]
     return "".join(",".join(map(_quoted, row)) + "\n" for row in told)
+
+
+def _answered(answer: QueryAnswer) -> str:
+    return f"{answer.engine.title} answered"
 
 
 def _lines(rows: pa.Table) -> Iterator[tuple[Any, ...]]:

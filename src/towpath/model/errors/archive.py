@@ -74,7 +74,7 @@ class CatalogError(TowpathError):
 
 
 class QueryError(TowpathError):
-    """Spark does not accept a query of an archive, or fails at it; the text is Spark's."""
+    """The engine does not accept a query of an archive, or fails at it; the text is its own."""
 
     code = "QUERY"
     exit_code = 2

@@ -87,6 +87,11 @@ def to_micros(times: Table) -> tuple[pa.Array, pa.Array]:
     return micros.cast(ARCHIVED.field(TIMESTAMP).type), raw
 
 
+def in_years(time: int) -> int:
+    """Return a time in ms, or the nearest one that the column `timestamp` can have."""
+    return min(max(time, _EARLIEST), _LATEST)
+
+
 def to_millis(rows: pa.RecordBatch) -> npt.NDArray[np.int64]:
     """Return the times of archived records in ms, -1 where a record has none."""
     micros = rows.column(TIMESTAMP).cast(pa.int64())

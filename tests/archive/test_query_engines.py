@@ -1,0 +1,176 @@
+"""`towpath archive query` by DuckDB: the same rows as Spark's, and no more objects read."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from tests.support.here import Here
+from tests.support.stored import StoredArchive, old_records
+from towpath.archive.query import QueryWish, query
+from towpath.engine import duck
+from towpath.model.nouns import SegmentFormat
+from towpath.segments.query.scan import ArchiveRows, ScannedSegment
+
+NewName = Callable[[str], str]
+_BOTH = (
+    "select * from records order by topic, `offset`",
+    "select topic, count(*) as n, sum(`offset`) as s from records group by topic order by topic",
+    "select (select count(*) from `pay.eu` where timestamp >= '{1}' and timestamp < '{2}') as a,"
+    " (select count(*) from records where timestamp >= '{1}' or timestamp is null) as b,"
+    " (select count(*) from orders where partition = 3) as c,"
+    " (select count(*) from orders where value is null and partition <> 7) as d",
+    "select headers[{0}].key as h, headers, cast(key as string) as k, `offset` div 10 as tens"
+    " from orders where orders.offset in (100, 105, 120) or `offset` = 110 order by k",
+)
+"""Few, as Spark takes its time for each."""
+
+
+@pytest.fixture
+def stored(tmp_path: Path, new_name: NewName) -> StoredArchive:
+    made = StoredArchive(tmp_path, new_name("shop"), "127.0.0.1:1")
+    made.put("pay.eu", old_records(60, 5), cuts=[20, 40])
+    made.kind = SegmentFormat.BATCHES
+    made.put("orders", old_records(30, 100), partition=2)
+    return made
+
+
+@pytest.mark.spark
+def test_both_engines_give_the_same_rows(stored: StoredArchive, here: Here) -> None:
+    file = str(stored.file())
+    then = [_iso(old_records(60, 5)[place].timestamp) for place in (20, 40)]
+    for sql in _BOTH:
+        spark = here.on_spark("archive", "query", file, sql.format(0, *then), "-o", "json")
+        other = sql.replace(" div ", " // ").format(1, *then)  # where the dialects differ
+        duck = here("archive", "query", file, other, "-o", "json")
+        assert (spark.code, duck.code) == (0, 0), spark.said + duck.said
+        assert (spark.json["engine"], duck.json["engine"]) == ("spark", "duckdb")
+        assert duck.json["rows"] == spark.json["rows"], sql
+        assert duck.json["columns"] == spark.json["columns"], sql
+        assert duck.json["rows"]
+
+
+def _iso(ms: int) -> str:
+    return datetime.fromtimestamp(ms / 1000, UTC).isoformat(timespec="milliseconds")
+
+
+def test_duckdb_tells_what_is_wrong_and_reads_the_archive_only(
+    stored: StoredArchive, here: Here, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(duck._LOCKED, "memory_limit", "100MB")
+    file, out = str(stored.file()), tmp_path / "out.csv"
+    (tmp_path / "secret.csv").write_text("a,b\n1,2\n")
+    for sql, words in (
+        ("select * from ordersx", "Such as: orders"),
+        ("select * from '{}/secret.csv'", "views of the archive only"),
+        ("select * from read_text('{}/secret.csv')", "views of the archive only"),
+        ("copy orders to '{}/out.csv'", "COPY is no query"),
+        ("select 1; drop table orders", "2 statements"),
+        ("create table x as select 1", "CREATE is no query"),
+        ("set threads = 1", "SET is no query"),
+        ("install httpfs", "is no query"),
+        ("attach 'x.db'", "ATTACH is no query"),
+        ("selec 1", "syntax error"),
+        ("select * from stored", "each topic is a view"),
+        ("select offset from orders", "write `offset` in backticks"),
+        ("select cast(cast(key as string) as int) from orders", "Could not convert"),
+        ("select unix_millis(timestamp) from orders", "--engine spark"),
+        (
+            "select list(repeat('x', 1000000 + i::int)) from range(9999) t(i)",
+            "DuckDB has 1 GB here",
+        ),
+    ):
+        ended = here("archive", "query", file, sql.replace("{}", str(tmp_path)))
+        assert ended.code == 2, ended.said
+        assert words in ended.err, ended.err
+        assert "Traceback" not in ended.said
+        assert len(ended.err) < 900
+    assert not out.exists()
+    shown = here("archive", "query", file, "show tables", "-o", "json")
+    assert {each["name"] for each in shown.json["rows"]} == {"orders", "pay.eu", "records"}
+    lines = here("archive", "query", file, "select key from orders", "-o", "jsonl", "--limit", "2")
+    assert [json.loads(each) for each in lines.out.splitlines()] == [
+        {"key": "key 100"}, {"key": "key 101"}
+    ]  # fmt: skip
+    assert "DuckDB answered" in lines.err
+    assert "more rows" in lines.err
+    damaged = stored.path(next(iter(stored.log.state.table())))
+    damaged.write_bytes(damaged.read_bytes()[:-200] + bytes(200))
+    ended = here("archive", "query", file, "select key from records")
+    assert (ended.code, "explain CORRUPT_SEGMENT" in ended.err) == (3, True), ended.said
+    damaged.unlink()
+    ended = here("archive", "query", file, "select count(*) from records")
+    assert (ended.code, "explain STORE_MISSING" in ended.err) == (4, True), ended.said
+
+
+def test_an_engine_that_cannot_answer_says_why(
+    stored: StoredArchive, here: Here, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = str(stored.file())
+    both = here("archive", "query", file, "select 1", "--engine", "duckdb", "--master", "local[2]")
+    assert (both.code, "leave one of the two out" in both.err) == (2, True)
+    find = importlib.util.find_spec
+    monkeypatch.setattr(
+        importlib.util, "find_spec", lambda name: None if name == "duckdb" else find(name)
+    )
+    missing = here("archive", "query", file, "select 1", "--engine", "duckdb")
+    assert missing.code == 2
+    assert "pip install 'towpath[duckdb]'" in missing.err
+
+
+@pytest.mark.parametrize(
+    ("where", "objects", "rows"),
+    [
+        ("partition = 2", {"orders"}, 1),
+        ("topic = 'orders'", {"orders"}, 1),
+        ("topic in ('orders', 'none') and partition in (1, 2)", {"orders"}, 1),
+        ("`offset` < 20", {"pay.eu"}, 1),
+        ("`offset` = 30 or `offset` = 31", {"pay.eu"}, 1),
+        ("`offset` in (30, 31)", {"pay.eu"}, 1),
+        ("`offset` > 500", set(), 0),
+        ("timestamp < '2001-01-01'", set(), 0),
+        ("partition = 2 and `offset` between 10 and 20", set(), 0),
+    ],
+)
+def test_duckdb_reads_no_objects_that_cannot_have_rows(
+    stored: StoredArchive, monkeypatch: pytest.MonkeyPatch, where: str, objects: set[str], rows: int
+) -> None:
+    read: list[ScannedSegment] = []
+    whole = ArchiveRows.__call__
+
+    def noted(self: ArchiveRows, part: tuple[ScannedSegment, ...]) -> object:
+        read.extend(part)
+        return whole(self, part)
+
+    monkeypatch.setattr(ArchiveRows, "__call__", noted)
+    wish = QueryWish(sql=" where ".join(("select count(*) as n from records", where)))
+    found = query(stored.config(), wish, None).rows.to_pylist()[0]["n"]
+    assert bool(found) is bool(rows)
+    assert {each.topic for each in read} == objects
+    assert len(read) == rows
+
+
+def test_a_count_takes_less_than_5_seconds_from_start_to_end(
+    tmp_path: Path, new_name: NewName
+) -> None:
+    made = StoredArchive(tmp_path, new_name("shop"), "127.0.0.1:1")
+    made.put("orders", old_records(1001))
+    before = os.times()
+    words = "archive", "query", str(made.file()), "select count(*) as n from orders", "-o", "json"
+    ended = subprocess.run(
+        (sys.executable, "-m", "towpath", *words), capture_output=True, check=False
+    )
+    after = os.times()
+    assert ended.returncode == 0, ended.stderr
+    assert json.loads(ended.stdout)["rows"] == [{"n": 1001}]
+    assert ended.stderr == b""
+    used = after.children_user + after.children_system
+    assert used - before.children_user - before.children_system < 5
