@@ -17,7 +17,7 @@ class SqlEngine(StrEnum):
     DUCKDB = "duckdb"
 
     @property
-    def title(self) -> str:
+    def named(self) -> str:
         """Its name, for people."""
         return {SqlEngine.SPARK: "Spark", SqlEngine.DUCKDB: "DuckDB"}[self]
 

@@ -82,7 +82,7 @@ def rows_csv(rows: pa.Table) -> str:
 
 
 def _answered(answer: QueryAnswer) -> str:
-    return f"{answer.engine.title} answered"
+    return f"{answer.engine.named} answered"
 
 
 def _lines(rows: pa.Table) -> Iterator[tuple[Any, ...]]:
