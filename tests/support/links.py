@@ -81,6 +81,8 @@ class Link:
     name: str
     programs: list[Running] = field(default_factory=list)
     rename: str = "{topic}"
+    configs: str = "{}"
+    """Its rules for configs of topics."""
     records: str = "{start: earliest}"
     run: str = "{discover: 500ms}"
     groups: str = ""
@@ -102,7 +104,8 @@ class Link:
             f"source: {self._side(self.source)}\n"
             f"target: {self._side(self.target)}\n"
             f"link: {self.name}\n"
-            f"topics: {{include: ['{self.name}.*'], rename: '{self.rename}'}}\n"
+            f"topics: {{include: ['{self.name}.*'], rename: '{self.rename}',"
+            f" configs: {self.configs}}}\n"
             f"records: {self.records}\n"
             f"run: {self.run}\n"
             + (f"groups: {self.groups}\n" if self.groups else "")
