@@ -33,7 +33,7 @@ from towpath.records.source.beginnings import PATIENCE
 from towpath.schemas.subject import SUBJECT as SCHEMAS
 from towpath.status.cutovers import still_running
 from towpath.status.ledger_lost import lost_entries
-from towpath.status.status import caught_up, status
+from towpath.status.status import PartitionStatus, caught_up, status
 from towpath.status.unread import findings as unread
 from towpath.status.unread import with_unread
 from towpath.staying.observe import look
@@ -101,11 +101,7 @@ def _staying(link: OpenLink, plan: Plan) -> Iterator[Note]:
 def planned(link: OpenLink, clients: SubjectClients, records: _Records | None = None) -> Planned:
     """Return the plan of an open link, with the differences it was made from."""
     records = records or _Records()
-    return build_plan(link, clients, LinkContext(_caught_up, records.findings))
-
-
-def _caught_up(link: OpenLink) -> frozenset[TopicName]:
-    return caught_up(status(link.config, link.books, link.source, link.target))
+    return build_plan(link, clients, LinkContext(records.caught_up, records.findings))
 
 
 @dataclass
@@ -114,6 +110,13 @@ class _Records:
 
     disks: DiskLook = field(default_factory=DiskLook)
     begins: Offsets = field(default_factory=dict)
+    rows: tuple[PartitionStatus, ...] | None = None
+    """Where the partitions stand; `None` before anybody asks."""
+
+    def caught_up(self, link: OpenLink) -> frozenset[TopicName]:
+        """Return the source topics whose mirror topics have caught up."""
+        self.rows = status(link.config, link.books, link.source, link.target)
+        return caught_up(self.rows)
 
     def findings(self, link: OpenLink, found: Differences, known: bool) -> Iterator[Note | Problem]:
         """Return findings about records, disks, and a target that is too old."""
@@ -144,8 +147,19 @@ class _Records:
             return
         self.begins = told.begins
         yield from told.findings
-        yield from _unread(link)
+        yield from self._unread(link)
         yield from reopenings(link.config, link.books, steps.topics)
+
+    def _unread(self, link: OpenLink) -> Iterator[Note | Problem]:
+        rows = self.rows
+        try:
+            if rows is None:
+                rows = status(link.config, link.books, link.source, link.target, patience=PATIENCE)
+        except ClusterError as error:
+            text = f"{error}; so it is not known what it deleted before it was copied"
+            yield Note("source", text)
+            return
+        yield from unread(with_unread(rows, link.source, PATIENCE), link.config)
 
     def estimated(self, link: OpenLink, found: Differences, plan: Plan, said: float | None) -> Plan:
         """Return the plan with what copying takes, or with a note on why that is not known."""
@@ -167,15 +181,6 @@ def _backing(
     if link.config.records.archive is not None:
         ids = {topic.name: topic.id for topic in seen.source if topic.name in names}
         yield from backing(link.config, link.source.cluster.id(), ids)
-
-
-def _unread(link: OpenLink) -> Iterator[Note | Problem]:
-    try:
-        rows = status(link.config, link.books, link.source, link.target, patience=PATIENCE)
-    except ClusterError as error:
-        yield Note("source", f"{error}; so it is not known what it deleted before it was copied")
-        return
-    yield from unread(with_unread(rows, link.source, PATIENCE), link.config)
 
 
 def _lost_entries(link: OpenLink) -> Iterator[Note | Problem]:
