@@ -18,10 +18,10 @@ from typing import Any, NamedTuple
 from towpath.archive.commits import WORK
 from towpath.archive.compacting import held
 from towpath.archive.lease import HeldArchive
+from towpath.archive.standings import gap_segment
 from towpath.archive.unnamed import Holdings, listed, segments_of, unnamed
 from towpath.archive.verify.content import prove
 from towpath.config import ArchiveConfig
-from towpath.model.digest import Digest
 from towpath.model.errors import (
     CorruptSegmentError,
     NewerSegmentError,
@@ -31,7 +31,7 @@ from towpath.model.errors import (
 from towpath.model.nouns import SourceOffset
 from towpath.segments.events import ArchiveEvents, ArchiveWhat
 from towpath.segments.log import ArchiveState, CommitLog, Draft
-from towpath.segments.model import STREAMING, GapCounts, PartitionId, Segment
+from towpath.segments.model import STREAMING, GapKind, OffsetGap, PartitionId, Segment
 from towpath.store import Store
 from towpath.store.stopping import stoppable
 
@@ -331,17 +331,6 @@ def _portions(taken: Iterable[FoundSegment]) -> Iterator[list[Segment]]:
 
 def _gap_before(found: FoundSegment) -> Segment:
     segment = found.segment
-    return replace(
-        segment,
-        level=STREAMING,
-        start=SourceOffset(segment.start - found.gap),
-        end=segment.start,
-        raw_bytes=0,
-        first=None,
-        last=None,
-        min_time=None,
-        max_time=None,
-        digest=Digest(),
-        gaps=GapCounts(lost=found.gap),
-        place=None,
-    )
+    first = SourceOffset(segment.start - found.gap)
+    gap = OffsetGap(first, segment.start, GapKind.LOST)
+    return replace(gap_segment(segment.partition_id, segment.topic, gap), created=segment.created)

@@ -31,15 +31,7 @@ def run(
     on_done: Callable[[int, int], None],
     stop: threading.Event,
 ) -> pa.Table:
-    """Run each slice in its own task and return the rows of all slices.
-
-    Args:
-        spark: The session to run them in.
-        slices: Frozen values that pickle.
-        work: Runs one slice; a function of a module that the workers can import.
-        schema: Columns of the rows that `work` yields, as DDL.
-        on_done: Gets the number of finished slices and of all slices, from another thread.
-        stop: Set to stop early; running slices are cancelled.
+    """Run each slice in a task of its own; see `towpath.engine.batch.run`.
 
     Raises:
         RuntimeError: A slice failed in all of Spark's attempts, or was stopped; the text is

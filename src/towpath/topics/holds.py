@@ -37,15 +37,12 @@ from towpath.topics.observed import ObservedTopics, Topic
 from towpath.topics.owned import DELETE, UNLIMITED, HeldConfigs, OwnedTopics
 from towpath.topics.policies import as_taken
 from towpath.topics.releases import SEGMENT_BYTES
-from towpath.topics.steps import SetConfigs
+from towpath.topics.steps import CLEANING, SetConfigs
 
 LARGEST = 8 << 20
 """Bytes of a batch that a mirror topic takes at least while it is filled, if its source topic sets
 a limit: how high that was before, nobody tells. Managed clusters allow no more (MSK Serverless,
 Confluent Cloud)."""
-
-
-_CLEANING = frozenset({POLICY, *RETENTIONS})
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +75,7 @@ def held_back(
             values = wanted(taken, observed, rules, None).values
             final: Mapping[str, str] = {**observed.defaults, **values}
             held = held_of(values, observed).final if holds_new(config, ours) else {}
-            if held.keys() & _CLEANING and _cleans(topic, final, rules):
+            if held.keys() & CLEANING and _cleans(topic, final, rules):
                 found[topic.name] = HeldTopic(topic, name, exists=False, final=final)
         elif there.configs and _waits(topic, there, observed, config, ours):
             final = released(taken, there, observed, rules, ours)
@@ -95,7 +92,7 @@ def _waits(
     topic: Topic, there: Topic, seen: ObservedTopics, config: LinkConfig, ours: OwnedTopics
 ) -> bool:
     """Whether cleaning is held back from a mirror topic, or it is to be compacted."""
-    if ours.waiting(there.name, there.own).keys() & _CLEANING:
+    if ours.waiting(there.name, there.own).keys() & CLEANING:
         return True
     ways = (topic.configs, config.topics.configs.override, seen.defaults)
     return not compacts(there.configs) and any(map(compacts, ways))

@@ -9,7 +9,8 @@ from typing import ClassVar
 from towpath.model.nouns import NO_TOPIC_ID, TopicId, TopicName
 from towpath.plan.kinds import FULL_BATCH, StepKind, StepKinds
 
-_CLEANING = frozenset({"cleanup.policy", "retention.ms", "retention.bytes"})
+CLEANING = frozenset({"cleanup.policy", "retention.ms", "retention.bytes"})
+"""Configs by which a broker deletes or compacts records by itself."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,7 +110,7 @@ class SetConfigs:
     @property
     def cleans(self) -> bool:
         """Whether the target may delete or compact other records of the topic after it."""
-        return not _CLEANING.isdisjoint(self.before)
+        return not CLEANING.isdisjoint(self.before)
 
     @property
     def changes(self) -> dict[str, str | None]:
