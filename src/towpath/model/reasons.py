@@ -9,130 +9,32 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from enum import StrEnum
 from inspect import signature
 from types import MappingProxyType
 from typing import Any
 
-from towpath.model.amounts import span
+from towpath.model.reason_codes import ReasonCode
+from towpath.model.reason_texts import (
+    BAD_RECORDS,
+    NO_RETENTION,
+    UNKNOWN_DELETIONS,
+    advised,
+    after,
+    compacts,
+    doubled,
+    holes,
+    kept,
+    kind_off,
+    other_records,
+    refused,
+    target_deleted,
+    target_lost,
+    tighter,
+    unreachable,
+    unread,
+)
 
-
-class ReasonCode(StrEnum):
-    """Kind of a reason. Codes are stored in ledgers, so none of them ever changes its meaning.
-
-    The errors of `towpath.model.errors` that can be a reason have the same code there and here.
-    """
-
-    # Why the offsets of a partition are mapped
-    ASKED_FOR = "ASKED_FOR"
-    TARGET_NOT_EMPTY = "TARGET_NOT_EMPTY"
-    MIRRORED_BEFORE = "MIRRORED_BEFORE"
-    COMPACTED_FRONT = "COMPACTED_FRONT"
-    FRONT_TOO_LONG = "FRONT_TOO_LONG"
-    HOLES = "HOLES"
-    HOLES_IN_BATCH = "HOLES_IN_BATCH"
-    OFFSET_TAKEN = "OFFSET_TAKEN"
-    RECORDS_MISSING = "RECORDS_MISSING"
-    IDS_REFUSED = "IDS_REFUSED"
-    RECORDS_DROPPED = "RECORDS_DROPPED"
-
-    # What a gap is
-    RETENTION = "RETENTION"
-    RECORDS_DELETED = "RECORDS_DELETED"
-    READ_AND_DELETED = "READ_AND_DELETED"
-    SOURCE_CUT = "SOURCE_CUT"
-    SOURCE_TOPIC_DELETED = "SOURCE_TOPIC_DELETED"
-    SOURCE_TOPIC_RECREATED = "SOURCE_TOPIC_RECREATED"
-    ARCHIVED_BEYOND = "ARCHIVED_BEYOND"
-
-    # What the target no longer has
-    TARGET_DELETED = "TARGET_DELETED"
-
-    # Why retention or compaction stays held back on a mirror topic that has caught up
-    RETENTION_TIGHTER = "RETENTION_TIGHTER"
-    COMPACTION_TIGHTER = "COMPACTION_TIGHTER"
-    SEGMENTS_FINER = "SEGMENTS_FINER"
-    LOG_LARGER = "LOG_LARGER"
-    CLOCK_AHEAD = "CLOCK_AHEAD"
-    DELETION_UNKNOWN = "DELETION_UNKNOWN"
-
-    # Why a partition does not move
-    GAP = "GAP"
-    NOT_IDENTICAL = "NOT_IDENTICAL"
-    BATCH_DAMAGED = "BATCH_DAMAGED"
-    RECORD_TOO_LARGE = "RECORD_TOO_LARGE"
-    RECORD_BAD = "RECORD_BAD"
-    SCHEMA_UNKNOWN = "SCHEMA_UNKNOWN"
-    QUARANTINE_BUSY = "QUARANTINE_BUSY"
-    RECORD_REFUSED = "RECORD_REFUSED"
-    NOT_SET_ASIDE = "NOT_SET_ASIDE"
-    TARGET_LOST = "TARGET_LOST"
-    TARGET_REPLACED = "TARGET_REPLACED"
-    DOUBLED = "DOUBLED"
-    CLUSTER_REFUSED = "CLUSTER_REFUSED"
-    CLUSTER_UNREACHABLE = "CLUSTER_UNREACHABLE"
-    CLUSTER_SECURITY = "CLUSTER_SECURITY"
-    CLUSTER_UNRESOLVED = "CLUSTER_UNRESOLVED"
-    CLUSTER_REPLACED = "CLUSTER_REPLACED"
-
-    # What a restore lacks
-    ARCHIVE_LATE = "ARCHIVE_LATE"
-    ARCHIVE_LOST = "ARCHIVE_LOST"
-    ARCHIVE_MISSING = "ARCHIVE_MISSING"
-    ARCHIVE_DAMAGED = "ARCHIVE_DAMAGED"
-    ARCHIVE_UNCOVERED = "ARCHIVE_UNCOVERED"
-    ARCHIVE_PRUNED = "ARCHIVE_PRUNED"
-    ARCHIVE_SILENT = "ARCHIVE_SILENT"
-    ARCHIVE_OVERTAKEN = "ARCHIVE_OVERTAKEN"
-    ARCHIVE_WITHOUT_TOPIC = "ARCHIVE_WITHOUT_TOPIC"
-    ARCHIVE_BEGINS = "ARCHIVE_BEGINS"
-    ARCHIVE_ENDS = "ARCHIVE_ENDS"
-    ARCHIVE_GAP = "ARCHIVE_GAP"
-    NOT_IN_ARCHIVE = "NOT_IN_ARCHIVE"
-
-    # Why the position of a group is not written
-    GROUP_HAS_MEMBERS = "GROUP_HAS_MEMBERS"
-    GROUP_NOT_EMPTY = "GROUP_NOT_EMPTY"
-    GROUP_AHEAD = "GROUP_AHEAD"
-    GROUP_NAME_TAKEN = "GROUP_NAME_TAKEN"
-    GROUP_MOVED = "GROUP_MOVED"
-    GROUP_ANSWER_LOST = "GROUP_ANSWER_LOST"
-    GROUP_HELD = "GROUP_HELD"
-    GROUP_KIND_OFF = "GROUP_KIND_OFF"
-    GROUP_ARRIVES_CLASSIC = "GROUP_ARRIVES_CLASSIC"
-    STREAMS_TOPOLOGY = "STREAMS_TOPOLOGY"
-    STREAMS_BARRED = "STREAMS_BARRED"
-    GROUP_MAY_EXPIRE = "GROUP_MAY_EXPIRE"
-    GROUP_NOT_RENEWED = "GROUP_NOT_RENEWED"
-    GROUP_OVERDUE = "GROUP_OVERDUE"
-    POSITION_GONE = "POSITION_GONE"
-    OTHER_OFFSETS = "OTHER_OFFSETS"
-    POSITION_AHEAD = "POSITION_AHEAD"
-    POSITION_BEFORE_MIRROR = "POSITION_BEFORE_MIRROR"
-    POSITION_NOT_THERE = "POSITION_NOT_THERE"
-    TOPIC_NOT_MIRRORED = "TOPIC_NOT_MIRRORED"
-    NOT_MIRRORED_YET = "NOT_MIRRORED_YET"
-    NO_MIRROR_TOPIC = "NO_MIRROR_TOPIC"
-    MIRROR_PARTITION_GONE = "MIRROR_PARTITION_GONE"
-    GROUP_NOT_SEEN = "GROUP_NOT_SEEN"
-    OTHER_RECORDS = "OTHER_RECORDS"
-
-    # Why an id of a schema has no id of the target
-    SCHEMA_ID_REFUSED = "SCHEMA_ID_REFUSED"
-    SCHEMA_ID_ABSENT = "SCHEMA_ID_ABSENT"
-    SCHEMA_ID_ELSEWHERE = "SCHEMA_ID_ELSEWHERE"
-    SCHEMA_ID_LEFT_OUT = "SCHEMA_ID_LEFT_OUT"
-    SCHEMA_ID_NOT_REGISTERED = "SCHEMA_ID_NOT_REGISTERED"
-    SCHEMA_ID_NOT_GIVEN = "SCHEMA_ID_NOT_GIVEN"
-    SCHEMA_IDS_TOO_MANY = "SCHEMA_IDS_TOO_MANY"
-    SCHEMAS_UNSEEN = "SCHEMAS_UNSEEN"
-    SCHEMA_ID_UNANSWERED = "SCHEMA_ID_UNANSWERED"
-
-    # Texts
-    ERROR = "ERROR"
-    """Any other error of ours."""
-    TOLD = "TOLD"
-    """What another version of Towpath wrote to the ledger."""
+__all__ = ["SENTENCES", "Reason", "ReasonCode", "Value", "as_data", "from_data", "sentence"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,128 +100,6 @@ def from_data(data: Mapping[str, Any]) -> Reason | None:
     return None if None in inner.values() else Reason.of(code, **(values | inner))
 
 
-LOST = (
-    "(a lost disk, an unclean leader election, a power cut, a restored snapshot?); stop the run,"
-    " then `towpath repair` says whether it can copy them again, and what to do if it cannot"
-)
-"""Why a target may have lost records, and what to do. Repair is not possible in each case."""
-
-
-LEDGER_BACK = (
-    "Bring it back; or let `towpath repair FILE --ledger` find in the target's logs where these"
-    " partitions stand; or delete the mirror topics to have everything copied again"
-)
-"""What to do where the ledger lacks what it said about mirror topics."""
-
-
-def _holes(text: str, fill: int) -> str:
-    return f"{text}, and `records.fill` lets {fill} offsets be filled in all" if fill else text
-
-
-def _target_lost(partition: str, acknowledged: int, found: int, unit: str) -> str:
-    return (
-        f"target: {partition} lost records that it had acknowledged: {unit}"
-        f" {acknowledged - 1} was acknowledged, and the log ends at {unit}"
-        f" {found - 1} {LOST}"
-    )
-
-
-def _target_deleted(first: int, last: int, records: int, exact: int, due: int, by: str) -> str:
-    number = f"{'' if exact else 'at most '}{records:,} record{'' if records == 1 else 's'}"
-    past = f"; {due:,} of them are past the source's own retention" if due else ""
-    cause = {
-        "unknown": "it is not known by what",
-        # What no config of now deletes was deleted by request, or under a config of before.
-        "DeleteRecords": "by DeleteRecords, or by a retention that has been changed since",
-    }.get(by, f"by {by}")
-    among = "among " if records < last + 1 - first else ""
-    return (
-        f"the target deleted {number} that the source still has ({cause}): {among}source offsets"
-        f" {first} to {last}{past}"
-    )
-
-
-def _tighter(key: str, theirs: str, ours: str, policy: str = "", by: str = "") -> str:
-    effect = f"has no effect at the source (cleanup.policy is {policy})"
-    here = effect if policy else f"is {ours} at the source"
-    return f"{key} would be {theirs} on the target and {here}: {_cause(key, by)}"
-
-
-def _cause(key: str, by: str) -> str:
-    """Return what makes the target keep less, as `RETENTION_TIGHTER` has it under `by`."""
-    name = by.removeprefix("override.")
-    return {
-        "": "the target does not take the source's value",
-        "planned": "the plan says so",
-        "left out": f"`topics.configs` does not copy {key}",
-    }.get(by, f"`topics.configs.override` sets {name}")
-
-
-def _compacts(key: str, theirs: str, ours: str, by: str = "") -> str:
-    if key != "cleanup.policy":
-        return _tighter(key, theirs or "unknown", ours, by=by)
-    return (
-        f"the target would compact the topic ({key}={theirs}) and the source does not ({ours}):"
-        f" {_cause(key, by)}"
-    )
-
-
-UNKNOWN_DELETIONS: Mapping[str, str] = MappingProxyType(
-    {
-        "config": "the target does not tell its default for {}",
-        "source": "the source does not tell its {}",
-        "times": "records of partition {} have no timestamps, so retention counts by the times of"
-        " files, which brokers do not tell",
-        "future": "partition {} has records with future times, and tiered storage of Kafka 4.5"
-        " counts these by the times of files, which brokers do not tell",
-        "compression": "compression.type is {} on the target, so records may take more bytes there"
-        " for retention.bytes to count",
-        "changes": "records are changed on their way, so they may take more bytes there for"
-        " retention.bytes to count",
-        "cleaned": "both cleaners compact the log at times of their own, so retention.bytes does"
-        " not reach the same records",
-        "tiered": "brokers with tiered storage do not tell all bytes that retention.bytes counts",
-        "sizes": "a cluster does not tell the bytes that retention.bytes counts; grant Describe on"
-        " the cluster",
-        "untold": "{}",
-    }
-)
-"""What keeps Towpath from foretelling what a target deletes, by the value `what` of the reason."""
-
-
-def _doubled(partition: str, first: int, end: int, records: int) -> str:
-    return (
-        f"target: {partition} holds {records} records twice: the second copy lies at"
-        f" offsets {first} to {end - 1}; a copier that had been frozen or cut off"
-        " wrote it after the target had forgotten the producer id; nothing more is copied to"
-        " this partition; delete the topic on the target to have all of it copied again"
-    )
-
-
-NO_RETENTION: Mapping[str, str] = MappingProxyType(
-    {
-        "POLICY": "the topic's cleanup.policy deletes nothing by itself",
-        "UNLIMITED": "retention.ms=-1 and retention.bytes=-1 exclude retention",
-        "YOUNG": "they are younger than the retention.ms of the topic",
-    }
-)
-"""Why retention did not delete the records, by the code of the proof."""
-
-
-def _unread(readers: str, group: str, committed: int) -> str:
-    told = {
-        "NONE": "no group has committed an offset in the partition",
-        "BEHIND": f"{group} has committed offset {committed} only",
-        "UNCOMMITTED": f"{group} reads the topic and has committed no offset in the partition",
-        "UNKNOWN": f"it is not known what {group} reads",
-    }
-    hidden = (
-        "not all groups that read it can be seen (the login needs the ACL Describe on the cluster,"
-        " and on groups, at the source)"
-    )
-    return told.get(readers, hidden)
-
-
 def _archive_lost(first: int, last: int, why: Value) -> str:
     is_pruned = isinstance(why, Reason) and why.code is ReasonCode.ARCHIVE_PRUNED
     skip = "set `restore.lost: skip` to go on behind them"
@@ -329,61 +109,6 @@ def _archive_lost(first: int, last: int, why: Value) -> str:
         else f"put the object back, or {skip}"
     )
     return f"offsets {first} to {last} cannot be restored: {why}; {advice}"
-
-
-def _refused(side: str, what: str, error: int, name: str, advice: str = "") -> str:
-    return _advised(f"{side}: {what}: {name} ({error})", advice)
-
-
-def _unreachable(side: str, what: str, why: str, advice: str = "") -> str:
-    return _advised(f"{side}: {what}: {why}", advice)
-
-
-def _advised(text: str, advice: str) -> str:
-    return f"{text}; {advice}" if advice else text
-
-
-def _kind_off(kind: Value, since: Value, feature: Value) -> str:
-    if not feature:
-        return (
-            f"the target's brokers take no positions of {kind} groups; those of Kafka {since} and"
-            " newer do"
-        )
-    return (
-        f"{kind} groups are off on the target: the feature {feature} is at level 0;"
-        f" `kafka-features.sh upgrade --feature {feature}=1` turns them on"
-    )
-
-
-def _after(retention: Value) -> str:
-    """Return how long offsets are kept, in ms; -1 if that is not known."""
-    return f" {span(int(str(retention)) / 1000)}" if int(str(retention)) >= 0 else ""
-
-
-def _kept(retention: Value) -> str:
-    return f" ({span(int(str(retention)) / 1000)})" if int(str(retention)) >= 0 else ""
-
-
-def _other_records(records: int, first: int, last: int, sure: int) -> str:
-    whose = "others wrote" if sure else "others wrote, or MirrorMaker 2 wrote twice after a crash,"
-    return (
-        f"the group would skip {records} records that {whose} at offsets {first} to {last} of the"
-        " mirror topic; name --over-others if they need not be read"
-    )
-
-
-BAD_RECORDS: Mapping[str, str] = MappingProxyType(
-    {
-        "ID_CUT": "it ends inside its schema id",
-        "ID_ZERO": "its schema id is 0 or negative",
-        "ID_NONE": "no schema that this topic may use has its schema id",
-        "HEADER_MALFORMED": "the header that should name its schema holds something else",
-        "GLUE_MALFORMED": "its Glue header names a compression that Glue does not have",
-        "GLUE_DAMAGED": "the compressed payload behind its Glue header is damaged or too large",
-        "ID_UNFIT": "its new schema id does not fit where the old one stands",
-    }
-)
-"""What is wrong with records that cannot be changed, by `model.changes.BadRecord`."""
 
 
 SENTENCES: Mapping[ReasonCode, Callable[..., str]] = MappingProxyType(
@@ -402,10 +127,10 @@ SENTENCES: Mapping[ReasonCode, Callable[..., str]] = MappingProxyType(
         ReasonCode.FRONT_TOO_LONG: lambda start: (
             f"the source begins at offset {start}, too far to fill"
         ),
-        ReasonCode.HOLES: lambda first, last, fill=0: _holes(
+        ReasonCode.HOLES: lambda first, last, fill=0: holes(
             f"the source has no records at offsets {first} to {last} (compaction)", fill
         ),
-        ReasonCode.HOLES_IN_BATCH: lambda offset, fill=0: _holes(
+        ReasonCode.HOLES_IN_BATCH: lambda offset, fill=0: holes(
             f"the source batch at offset {offset} has lost records (compaction)", fill
         ),
         ReasonCode.OFFSET_TAKEN: lambda found, expected: (
@@ -425,7 +150,7 @@ SENTENCES: Mapping[ReasonCode, Callable[..., str]] = MappingProxyType(
         ),
         ReasonCode.RECORDS_DELETED: lambda proof, readers, group="", committed=-1: (
             "DeleteRecords removed them at the source before they were copied"
-            f" ({NO_RETENTION.get(proof, proof)}), and {_unread(readers, group, committed)}"
+            f" ({NO_RETENTION.get(proof, proof)}), and {unread(readers, group, committed)}"
         ),
         ReasonCode.READ_AND_DELETED: lambda proof, groups: (
             f"all groups that read the partition ({groups}) had read them before DeleteRecords"
@@ -444,8 +169,8 @@ SENTENCES: Mapping[ReasonCode, Callable[..., str]] = MappingProxyType(
             f" offset {archived}: where it differs is looked for, and what follows there is"
             " archived as another history"
         ),
-        ReasonCode.RETENTION_TIGHTER: _tighter,
-        ReasonCode.COMPACTION_TIGHTER: _compacts,
+        ReasonCode.RETENTION_TIGHTER: tighter,
+        ReasonCode.COMPACTION_TIGHTER: compacts,
         ReasonCode.SEGMENTS_FINER: lambda key, theirs, ours: (
             f"{key} would be {theirs} on the target and is {ours} at the source, so old records"
             " would lie in older segments there"
@@ -497,17 +222,17 @@ SENTENCES: Mapping[ReasonCode, Callable[..., str]] = MappingProxyType(
             f"it failed to set aside the record at offset {offset}, which cannot be delivered:"
             f" {why}"
         ),
-        ReasonCode.TARGET_LOST: _target_lost,
-        ReasonCode.TARGET_DELETED: _target_deleted,
+        ReasonCode.TARGET_LOST: target_lost,
+        ReasonCode.TARGET_DELETED: target_deleted,
         ReasonCode.TARGET_REPLACED: lambda topic: (
             f"target: topic {topic} was deleted and created again while it was written;"
             " the next round or run copies it again"
         ),
-        ReasonCode.DOUBLED: _doubled,
-        ReasonCode.CLUSTER_REFUSED: _refused,
-        ReasonCode.CLUSTER_UNREACHABLE: _unreachable,
-        ReasonCode.CLUSTER_SECURITY: _unreachable,
-        ReasonCode.CLUSTER_UNRESOLVED: _unreachable,
+        ReasonCode.DOUBLED: doubled,
+        ReasonCode.CLUSTER_REFUSED: refused,
+        ReasonCode.CLUSTER_UNREACHABLE: unreachable,
+        ReasonCode.CLUSTER_SECURITY: unreachable,
+        ReasonCode.CLUSTER_UNRESOLVED: unreachable,
         ReasonCode.CLUSTER_REPLACED: lambda side, before, now: (
             f"{side}: its addresses led to cluster {before}, and lead to cluster {now} now; nothing"
             " is read from it or written to it. Correct where they lead (DNS, a virtual IP, a"
@@ -579,7 +304,7 @@ SENTENCES: Mapping[ReasonCode, Callable[..., str]] = MappingProxyType(
             " closed stays a member until its session timeout is over (45 s, if the application"
             " sets no other), and nothing is written until then"
         ),
-        ReasonCode.GROUP_KIND_OFF: _kind_off,
+        ReasonCode.GROUP_KIND_OFF: kind_off,
         ReasonCode.GROUP_ARRIVES_CLASSIC: lambda kind, why: (
             f"it is a {kind} group at the source and a classic one on the target ({why}); clients"
             " that are started there go on, those that run while they are moved end with"
@@ -596,7 +321,7 @@ SENTENCES: Mapping[ReasonCode, Callable[..., str]] = MappingProxyType(
         ),
         ReasonCode.GROUP_MAY_EXPIRE: lambda group, retention: (
             f"group {group} had members on the target once, so all its offsets expire together"
-            f"{_after(retention)} after the last member left, whenever they were committed, and no"
+            f"{after(retention)} after the last member left, whenever they were committed, and no"
             " broker tells when that was"
         ),
         ReasonCode.GROUP_NOT_RENEWED: lambda group, why: (
@@ -608,7 +333,7 @@ SENTENCES: Mapping[ReasonCode, Callable[..., str]] = MappingProxyType(
         ),
         ReasonCode.GROUP_OVERDUE: lambda group, retention: (
             f"what group {group} has on the target was committed longer ago than offsets are kept"
-            f" there{_kept(retention)}, so it is gone or goes at any moment; `towpath groups sync`"
+            f" there{kept(retention)}, so it is gone or goes at any moment; `towpath groups sync`"
             " commits it anew"
         ),
         ReasonCode.POSITION_GONE: lambda offset: (
@@ -642,7 +367,7 @@ SENTENCES: Mapping[ReasonCode, Callable[..., str]] = MappingProxyType(
             f"it is not known where group {group} stands on the target, and nothing is written"
             " without a known offset; grant Describe on the group, or try again"
         ),
-        ReasonCode.OTHER_RECORDS: _other_records,
+        ReasonCode.OTHER_RECORDS: other_records,
         ReasonCode.SCHEMA_ID_REFUSED: lambda ids, why: (
             f"no id on the target is known for {ids}, so its records are not copied: {why}"
         ),
@@ -659,7 +384,7 @@ SENTENCES: Mapping[ReasonCode, Callable[..., str]] = MappingProxyType(
             f"the file leaves {subject} out, to which the schema belongs; look at"
             " `schemas.include` and `schemas.exclude`"
         ),
-        ReasonCode.SCHEMA_ID_NOT_REGISTERED: lambda subject, why: _advised(
+        ReasonCode.SCHEMA_ID_NOT_REGISTERED: lambda subject, why: advised(
             f"the schema is not registered on the target, as a schema of {subject}", why
         ),
         ReasonCode.SCHEMA_ID_NOT_GIVEN: lambda: (

@@ -17,7 +17,7 @@ from towpath.ledger.books import LinkBooks
 from towpath.ledger.producers import GENERATIONS, producer_id
 from towpath.model.errors import ClusterError, CorruptBatchError
 from towpath.model.nouns import LEDGER, ProducerId, Side, TopicPartition
-from towpath.model.reasons import LEDGER_BACK
+from towpath.model.reason_texts import LEDGER_BACK
 from towpath.wire.header import BatchHeader
 
 _SAMPLE = 20

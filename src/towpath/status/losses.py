@@ -11,7 +11,7 @@ from towpath.cluster.admin import Admin
 from towpath.ledger.books import PartitionBooks
 from towpath.model.errors import ClusterError
 from towpath.model.nouns import SourceOffset, TargetOffset, TopicPartition
-from towpath.model.reasons import LOST
+from towpath.model.reason_texts import LOST
 
 if TYPE_CHECKING:
     from towpath.ledger.offsets import OffsetMap

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from towpath.model.errors.base import TowpathError
 from towpath.model.nouns import LEDGER
-from towpath.model.reasons import LEDGER_BACK
+from towpath.model.reason_texts import LEDGER_BACK
 
 
 class LedgerError(TowpathError):
