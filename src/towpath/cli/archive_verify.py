@@ -22,6 +22,22 @@ DIFFERS = 3
 VERIFYING = ("towpath.archive.verify.content",)
 """Modules that Python workers import before the first verifying slice comes."""
 _SEEDS = 1 << 32
+_TopicsOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="PATTERN",
+        help="Look at the objects of topics whose whole name matches this regular expression.",
+        show_default=False,
+    ),
+]
+_PartitionsOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NUMBERS",
+        help="Look at the objects of these partitions, such as 0,3-5.",
+        show_default=False,
+    ),
+]
 
 
 class Other(StrEnum):
@@ -46,22 +62,8 @@ def verify(
             show_default=False,
         ),
     ] = None,
-    topics: Annotated[
-        str | None,
-        typer.Option(
-            metavar="PATTERN",
-            help="Look at the objects of topics whose whole name matches this regular expression.",
-            show_default=False,
-        ),
-    ] = None,
-    partitions: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NUMBERS",
-            help="Look at the objects of these partitions, such as 0,3-5.",
-            show_default=False,
-        ),
-    ] = None,
+    topics: _TopicsOption = None,
+    partitions: _PartitionsOption = None,
     sample: Annotated[
         float,
         typer.Option(

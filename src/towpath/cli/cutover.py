@@ -30,6 +30,20 @@ NOT_DONE = 3
 _SEEDS = 1 << 32
 _MOST_POSITIONS = 60
 """Most positions of groups that are shown one by one."""
+_WithoutSchemasOption = Annotated[
+    bool,
+    typer.Option(
+        "--without-schemas",
+        help="Do not ask the registries for the schema ids in the records; without a section"
+        " `schemas`, they are never asked.",
+    ),
+]
+_OneInOption = Annotated[
+    int,
+    typer.Option(
+        min=1, metavar="N", help="Look for schema ids in one in N records only, chosen at random."
+    ),
+]
 
 
 @with_options
@@ -56,22 +70,8 @@ def cutover(
             help="Bring no groups of consumers over; they begin anew on the target.",
         ),
     ] = False,
-    without_schemas: Annotated[
-        bool,
-        typer.Option(
-            "--without-schemas",
-            help="Do not ask the registries for the schema ids in the records; without a section"
-            " `schemas`, they are never asked.",
-        ),
-    ] = False,
-    one_in: Annotated[
-        int,
-        typer.Option(
-            min=1,
-            metavar="N",
-            help="Look for schema ids in one in N records only, chosen at random.",
-        ),
-    ] = 1,
+    without_schemas: _WithoutSchemasOption = False,
+    one_in: _OneInOption = 1,
     may_delete: MayDeleteOption = False,
     on: LoggedOnSpark,
     output: OutputOption = Output.TEXT,
