@@ -32,7 +32,7 @@ from bench.arena import Arena
 from bench.copiers import towpath_environment
 from bench.data import SETS, DataSet, Prepared, prepare
 from bench.meter import GIB, MIB, Stamp, machine
-from bench.pages import RESULTS, publish
+from bench.pages import RESULTS, head_of_page, head_of_set, publish
 from bench.report import table
 from bench.telling import end_on_signals, tell
 from towpath.model.nouns import SegmentFormat
@@ -275,16 +275,10 @@ def _arguments() -> argparse.Namespace:
 
 
 def _page(found: Figures) -> Iterator[str]:
-    yield f"# Archiving, measured on {found['date']}"
-    yield ""
-    yield from (f"- {name}: {value}" for name, value in found["machine"].items())
+    yield from head_of_page("Archiving", found)
     for name, of_set in found["sets"].items():
-        yield from ("", f"## {name}: {of_set['about']}", "")
-        yield (
-            f"{of_set['records']:,} records in {of_set['partitions']} partitions,"
-            f" {of_set['record_bytes'] / MIB:,.0f} MiB,"
-            f" {of_set['wire_bytes'] / MIB:,.0f} MiB on the wire."
-        )
+        wire = f", {of_set['wire_bytes'] / MIB:,.0f} MiB on the wire"
+        yield from head_of_set(name, of_set, wire)
         yield ""
         yield from table(_HEAD, (_row(each) for each in of_set["archivers"].values()))
         yield from ("", *_goals(of_set))

@@ -26,8 +26,8 @@ from bench import archiving, one_core, throughput
 from bench.arena import Arena
 from bench.copiers import towpath_environment
 from bench.data import SETS, DataSet, Prepared, prepare
-from bench.meter import GIB, MIB, Stamp, Watch, machine
-from bench.pages import RESULTS, publish
+from bench.meter import GIB, Stamp, Watch, machine
+from bench.pages import RESULTS, head_of_page, head_of_set, publish
 from bench.report import table
 from bench.telling import end_on_signals, tell
 
@@ -225,15 +225,9 @@ def _arguments() -> argparse.Namespace:
 
 
 def _page(found: Figures) -> Iterator[str]:
-    yield f"# What archives and restores cost, measured on {found['date']}"
-    yield ""
-    yield from (f"- {name}: {value}" for name, value in found["machine"].items())
+    yield from head_of_page("What archives and restores cost", found)
     for name, of_set in found["sets"].items():
-        yield from ("", f"## {name}: {of_set['about']}", "")
-        yield (
-            f"{of_set['records']:,} records in {of_set['partitions']} partitions,"
-            f" {of_set['record_bytes'] / MIB:,.0f} MiB."
-        )
+        yield from head_of_set(name, of_set)
         for what, head in (("archive", "to Parquet in a folder"), ("restore", "from it")):
             yield ""
             yield from table(_head(head), _rows(of_set, what, name))

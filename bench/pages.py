@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -31,6 +31,20 @@ def publish(out: Path, name: str, found: Any, page: Iterable[str]) -> Path:
     file.write_text(text)
     print(text)
     return file
+
+
+def head_of_page(title: str, found: Any) -> Iterator[str]:
+    """Yield the head of a page: its title, the date, and the machine."""
+    yield from (f"# {title}, measured on {found['date']}", "")
+    yield from (f"- {name}: {value}" for name, value in found["machine"].items())
+
+
+def head_of_set(name: str, of_set: Any, more: str = "") -> Iterator[str]:
+    """Yield the head of what was found with one set of records, and `more` about their size."""
+    mib = of_set["record_bytes"] / (1 << 20)
+    yield from ("", f"## {name}: {of_set['about']}", "")
+    partitions = f"{of_set['partitions']} partitions"
+    yield f"{of_set['records']:,} records in {partitions}, {mib:,.0f} MiB{more}."
 
 
 def some_of(known: Sequence[str]) -> Callable[[str], tuple[str, ...]]:

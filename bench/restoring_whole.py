@@ -29,8 +29,8 @@ from bench.archivers import Task
 from bench.arena import Arena
 from bench.copiers import Copier, Towpath, Wish, towpath_environment
 from bench.data import SETS, DataSet, Prepared, prepare
-from bench.meter import MIB, machine
-from bench.pages import RESULTS, publish
+from bench.meter import machine
+from bench.pages import RESULTS, head_of_page, head_of_set, publish
 from bench.report import table
 from bench.telling import end_on_signals, tell
 
@@ -177,13 +177,9 @@ def _arguments() -> argparse.Namespace:
 
 
 def _page(found: Figures) -> Iterator[str]:
-    yield f"# Restores into a broker, measured on {found['date']}"
-    yield ""
-    yield from (f"- {name}: {value}" for name, value in found["machine"].items())
+    yield from head_of_page("Restores into a broker", found)
     for name, of_set in found["sets"].items():
-        size = f"{of_set['record_bytes'] / MIB:,.0f} MiB"
-        yield from ("", f"## {name}: {of_set['about']}", "")
-        yield f"{of_set['records']:,} records in {of_set['partitions']} partitions, {size}."
+        yield from head_of_set(name, of_set)
         yield ""
         yield from table(_HEAD, (_row(_ABOUT[way], each) for way, each in of_set["ways"].items()))
         yield from ("", *_goal(of_set["ways"]))

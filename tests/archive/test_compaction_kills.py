@@ -5,8 +5,6 @@ from __future__ import annotations
 import random
 import shutil
 import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -14,15 +12,7 @@ import pytest
 from tests.support.chaos import soak_rounds
 from tests.support.compacting import compacted, held_records, objects
 from tests.support.mixed import REGION, MixedArchive, partition
-from tests.support.program import environment
-
-
-def victim(archive: MixedArchive, step: int) -> subprocess.CompletedProcess[str]:
-    words = ["-m", "tests.support.compaction_victim", str(archive.file), str(step)]
-    return subprocess.run(
-        [sys.executable, *words], env=environment(), capture_output=True, text=True, timeout=120,
-        check=False,
-    )  # fmt: skip
+from tests.support.victims import COMPACTION, victim
 
 
 def kill_rounds(folder: Path, rng: random.Random, rounds: int) -> None:
@@ -35,7 +25,7 @@ def kill_rounds(folder: Path, rng: random.Random, rounds: int) -> None:
     copies = MixedArchive(folder / "counted")
     shutil.copytree(whole.folder / "store", copies.folder / "store")
     copies.config(grace="0s")
-    steps = int(victim(copies, 0).stdout)
+    steps = int(victim(COMPACTION, copies.file, 0).stdout)
     assert steps > 40
     found = set()
     for number in range(rounds):
@@ -43,7 +33,7 @@ def kill_rounds(folder: Path, rng: random.Random, rounds: int) -> None:
         shutil.copytree(whole.folder / "store", archive.folder / "store")
         config = archive.config(grace="0s")
         step = rng.randint(1, steps)
-        assert victim(archive, step).returncode == -signal.SIGKILL, step
+        assert victim(COMPACTION, archive.file, step).returncode == -signal.SIGKILL, step
         for n, each in wanted.items():
             assert held_records(archive.store, archive.log.state, partition(n)) == each, step
         left = len(archive.log.state.table())

@@ -5,8 +5,6 @@ from __future__ import annotations
 import random
 import shutil
 import signal
-import subprocess
-import sys
 import threading
 from collections.abc import Callable
 from dataclasses import replace
@@ -21,8 +19,8 @@ from tests.support.compacting import EAGER, compacted, held_records
 from tests.support.compacting import here as merging
 from tests.support.here import Here
 from tests.support.mixed import REGION, MixedArchive, partition
-from tests.support.program import environment
 from tests.support.stored import old_records
+from tests.support.victims import RECOVERY, victim
 from towpath.archive.compacting import held
 from towpath.archive.compaction import CompactionProgress
 from towpath.archive.events import history
@@ -317,14 +315,6 @@ def test_what_a_dead_compaction_left_goes_though_the_source_had_cleaned(
     assert done.stranded == ()
 
 
-def victim(archive: MixedArchive, step: int) -> subprocess.CompletedProcess[str]:
-    words = ["-m", "tests.support.recovery_victim", str(archive.file), str(step)]
-    return subprocess.run(
-        [sys.executable, *words], env=environment(), capture_output=True, text=True, timeout=120,
-        check=False,
-    )  # fmt: skip
-
-
 def kill_rounds(folder: Path, rng: random.Random, rounds: int) -> None:
     whole = MixedArchive(folder / "whole")
     whole.folder.mkdir()
@@ -337,13 +327,13 @@ def kill_rounds(folder: Path, rng: random.Random, rounds: int) -> None:
     copy = MixedArchive(folder / "counted")
     shutil.copytree(whole.folder / "store", copy.folder / "store")
     copy.config()
-    steps = int(victim(copy, 0).stdout)
+    steps = int(victim(RECOVERY, copy.file, 0).stdout)
     for round_ in range(rounds):
         archive = MixedArchive(folder / f"killed-{round_}")
         shutil.copytree(whole.folder / "store", archive.folder / "store")
         archive.config()
         step = rng.randint(1, steps)
-        assert victim(archive, step).returncode == -signal.SIGKILL, step
+        assert victim(RECOVERY, archive.file, step).returncode == -signal.SIGKILL, step
         recovered(archive)
         for number in (0, 1, 2):
             found = held_records(archive.store, archive.log.state, partition(number))
