@@ -156,6 +156,21 @@ def test_a_change_that_would_refuse_records_waits_in_the_middle_of_a_run(
     assert not refusing(there, source, OwnedTopics())
 
 
+def test_what_would_delete_from_a_topic_that_is_compacted_later_waits_with_the_policy() -> None:
+    """Else the target would delete by time what the source, which compacts, keeps."""
+    source = topic(own={_POLICY: "compact", "retention.ms": "1000"})
+    both = seen(source, target=(topic(own={_POLICY: "delete", "retention.ms": "9000"}),))
+    found = compare(both)
+    assert not found.steps
+    assert (
+        "held back as long as cleanup.policy is, as only the target would delete by it:"
+        " retention.ms=1000"
+    ) in notes(found)
+    step = only(compare(both, ours=OwnedTopics(caught_up=filled("orders"))))
+    assert isinstance(step, SetConfigs)
+    assert step.set == {_POLICY: "compact", "retention.ms": "1000"}
+
+
 def test_a_topic_counts_as_compacted_from_the_start() -> None:
     compacted, there = topic(own={_POLICY: "compact"}), {_POLICY: "delete"}
     assert final_policy(compacted, there, ConfigRules()) == "compact"

@@ -17,6 +17,7 @@ from towpath.topics.configs import (
     TOO_OLD,
     WantedConfigs,
     compacts,
+    deletes,
     equal,
     holding,
     tighter,
@@ -71,6 +72,8 @@ class _TopicComparison:
         """Find the configs that have to change."""
         waits = tightened(asked.values, self.there.configs) - self.waiting.keys()
         self.later = waits & (self.late | withheld(self.foreseen)) if self.filled else waits
+        if POLICY in self.later and not deletes(self.topic.configs):
+            self.later |= self._without_policy(asked.values)
         skipped = self.kept | self.later
         for key, value in asked.values.items():
             if key not in skipped and not equal(key, value, self.there.configs.get(key)):
@@ -79,6 +82,11 @@ class _TopicComparison:
         for key in self.there.own.keys() - asked.values.keys() - skipped:
             if not untouched(key) and not equal(key, self.there.own[key], source.get(key)):
                 self._beyond(key, rules)
+
+    def _without_policy(self, wanted: Mapping[str, str]) -> frozenset[str]:
+        """Return limits of a compacted topic by which the target would delete until it is one."""
+        now = self.there.configs
+        return frozenset(k for k in RETENTIONS if tighter(wanted.get(k), now.get(k)))
 
     def _beyond(self, key: str, rules: ConfigRules) -> None:
         """Decide about a config that the source does not ask for."""
@@ -127,6 +135,10 @@ class _TopicComparison:
             (
                 refusing & self.late,
                 "held back until the cutover, as the target would refuse records that arrive late",
+            ),
+            (
+                self.later & frozenset(RETENTIONS),
+                "held back as long as cleanup.policy is, as only the target would delete by it",
             ),
         ):
             if keys:
