@@ -17,6 +17,7 @@ from tests.support.mixed import MixedArchive, partition
 from tests.support.stored import old_records
 from towpath.archive.verify.content import CheckSlice, check
 from towpath.model.nouns import SegmentFormat
+from towpath.segments.format.footer import VERSION
 from towpath.segments.format.parquet_writer import ParquetOptions
 from towpath.segments.log.entries import Draft
 from towpath.segments.model import Segment
@@ -100,6 +101,30 @@ def test_nothing_is_made_of_an_object_with_a_changed_bit(
     (merged,) = archive.log.state.segments(partition())
     (told,) = check(CheckSlice(store=config.store, segments=(merged,)))
     assert told.problems == ()
+
+
+@pytest.mark.parametrize("make", [read, whole_batches])
+def test_a_changed_bit_of_the_version_is_damage_and_no_newer_version(
+    tmp_path: Path, make: Made
+) -> None:
+    """Not even the version is believed of an object whose checksum is another one."""
+    archive = MixedArchive(tmp_path)
+    config = archive.config(format="batches" if make is whole_batches else "parquet")
+    segment = make(archive)
+    assert segment.place is not None
+    whole = (archive.folder / "store" / segment.place.key).read_bytes()
+    text = b'"format":%d' if make is whole_batches else b"towpath.format\x18\x01%d"
+    at = whole.rindex(text % VERSION) + len(text % VERSION) - 1
+    back = flip(archive, segment, at, 2)
+    done = compacted(config)
+    assert "is damaged" in done.failed["orders-0"]
+    assert done.damaged >= 1
+    if make is read:
+        (why,) = forgotten(config, b"k1").failed.values()
+        assert "is damaged" in why
+    (told,) = check(CheckSlice(store=config.store, segments=(segment,)))
+    assert {each.code for each in told.problems} == {"CORRUPT_SEGMENT"}
+    back()
 
 
 def test_nothing_is_forgotten_of_an_object_with_a_changed_bit(

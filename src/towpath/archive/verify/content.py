@@ -182,8 +182,13 @@ class _Object:
                 found = [self._segment(each, file) for each in self._segments]
             finally:
                 file.close()
-        except (CorruptSegmentError, NewerSegmentError) as error:
+        except CorruptSegmentError as error:
             self._wrong(error)
+        except NewerSegmentError as error:
+            if wrong is None:
+                self._wrong(error)
+            else:
+                self._problems.append(wrong)  # one changed bit makes another version
         except BY_DAMAGE:
             if wrong is None:
                 raise

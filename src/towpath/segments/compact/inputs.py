@@ -44,6 +44,7 @@ def inputs_of(
 
     Raises:
         CorruptSegmentError: An object is damaged, or holds another segment than the log says.
+        NewerSegmentError: A newer Towpath wrote an object.
         StoreError: An object is not there, or cannot be read.
     """
     reads = (_read_ahead(store, each.place) for each in segments)
@@ -57,9 +58,10 @@ def inputs_of(
         place, key = segment.place, segment.place.key
         source = io.BytesIO(read.result()) if read is not None else store.reader(key)
         with closing(source), closing(SummedFile(source, key, place.crc)) as file:
-            found = open_input(
-                segment.format, file, key, place.first_row_group, rows, proven=file.proven
-            )
+            with file.believed_if_whole():
+                found = open_input(
+                    segment.format, file, key, place.first_row_group, rows, proven=file.proven
+                )
             found.footer.require_holds(segment, key)
             yield found
             file.require()
@@ -94,12 +96,14 @@ def held_inputs(store: Store, key: str, segments: Sequence[Segment]) -> list[Mer
 
     Raises:
         CorruptSegmentError: The object is damaged, or holds other segments than the log says.
+        NewerSegmentError: A newer Towpath wrote it.
         StoreError: It is not there, or cannot be read.
     """
     found: list[MergedInput] = []
     crc = segments[0].place.crc if segments[0].place else None
     with closing(store.reader(key)) as source, closing(SummedFile(source, key, crc)) as file:
-        reader = read_object(segments[0].format, file, key)
+        with file.believed_if_whole():
+            reader = read_object(segments[0].format, file, key)
         for each in segments:
             assert each.place is not None  # noqa: S101  # it is in this object
             footer = reader.segment(each.place.first_row_group)

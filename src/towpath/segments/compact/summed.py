@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import io
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
-from towpath.model.errors import CorruptSegmentError
+from towpath.model.errors import CorruptSegmentError, NewerSegmentError
 from towpath.store.seekable import SeekableFile
 
 _NEAR = 64 << 10
@@ -66,6 +68,20 @@ class SummedFile(SeekableFile):
         while self._summed < self._size:
             self._read(self._summed, min(_PIECE, self._size - self._summed))
         require_crc(self._name, self._crc, self._wanted)
+
+    @contextmanager
+    def believed_if_whole(self) -> Iterator[None]:
+        """Compare the checksum before a version is believed: one changed bit makes another version.
+
+        Raises:
+            CorruptSegmentError: The bytes have another checksum.
+            NewerSegmentError: They are as they were written, by a newer Towpath.
+        """
+        try:
+            yield
+        except NewerSegmentError:
+            self.require()
+            raise
 
     def read(self, size: int = -1) -> bytes:
         """Return up to `size` bytes, all up to the end for -1."""
