@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pyspark
-from tests.support.buckets import Buckets
+from tests.support.objects.buckets import Buckets
 
 from bench.arena import Arena
 from bench.watched import WatchedProcess

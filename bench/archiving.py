@@ -23,8 +23,8 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-from tests.support.buckets import Buckets
-from tests.support.buckets import fetch as fetch_buckets
+from tests.support.objects.buckets import Buckets
+from tests.support.objects.buckets import fetch as fetch_buckets
 
 from bench import one_core, segmenting, throughput
 from bench.archivers import Archiver, IcebergSink, SparkParquet, Task, Towpath

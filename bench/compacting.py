@@ -13,9 +13,9 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.support.buckets import Buckets
-from tests.support.buckets import fetch as fetch_buckets
-from tests.support.certificates import Vault
+from tests.support.clusters.certificates import Vault
+from tests.support.objects.buckets import Buckets
+from tests.support.objects.buckets import fetch as fetch_buckets
 
 from bench.functions import number_batches
 from bench.meter import GIB, cpu

@@ -19,8 +19,8 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from tests.support.buckets import Buckets
-from tests.support.buckets import fetch as fetch_buckets
+from tests.support.objects.buckets import Buckets
+from tests.support.objects.buckets import fetch as fetch_buckets
 
 from bench.meter import MIB, machine
 from bench.pages import RESULTS, publish

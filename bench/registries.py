@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-from tests.support.registry import LocalRegistry, fetch
-from tests.support.schema_worlds import Bringing
+from tests.support.registries.registry import LocalRegistry, fetch
+from tests.support.registries.schema_worlds import Bringing
 
 from bench.meter import MIB, machine
 from bench.pages import RESULTS, publish

@@ -21,8 +21,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from tests.support.buckets import Buckets
-from tests.support.buckets import fetch as fetch_buckets
+from tests.support.objects.buckets import Buckets
+from tests.support.objects.buckets import fetch as fetch_buckets
 
 from bench import archivers, one_core, throughput
 from bench.archivers import Task

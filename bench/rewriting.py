@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from kafka import KafkaAdminClient
-from tests.support.registry import LocalRegistry, fetch, record
+from tests.support.registries.registry import LocalRegistry, fetch, record
 
 from bench import throughput
 from bench.arena import Arena

@@ -14,9 +14,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from confluent_kafka.schema_registry import SchemaRegistryClient
+from tests.support.clients.serialized import FORMATS, read, write
 from tests.support.kafka import create_topic
-from tests.support.registry import LocalRegistry, fetch, record
-from tests.support.serialized import FORMATS, read, write
+from tests.support.registries.registry import LocalRegistry, fetch, record
 
 _PREFIX, _COUNT = "shop", 1000
 

@@ -1,25 +1,25 @@
 """Shared fixtures. All clusters are real, started when a test first asks, and shared by all tests
-and all processes of a session; `tests.support.guardian` stops them at its end.
+and all processes of a session; `tests.support.session.guardian` stops them at its end.
 
 `source` and `target` are single brokers of the newest Kafka. `lone` is one that a test has to
 itself, to stop, freeze or change it; so is `three`, which has three brokers (kill one with
 `.kill9(id)`, then `.restart(id)` before the test ends) and keeps ACLs, which bind nobody there.
 `secured_source` and `secured_target` ask for TLS and SASL and hold ACLs (users in
-`tests.support.fleet.USERS`, certificates in `vault`). `version_target`, `pair` and their secured
-kin are of the newest Kafka and of older ones; `pytest -k 3.9.2` plays the contract of that version,
-`old` gives its cluster. `toxiproxy` stands
+`tests.support.clusters.fleet.USERS`, certificates in `vault`). `version_target`, `pair` and their
+secured kin are of the newest Kafka and of older ones; `pytest -k 3.9.2` plays the contract of that
+version, `old` gives its cluster. `toxiproxy` stands
 before `source` and `lone`: give clients the address of `cluster.through("PROXIED")`, then
 `toxiproxy.cut(cluster)` and `.heal(cluster)`. In the same way `refusal` stands before `target`, and
-refuses producer ids of ours. All ways into a cluster stand in `tests.support.fleet`. Each is a
-`towpath.dev.broker.LocalCluster`: clients take `.bootstrap`, or `.addresses` as a tuple;
+refuses producer ids of ours. All ways into a cluster stand in `tests.support.clusters.fleet`. Each
+is a `towpath.dev.broker.LocalCluster`: clients take `.bootstrap`, or `.addresses` as a tuple;
 `.back_door` lets a super user in without a password.
 
 Other tests use the same clusters at the same time, in other processes, except where
-`tests.support.turns` says otherwise. So name topics with `new_name("orders")`, which is never twice
-the same, expect anything else in listings, and mark a test `alone` that kills a broker of a shared
-cluster or changes configs that are not those of a topic; `alone("quotas")` is enough for quotas.
-Give rights with `tests.support.rights`, and to `mirror` none on a whole cluster, as all tests have
-the same users. Draw random things from `rng`: its seed
+`tests.support.clusters.turns` says otherwise. So name topics with `new_name("orders")`, which is
+never twice the same, expect anything else in listings, and mark a test `alone` that kills a broker
+of a shared cluster or changes configs that are not those of a topic; `alone("quotas")` is enough
+for quotas. Give rights with `tests.support.clusters.rights`, and to `mirror` none on a whole
+cluster, as all tests have the same users. Draw random things from `rng`: its seed
 stands in the header of the run, and TOWPATH_SEED repeats it. Records come and go through librdkafka
 by `tests.support.kafka` (`create_topic`, `produce`, `consume`, `raw_batches`). `here` runs
 `towpath` in this process, which takes less time than a `tests.support.program.Program`, where
@@ -41,30 +41,31 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
-from tests.support import fleet, selection
-from tests.support.azurite import AzureStore
-from tests.support.azurite import fetch as fetch_azurite
-from tests.support.brokers import SharedCluster
-from tests.support.buckets import Buckets, StoreFront
-from tests.support.buckets import fetch as fetch_buckets
-from tests.support.certificates import Vault
-from tests.support.chaos import Copiers, soak_rounds
-from tests.support.clusters import Clusters
-from tests.support.google import GoogleFront, GoogleStore
-from tests.support.google import fetch as fetch_google
-from tests.support.guardian import Guard
+from tests.support.clusters import fleet
+from tests.support.clusters.brokers import SharedCluster
+from tests.support.clusters.certificates import Vault
+from tests.support.clusters.clusters import Clusters
+from tests.support.clusters.keys import OLD as OLD_PASSWORD
+from tests.support.clusters.keys import Keys
+from tests.support.clusters.turns import Turns
+from tests.support.copying.chaos import Copiers, soak_rounds
 from tests.support.here import Here
-from tests.support.keys import OLD as OLD_PASSWORD
-from tests.support.keys import Keys
+from tests.support.network.refusal import Refusal
+from tests.support.network.toxiproxy import Toxiproxy
+from tests.support.network.toxiproxy import fetch as fetch_toxiproxy
+from tests.support.objects.azurite import AzureStore
+from tests.support.objects.azurite import fetch as fetch_azurite
+from tests.support.objects.buckets import Buckets, StoreFront
+from tests.support.objects.buckets import fetch as fetch_buckets
+from tests.support.objects.google import GoogleFront, GoogleStore
+from tests.support.objects.google import fetch as fetch_google
 from tests.support.program import environment
-from tests.support.refusal import Refusal
-from tests.support.registry import LocalRegistry
-from tests.support.registry import fetch as fetch_registry
-from tests.support.registry_proxy import RegistryProxy
-from tests.support.selection import Selection
-from tests.support.toxiproxy import Toxiproxy
-from tests.support.toxiproxy import fetch as fetch_toxiproxy
-from tests.support.turns import Turns
+from tests.support.registries.registry import LocalRegistry
+from tests.support.registries.registry import fetch as fetch_registry
+from tests.support.registries.registry_proxy import RegistryProxy
+from tests.support.session import selection
+from tests.support.session.guardian import Guard
+from tests.support.session.selection import Selection
 from towpath.config import files
 from towpath.dev import distribution
 from towpath.dev.broker import archive_classes

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from pydantic import TypeAdapter
 
-from tests.support.access_worlds import World, differ, link, named, texts
+from tests.support.subjects.access_worlds import World, differ, link, named, texts
 from towpath.access.diff import diff
 from towpath.access.observe import ObservedAccess
 from towpath.access.steps import (

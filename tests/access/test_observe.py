@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.access_worlds import link
+from tests.support.subjects.access_worlds import link
 from towpath.access.diff_quotas import config_notes
 from towpath.access.observe import observe
 from towpath.cluster.admin import Admin

@@ -16,9 +16,9 @@ from confluent_kafka.admin._scram import (
 )
 from kafka.protocol.admin import IncrementalAlterConfigsRequest
 
-from tests.support.access_sides import Sides, clear, every_kind, link
-from tests.support.certificates import Vault
+from tests.support.clusters.certificates import Vault
 from tests.support.kafka import wait_until
+from tests.support.subjects.access_sides import Sides, clear, every_kind, link
 from towpath.access.apply import apply
 from towpath.access.diff import diff
 from towpath.access.observe import observe

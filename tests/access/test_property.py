@@ -7,8 +7,8 @@ from itertools import product
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.support.access_worlds import World, differ, link, named
-from tests.support.authorizer import may
+from tests.support.clusters.authorizer import may
+from tests.support.subjects.access_worlds import World, differ, link, named
 from towpath.model.acl import EVERY, Acl, Operation, Pattern, Permission, Resource
 from towpath.model.nouns import TopicName
 from towpath.model.quota import Entity, EntityKind, Quota, QuotaKey

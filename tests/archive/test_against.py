@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.archiving import Archive
-from tests.support.brokers import SharedCluster
+from tests.support.clusters.brokers import SharedCluster
 from tests.support.here import Here
 from tests.support.kafka import Record, create_topic, produce
 from towpath.cluster.admin import Admin

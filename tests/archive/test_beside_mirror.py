@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.support.archiving import Archive
-from tests.support.brokers import SharedCluster
-from tests.support.chaos import same_records
+from tests.support.clusters.brokers import SharedCluster
+from tests.support.copying.chaos import same_records
 from tests.support.here import Here
 from tests.support.kafka import Record, consume, produce
 from tests.support.mirror import Mirror

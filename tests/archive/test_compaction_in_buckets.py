@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from tests.support.archives import CLUSTER
-from tests.support.buckets import Buckets, StoreFront
 from tests.support.compacting import EAGER, compacted, held_records, here, objects
 from tests.support.kafka import wait_until
+from tests.support.objects.buckets import Buckets, StoreFront
+from tests.support.objects.stores import section
 from tests.support.stored import REGION, StoredArchive, old_records
-from tests.support.stores import section
 from towpath.archive import compacting
 from towpath.archive.compacting import ScheduledCompaction
 from towpath.model.errors import StoppedError, StoreError

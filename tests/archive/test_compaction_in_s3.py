@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from tests.support.buckets import Buckets, StoreFront
 from tests.support.compacting import compacted, held_records
 from tests.support.mixed import MixedArchive, partition
+from tests.support.objects.buckets import Buckets, StoreFront
+from tests.support.objects.stores import section
 from tests.support.stored import old_records
-from tests.support.stores import section
 from towpath.config import ArchiveConfig
 from towpath.segments.format.parquet_writer import ParquetOptions
 from towpath.segments.model import Segment

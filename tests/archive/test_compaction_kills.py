@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.chaos import soak_rounds
 from tests.support.compacting import compacted, held_records, objects
+from tests.support.copying.chaos import soak_rounds
 from tests.support.mixed import REGION, MixedArchive, partition
 from tests.support.victims import COMPACTION, victim
 

@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 
 from tests.support.archiving import Archive
-from tests.support.brokers import SharedCluster
-from tests.support.buckets import Buckets, client
+from tests.support.clusters.brokers import SharedCluster
 from tests.support.compacting import compacted
 from tests.support.here import Here
 from tests.support.kafka import Record, consume, create_topic, produce
 from tests.support.mixed import MixedArchive
+from tests.support.objects.buckets import Buckets, client
+from tests.support.objects.stores import section
 from tests.support.stored import old_records
-from tests.support.stores import section
 from towpath.archive.newest_objects import told_missing
 from towpath.config import StoreConfig
 from towpath.store import Store

@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from tests.support.archiving import Archive
-from tests.support.brokers import SharedCluster
-from tests.support.chaos import soak_rounds
+from tests.support.clusters.brokers import SharedCluster
+from tests.support.copying.chaos import soak_rounds
 from tests.support.kafka import Record, consume, create_topic, produce
+from tests.support.objects.stores import KINDS, empty_section
 from tests.support.program import environment
-from tests.support.stores import KINDS, empty_section
 from towpath.model.clock import now_ms
 
 pytestmark = pytest.mark.broker

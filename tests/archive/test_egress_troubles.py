@@ -19,15 +19,15 @@ from typing import Any
 import pytest
 from confluent_kafka import KafkaException
 
-from tests.support.brokers import SharedCluster
-from tests.support.buckets import Buckets
+from tests.support.clusters.brokers import SharedCluster
+from tests.support.clusters.small_disks import SmallDisk, mounted
 from tests.support.egress_scene import Scene
 from tests.support.here import Here
 from tests.support.kafka import consume, end_offsets, wait_until
+from tests.support.network.toxiproxy import Toxiproxy
+from tests.support.objects.buckets import Buckets
+from tests.support.objects.stores import REMOTE, StoreLine, section
 from tests.support.program import Program
-from tests.support.small_disks import SmallDisk, mounted
-from tests.support.stores import REMOTE, StoreLine, section
-from tests.support.toxiproxy import Toxiproxy
 
 pytestmark = [
     pytest.mark.broker,

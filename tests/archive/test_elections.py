@@ -14,8 +14,8 @@ import pytest
 from pyiceberg.catalog import load_catalog
 
 from tests.support.archiving import Archive
-from tests.support.brokers import SharedCluster
-from tests.support.elections import Elections
+from tests.support.clusters.brokers import SharedCluster
+from tests.support.clusters.elections import Elections
 from tests.support.here import Here
 from tests.support.kafka import (
     Record,

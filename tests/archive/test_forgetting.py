@@ -10,7 +10,7 @@ import pytest
 from tests.support.compacting import compacted, held_records, objects
 from tests.support.forgetting import forgotten
 from tests.support.here import Here
-from tests.support.logs import Seen
+from tests.support.logs.logs import Seen
 from tests.support.mixed import REGION, MixedArchive, partition
 from tests.support.stored import old_records
 from towpath.archive.forgetting import AUDIT

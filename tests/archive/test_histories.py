@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from tests.support.archiving import Archive
-from tests.support.brokers import SharedCluster
-from tests.support.clusters import Clusters
+from tests.support.clusters.brokers import SharedCluster
+from tests.support.clusters.clusters import Clusters
+from tests.support.clusters.losses import WIPED, lose
 from tests.support.here import Here
 from tests.support.kafka import Record, consume, create_topic, produce, wait_until
-from tests.support.losses import WIPED, lose
 from towpath.cluster.admin import Admin
 from towpath.config import ClusterConfig
 from towpath.model.nouns import Side, TopicName, TopicPartition

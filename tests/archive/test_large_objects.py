@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from tests.support.archives import CLUSTER, WRITER
-from tests.support.batches import batch
-from tests.support.buckets import Buckets
 from tests.support.compacting import compacted
+from tests.support.logs.batches import batch
+from tests.support.objects.buckets import Buckets
+from tests.support.objects.stores import section
 from tests.support.segments import buffer
-from tests.support.stores import section
 from towpath.config import ArchiveConfig, load_archive
 from towpath.config.compaction import CompactionConfig
 from towpath.model.nouns import SegmentFormat, SourceOffset, TopicId, TopicName

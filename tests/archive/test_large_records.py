@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 
 from tests.support.archiving import Archive
-from tests.support.brokers import SharedCluster
+from tests.support.clusters.brokers import SharedCluster
 from tests.support.here import Here
 from tests.support.kafka import Record, consume, create_topic, produce, wait_until
+from tests.support.network.toxiproxy import Toxiproxy
+from tests.support.objects.stores import StoreLine, section
 from tests.support.program import Program
-from tests.support.stores import StoreLine, section
-from tests.support.toxiproxy import Toxiproxy
 
 pytestmark = [
     pytest.mark.broker,

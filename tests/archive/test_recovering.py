@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 
 from tests.support.archives import WRITER
-from tests.support.chaos import soak_rounds
 from tests.support.compacting import EAGER, compacted, held_records
 from tests.support.compacting import here as merging
+from tests.support.copying.chaos import soak_rounds
 from tests.support.here import Here
 from tests.support.mixed import REGION, MixedArchive, partition
 from tests.support.stored import old_records

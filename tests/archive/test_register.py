@@ -16,13 +16,13 @@ import pytest
 from pyiceberg.catalog import Catalog, load_catalog
 
 from tests.support.archives import COMPACTOR, WRITER
-from tests.support.buckets import Buckets
 from tests.support.here import Here
 from tests.support.kafka import wait_until
+from tests.support.objects.buckets import Buckets
+from tests.support.objects.stores import section
 from tests.support.program import Program
 from tests.support.segments import TINY, buffer
 from tests.support.stored import REGION, StoredArchive, batches_of, old_records
-from tests.support.stores import section
 from towpath.archive.iceberg.register import Registration, keep_registered, register
 from towpath.archive.iceberg.tables import IcebergTables
 from towpath.cli.show.registered import round_facts

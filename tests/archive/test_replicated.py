@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.batches import numbered
 from tests.support.here import Here
+from tests.support.logs.batches import numbered
 from tests.support.replicator import ReplicatorBucket
 from tests.support.segments import seen
 from tests.support.stored import REGION, StoredArchive, old_records

@@ -10,7 +10,7 @@ import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
 from tests.support.archiving import Archive
-from tests.support.brokers import SharedCluster
+from tests.support.clusters.brokers import SharedCluster
 from tests.support.here import Here
 from tests.support.kafka import (
     PATIENCE,
@@ -21,7 +21,7 @@ from tests.support.kafka import (
     set_config,
     wait_until,
 )
-from tests.support.scrape import Scrape
+from tests.support.pages.scrape import Scrape
 from towpath.dev import ports
 from towpath.metrics import archive_names
 from towpath.model.clock import now_ms

@@ -11,11 +11,11 @@ import pytest
 
 from tests.support.archived_schemas import SchemaArchive
 from tests.support.archiving import Archive
-from tests.support.brokers import SharedCluster
+from tests.support.clusters.brokers import SharedCluster
 from tests.support.here import Here
 from tests.support.kafka import Record, create_topic, produce
-from tests.support.registry import LocalRegistry, record, refers
-from tests.support.schema_worlds import fill
+from tests.support.registries.registry import LocalRegistry, record, refers
+from tests.support.registries.schema_worlds import fill
 from towpath.config import RegistryConfig
 from towpath.model.nouns import Side
 from towpath.model.schemas import SchemaId, SubjectName

@@ -11,7 +11,7 @@ import pytest
 
 from tests.support.archives import COMPACTOR
 from tests.support.archiving import Archive
-from tests.support.brokers import SharedCluster
+from tests.support.clusters.brokers import SharedCluster
 from tests.support.compacting import compacted, held_records, objects
 from tests.support.here import Here
 from tests.support.kafka import Record, consume, create_topic, produce, wait_until

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.buckets import Buckets, StoreFront
 from tests.support.here import Here
+from tests.support.objects.buckets import Buckets, StoreFront
 from tests.support.stored import REGION, StoredArchive, old_records
 from towpath.archive.lease import HeldArchive
 from towpath.archive.status import ArchiveStatus, look

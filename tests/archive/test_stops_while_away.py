@@ -15,15 +15,15 @@ from typing import Any
 
 import pytest
 
-from tests.support.buckets import Buckets, StoreFront
 from tests.support.compacting import SPARK, compacted, held_records
 from tests.support.compacting import here as merged
 from tests.support.forgetting import erased, forgotten
 from tests.support.here import MASTER
 from tests.support.kafka import wait_until
+from tests.support.objects.buckets import Buckets, StoreFront
+from tests.support.objects.stores import section
 from tests.support.program import START, Program
 from tests.support.stored import StoredArchive, old_records
-from tests.support.stores import section
 from towpath.archive import compacting, forgetting, lease
 from towpath.archive.compacting import CompactionWishes, compact
 from towpath.archive.forgetting import ForgetWishes, forget

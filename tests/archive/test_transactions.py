@@ -15,7 +15,7 @@ import pytest
 from confluent_kafka import KafkaException, Producer
 
 from tests.support.archiving import Archive
-from tests.support.brokers import SharedCluster
+from tests.support.clusters.brokers import SharedCluster
 from tests.support.egress_scene import Scene
 from tests.support.here import Here
 from tests.support.kafka import (

@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.archives import archiving, segment
 from tests.support.archiving import Archive
-from tests.support.brokers import SharedCluster
+from tests.support.clusters.brokers import SharedCluster
 from tests.support.here import Here
 from tests.support.kafka import Record, consume, create_topic, produce
 from towpath.archive.source_cluster import require_cluster

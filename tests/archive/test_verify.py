@@ -15,7 +15,7 @@ import pyarrow as pa
 import pytest
 
 from tests.support.archives import WRITER, partition_id, segment, without_checksum
-from tests.support.buckets import Buckets
+from tests.support.objects.buckets import Buckets
 from tests.support.stored import REGION, StoredArchive, old_records
 from towpath.archive.verify.content import CheckSlice, check, records_of
 from towpath.archive.verify.found import CheckedArchive, CheckedObject, VerifyScope

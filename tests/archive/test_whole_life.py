@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from tests.support.archiving import Archive
-from tests.support.brokers import SharedCluster
-from tests.support.clusters import Clusters
+from tests.support.clusters.brokers import SharedCluster
+from tests.support.clusters.clusters import Clusters
+from tests.support.clusters.losses import lose
 from tests.support.here import Here
 from tests.support.kafka import Record, consume, create_topic, end_offsets, produce, wait_until
-from tests.support.losses import lose
-from tests.support.stores import KINDS, empty_section
+from tests.support.objects.stores import KINDS, empty_section
 
 pytestmark = [
     pytest.mark.broker,

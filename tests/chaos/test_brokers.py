@@ -14,9 +14,8 @@ import pytest
 from confluent_kafka import ElectionType, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
-from tests.support import selection
-from tests.support.brokers import SharedCluster
-from tests.support.chaos import (
+from tests.support.clusters.brokers import SharedCluster
+from tests.support.copying.chaos import (
     PARTITIONS,
     PLAIN,
     TRANSACTIONAL,
@@ -26,7 +25,8 @@ from tests.support.chaos import (
 )
 from tests.support.kafka import Record, consume, end_offsets, produce, wait_until
 from tests.support.mirror import Mirror
-from tests.support.toxiproxy import Toxiproxy
+from tests.support.network.toxiproxy import Toxiproxy
+from tests.support.session import selection
 from towpath.dev.broker import LocalCluster
 
 pytestmark = pytest.mark.broker

@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.brokers import SharedCluster
-from tests.support.change_scene import ChangeScene
-from tests.support.changed import CHANGES
-from tests.support.chaos import Copiers, parts
-from tests.support.fleet import PLAIN
-from tests.support.forgetful import Proxied, Trouble, faster
+from tests.support.clusters.brokers import SharedCluster
+from tests.support.clusters.fleet import PLAIN
+from tests.support.clusters.forgetful import Proxied, Trouble, faster
+from tests.support.copying.chaos import Copiers, parts
+from tests.support.logs.change_scene import ChangeScene
+from tests.support.logs.changed import CHANGES
 from tests.support.mirror import Mirror
-from tests.support.proxy import Proxy
+from tests.support.network.proxy import Proxy
 from towpath.dev.broker import LocalCluster
 
 pytestmark = pytest.mark.broker

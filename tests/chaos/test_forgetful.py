@@ -10,10 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.brokers import SharedCluster
-from tests.support.chaos import Copiers, parts, same_by_map, same_records
-from tests.support.fleet import PLAIN
-from tests.support.forgetful import (
+from tests.support.clusters.brokers import SharedCluster
+from tests.support.clusters.fleet import PLAIN
+from tests.support.clusters.forgetful import (
     PARTITIONS,
     Proxied,
     Run,
@@ -21,8 +20,9 @@ from tests.support.forgetful import (
     Writer,
     faster,
 )
+from tests.support.copying.chaos import Copiers, parts, same_by_map, same_records
 from tests.support.kafka import consume
-from tests.support.proxy import Proxy
+from tests.support.network.proxy import Proxy
 from towpath.dev import distribution
 from towpath.dev.broker import LocalCluster
 

@@ -14,8 +14,9 @@ import pytest
 
 from tests.support.archiving import Archive
 from tests.support.backed import Backed
-from tests.support.brokers import SharedCluster
-from tests.support.chaos import Copiers, copy_without_receipts, drain, endless, same_records
+from tests.support.clients.records import transactions
+from tests.support.clusters.brokers import SharedCluster
+from tests.support.copying.chaos import Copiers, copy_without_receipts, drain, endless, same_records
 from tests.support.here import Here
 from tests.support.kafka import (
     Record,
@@ -26,7 +27,6 @@ from tests.support.kafka import (
     wait_until,
 )
 from tests.support.mirror import Mirror
-from tests.support.records import transactions
 from towpath.model.nouns import Mode, SourceOffset
 from towpath.model.reasons import ReasonCode
 

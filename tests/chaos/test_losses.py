@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.chaos import Copiers, endless
-from tests.support.elections import UNCLEAN, log_end, replicas
+from tests.support.clusters.elections import UNCLEAN, log_end, replicas
+from tests.support.copying.chaos import Copiers, endless
 from tests.support.here import MASTER, Here
 from tests.support.kafka import Record, consume, create_topic, produce, wait_until
 from tests.support.mirror import Mirror

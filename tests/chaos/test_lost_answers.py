@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.brokers import SharedCluster
-from tests.support.chaos import Copiers, endless
-from tests.support.forgetful import DAY_MS, Proxied
+from tests.support.clusters.brokers import SharedCluster
+from tests.support.clusters.forgetful import DAY_MS, Proxied
+from tests.support.copying.chaos import Copiers, endless
 from tests.support.kafka import Record, consume, end_offsets, produce, wait_until
-from tests.support.toxiproxy import Toxiproxy
+from tests.support.network.toxiproxy import Toxiproxy
 from towpath.cluster.admin import Admin
 from towpath.config import ClusterConfig
 from towpath.dev.broker import LocalCluster

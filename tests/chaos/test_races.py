@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.chaos import (
+from tests.support.clients.records import transactions
+from tests.support.copying.chaos import (
     Copiers,
     copy_without_receipts,
     drain,
@@ -22,7 +23,6 @@ from tests.support.chaos import (
 )
 from tests.support.kafka import Record, consume, delete_before, end_offsets, produce
 from tests.support.mirror import Mirror
-from tests.support.records import transactions
 from towpath.dev.broker import LocalCluster
 from towpath.ledger.offsets import Exactness
 from towpath.model.nouns import (

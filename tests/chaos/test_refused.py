@@ -17,10 +17,10 @@ from typing import Any
 import pytest
 from confluent_kafka import Producer
 
-from tests.support.chaos import Copiers, catch_up, drain, endless, parts
+from tests.support.copying.chaos import Copiers, catch_up, drain, endless, parts
+from tests.support.copying.quarantine import begin, held
 from tests.support.kafka import Record, consume, create_topic
 from tests.support.mirror import Mirror
-from tests.support.quarantine import begin, held
 from towpath.dev.broker import LocalCluster
 from towpath.ledger.ledger import Ledger
 from towpath.ledger.quarantine import writer

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.chaos import COMPACTED, PLAIN, TRANSACTIONAL, Scene, parts
+from tests.support.copying.chaos import COMPACTED, PLAIN, TRANSACTIONAL, Scene, parts
 from tests.support.mirror import Mirror
 from towpath.dev.broker import LocalCluster
 

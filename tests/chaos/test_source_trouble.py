@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.chaos import delete_topic
-from tests.support.copier import copier, going
+from tests.support.copying.chaos import delete_topic
+from tests.support.copying.copier import copier, going
 from tests.support.kafka import Record, consume, create_topic, delete_before, produce, wait_until
 from tests.support.mirror import Mirror
 from towpath.cli.main import main

@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.brokers import SharedCluster
-from tests.support.chaos import Copiers, endless, parts, same_by_map
-from tests.support.forgetful import DAY_MS, PARTITIONS, Proxied, Run, Writer, faster
+from tests.support.clusters.brokers import SharedCluster
+from tests.support.clusters.forgetful import DAY_MS, PARTITIONS, Proxied, Run, Writer, faster
+from tests.support.copying.chaos import Copiers, endless, parts, same_by_map
 from tests.support.kafka import Record, consume, end_offsets, produce, wait_until
 from tests.support.mirror import Mirror
-from tests.support.proxy import Proxy
+from tests.support.network.proxy import Proxy
 from towpath.cluster.admin import Admin
 from towpath.config import ClusterConfig
 from towpath.dev.broker import LocalCluster

@@ -15,7 +15,9 @@ from threading import Event
 import pytest
 from confluent_kafka import Producer
 
-from tests.support.chaos import (
+from tests.support.clients.records import numbered
+from tests.support.clients.views import assert_same_by_map, compared
+from tests.support.copying.chaos import (
     PARTITIONS,
     PLAIN,
     TRANSACTIONAL,
@@ -25,11 +27,9 @@ from tests.support.chaos import (
     parts,
 )
 from tests.support.kafka import consume, produce, wait_until
+from tests.support.ledger.reasons import RETENTION
 from tests.support.mirror import Mirror
-from tests.support.reasons import RETENTION
-from tests.support.records import numbered
-from tests.support.refusal import Refusal, Refused
-from tests.support.views import assert_same_by_map, compared
+from tests.support.network.refusal import Refusal, Refused
 from towpath.cluster.admin import Admin
 from towpath.cluster.data.client import Client
 from towpath.dev.broker import LocalCluster

@@ -15,13 +15,13 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.admin._config import ConfigResource
 
-from tests.support.frozen import frozen_while_comparing, nothing, press_ctrl_c
-from tests.support.groups import member
+from tests.support.clients.groups import member
+from tests.support.copying.inside import SharedSpark
 from tests.support.here import MASTER, Here
-from tests.support.inside import SharedSpark
 from tests.support.kafka import Record, commit, consume, create_topic, produce
+from tests.support.ledger.reasons import told
 from tests.support.links import a_run_elsewhere
-from tests.support.reasons import told
+from tests.support.network.frozen import frozen_while_comparing, nothing, press_ctrl_c
 from towpath.cluster.admin import Admin
 from towpath.cluster.data.client import Client
 from towpath.config import ClusterConfig, load

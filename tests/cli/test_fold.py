@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tests.support.standings import ROW
+from tests.support.ledger.standings import ROW
 from towpath.cli.show.fold import folded, set_apart
 from towpath.cli.show.output import console
 from towpath.cli.show.status import picture

@@ -18,7 +18,7 @@ from tests.support.kraft_worlds import (
     with_broker,
     with_controller,
 )
-from tests.support.pictures import text_of
+from tests.support.pages.pictures import text_of
 from towpath.cli.kraft import kraft
 from towpath.cli.main import main
 from towpath.cli.show import kraft as shown

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 
+from tests.support.clusters.losses import WIPED, lose
 from tests.support.here import MASTER, Here
 from tests.support.kafka import Record, consume, end_offsets, produce, wait_until
-from tests.support.losses import WIPED, lose
 from tests.support.mirror import Mirror
 from towpath.dev.broker import LocalCluster
 from towpath.repair import repair as repairing

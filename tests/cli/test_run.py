@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.chaos import delete_topic
+from tests.support.copying.chaos import delete_topic
 from tests.support.here import Here
 from tests.support.kafka import Record, consume, create_topic, delete_before, produce
 from tests.support.links import a_run_elsewhere

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.support.standings import ROW
+from tests.support.ledger.standings import ROW
 from towpath.cli.running import finish
 from towpath.mirror.progress import RunProgress, Wishes
 from towpath.model.deleted import DeletedRecords, Deleter

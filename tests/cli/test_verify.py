@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
-from tests.support.compare import TargetLog, row
-from tests.support.frozen import frozen_while_comparing, press_ctrl_c
 from tests.support.here import Ended, Here
 from tests.support.kafka import Record, produce
+from tests.support.logs.compare import TargetLog, row
 from tests.support.mirror import Mirror
+from tests.support.network.frozen import frozen_while_comparing, press_ctrl_c
 from towpath.cli.main import main
 from towpath.dev import ports
 from towpath.dev.broker import LocalCluster

@@ -12,7 +12,7 @@ import pytest
 from tests.support.here import Here
 from tests.support.kafka import Record, produce
 from tests.support.mirror import Mirror
-from tests.support.registry import LocalRegistry, record, refers
+from tests.support.registries.registry import LocalRegistry, record, refers
 from towpath.dev.broker import LocalCluster
 
 NewName = Callable[[str], str]

@@ -10,10 +10,10 @@ from confluent_kafka import ConsumerGroupTopicPartitions, Producer
 from confluent_kafka import TopicPartition as Position
 from confluent_kafka.admin import AdminClient
 
-from tests.support.certificates import Vault
-from tests.support.fleet import USERS
+from tests.support.clusters.certificates import Vault
+from tests.support.clusters.fleet import USERS
+from tests.support.clusters.rights import DESCRIBE, LITERAL, TOPIC, allow
 from tests.support.kafka import Record, create_topic, produce, wait_until
-from tests.support.rights import DESCRIBE, LITERAL, TOPIC, allow
 from towpath.cluster.admin import Admin, leaders
 from towpath.cluster.connect import control
 from towpath.cluster.connect.login import SecurityError

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.certificates import Vault
-from tests.support.fleet import USERS
+from tests.support.clusters.certificates import Vault
+from tests.support.clusters.fleet import USERS
 from tests.support.kafka import Record, create_topic, produce
 from towpath.cluster.admin import Admin
 from towpath.cluster.admin.topics import TopicAdmin

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from kafka.protocol.metadata import MetadataRequest
 
-from tests.support.brokers import SharedCluster
-from tests.support.certificates import Vault
-from tests.support.fleet import USERS
+from tests.support.clusters.brokers import SharedCluster
+from tests.support.clusters.certificates import Vault
+from tests.support.clusters.fleet import USERS
 from tests.support.kafka import wait_until
 from towpath.cluster.connect.connection import Connected, connect
 from towpath.cluster.connect.exchange import ask

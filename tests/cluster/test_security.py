@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.certificates import Certificate, Vault
+from tests.support.clusters.certificates import Certificate, Vault
 from towpath.cluster.connect.security import sasl_mechanism, sasl_options, ssl_context
 from towpath.config import ClusterConfig, Tls, troubles
 from towpath.model.secret import Secret

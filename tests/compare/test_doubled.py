@@ -8,7 +8,7 @@ from collections.abc import Iterable
 import numpy as np
 import pyarrow as pa
 
-from tests.support.compare import rows
+from tests.support.logs.compare import rows
 from towpath.compare.doubled import Doubled, SequenceCheck, Stretch
 from towpath.model.nouns import ProducerId
 from towpath.wire import batch as wire

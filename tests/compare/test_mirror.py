@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Producer
 
-from tests.support.compare import Pair, row
+from tests.support.clients.records import COMPACT
+from tests.support.clients.views import compared
 from tests.support.kafka import Record, consume, create_topic, produce, wait_until
+from tests.support.ledger.standings import ROW
+from tests.support.logs.compare import Pair, row
+from tests.support.logs.old_messages import OLD, lay
 from tests.support.mirror import Mirror
-from tests.support.old_messages import OLD, lay
-from tests.support.records import COMPACT
-from tests.support.standings import ROW
-from tests.support.views import compared
 from towpath.cluster.admin import Admin
 from towpath.compare.work import Comparison, RecordDifference
 from towpath.dev.broker import LocalCluster

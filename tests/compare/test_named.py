@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.compare import Pair, Row, row
-from tests.support.runs import run
+from tests.support.ledger.runs import run
+from tests.support.logs.compare import Pair, Row, row
 from towpath.compare.named import SeenIds
 from towpath.dev.broker import LocalCluster
 from towpath.wire.naming import IdSample, NamedId, Part

@@ -8,8 +8,8 @@ from itertools import pairwise
 
 import pytest
 
-from tests.support.compare import US, Pair, Row, row, rows
-from tests.support.runs import run
+from tests.support.ledger.runs import run
+from tests.support.logs.compare import US, Pair, Row, row, rows
 from towpath.compare.doubled import Stretch
 from towpath.compare.work import LinkChanges, RecordDifference
 from towpath.dev.broker import LocalCluster

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.wrong_values import VALUES
+from tests.support.pages.wrong_values import VALUES
 from towpath.config import LinkConfig, check, load
 from towpath.config.shape import path_text, walk
 from towpath.model.errors import ConfigError

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from tests.support.standings import ROW
-from tests.support.topic_models import observed, topic
+from tests.support.ledger.standings import ROW
+from tests.support.subjects.topic_models import observed, topic
 from towpath.access.subject import ACCESS, WITHHELD
 from towpath.config import LinkConfig
 from towpath.cutover.beside import (

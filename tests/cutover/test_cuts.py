@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tests.support.standings import ROW
+from tests.support.ledger.standings import ROW
 from towpath.cutover.cuts import cuts
 from towpath.model.nouns import LinkName
 from towpath.status.cutovers import cutovers

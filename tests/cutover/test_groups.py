@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from tests.support.books import opened
-from tests.support.standings import ROW
+from tests.support.ledger.books import opened
+from tests.support.ledger.standings import ROW
 from towpath.cutover.cuts import cuts
 from towpath.cutover.groups import unmoved
 from towpath.groups.model import GroupPosition, GroupReport, PositionOutcome, SyncReport

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.support.standings import ROW
+from tests.support.ledger.standings import ROW
 from towpath.compare.others import OtherRecords
 from towpath.compare.work import Comparison, Counts
 from towpath.cutover.order import Order, judge

@@ -19,15 +19,15 @@ import pytest
 from confluent_kafka.admin._acl import AclOperation
 from confluent_kafka.admin._resource import ResourceType
 
-from tests.support import serialized
-from tests.support.applications import JavaApplication, Reader, Writer, set_group_config
-from tests.support.brokers import Listener, SharedCluster
+from tests.support.clients import serialized
+from tests.support.clients.applications import JavaApplication, Reader, Writer, set_group_config
+from tests.support.clusters.brokers import Listener, SharedCluster
+from tests.support.clusters.rights import CLUSTER, LITERAL, allow
 from tests.support.kafka import PATIENCE, consume, create_topic, wait_until
 from tests.support.links import end, registries
 from tests.support.program import Program
-from tests.support.registry import LocalRegistry
-from tests.support.registry import fetch as fetch_registry
-from tests.support.rights import CLUSTER, LITERAL, allow
+from tests.support.registries.registry import LocalRegistry
+from tests.support.registries.registry import fetch as fetch_registry
 from towpath.dev.distribution import NEWEST, VERSIONS
 from towpath.model.secret import Secret
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from ruamel.yaml import YAML
 
-from tests.support.metrics import full, scrape
-from tests.support.promtool import fetch
-from tests.support.queries import DASHBOARD, RULES, assert_served, expressions, rules, unknown
+from tests.support.pages.metrics import full, scrape
+from tests.support.pages.promtool import fetch
+from tests.support.pages.queries import DASHBOARD, RULES, assert_served, expressions, rules, unknown
 
 TESTS = sorted(RULES.parent.glob("*.tests.yml"))
 

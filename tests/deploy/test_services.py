@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from ruamel.yaml import YAML
 
-from tests.support.commands import parsed
+from tests.support.pages.commands import parsed
 from towpath.cli import exits
 from towpath.config import check
 

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.clients.records import numbered
 from tests.support.kafka import create_topic, produce
 from tests.support.links import Link
-from tests.support.records import numbered
 from towpath.dev.broker import LocalCluster
 
 ROOT = Path(__file__).parents[2]

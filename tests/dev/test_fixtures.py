@@ -11,11 +11,11 @@ import pytest
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
-from tests.support.brokers import SharedCluster
-from tests.support.certificates import Vault
-from tests.support.fleet import USERS
+from tests.support.clusters.brokers import SharedCluster
+from tests.support.clusters.certificates import Vault
+from tests.support.clusters.fleet import USERS
 from tests.support.kafka import Record, consume, create_topic, end_offsets, produce, raw_batches
-from tests.support.toxiproxy import Toxiproxy
+from tests.support.network.toxiproxy import Toxiproxy
 from towpath.dev.broker import LocalCluster
 
 pytestmark = pytest.mark.broker

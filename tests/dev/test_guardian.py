@@ -11,8 +11,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.support import guardian
 from tests.support.kafka import wait_until
+from tests.support.session import guardian
 
 
 def test_one_that_has_just_ended_keeps_no_other_alive(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -35,7 +35,7 @@ def test_one_that_has_just_ended_keeps_no_other_alive(monkeypatch: pytest.Monkey
 
 SESSION = """
 import subprocess, sys, time
-from tests.support import guardian
+from tests.support.session import guardian
 
 guardian.watch()
 forever = [sys.executable, "-c", "import time; time.sleep(600)"]

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.selection import Selection, arranged
+from tests.support.session.selection import Selection, arranged
 
 
 @dataclass(frozen=True)

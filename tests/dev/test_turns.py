@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from tests.support.clusters.turns import Turns, wanted
 from tests.support.kafka import wait_until
-from tests.support.turns import Turns, wanted
 
 
 def item(*fixtures: str, alone: tuple[str, ...] | None = None) -> Any:

@@ -8,7 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.support.commands import blocks
+from tests.support.pages.commands import blocks
 from tests.support.stored import REGION, StoredArchive, old_records
 from towpath.model.nouns import SegmentFormat
 from towpath.segments.format.footer import SegmentHead, SegmentPart

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.commands import blocks, shell_lines
 from tests.support.here import MASTER, Here
+from tests.support.pages.commands import blocks, shell_lines
 from towpath.dev import ports, updown
 from towpath.dev.load import load
 

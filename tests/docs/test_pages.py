@@ -20,7 +20,7 @@ from typer._click.exceptions import (
     NoSuchOption,
 )
 
-from tests.support.commands import blocks, commands, mentions, parsed
+from tests.support.pages.commands import blocks, commands, mentions, parsed
 from tests.support.program import environment
 from towpath.cli import reference
 from towpath.cli.main import COMMANDS

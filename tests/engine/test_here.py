@@ -18,7 +18,7 @@ from towpath.engine.processors import processors
 
 
 def _driver(folder: Path, what: str) -> subprocess.Popen[bytes]:
-    words = [sys.executable, "-m", "tests.support.forked", str(folder), what]
+    words = [sys.executable, "-m", "tests.support.copying.forked", str(folder), what]
     with (folder / "out").open("wb") as out:
         return subprocess.Popen(words, env=environment(), stdout=out, stderr=out)
 

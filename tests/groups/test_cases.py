@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from confluent_kafka.admin import AdminClient
 
-from tests.support.groups import member
+from tests.support.clients.groups import member
 from tests.support.kafka import (
     Record,
     commit,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.groups import standing
+from tests.support.clients.groups import standing
 from tests.support.kafka import Record, create_topic, delete_before, produce, wait_until
 from tests.support.mirror import Mirror
 from towpath.cluster.admin import Admin

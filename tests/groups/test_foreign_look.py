@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.groups import standing
+from tests.support.clients.groups import standing
 from tests.support.here import Here
 from tests.support.kafka import (
     Record,

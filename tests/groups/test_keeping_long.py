@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.brokers import SharedCluster
-from tests.support.clusters import Clusters
-from tests.support.groups import member, standing
+from tests.support.clients.groups import member, standing
+from tests.support.clusters.brokers import SharedCluster
+from tests.support.clusters.clusters import Clusters
 from tests.support.kafka import Record, commit, produce, wait_until
 from tests.support.mirror import Mirror
 from towpath.config import GroupsConfig

@@ -10,8 +10,8 @@ import pytest
 from confluent_kafka import TopicPartition as Standing
 from confluent_kafka.admin import AdminClient
 
-from tests.support.chaos import delete_topic
-from tests.support.groups import commit_with, member, rest, standing
+from tests.support.clients.groups import commit_with, member, rest, standing
+from tests.support.copying.chaos import delete_topic
 from tests.support.kafka import Record, commit, create_topic, produce
 from tests.support.messages import beat, closed_streams, share_group, streams_group
 from tests.support.mirror import Mirror

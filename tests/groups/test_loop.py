@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.groups import standing
+from tests.support.clients.groups import standing
 from tests.support.kafka import Record, commit, produce, wait_until
 from tests.support.mirror import Mirror
 from towpath.config import GroupsConfig, LinkConfig

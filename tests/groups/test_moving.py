@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Producer
 
-from tests.support.consumers import read_by_java, read_some
+from tests.support.clients.consumers import read_by_java, read_some
+from tests.support.clients.records import COMPACT
 from tests.support.here import Here
 from tests.support.kafka import (
     PATIENCE,
@@ -25,7 +26,6 @@ from tests.support.kafka import (
     wait_until,
 )
 from tests.support.mirror import Mirror
-from tests.support.records import COMPACT
 from towpath.dev.broker import LocalCluster
 
 pytestmark = pytest.mark.broker

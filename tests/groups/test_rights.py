@@ -9,12 +9,12 @@ import pytest
 from confluent_kafka.admin._acl import AclOperation
 from confluent_kafka.admin._resource import ResourceType
 
-from tests.support.certificates import Vault
-from tests.support.copier import BackDoor
-from tests.support.fleet import USERS
+from tests.support.clusters.certificates import Vault
+from tests.support.clusters.fleet import USERS
+from tests.support.clusters.rights import DESCRIBE, READ, TOPIC, WRITE, allow
+from tests.support.clusters.secured import SecuredLink
+from tests.support.copying.copier import BackDoor
 from tests.support.kafka import Record, produce
-from tests.support.rights import DESCRIBE, READ, TOPIC, WRITE, allow
-from tests.support.secured import SecuredLink
 from towpath.cluster.admin import Admin
 from towpath.config import GroupsConfig, load
 from towpath.dev.broker import LocalCluster

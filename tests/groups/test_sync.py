@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.groups import member, rest, standing
+from tests.support.clients.groups import member, rest, standing
 from tests.support.kafka import Record, commit, produce
 from tests.support.mirror import Mirror
 from towpath.config import GroupsConfig

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.groups import standing
+from tests.support.clients.groups import standing
 from tests.support.kafka import Record, commit, produce, wait_until
 from tests.support.mirror import Mirror
 from tests.support.program import environment

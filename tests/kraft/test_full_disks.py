@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
+from tests.support.clusters.small_disks import SmallDisk, mounted
 from tests.support.here import Here
 from tests.support.kraft_runs import arguments
 from tests.support.patients import seed
 from tests.support.secured_labs import in_file, restart
-from tests.support.small_disks import SmallDisk, mounted
 from towpath.dev.zookeeper import ZooKeeperCluster
 from towpath.kraft.journal import KraftEvent, KraftJournal
 

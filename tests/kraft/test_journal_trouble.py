@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.small_disks import SmallDisk, mounted
+from tests.support.clusters.small_disks import SmallDisk, mounted
 from towpath.kraft.journal import KraftEvent, KraftJournal
 from towpath.kraft.observing.seen import Proven
 from towpath.model.errors import KraftJournalError

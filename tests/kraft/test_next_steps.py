@@ -16,7 +16,7 @@ from tests.support.kraft_worlds import (
     with_controller,
     with_log,
 )
-from tests.support.pictures import text_of
+from tests.support.pages.pictures import text_of
 from towpath.cli.show import kraft as shown
 from towpath.kraft.files import kafka_4
 from towpath.kraft.findings.codes import FindingCode

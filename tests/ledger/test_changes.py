@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.books import TP, opened, receipt
+from tests.support.ledger.books import TP, opened, receipt
 from towpath.ledger.books import LinkBooks
 from towpath.ledger.entries import DefinedChange, ReadEntry
 from towpath.model.changes import NO_CHANGE, AddedHeader, RecordChange

@@ -7,8 +7,8 @@ import random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.books import opened
-from tests.support.runs import transactions
+from tests.support.ledger.books import opened
+from tests.support.ledger.runs import transactions
 from towpath.ledger.books import LinkBooks
 from towpath.ledger.chunks import Incarnation, slim, tidied
 from towpath.ledger.entries import Entry, Runs

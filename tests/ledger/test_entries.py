@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.reasons import RETENTION, told
+from tests.support.ledger.reasons import RETENTION, told
 from towpath.ledger import entries
 from towpath.ledger.books import LinkBooks
 from towpath.ledger.entries import (

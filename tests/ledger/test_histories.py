@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from hypothesis import event, example, given
 from hypothesis import strategies as st
 
-from tests.support.reasons import RETENTION
-from tests.support.runs import run
+from tests.support.ledger.reasons import RETENTION
+from tests.support.ledger.runs import run
 from towpath.ledger.entries import Gap
 from towpath.ledger.offsets import Exactness, Extent, OffsetMap, joined
 from towpath.model.nouns import LinkName, ProducerId, SourceOffset, TargetOffset, TopicName

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.reasons import RETENTION
-from tests.support.runs import run
+from tests.support.ledger.reasons import RETENTION
+from tests.support.ledger.runs import run
 from towpath.ledger.entries import Gap, Run
 from towpath.ledger.offsets import NOWHERE, Exactness, Extent, OffsetMap, TranslatedOffset, joined
 from towpath.model.nouns import LinkName, ProducerId, SourceOffset, TargetOffset, TopicName

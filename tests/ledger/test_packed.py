@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.runs import transactions
+from tests.support.ledger.runs import transactions
 from towpath.ledger.entries import Run
 from towpath.ledger.packed import Packer, runs_of, unpack
 from towpath.model.errors import LedgerError

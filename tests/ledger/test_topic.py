@@ -15,14 +15,14 @@ import pytest
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.admin._resource import ResourceType
 
-from tests.support.books import opened as opening
-from tests.support.certificates import Vault
-from tests.support.chaos import delete_topic
-from tests.support.fleet import USERS
+from tests.support.clusters.certificates import Vault
+from tests.support.clusters.fleet import USERS
+from tests.support.clusters.rights import LITERAL, READ, WRITE, allow
+from tests.support.copying.chaos import delete_topic
 from tests.support.kafka import Record, create_topic, produce, wait_until
+from tests.support.ledger.books import opened as opening
+from tests.support.ledger.runs import run
 from tests.support.links import link
-from tests.support.rights import LITERAL, READ, WRITE, allow
-from tests.support.runs import run
 from towpath.cluster.admin import Admin
 from towpath.cluster.data.client import Client
 from towpath.config import ClusterConfig

@@ -10,7 +10,7 @@ from http.client import HTTPConnection
 
 import pytest
 
-from tests.support.scrape import Scrape
+from tests.support.pages.scrape import Scrape
 from towpath.archive.progress import ArchiveRowState
 from towpath.config import MetricsConfig, StoreConfig
 from towpath.dev import ports

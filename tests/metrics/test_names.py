@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.support.metrics import full, scrape
+from tests.support.pages.metrics import full, scrape
 from towpath.metrics.names import ALL
 from towpath.metrics.reference import markdown
 

@@ -15,8 +15,8 @@ from types import SimpleNamespace
 import pytest
 
 from tests.support.kafka import wait_until
-from tests.support.metrics import ABOUT, STAND, full, served
-from tests.support.scrape import Scrape
+from tests.support.pages.metrics import ABOUT, STAND, full, served
+from tests.support.pages.scrape import Scrape
 from towpath.dev import ports
 from towpath.metrics.collector import MeterCollector
 from towpath.metrics.meter import Meter

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.metrics import ABOUT, STAND, full, scrape
+from tests.support.pages.metrics import ABOUT, STAND, full, scrape
 from towpath.metrics.groups import GroupCounts, counted_in
 from towpath.metrics.meter import Copied, Meter, Tried
 from towpath.metrics.stand import LIMIT, Stand, chosen, sums

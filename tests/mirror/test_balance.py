@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.deals import part, table_of
-from tests.support.standings import ROW
+from tests.support.copying.deals import part, table_of
+from tests.support.ledger.standings import ROW
 from towpath.mirror.balance import Balance, Limited, Uneven, uneven
 from towpath.mirror.deals import Table, spread
 from towpath.model.nouns import SourceOffset, TopicPartition

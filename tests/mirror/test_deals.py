@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.support.deals import part, table_of
+from tests.support.copying.deals import part, table_of
 from towpath.mirror.deals import Demand, Table, spread
 from towpath.model.nouns import ProducerId, SourceOffset, TopicId
 from towpath.records.work import Beginning, as_data, from_data

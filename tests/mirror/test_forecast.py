@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.chaos import delete_topic
+from tests.support.copying.chaos import delete_topic
 from tests.support.kafka import Record, commit, consume, create_topic, delete_before, grow, produce
 from tests.support.mirror import Mirror
 from towpath.cli.main import main

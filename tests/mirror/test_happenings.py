@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.reasons import RETENTION
-from tests.support.standings import ROW
+from tests.support.ledger.reasons import RETENTION
+from tests.support.ledger.standings import ROW
 from towpath.cluster.admin import Admin
 from towpath.config import ClusterConfig
 from towpath.ledger.entries import Gap

@@ -10,7 +10,7 @@ import pytest
 
 from tests.support.here import Here
 from tests.support.kafka import Record, consume, create_topic, produce, set_config
-from tests.support.topic_sides import Sides
+from tests.support.subjects.topic_sides import Sides
 from towpath.dev.broker import LocalCluster
 from towpath.model.nouns import TopicName
 

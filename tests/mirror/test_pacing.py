@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from tests.support.deals import part, slices_of, table_of
+from tests.support.copying.deals import part, slices_of, table_of
 from towpath.config import RateConfig
 from towpath.ledger.books import LinkBooks
 from towpath.ledger.entries import WHOLE_LINK, Paced, SetRate, Share, Used

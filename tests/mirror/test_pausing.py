@@ -7,7 +7,7 @@ from unittest.mock import MagicMock
 
 import pytest
 
-from tests.support.deals import part, slices_of
+from tests.support.copying.deals import part, slices_of
 from towpath.ledger.books import LinkBooks
 from towpath.ledger.entries import Dealt, Pause
 from towpath.mirror.dealer import Dealer

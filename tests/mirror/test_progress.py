@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tests.support.standings import ORDERS, ROW
+from tests.support.ledger.standings import ORDERS, ROW
 from towpath.mirror.progress import RunProgress
 from towpath.model.nouns import SourceOffset, TargetOffset
 from towpath.status.losses import LostRecords

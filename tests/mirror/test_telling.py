@@ -5,10 +5,10 @@ from __future__ import annotations
 import threading
 from dataclasses import replace
 
+from tests.support.ledger.reasons import RETENTION
+from tests.support.ledger.standings import ROW
 from tests.support.links import link
-from tests.support.reasons import RETENTION
-from tests.support.scrape import Scrape
-from tests.support.standings import ROW
+from tests.support.pages.scrape import Scrape
 from towpath import __version__
 from towpath.config import MetricsConfig
 from towpath.dev import ports

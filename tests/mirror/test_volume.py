@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 from confluent_kafka.admin._acl import AclOperation
 
-from tests.support import rights
-from tests.support.books import TP, opened, receipt
-from tests.support.certificates import Vault
-from tests.support.fleet import USERS
+from tests.support.clusters import rights
+from tests.support.clusters.certificates import Vault
+from tests.support.clusters.fleet import USERS
 from tests.support.kafka import Record, create_topic, produce
+from tests.support.ledger.books import TP, opened, receipt
 from tests.support.links import link
 from tests.support.mirror import Mirror
 from towpath.cli.main import main

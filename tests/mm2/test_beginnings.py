@@ -11,6 +11,7 @@ import pytest
 from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
+from tests.support.clients.mirror_maker import START, MirrorMaker
 from tests.support.here import Ended, Here
 from tests.support.kafka import (
     Record,
@@ -22,7 +23,6 @@ from tests.support.kafka import (
     wait_until,
 )
 from tests.support.mirror import Mirror
-from tests.support.mirror_maker import START, MirrorMaker
 from towpath.dev.broker import LocalCluster
 from towpath.mm2 import beginnings
 from towpath.model.nouns import Mode

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from confluent_kafka.admin import AdminClient
 
-from tests.support.books import opened, receipt
+from tests.support.clients.mirror_maker import translated_by_java
 from tests.support.kafka import (
     Record,
     commit,
@@ -19,8 +19,8 @@ from tests.support.kafka import (
     topic_config,
     wait_until,
 )
+from tests.support.ledger.books import opened, receipt
 from tests.support.mirror import Mirror
-from tests.support.mirror_maker import translated_by_java
 from towpath.cluster.admin import Admin
 from towpath.cluster.data.client import Client
 from towpath.config import ClusterConfig, GroupsConfig, Mm2Config, Mm2Topic

@@ -6,7 +6,7 @@ import pickle
 
 import pytest
 
-from tests.support.reasons import told
+from tests.support.ledger.reasons import told
 from towpath.model import errors
 from towpath.model.deadline import Deadline
 from towpath.model.secret import Secret

@@ -14,10 +14,10 @@ from typing import Any
 
 import pytest
 
-from tests.support.access_sides import clear
-from tests.support.access_sides import link as link_of
-from tests.support.certificates import Vault
+from tests.support.clusters.certificates import Vault
 from tests.support.kafka import wait_until
+from tests.support.subjects.access_sides import clear
+from tests.support.subjects.access_sides import link as link_of
 from towpath.access.apply import apply as make_access
 from towpath.access.owned import ours_of as access_ours
 from towpath.access.steps import CreateAcl, SetQuota, SetUser

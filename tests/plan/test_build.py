@@ -12,11 +12,11 @@ import pytest
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.admin._acl import AclOperation
 
-from tests.support.certificates import Vault
-from tests.support.fleet import USERS
+from tests.support.clusters.certificates import Vault
+from tests.support.clusters.fleet import USERS
+from tests.support.clusters.rights import LITERAL, TOPIC, allow
 from tests.support.kafka import create_topic, wait_until
 from tests.support.links import link
-from tests.support.rights import LITERAL, TOPIC, allow
 from towpath.cluster.admin import Admin
 from towpath.cluster.admin.configs import ConfigAdmin
 from towpath.cluster.admin.topics import TopicAdmin

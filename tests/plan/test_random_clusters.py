@@ -13,11 +13,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.access_sides import clear
-from tests.support.certificates import Vault
-from tests.support.fleet import USERS
+from tests.support.clusters.certificates import Vault
+from tests.support.clusters.fleet import USERS
 from tests.support.here import Here
 from tests.support.kafka import create_topic, grow, wait_until
+from tests.support.subjects.access_sides import clear
 from towpath.cluster.admin import Admin
 from towpath.config import ClusterConfig, LinkConfig, load
 from towpath.dev.broker import LocalCluster

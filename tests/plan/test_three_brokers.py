@@ -12,10 +12,10 @@ import pytest
 from confluent_kafka.admin import AdminClient
 from kafka.protocol.admin import DescribeAclsRequest
 
-from tests.support.access_sides import clear
-from tests.support.brokers import SharedCluster
+from tests.support.clusters.brokers import SharedCluster
 from tests.support.here import Here
 from tests.support.kafka import Record, consume, create_topic, grow, produce, wait_until
+from tests.support.subjects.access_sides import clear
 from towpath.cluster.admin import Admin
 from towpath.cluster.metadata import non_default
 from towpath.config import ClusterConfig, load

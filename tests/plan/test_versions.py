@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from tests.support.access_sides import clear
-from tests.support.certificates import Vault
-from tests.support.fleet import USERS
+from tests.support.clusters.certificates import Vault
+from tests.support.clusters.fleet import USERS
 from tests.support.here import Here
 from tests.support.kafka import Record, consume, create_topic, produce, wait_until
+from tests.support.subjects.access_sides import clear
 from towpath.cluster.admin import Admin
 from towpath.config import ClusterConfig
 from towpath.dev.broker import LocalCluster

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from tests.support.books import TP, opened
-from tests.support.quarantine import too_large
+from tests.support.copying.quarantine import too_large
+from tests.support.ledger.books import TP, opened
 from towpath.ledger.books import LinkBooks
 from towpath.ledger.entries import RefusedRecords
 from towpath.ledger.quarantine.format import QuarantineKey, ReplayMark

@@ -9,10 +9,10 @@ from uuid import UUID
 
 import pytest
 
+from tests.support.copying.quarantine import begin, held
 from tests.support.here import Here
 from tests.support.kafka import Record, consume, create_topic, produce, set_config
 from tests.support.mirror import Mirror
-from tests.support.quarantine import begin, held
 from towpath.cluster.admin import Admin
 from towpath.dev.broker import LocalCluster
 from towpath.ledger.quarantine import writer

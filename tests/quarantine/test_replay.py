@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.copying.quarantine import begin, held, set_aside
 from tests.support.here import Here
 from tests.support.kafka import Record, consume, create_topic, produce, set_config, wait_until
 from tests.support.mirror import Mirror
 from tests.support.program import Program
-from tests.support.quarantine import begin, held, set_aside
 from towpath.cluster.codes import TOO_LARGE
 from towpath.dev.broker import LocalCluster
 from towpath.model.errors import RefusedError

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.chaos import delete_topic
-from tests.support.copier import copier, endless, going
+from tests.support.copying.chaos import delete_topic
+from tests.support.copying.copier import copier, endless, going
 from tests.support.kafka import (
     Record,
     consume,

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.chaos import Copiers, copy_without_receipts
+from tests.support.copying.chaos import Copiers, copy_without_receipts
 from tests.support.here import Here
 from tests.support.kafka import Record, consume, produce
 from tests.support.mirror import Mirror

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from tests.support.certificates import Vault
-from tests.support.copier import BackDoor, copier, endless, going
-from tests.support.fleet import USERS
+from tests.support.clusters.certificates import Vault
+from tests.support.clusters.fleet import USERS
+from tests.support.copying.copier import BackDoor, copier, endless, going
 from tests.support.kafka import Record, produce, wait_until
 from towpath.cluster.data.client import Client
 from towpath.config import ClusterConfig

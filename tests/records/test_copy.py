@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 from confluent_kafka import Producer
 
+from tests.support.clients.records import ODD, transactions
+from tests.support.clients.views import assert_same_view
 from tests.support.kafka import Record, consume, create_topic, delete_before, end_offsets, produce
+from tests.support.ledger.reasons import told
 from tests.support.mirror import Mirror
-from tests.support.reasons import told
-from tests.support.records import ODD, transactions
-from tests.support.views import assert_same_view
 from towpath.cluster.admin.topics import TopicAdmin
 from towpath.cluster.metadata import Metadata
 from towpath.dev.broker import LocalCluster

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.clients.views import assert_same_view
 from tests.support.kafka import Record, create_topic, end_offsets, produce
 from tests.support.mirror import Mirror
-from tests.support.views import assert_same_view
 from towpath.cluster.admin import Admin
 from towpath.dev.broker import LocalCluster
 from towpath.model.nouns import Mode, Side, TopicName

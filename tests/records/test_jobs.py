@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.support.lanes import StandInReactor, lane
-from tests.support.reasons import told
+from tests.support.copying.lanes import StandInReactor, lane
+from tests.support.ledger.reasons import told
 from towpath.model.errors import ClusterError, TowpathError
 from towpath.records.jobs import Gathered, Jobs
 from towpath.records.lane.lane import Lane

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from tests.support.kafka import Record, consume, create_topic, produce
+from tests.support.logs.old_messages import OLD, lay
 from tests.support.mirror import Mirror
-from tests.support.old_messages import OLD, lay
 from towpath.dev.broker import LocalCluster
 
 

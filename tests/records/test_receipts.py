@@ -16,10 +16,10 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from tests.support.books import opened
-from tests.support.lanes import PRODUCER, lane, tp
+from tests.support.copying.lanes import PRODUCER, lane, tp
+from tests.support.ledger.books import opened
+from tests.support.ledger.reasons import RETENTION
 from tests.support.mirror import Mirror
-from tests.support.reasons import RETENTION
 from towpath.cluster.admin import Admin
 from towpath.cluster.data import frames
 from towpath.cluster.data.client import Client

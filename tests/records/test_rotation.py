@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.brokers import SharedCluster, set_passwords
-from tests.support.copier import BackDoor, copier, endless, going
+from tests.support.clusters.brokers import SharedCluster, set_passwords
+from tests.support.clusters.keys import NEW, Keys
+from tests.support.copying.copier import BackDoor, copier, endless, going
 from tests.support.here import Here
 from tests.support.kafka import Record, consume, end_offsets, produce, wait_until
-from tests.support.keys import NEW, Keys
 from towpath.cluster.connect import security
 from towpath.config import troubles
 from towpath.dev.broker import LocalCluster

@@ -9,11 +9,11 @@ from threading import Event
 
 import pytest
 
-from tests.support.copier import copier, endless, going
+from tests.support.copying.copier import copier, endless, going
+from tests.support.copying.lanes import StandInReactor, fetcher, lane
 from tests.support.kafka import Record, consume, produce, wait_until
-from tests.support.lanes import StandInReactor, fetcher, lane
 from tests.support.mirror import Mirror
-from tests.support.refusal import Refusal, Refused
+from tests.support.network.refusal import Refusal, Refused
 from towpath.dev.broker import LocalCluster
 from towpath.ledger.entries import Entry
 from towpath.model.nouns import TopicName, TopicPartition

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.support.books import opened
-from tests.support.lanes import PRODUCER, lane, tp
+from tests.support.copying.lanes import PRODUCER, lane, tp
+from tests.support.ledger.books import opened
 from towpath.ledger import chunks, entries
 from towpath.ledger.books import LinkBooks, PartitionBooks
 from towpath.ledger.entries import Entry, Run, Runs

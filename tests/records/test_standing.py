@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.books import TP, opened, receipt
-from tests.support.reasons import told
+from tests.support.ledger.books import TP, opened, receipt
+from tests.support.ledger.reasons import told
 from towpath.ledger.books import PartitionBooks
 from towpath.ledger.entries import RefusedRecords
 from towpath.model.changes import Undeliverable

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.reasons import RETENTION
+from tests.support.ledger.reasons import RETENTION
 from towpath.cluster.data.fetch_bodies import Fetched
 from towpath.model.errors import NotSetAsideError, RefusedError, UnreachableError
 from towpath.model.nouns import SourceOffset, TopicName, TopicPartition

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from tests.support.kafka import wait_until
-from tests.support.raw_http import RawServer, Says, answer
+from tests.support.network.raw_http import RawServer, Says, answer
 from towpath.config import RegistryConfig
 from towpath.model.errors import ClusterError, RegistryRefusedError, UnreachableError
 from towpath.model.nouns import Side

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from tests.support.certificates import Vault
+from tests.support.clusters.certificates import Vault
 from tests.support.kafka import wait_until
-from tests.support.registry import LocalRegistry
-from tests.support.schema_worlds import Bringing, fill
-from tests.support.signed import Signer
-from tests.support.tokens import CLIENT, WORD, TokenServer
+from tests.support.registries.registry import LocalRegistry
+from tests.support.registries.schema_worlds import Bringing, fill
+from tests.support.registries.signed import Signer
+from tests.support.registries.tokens import CLIENT, WORD, TokenServer
 from towpath.model.errors import RegistryRefusedError
 
 Pair = tuple[LocalRegistry, LocalRegistry]

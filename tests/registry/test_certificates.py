@@ -15,8 +15,8 @@ from cryptography.hazmat.primitives.serialization import (
 )
 from pydantic import ValidationError
 
-from tests.support.certificates import Vault
-from tests.support.registry import ADMIN, LocalRegistry
+from tests.support.clusters.certificates import Vault
+from tests.support.registries.registry import ADMIN, LocalRegistry
 from towpath.config import RegistryConfig
 from towpath.model.errors import UnreachableError
 from towpath.model.nouns import Side

@@ -14,8 +14,8 @@ from itertools import count
 import pytest
 
 from tests.support.kafka import wait_until
-from tests.support.raw_http import RawServer
-from tests.support.raw_http import answer as raw
+from tests.support.network.raw_http import RawServer
+from tests.support.network.raw_http import answer as raw
 from towpath.config import RegistryConfig
 from towpath.dev import ports
 from towpath.model.errors import RegistryRefusedError, UnreachableError

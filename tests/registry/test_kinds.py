@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.registry_proxy import Body, Changed, RegistryProxy
+from tests.support.registries.registry_proxy import Body, Changed, RegistryProxy
 from towpath.config import RegistryConfig, RegistryKind
 from towpath.model.nouns import Side
 from towpath.model.schemas import ALL_SUBJECTS, SchemaId, SubjectConfig, SubjectName

@@ -9,8 +9,8 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from tests.support.registry import LocalRegistry
-from tests.support.registry_proxy import Body, Changed, RegistryProxy
+from tests.support.registries.registry import LocalRegistry
+from tests.support.registries.registry_proxy import Body, Changed, RegistryProxy
 from towpath.config import RegistryConfig
 from towpath.model.nouns import Side
 from towpath.registry.registry import Registry

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from tests.support.kafka import wait_until
-from tests.support.registry import LocalRegistry
-from tests.support.registry_proxy import RegistryProxy
-from tests.support.schema_worlds import Bringing, fill
-from tests.support.tokens import CLIENT, WORD, TokenServer
+from tests.support.registries.registry import LocalRegistry
+from tests.support.registries.registry_proxy import RegistryProxy
+from tests.support.registries.schema_worlds import Bringing, fill
+from tests.support.registries.tokens import CLIENT, WORD, TokenServer
 from towpath.config import RegistryConfig
 from towpath.model.errors import RegistryRefusedError, UnreachableError
 from towpath.model.nouns import Side

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from tests.support.books import opened, receipt
-from tests.support.reasons import told
+from tests.support.ledger.books import opened, receipt
+from tests.support.ledger.reasons import told
 from towpath.ledger.books import LinkBooks
 from towpath.ledger.entries import TransactionalProducer, decode, encode
 from towpath.ledger.packed import Packer

@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from tests.support.access_sides import clear, every_kind, link
 from tests.support.archives import CLUSTER, WRITER
-from tests.support.certificates import Vault
-from tests.support.fleet import USERS
+from tests.support.clusters.certificates import Vault
+from tests.support.clusters.fleet import USERS
 from tests.support.here import Here
 from tests.support.kafka import wait_until
 from tests.support.stored import StoredArchive, old_records
+from tests.support.subjects.access_sides import clear, every_kind, link
 from towpath.archive.capturing_access import AccessCaptures
 from towpath.archive.look import SourceLook
 from towpath.cluster.admin import Admin

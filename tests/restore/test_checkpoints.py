@@ -9,9 +9,9 @@ from dataclasses import replace
 import pytest
 
 from tests.support.archived import Archived
-from tests.support.batches import numbered
-from tests.support.books import opened, receipt
 from tests.support.kafka import consume
+from tests.support.ledger.books import opened, receipt
+from tests.support.logs.batches import numbered
 from tests.support.restoring import Restoring, seen
 from towpath.cluster.admin import Admin
 from towpath.cluster.data.client import Client

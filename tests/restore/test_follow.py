@@ -10,15 +10,15 @@ from typing import Any
 import pytest
 from confluent_kafka.admin import AdminClient
 
-from tests.support import queues
-from tests.support.buckets import Buckets
 from tests.support.copied import Copied, CopiedToBucket
 from tests.support.here import Here
 from tests.support.kafka import PATIENCE, consume, topic_config, wait_until
+from tests.support.objects import queues
+from tests.support.objects.buckets import Buckets
+from tests.support.objects.queues import LocalQueues, notification
+from tests.support.objects.stores import section
 from tests.support.program import Program
-from tests.support.queues import LocalQueues, notification
 from tests.support.stored import StoredArchive, old_records
-from tests.support.stores import section
 from towpath.config import StoreConfig
 from towpath.dev.broker import LocalCluster
 

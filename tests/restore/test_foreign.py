@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
-from tests.support.batches import batch
+from tests.support.clients.records import transactions
 from tests.support.here import Here
 from tests.support.kafka import consume, create_topic, end_offsets
-from tests.support.log_files import wait_for_markers
+from tests.support.logs.batches import batch
+from tests.support.logs.log_files import wait_for_markers
 from tests.support.mirror import Mirror
-from tests.support.records import transactions
 from tests.support.stored import old_records
 from towpath.config import RestoreConfig, StoreConfig, StoreLayout, check
 from towpath.dev.broker import LocalCluster

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from tests.support.archiving import Archive
-from tests.support.brokers import SharedCluster
-from tests.support.chaos import soak_rounds
+from tests.support.clusters.brokers import SharedCluster
+from tests.support.copying.chaos import soak_rounds
 from tests.support.here import Here
 from tests.support.kafka import Record, consume, create_topic, end_offsets, produce, wait_until
 from tests.support.program import Program

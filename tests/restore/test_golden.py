@@ -10,8 +10,8 @@ from confluent_kafka import OFFSET_STORED, Consumer, KafkaError, Producer, Topic
 from confluent_kafka.admin import AdminClient
 
 from tests.support.archiving import Archive
-from tests.support.brokers import SharedCluster
-from tests.support.groups import standing
+from tests.support.clients.groups import standing
+from tests.support.clusters.brokers import SharedCluster
 from tests.support.here import Here
 from tests.support.kafka import (
     PATIENCE,
@@ -21,7 +21,7 @@ from tests.support.kafka import (
     produce,
     topic_config,
 )
-from tests.support.stores import empty_section
+from tests.support.objects.stores import empty_section
 from towpath.model.clock import now_ms
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark]

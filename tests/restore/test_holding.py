@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.support.topic_models import DEFAULTS, KNOWN, observed
+from tests.support.subjects.topic_models import DEFAULTS, KNOWN, observed
 from towpath.restore.holding import held
 
 BEFORE, AFTER = "message.timestamp.before.max.ms", "message.timestamp.after.max.ms"

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from tests.support.archives import CLUSTER
-from tests.support.topic_models import topic
+from tests.support.subjects.topic_models import topic
 from towpath.config import RestoreConfig
 from towpath.model.findings import Note, Problem
 from towpath.model.nouns import TopicName

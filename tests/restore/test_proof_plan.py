@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from tests.support.archives import CLUSTER
-from tests.support.books import opened, receipt
 from tests.support.compacting import compacted
+from tests.support.ledger.books import opened, receipt
 from tests.support.stored import StoredArchive, old_records
 from towpath.ledger.books import LinkBooks
 from towpath.model.digest import Digest

@@ -16,9 +16,9 @@ import pytest
 from confluent_kafka.admin import AdminClient
 
 from tests.support.archiving import Archive
-from tests.support.brokers import SharedCluster
-from tests.support.chaos import soak_rounds
-from tests.support.groups import commit_with, standing
+from tests.support.clients.groups import commit_with, standing
+from tests.support.clusters.brokers import SharedCluster
+from tests.support.copying.chaos import soak_rounds
 from tests.support.here import Here
 from tests.support.kafka import PATIENCE, Record, consume, topic_config
 from tests.support.old_topics import PARTITIONS, fill

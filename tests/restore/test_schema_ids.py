@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 from tests.support.archiving import Archive
-from tests.support.brokers import SharedCluster
+from tests.support.clients.serialized import FORMATS, read, write
+from tests.support.clusters.brokers import SharedCluster
 from tests.support.here import Here
 from tests.support.kafka import create_topic
-from tests.support.registry import LocalRegistry, record
-from tests.support.registry_proxy import Body, Changed, RegistryProxy, forwarded
+from tests.support.registries.registry import LocalRegistry, record
+from tests.support.registries.registry_proxy import Body, Changed, RegistryProxy, forwarded
 from tests.support.schema_restores import SchemaScene, ids_in, named, topics_of
-from tests.support.serialized import FORMATS, read, write
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark]
 _COUNT = 100

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.pictures import text_of
+from tests.support.pages.pictures import text_of
 from tests.support.stored import StoredArchive, old_records
 from towpath.cli.show.restore import result_picture
 from towpath.model.nouns import Mode, SourceOffset, TopicName, TopicPartition

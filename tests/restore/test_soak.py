@@ -20,8 +20,9 @@ import pytest
 from confluent_kafka.admin import AdminClient
 
 from tests.support.archiving import Archive
-from tests.support.brokers import SharedCluster
-from tests.support.chaos import soak_rounds
+from tests.support.clusters.brokers import SharedCluster
+from tests.support.clusters.losses import lose
+from tests.support.copying.chaos import soak_rounds
 from tests.support.here import MASTER, Here
 from tests.support.kafka import (
     PATIENCE,
@@ -33,7 +34,6 @@ from tests.support.kafka import (
     topic_config,
     wait_until,
 )
-from tests.support.losses import lose
 from tests.support.old_topics import OLD, PARTITIONS, fill, record
 from tests.support.program import Program
 from towpath.model.clock import now_ms

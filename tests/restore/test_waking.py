@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.support import queues
 from tests.support.kafka import wait_until
-from tests.support.queues import LocalQueues, by_sns, notification
+from tests.support.objects import queues
+from tests.support.objects.queues import LocalQueues, by_sns, notification
 from towpath.config import StoreConfig, load_archive
 from towpath.restore.progress import RestoreProgress
 from towpath.restore.regions import Whole, waking

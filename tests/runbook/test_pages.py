@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 import towpath
-from tests.support.commands import blocks
-from tests.support.queries import rules
-from tests.support.standings import ROW
+from tests.support.ledger.standings import ROW
+from tests.support.pages.commands import blocks
+from tests.support.pages.queries import rules
 from towpath.cli.main import main
 from towpath.cli.show.output import console
 from towpath.cli.show.status import picture

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from tests.support.apicurio import LocalApicurio, fetch
-from tests.support.clusters import Clusters
-from tests.support.registry import LocalRegistry, record, refers
-from tests.support.schema_worlds import Bringing
+from tests.support.clusters.clusters import Clusters
+from tests.support.registries.apicurio import LocalApicurio, fetch
+from tests.support.registries.registry import LocalRegistry, record, refers
+from tests.support.registries.schema_worlds import Bringing
 from towpath.model.errors import SchemaNotKeptError
 from towpath.model.schemas import SchemaId
 

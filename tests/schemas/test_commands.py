@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.brokers import SharedCluster
-from tests.support.certificates import Vault
+from tests.support.clusters.brokers import SharedCluster
+from tests.support.clusters.certificates import Vault
 from tests.support.here import Here
-from tests.support.registry import ADMIN, LocalRegistry, record, refers
+from tests.support.registries.registry import ADMIN, LocalRegistry, record, refers
 
 pytestmark = [pytest.mark.broker, pytest.mark.soak]
 WORDS = "REGISTRY_WORD"

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from tests.support.certificates import Vault
-from tests.support.registry import LocalRegistry, record, refers
-from tests.support.schema_worlds import Bringing, between, fill
+from tests.support.clusters.certificates import Vault
+from tests.support.registries.registry import LocalRegistry, record, refers
+from tests.support.registries.schema_worlds import Bringing, between, fill
 from towpath.schemas.steps import RegisterSchemas
 
 pytestmark = pytest.mark.soak

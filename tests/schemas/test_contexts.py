@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from tests.support.schema_worlds import compared, one
+from tests.support.registries.schema_worlds import compared, one
 from towpath.model.schemas import SchemaVersion, SubjectConfig, SubjectName
 from towpath.schemas.steps import RegisterSchemas, SetSubjectConfig
 

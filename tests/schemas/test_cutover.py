@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.brokers import SharedCluster
+from tests.support.clusters.brokers import SharedCluster
 from tests.support.here import MASTER, Here
 from tests.support.kafka import Record, create_topic, produce
 from tests.support.links import Link, registries
-from tests.support.registry import LocalRegistry, record
-from tests.support.registry_proxy import Body, Changed, RegistryProxy
+from tests.support.registries.registry import LocalRegistry, record
+from tests.support.registries.registry_proxy import Body, Changed, RegistryProxy
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.soak]
 

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.brokers import SharedCluster
-from tests.support.guids import WithGuids
+from tests.support.clients.serialized import FORMATS, read, read_headers, write, write_headers
+from tests.support.clusters.brokers import SharedCluster
 from tests.support.here import Here
 from tests.support.kafka import consume, create_topic
 from tests.support.links import Link, registries
-from tests.support.registry import LocalRegistry, record
-from tests.support.registry_proxy import RegistryProxy
-from tests.support.serialized import FORMATS, read, read_headers, write, write_headers
+from tests.support.registries.guids import WithGuids
+from tests.support.registries.registry import LocalRegistry, record
+from tests.support.registries.registry_proxy import RegistryProxy
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark]
 COUNT = 200

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.schema_worlds import compared, one, schemas_config
+from tests.support.registries.schema_worlds import compared, one, schemas_config
 from towpath.model.errors import UnreachableError
 from towpath.model.schemas import (
     Schema,

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from tests.support.registry import LocalRegistry, record, refers
-from tests.support.registry_proxy import Body, Changed, RegistryProxy
-from tests.support.schema_worlds import Bringing, between
+from tests.support.registries.registry import LocalRegistry, record, refers
+from tests.support.registries.registry_proxy import Body, Changed, RegistryProxy
+from tests.support.registries.schema_worlds import Bringing, between
 from towpath.registry.forms import path_of
 
 pytestmark = pytest.mark.soak

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from ruamel.yaml import YAML
 
-from tests.support.commands import blocks
-from tests.support.registry import LocalRegistry, record
+from tests.support.pages.commands import blocks
+from tests.support.registries.registry import LocalRegistry, record
 
 PAGE = Path(__file__).parents[2] / "docs" / "howto" / "leave-glue.md"
 FIRST, SECOND, OTHER = (f"{n}f9a1f6e-52a7-4c8e-9d6b-0a4c1f6f2b11" for n in range(3))

@@ -8,9 +8,9 @@ from uuid import UUID
 
 import pytest
 
-from tests.support.guids import WithGuids, guid_of
-from tests.support.registry import LocalRegistry, record
-from tests.support.registry_proxy import RegistryProxy
+from tests.support.registries.guids import WithGuids, guid_of
+from tests.support.registries.registry import LocalRegistry, record
+from tests.support.registries.registry_proxy import RegistryProxy
 from towpath.config import RegistryConfig
 from towpath.model.nouns import Side
 from towpath.registry.registry import Registry

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.registry import LocalRegistry, record, refers
-from tests.support.schema_worlds import between, fill
+from tests.support.registries.registry import LocalRegistry, record, refers
+from tests.support.registries.schema_worlds import between, fill
 
 pytestmark = pytest.mark.soak
 NewRegistry = Callable[..., LocalRegistry]

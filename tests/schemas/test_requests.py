@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.support.registry import LocalRegistry, record
-from tests.support.registry_proxy import Body, Changed, RegistryProxy
-from tests.support.schema_worlds import Bringing, between
+from tests.support.registries.registry import LocalRegistry, record
+from tests.support.registries.registry_proxy import Body, Changed, RegistryProxy
+from tests.support.registries.schema_worlds import Bringing, between
 from towpath.model.schemas import SubjectName
 
 pytestmark = pytest.mark.soak

@@ -8,9 +8,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from tests.support.registry import LocalRegistry, record
-from tests.support.registry_proxy import Body, Changed, RegistryProxy
-from tests.support.schema_worlds import Bringing, between
+from tests.support.registries.registry import LocalRegistry, record
+from tests.support.registries.registry_proxy import Body, Changed, RegistryProxy
+from tests.support.registries.schema_worlds import Bringing, between
 from towpath.plan.subject import SubjectContext
 from towpath.schemas.absent import NoSchemas
 from towpath.schemas.observed import ObservedSchemas

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.brokers import SharedCluster
+from tests.support.clusters.brokers import SharedCluster
 from tests.support.here import Here
 from tests.support.links import Link, registries
 from tests.support.program import Program
-from tests.support.registry import LocalRegistry, record, refers
-from tests.support.registry_proxy import Body, Changed, RegistryProxy
+from tests.support.registries.registry import LocalRegistry, record, refers
+from tests.support.registries.registry_proxy import Body, Changed, RegistryProxy
 
 pytestmark = pytest.mark.broker
 NewRegistry = Callable[..., LocalRegistry]

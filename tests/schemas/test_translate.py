@@ -12,15 +12,15 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.brokers import SharedCluster
+from tests.support.clients.serialized import FORMATS, read, write
+from tests.support.clusters.brokers import SharedCluster
 from tests.support.here import Here
 from tests.support.kafka import Record, consume, create_topic, produce, set_config, wait_until
 from tests.support.links import Link, registries
+from tests.support.pages.scrape import Scrape
 from tests.support.program import Program
-from tests.support.registry import LocalRegistry, record
-from tests.support.registry_proxy import Body, Changed, RegistryProxy
-from tests.support.scrape import Scrape
-from tests.support.serialized import FORMATS, read, write
+from tests.support.registries.registry import LocalRegistry, record
+from tests.support.registries.registry_proxy import Body, Changed, RegistryProxy
 from towpath.dev import ports
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark]

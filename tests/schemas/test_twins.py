@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.support.registry import LocalRegistry, record
-from tests.support.schema_worlds import between
+from tests.support.registries.registry import LocalRegistry, record
+from tests.support.registries.schema_worlds import between
 from towpath.schemas.subject import PlacedDifference
 
 pytestmark = pytest.mark.soak

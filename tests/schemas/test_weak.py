@@ -8,9 +8,9 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from tests.support.registry import LocalRegistry, record, refers
-from tests.support.registry_proxy import Body, Changed, RegistryProxy
-from tests.support.schema_worlds import Bringing, between, fill
+from tests.support.registries.registry import LocalRegistry, record, refers
+from tests.support.registries.registry_proxy import Body, Changed, RegistryProxy
+from tests.support.registries.schema_worlds import Bringing, between, fill
 from towpath.model.errors import SchemaHeldBackError, SchemaNotKeptError
 
 pytestmark = pytest.mark.soak

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.certificates import Vault
-from tests.support.fleet import USERS
-from tests.support.secured import SecuredLink
+from tests.support.clusters.certificates import Vault
+from tests.support.clusters.fleet import USERS
+from tests.support.clusters.secured import SecuredLink
 from towpath.dev.broker import LocalCluster
 
 

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.fleet import USERS
+from tests.support.clusters.fleet import USERS
+from tests.support.clusters.secured import SecuredLink, load, permit
+from tests.support.copying.standalone import Standalone
 from tests.support.kafka import consume
-from tests.support.secured import SecuredLink, load, permit
-from tests.support.standalone import Standalone
 from towpath.dev import ports
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.soak]

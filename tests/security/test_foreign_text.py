@@ -18,7 +18,7 @@ import pytest
 from pyspark.errors import PySparkException
 
 import towpath
-from tests.support.certificates import Vault
+from tests.support.clusters.certificates import Vault
 from towpath.cli.main import main
 from towpath.cluster.codes import refused
 from towpath.cluster.connect import security

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 from confluent_kafka.admin._acl import AclOperation
 
-from tests.support.brokers import SharedCluster
-from tests.support.fleet import USERS
+from tests.support.clusters.brokers import SharedCluster
+from tests.support.clusters.fleet import USERS
+from tests.support.clusters.rights import TOPIC, allow
+from tests.support.clusters.secured import SecuredLink, load, permit
 from tests.support.here import Here
 from tests.support.kafka import consume
-from tests.support.rights import TOPIC, allow
-from tests.support.secured import SecuredLink, load, permit
 
 pytestmark = pytest.mark.broker
 

@@ -15,11 +15,11 @@ from urllib.parse import parse_qs, quote
 
 import pytest
 
-from tests.support.brokers import SharedCluster
+from tests.support.clusters.brokers import SharedCluster
 from tests.support.kafka import Record, consume, create_topic, produce
 from tests.support.program import Program
-from tests.support.registry import LocalRegistry, record
-from tests.support.registry_proxy import forwarded
+from tests.support.registries.registry import LocalRegistry, record
+from tests.support.registries.registry_proxy import forwarded
 from towpath.dev import ports
 
 WORDS = {"SOURCE_WORD": "s0urce/word+1", "TARGET_WORD": "t4rget-word-22"}

@@ -12,6 +12,8 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.admin._acl import AclOperation
 from confluent_kafka.admin._resource import ResourceType
 
+from tests.support.clusters.rights import CLUSTER, MIRROR, READ, TOPIC, WRITE, allow, withdraw
+from tests.support.clusters.secured import SecuredLink
 from tests.support.here import Ended, Here
 from tests.support.kafka import (
     Record,
@@ -23,8 +25,6 @@ from tests.support.kafka import (
     wait_until,
 )
 from tests.support.program import Program
-from tests.support.rights import CLUSTER, MIRROR, READ, TOPIC, WRITE, allow, withdraw
-from tests.support.secured import SecuredLink
 from towpath.cluster.admin import Admin
 from towpath.cluster.admin.rights import Right
 from towpath.cluster.data.client import Client

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from confluent_kafka import KafkaException
 
-from tests.support import fleet
-from tests.support.brokers import set_passwords
-from tests.support.clusters import Clusters
+from tests.support.clusters import fleet
+from tests.support.clusters.brokers import set_passwords
+from tests.support.clusters.clusters import Clusters
+from tests.support.clusters.keys import NEW, OLD, Keys
 from tests.support.kafka import Record, consume, create_topic, end_offsets, produce, wait_until
-from tests.support.keys import NEW, OLD, Keys
 from tests.support.program import Program
 from towpath.dev.broker import LocalCluster
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.secured import SecuredLink, load, permit
+from tests.support.clusters.secured import SecuredLink, load, permit
 from towpath.cluster.admin import Admin
 from towpath.config import load as load_file
 from towpath.model.nouns import Side, TopicName

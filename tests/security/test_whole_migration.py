@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.fleet import USERS
+from tests.support.clusters.fleet import USERS
+from tests.support.clusters.secured import SecuredLink
 from tests.support.here import MASTER, Here
-from tests.support.secured import SecuredLink
 from towpath.cluster.admin import Admin
 from towpath.config import ClusterConfig
 from towpath.dev.load import load

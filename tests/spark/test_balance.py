@@ -9,11 +9,11 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.support.brokers import SharedCluster
+from tests.support.clusters.brokers import SharedCluster
 from tests.support.kafka import Record, create_topic, produce, wait_until
 from tests.support.links import Link, end
+from tests.support.network.toxiproxy import Toxiproxy
 from tests.support.program import Program
-from tests.support.toxiproxy import Toxiproxy
 from towpath.dev.broker import LocalCluster
 
 pytestmark = [

@@ -12,7 +12,7 @@ import psutil
 import pytest
 
 from tests.support.archiving import Archive
-from tests.support.brokers import SharedCluster
+from tests.support.clusters.brokers import SharedCluster
 from tests.support.here import MASTER, Here
 from tests.support.kafka import Record, consume, create_topic, produce, wait_until
 from tests.support.program import START, Program, environment

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.groups import rest, standing
+from tests.support.clients.groups import rest, standing
 from tests.support.here import Here
 from tests.support.kafka import Record, commit, create_topic, produce, wait_until
 from tests.support.links import Link
-from tests.support.scrape import Scrape
+from tests.support.pages.scrape import Scrape
 from towpath.dev import ports
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.timeout(300)]

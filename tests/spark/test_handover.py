@@ -11,7 +11,7 @@ from contextlib import ExitStack, contextmanager
 import psutil
 import pytest
 
-from tests.support.chaos import PARTITIONS, PLAIN, TRANSACTIONAL, Writer, parts
+from tests.support.copying.chaos import PARTITIONS, PLAIN, TRANSACTIONAL, Writer, parts
 from tests.support.kafka import create_topic, wait_until
 from tests.support.links import Link, Running
 from tests.support.program import Program

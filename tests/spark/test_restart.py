@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.chaos import delete_topic
+from tests.support.copying.chaos import delete_topic
 from tests.support.here import Here
 from tests.support.kafka import Record, consume, create_topic, produce, wait_until
 from tests.support.links import Link

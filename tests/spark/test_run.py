@@ -11,7 +11,7 @@ import psutil
 import pytest
 from confluent_kafka import KafkaException
 
-from tests.support.chaos import PARTITIONS, PLAIN, TRANSACTIONAL, Writer
+from tests.support.copying.chaos import PARTITIONS, PLAIN, TRANSACTIONAL, Writer
 from tests.support.here import Here
 from tests.support.kafka import (
     Record,
@@ -23,9 +23,9 @@ from tests.support.kafka import (
     wait_until,
 )
 from tests.support.links import Link, end
+from tests.support.pages.queries import assert_served
+from tests.support.pages.scrape import Scrape
 from tests.support.program import Program
-from tests.support.queries import assert_served
-from tests.support.scrape import Scrape
 from towpath.dev import ports
 from towpath.model.clock import now_ms
 

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.chaos import PARTITIONS, PLAIN, Writer
+from tests.support.copying.chaos import PARTITIONS, PLAIN, Writer
+from tests.support.copying.standalone import Standalone, bare_python
 from tests.support.kafka import Record, consume, create_topic, produce, wait_until
 from tests.support.links import Link, end
 from tests.support.program import Program
-from tests.support.standalone import Standalone, bare_python
 from towpath.cli.main import main
 from towpath.cluster.admin import Admin
 from towpath.config import ClusterConfig

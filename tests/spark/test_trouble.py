@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.brokers import SharedCluster
+from tests.support.clusters.brokers import SharedCluster
 from tests.support.here import Here
 from tests.support.kafka import Record, create_topic, end_offsets, produce, wait_until
 from tests.support.links import Link
-from tests.support.proxy import Proxy
+from tests.support.network.proxy import Proxy
 from towpath.cluster.admin import Admin
 from towpath.config import ClusterConfig
 from towpath.ledger import topic as ledger_topic

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.gate import Gate
 from tests.support.here import Here
 from tests.support.kafka import Record, consume, create_topic, produce
+from tests.support.network.gate import Gate
 from towpath.dev.broker import LocalCluster
 from towpath.mirror import waiting
 

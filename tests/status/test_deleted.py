@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from tests.support.books import TP, opened, receipt
-from tests.support.runs import run
-from tests.support.standings import ROW
+from tests.support.ledger.books import TP, opened, receipt
+from tests.support.ledger.runs import run
+from tests.support.ledger.standings import ROW
 from towpath.cli.show.deleted import deleted
 from towpath.ledger.books import LinkBooks, PartitionBooks
 from towpath.ledger.entries import Foretold

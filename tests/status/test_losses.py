@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from tests.support.books import opened, receipt
-from tests.support.reasons import told
+from tests.support.ledger.books import opened, receipt
+from tests.support.ledger.reasons import told
 from towpath.ledger.books import PartitionBooks
 from towpath.ledger.packed import Packer
 from towpath.model.nouns import (

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from tests.support.ledger.standings import ROW
 from tests.support.links import link
-from tests.support.standings import ROW
 from towpath.model.errors import UnreachableError
 from towpath.model.findings import Note, Problem
 from towpath.model.nouns import Mode, Side, TopicName, TopicPartition

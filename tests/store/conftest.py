@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.stores import KINDS, empty_store
+from tests.support.objects.stores import KINDS, empty_store
 from towpath.config import Size, StoreConfig
 from towpath.store import Store
 

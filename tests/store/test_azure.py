@@ -8,9 +8,9 @@ import sys
 
 import pytest
 
-from tests.support.answers import NO_TIME, Answer, has_no_bucket, passes
-from tests.support.azurite import ACCOUNT, KEY, AzureStore, sas
-from tests.support.buckets import StoreFront
+from tests.support.objects.answers import NO_TIME, Answer, has_no_bucket, passes
+from tests.support.objects.azurite import ACCOUNT, KEY, AzureStore, sas
+from tests.support.objects.buckets import StoreFront
 from towpath.config import Size, StoreConfig
 from towpath.model.errors import (
     ObjectColdError,

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.support.queues import by_sns, notification
+from tests.support.objects.queues import by_sns, notification
 from towpath.store.events import CreatedObject, UnreadableEventError, created_objects
 
 KEY = "data/eu/orders/0/0/00000000000000000000-00000000000000000009.parquet"

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.answers import NO_TIME, Answer, has_no_bucket
-from tests.support.google import GoogleFront, GoogleStore
+from tests.support.objects.answers import NO_TIME, Answer, has_no_bucket
+from tests.support.objects.google import GoogleFront, GoogleStore
 from towpath.config import Size, StoreConfig
 from towpath.model.errors import (
     ObjectExistsError,

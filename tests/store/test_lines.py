@@ -9,8 +9,8 @@ import time
 import pytest
 
 from tests.support.kafka import wait_until
-from tests.support.stores import REMOTE, StoreLine
-from tests.support.toxiproxy import Toxiproxy
+from tests.support.network.toxiproxy import Toxiproxy
+from tests.support.objects.stores import REMOTE, StoreLine
 from towpath.config import Duration, Size, StoreConfig
 from towpath.model.errors import StoreAwayError
 from towpath.store import Store

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from tests.support.buckets import Buckets, StoreFront, client
 from tests.support.compacting import EAGER, compacted, held_records
 from tests.support.mixed import REGION, MixedArchive, partition
+from tests.support.objects.buckets import Buckets, StoreFront, client
 from tests.support.stored import old_records
 from towpath.config import ArchiveConfig, LockMode, Size, StoreConfig
 from towpath.config.locks import lock_notes

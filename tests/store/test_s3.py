@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from tests.support.answers import NO_TIME, Answer, has_no_bucket, passes
-from tests.support.buckets import Buckets, StoreFront, keys
-from tests.support.certificates import Vault
+from tests.support.clusters.certificates import Vault
+from tests.support.objects.answers import NO_TIME, Answer, has_no_bucket, passes
+from tests.support.objects.buckets import Buckets, StoreFront, keys
 from towpath.config import Size, StoreConfig, Tls
 from towpath.model.errors import (
     ObjectColdError,

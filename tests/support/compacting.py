@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from tests.support.logs import Seen
+from tests.support.logs.logs import Seen
 from tests.support.segments import seen
 from towpath.archive.compacting import held
 from towpath.archive.compaction import WORK, Compaction, CompactionProgress

@@ -6,7 +6,7 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.support.buckets import client
+from tests.support.objects.buckets import client
 from towpath.config import StoreConfig
 
 

@@ -19,12 +19,12 @@ import psutil
 from confluent_kafka import KafkaException, Producer
 
 from tests.support.archiving import Archive
-from tests.support.brokers import SharedCluster
+from tests.support.clusters.brokers import SharedCluster
 from tests.support.here import Here
 from tests.support.kafka import PATIENCE, consume, create_topic, end_offsets, wait_until
+from tests.support.pages.scrape import Scrape
 from tests.support.program import Program
-from tests.support.scrape import Scrape
-from tests.support.selection import soak_seconds
+from tests.support.session.selection import soak_seconds
 from towpath.dev import ports
 from towpath.model.clock import now_ms
 from towpath.model.nouns import TopicName, TopicPartition

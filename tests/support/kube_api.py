@@ -21,7 +21,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from tests.support.kafka import wait_until
-from tests.support.serving import end, serving
+from tests.support.network.serving import end, serving
 from towpath.dev import ports
 from towpath.model.home import home_folder
 

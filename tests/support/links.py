@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from confluent_kafka import KafkaException
 
-from tests.support.inside import RunInside
+from tests.support.copying.inside import RunInside
 from tests.support.kafka import consume, end_offsets, wait_until
 from tests.support.program import Program
 from towpath.cluster.admin import Admin

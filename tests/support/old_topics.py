@@ -6,7 +6,7 @@ import random
 
 from confluent_kafka import Producer
 
-from tests.support.brokers import SharedCluster
+from tests.support.clusters.brokers import SharedCluster
 from tests.support.kafka import PATIENCE, Record, create_topic, produce
 from towpath.model.clock import now_ms
 

@@ -8,9 +8,9 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 
 from tests.support.archived import Archived
-from tests.support.batches import at_offsets
 from tests.support.kafka import Record as Seen
 from tests.support.kafka import create_topic
+from tests.support.logs.batches import at_offsets
 from towpath.cluster.admin import Admin
 from towpath.cluster.data.client import Client
 from towpath.config import ClusterConfig, OffsetsPolicy

@@ -9,10 +9,10 @@ from typing import Any
 from confluent_kafka.admin import AdminClient
 
 from tests.support.archived_schemas import SchemaArchive
-from tests.support.brokers import SharedCluster
+from tests.support.clusters.brokers import SharedCluster
 from tests.support.kafka import PATIENCE, consume
-from tests.support.registry import LocalRegistry, record
-from tests.support.schema_worlds import fill
+from tests.support.registries.registry import LocalRegistry, record
+from tests.support.registries.schema_worlds import fill
 from tests.support.stored import StoredArchive, old_records
 from towpath.wire.plain import Record
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from ruamel.yaml import YAML
 
-from tests.support.certificates import Authority
+from tests.support.clusters.certificates import Authority
 from towpath.dev import ports
 from towpath.dev.broker_configs import properties_text
 from towpath.dev.zookeeper import ZooKeeperCluster

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import pyarrow as pa
 
-from tests.support.logs import Log, Seen, cut
+from tests.support.logs.logs import Log, Seen, cut
 from towpath.model.nouns import ClusterId, SourceOffset, TopicId, TopicName
 from towpath.segments.format.batches_writer import BatchesObject
 from towpath.segments.format.footer import SegmentFooter, SegmentHead

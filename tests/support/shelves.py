@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from tests.support.logs import Log
+from tests.support.logs.logs import Log
 from tests.support.segments import TINY, written, written_whole
 from towpath.model.errors import ObjectMissingError
 from towpath.model.nouns import SegmentFormat, SourceOffset

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.support.archives import CLUSTER, WRITER
-from tests.support.batches import batch, numbered
+from tests.support.logs.batches import batch, numbered
 from tests.support.segments import TINY, buffer
 from towpath.config import ArchiveConfig, load_archive
 from towpath.model.clock import now_ms

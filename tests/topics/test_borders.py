@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tests.support.books import TP, opened, receipt
+from tests.support.ledger.books import TP, opened, receipt
 from towpath.ledger.books import LinkBooks
 from towpath.ledger.entries import Cut, Repaired
 from towpath.model.nouns import LinkName, ProducerId, SourceOffset, TargetOffset, TopicId

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.topic_sides import Sides, apply_all, changes, creates
+from tests.support.subjects.topic_sides import Sides, apply_all, changes, creates
 from towpath.cluster.connect.control import Control
 from towpath.dev.broker import LocalCluster
 from towpath.model.errors import StepOutdatedError

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.chaos import delete_topic
+from tests.support.copying.chaos import delete_topic
 from tests.support.kafka import create_topic
 from tests.support.links import link
 from tests.support.mirror import Mirror

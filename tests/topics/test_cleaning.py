@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.links import link
-from tests.support.topic_models import (
+from tests.support.subjects.topic_models import (
     DEFAULTS,
     compare,
     created,

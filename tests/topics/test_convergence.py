@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.topic_models import DEFAULTS, KNOWN, compare, done
+from tests.support.subjects.topic_models import DEFAULTS, KNOWN, compare, done
 from towpath.config import StartAt
 from towpath.model.nouns import TopicId, TopicName
 from towpath.topics.configs import equal, limit, untouched

@@ -6,7 +6,15 @@ from dataclasses import replace
 
 import pytest
 
-from tests.support.topic_models import DEFAULTS, compare, created, notes, observed, only, topic
+from tests.support.subjects.topic_models import (
+    DEFAULTS,
+    compare,
+    created,
+    notes,
+    observed,
+    only,
+    topic,
+)
 from towpath.model.findings import Cause
 from towpath.model.nouns import NO_TOPIC_ID, ClusterId, TopicName
 from towpath.plan.subject import Difference

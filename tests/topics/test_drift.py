@@ -7,7 +7,15 @@ from dataclasses import replace
 import pytest
 from pydantic import TypeAdapter
 
-from tests.support.topic_models import DEFAULTS, compare, done, notes, observed, only, topic
+from tests.support.subjects.topic_models import (
+    DEFAULTS,
+    compare,
+    done,
+    notes,
+    observed,
+    only,
+    topic,
+)
 from towpath.model.nouns import TopicId, TopicName
 from towpath.topics.configs import equal
 from towpath.topics.observed import Topic

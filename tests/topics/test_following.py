@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.support.kafka import Record, create_topic, produce, wait_until
-from tests.support.topic_sides import Sides, apply_all, changes, creates, texts
+from tests.support.subjects.topic_sides import Sides, apply_all, changes, creates, texts
 from towpath.dev.broker import LocalCluster
 from towpath.model.nouns import TopicName, TopicPartition
 from towpath.topics.apply import check_all

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any, cast
 
-from tests.support.topic_models import observed, topic
+from tests.support.subjects.topic_models import observed, topic
 from towpath.ledger.books import LinkBooks
 from towpath.ledger.entries import Entry, Foretold
 from towpath.ledger.link import OpenLink

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.groups import commit_with, rest, standing
+from tests.support.clients.groups import commit_with, rest, standing
 from tests.support.mirror import Mirror
-from tests.support.ways_back import COPIED, There, cut_over, outcomes, write
+from tests.support.subjects.ways_back import COPIED, There, cut_over, outcomes, write
 from towpath.config import load
 from towpath.dev.broker import LocalCluster
 from towpath.groups.look import look, translated

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.topic_models import (
+from tests.support.subjects.topic_models import (
     DEFAULTS,
     compare,
     created,

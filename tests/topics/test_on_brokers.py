@@ -9,8 +9,8 @@ import pytest
 
 from tests.support.kafka import create_topic, set_config
 from tests.support.links import link
-from tests.support.topic_models import creations
-from tests.support.topic_sides import Sides, apply_all, changes, creates, texts
+from tests.support.subjects.topic_models import creations
+from tests.support.subjects.topic_sides import Sides, apply_all, changes, creates, texts
 from towpath.cluster.admin import Admin
 from towpath.cluster.metadata import non_default
 from towpath.dev.broker import LocalCluster

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.support.links import link
-from tests.support.topic_models import compare, observed, topic
+from tests.support.subjects.topic_models import compare, observed, topic
 from towpath.ledger.books import LinkBooks
 from towpath.ledger.entries import Journal, Opened, Phase
 from towpath.model.findings import Cause

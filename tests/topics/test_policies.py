@@ -6,7 +6,15 @@ from dataclasses import replace
 
 import pytest
 
-from tests.support.topic_models import DEFAULTS, compare, created, notes, observed, only, topic
+from tests.support.subjects.topic_models import (
+    DEFAULTS,
+    compare,
+    created,
+    notes,
+    observed,
+    only,
+    topic,
+)
 from towpath.topics.observed import ObservedTopics, Topic
 from towpath.topics.owned import OwnedTopics
 from towpath.topics.policies import NOTE

@@ -6,7 +6,15 @@ from dataclasses import replace
 
 import pytest
 
-from tests.support.topic_models import compare, created, creations, done, notes, observed, topic
+from tests.support.subjects.topic_models import (
+    compare,
+    created,
+    creations,
+    done,
+    notes,
+    observed,
+    topic,
+)
 from towpath.config import ConfigRules
 from towpath.model.findings import Heading, Note
 from towpath.model.nouns import LinkName

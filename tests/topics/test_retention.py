@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.support.kafka_retention import Batch, Log
+from tests.support.logs.kafka_retention import Batch, Log
 from towpath.config import ConfigRules
 from towpath.model.reasons import ReasonCode
 from towpath.topics.foresight import Foresight

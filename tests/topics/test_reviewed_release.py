@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import pytest
 
-from tests.support.topic_models import observed, topic
+from tests.support.subjects.topic_models import observed, topic
 from towpath.ledger.books import LinkBooks
 from towpath.ledger.entries import Foretold
 from towpath.ledger.link import OpenLink

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from confluent_kafka.admin._acl import AclOperation
 
-from tests.support import rights
-from tests.support.certificates import Vault
-from tests.support.fleet import USERS
+from tests.support.clusters import rights
+from tests.support.clusters.certificates import Vault
+from tests.support.clusters.fleet import USERS
 from tests.support.kafka import create_topic, wait_until
 from tests.support.links import link
 from towpath.cluster.admin import Admin

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.chaos import delete_topic
-from tests.support.groups import commit_with
+from tests.support.clients.groups import commit_with
+from tests.support.copying.chaos import delete_topic
 from tests.support.kafka import consume, create_topic
 from tests.support.mirror import Mirror
-from tests.support.ways_back import COPIED, There, cut_over, outcomes, values, write
+from tests.support.subjects.ways_back import COPIED, There, cut_over, outcomes, values, write
 from towpath.dev.broker import LocalCluster
 from towpath.ledger.link import open_link
 from towpath.mirror.plan import build

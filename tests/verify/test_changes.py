@@ -10,13 +10,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.support.batches import batch, numbered
-from tests.support.books import TP, opened, receipt
-from tests.support.change_scene import PARTITIONS, ChangeScene
-from tests.support.changed import CHANGES, decisions
 from tests.support.kafka import wait_until
+from tests.support.ledger.books import TP, opened, receipt
+from tests.support.ledger.runs import run
+from tests.support.logs.batches import batch, numbered
+from tests.support.logs.change_scene import PARTITIONS, ChangeScene
+from tests.support.logs.changed import CHANGES, decisions
 from tests.support.mirror import Mirror
-from tests.support.runs import run
 from towpath.compare.changed import Ids, SourceChange, no_ids
 from towpath.compare.cursor import Piece
 from towpath.compare.slice import compare

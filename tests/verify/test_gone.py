@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.books import opened, receipt
-from tests.support.kept_logs import KeptLog
+from tests.support.ledger.books import opened, receipt
+from tests.support.logs.kept_logs import KeptLog
 from towpath.compare.slice import compare_range
 from towpath.compare.work import Comparison, Counts
 from towpath.ledger.books import PartitionBooks

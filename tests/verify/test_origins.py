@@ -9,7 +9,7 @@ from uuid import UUID
 
 import pytest
 
-from tests.support.registry import LocalRegistry, record
+from tests.support.registries.registry import LocalRegistry, record
 from towpath.compare.named import SeenIds
 from towpath.config import RegistryConfig
 from towpath.ledger.books.ids import IdBooks

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from tests.support.books import opened
-from tests.support.standings import ROW
+from tests.support.ledger.books import opened
+from tests.support.ledger.standings import ROW
 from towpath.compare.others import OtherRecords
 from towpath.compare.work import Comparison, Counts
 from towpath.ledger.books import PartitionBooks

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.support.standings import ROW
+from tests.support.ledger.standings import ROW
 from towpath.ledger.books import PartitionBooks
 from towpath.status.status import PartitionStatus
 from towpath.verify.verdict import Verdict, verdict

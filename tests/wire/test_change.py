@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.batches import at_offsets, batch, damages, joined, numbered
-from tests.support.changing import Decisions, Twin
-from tests.support.random_changes import (
+from tests.support.logs.batches import at_offsets, batch, damages, joined, numbered
+from tests.support.logs.changing import Decisions, Twin
+from tests.support.logs.random_changes import (
     DECIDED,
     DECISIONS,
     IDS,

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.batches import CODECS
+from tests.support.logs.batches import CODECS
 from towpath.model.errors import CorruptBatchError
 from towpath.wire import codec as light
 from towpath.wire import streams

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.support.batches import Table, digest_of, from_arrow
+from tests.support.logs.batches import Table, digest_of, from_arrow
 from towpath.wire import batch, plain, records
 from towpath.wire.digest import Digest
 from towpath.wire.plain import Record

@@ -11,8 +11,8 @@ import cramjam
 import lz4.frame
 import pytest
 
-from tests.support.batches import joined
-from tests.support.old_messages import message
+from tests.support.logs.batches import joined
+from tests.support.logs.old_messages import message
 from towpath.model.errors import CorruptBatchError
 from towpath.wire import plain
 from towpath.wire.batch import LOG_APPEND_TIME, BatchHeader

@@ -9,7 +9,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.batches import CODECS, at_offsets, batch, joined, numbered
+from tests.support.logs.batches import CODECS, at_offsets, batch, joined, numbered
 from towpath.wire import framing, naming
 from towpath.wire.naming import MOST, IdCounter, IdSample, NamedId, NamedIds, Part
 from towpath.wire.opened import open_batches

@@ -7,7 +7,7 @@ import random
 import numpy as np
 import pytest
 
-from tests.support.batches import CODECS, batch, joined, numbered, sealed
+from tests.support.logs.batches import CODECS, batch, joined, numbered, sealed
 from towpath.model.errors import CorruptBatchError
 from towpath.wire import opened
 from towpath.wire.batch import Buffer, Table, scan

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.batches import (
+from tests.support.logs.batches import (
     CODECS,
     RECORD,
     SMALL,

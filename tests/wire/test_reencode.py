@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.batches import (
+from tests.support.logs.batches import (
     CODECS,
     RECORD,
     SMALL,
@@ -20,7 +20,7 @@ from tests.support.batches import (
     numbered,
     sealed,
 )
-from tests.support.random_logs import random_logs
+from tests.support.logs.random_logs import random_logs
 from towpath.model.errors import CorruptBatchError
 from towpath.wire import plain
 from towpath.wire.batch import (

@@ -16,7 +16,7 @@ import xxhash
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.batches import CODECS
+from tests.support.logs.batches import CODECS
 from towpath.model.errors import CorruptBatchError
 from towpath.wire import codec as codecs
 from towpath.wire import unpacking

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.small_disks import SmallDisk, mounted
+from tests.support.clusters.small_disks import SmallDisk, mounted
 from towpath.config.kraft_drivers import LocalDriver
 from towpath.kraft.drivers.local import LocalNode
 from towpath.kraft.drivers.scripts import WRITE

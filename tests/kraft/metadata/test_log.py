@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.support.brokers import SharedCluster
+from tests.support.clusters.brokers import SharedCluster
 from tests.support.kafka import create_topic, set_config
 from tests.support.quorums import kraft_config
 from towpath.config import ClusterConfig

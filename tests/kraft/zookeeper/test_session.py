@@ -17,7 +17,7 @@ from kazoo.client import KazooClient
 from kazoo.security import make_digest_acl
 
 from tests.support import ensembles, znodes
-from tests.support.certificates import Authority
+from tests.support.clusters.certificates import Authority
 from tests.support.ensembles import Ensemble
 from tests.support.kafka import wait_until
 from towpath.dev import ports

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from tests.support.lanes import StandInReactor, lane, plain, standing, took
+from tests.support.copying.lanes import StandInReactor, lane, plain, standing, took
 from towpath.model.errors import ClusterError, DoubledError, TargetLostError, TowpathError
 from towpath.model.nouns import Mode, TargetOffset
 from towpath.records.jobs import Jobs

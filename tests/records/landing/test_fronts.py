@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.copier import copier, going
+from tests.support.copying.copier import copier, going
 from tests.support.kafka import Record, consume, delete_before, end_offsets, produce, wait_until
 from tests.support.mirror import Mirror
 from towpath.cluster.admin import Admin

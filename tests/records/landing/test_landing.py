@@ -7,9 +7,9 @@ from contextlib import ExitStack, contextmanager
 
 import pytest
 
-from tests.support.batches import at_offsets, batch
+from tests.support.copying.lanes import COMMIT, marker
 from tests.support.kafka import consume, create_topic
-from tests.support.lanes import COMMIT, marker
+from tests.support.logs.batches import at_offsets, batch
 from tests.support.shelf import Batches, Shelf
 from towpath.cluster.admin import Admin
 from towpath.cluster.data.client import Client

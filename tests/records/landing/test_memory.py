@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.lanes import COMMIT as COMMITTED
-from tests.support.lanes import (
+from tests.support.copying.lanes import COMMIT as COMMITTED
+from tests.support.copying.lanes import (
     NODE,
     Part,
     StandInReactor,

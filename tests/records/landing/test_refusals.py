@@ -14,11 +14,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.copying.quarantine import begin, held
 from tests.support.here import Here
 from tests.support.kafka import Record, consume, create_topic, end_offsets, produce
 from tests.support.mirror import Mirror
-from tests.support.quarantine import begin, held
-from tests.support.refusal import Refused
+from tests.support.network.refusal import Refused
 from towpath.dev.broker import LocalCluster
 from towpath.ledger import producers
 from towpath.model.clock import now_ms

@@ -8,7 +8,7 @@ from unittest.mock import Mock
 
 import pytest
 
-from tests.support.lanes import (
+from tests.support.copying.lanes import (
     Part,
     StandInReactor,
     damaged,
@@ -18,7 +18,7 @@ from tests.support.lanes import (
     standing,
     took,
 )
-from tests.support.reasons import told
+from tests.support.ledger.reasons import told
 from towpath.cluster.data.buffers import BufferPool
 from towpath.cluster.data.produce import Produced
 from towpath.config import ClusterConfig

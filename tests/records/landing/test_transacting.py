@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Producer
 
+from tests.support.clients.records import ODD, numbered, transactions
+from tests.support.clients.views import assert_same_by_map, compared
 from tests.support.kafka import Record, consume, create_topic, delete_before, end_offsets, produce
 from tests.support.mirror import Mirror
-from tests.support.records import ODD, numbered, transactions
-from tests.support.refusal import Refusal, Refused
-from tests.support.views import assert_same_by_map, compared
+from tests.support.network.refusal import Refusal, Refused
 from towpath.cluster.admin import Admin
 from towpath.cluster.data.client import Client
 from towpath.dev.broker import LocalCluster

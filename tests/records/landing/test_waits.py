@@ -11,11 +11,11 @@ from unittest.mock import Mock
 
 import pytest
 
-from tests.support.copier import copier, endless, going
+from tests.support.copying.copier import copier, endless, going
+from tests.support.copying.lanes import StandInReactor, lane, plain, standing, took
 from tests.support.kafka import Record, consume, produce, wait_until
-from tests.support.lanes import StandInReactor, lane, plain, standing, took
+from tests.support.ledger.reasons import told
 from tests.support.mirror import Mirror
-from tests.support.reasons import told
 from towpath.cluster.data.buffers import Frame
 from towpath.dev.broker import LocalCluster
 from towpath.model.errors import ClusterError, NotSetAsideError, RefusedError, UnreachableError

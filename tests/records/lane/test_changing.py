@@ -10,8 +10,9 @@ from itertools import pairwise
 
 import pytest
 
-from tests.support.batches import batch, numbered
-from tests.support.changed import (
+from tests.support.copying.lanes import lane, standing, took
+from tests.support.logs.batches import batch, numbered
+from tests.support.logs.changed import (
     CHANGES,
     HOME,
     ConstantIds,
@@ -20,8 +21,7 @@ from tests.support.changed import (
     expected,
     varied,
 )
-from tests.support.changing import Twin
-from tests.support.lanes import lane, standing, took
+from tests.support.logs.changing import Twin
 from towpath.ledger.entries import Tally
 from towpath.model.changes import (
     NO_CHANGE,

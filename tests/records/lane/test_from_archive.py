@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tests.support.lanes import lane, plain, standing, took
+from tests.support.copying.lanes import lane, plain, standing, took
 from towpath.model.nouns import LinkName, SourceOffset, TargetOffset
 from towpath.records.lane.lane import Lane
 

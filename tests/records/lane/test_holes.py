@@ -10,7 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.support.batches import at_offsets, batch
+from tests.support.clients.records import COMPACT
+from tests.support.clients.views import compared
+from tests.support.copying.lanes import PRODUCER, lane, plain, took
 from tests.support.kafka import (
     Record,
     consume,
@@ -22,10 +24,8 @@ from tests.support.kafka import (
     set_config,
     wait_until,
 )
-from tests.support.lanes import PRODUCER, lane, plain, took
+from tests.support.logs.batches import at_offsets, batch
 from tests.support.mirror import Mirror
-from tests.support.records import COMPACT
-from tests.support.views import compared
 from towpath.dev.broker import LocalCluster
 from towpath.model.nouns import Mode, SourceOffset, TargetOffset
 from towpath.records.items import Batch, BecomeMapped, Fill

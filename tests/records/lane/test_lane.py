@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from tests.support.batches import batch, numbered
-from tests.support.lanes import damaged, lane, plain, standing, took
-from tests.support.reasons import told
+from tests.support.copying.lanes import damaged, lane, plain, standing, took
+from tests.support.ledger.reasons import told
+from tests.support.logs.batches import batch, numbered
 from towpath.model.nouns import LinkName, Mode, SourceOffset, TargetOffset
 from towpath.records.items import Batch, BecomeMapped, Fill
 from towpath.records.lane.lane import Lane

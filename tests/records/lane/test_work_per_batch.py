@@ -15,8 +15,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.batches import CODECS, batch, numbered
-from tests.support.lanes import ABORT, COMMIT, damaged, lane, marker, standing, took
+from tests.support.copying.lanes import ABORT, COMMIT, damaged, lane, marker, standing, took
+from tests.support.logs.batches import CODECS, batch, numbered
 from towpath.cluster.data.buffers import BufferPool, Frame
 from towpath.model.nouns import Mode, SourceOffset, TargetOffset
 from towpath.records.items import Batch, Fill

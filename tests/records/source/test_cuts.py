@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from tests.support.brokers import SharedCluster
-from tests.support.collector import collecting
-from tests.support.elections import Elections
+from tests.support.clusters.brokers import SharedCluster
+from tests.support.clusters.elections import Elections
+from tests.support.copying.collector import collecting
 from tests.support.kafka import Record, consume, produce
 from towpath.model.reasons import ReasonCode
 

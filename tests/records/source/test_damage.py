@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.copier import copier, endless, going
+from tests.support.copying.copier import copier, endless, going
 from tests.support.kafka import Record, consume, create_topic, produce, wait_until
 from tests.support.mirror import Mirror
-from tests.support.refusal import Refused
+from tests.support.network.refusal import Refused
 from towpath.dev.broker import LocalCluster
 from towpath.model.nouns import TopicName, TopicPartition
 

@@ -6,7 +6,7 @@ from time import monotonic
 
 import pytest
 
-from tests.support.lanes import (
+from tests.support.copying.lanes import (
     ABORT,
     COMMIT,
     NODE,

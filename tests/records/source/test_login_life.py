@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from tests.support.brokers import SharedCluster
-from tests.support.copier import BackDoor, copier, endless, going
-from tests.support.fleet import LOGIN_LIFE, USERS
+from tests.support.clusters.brokers import SharedCluster
+from tests.support.clusters.fleet import LOGIN_LIFE, USERS
+from tests.support.copying.copier import BackDoor, copier, endless, going
 from tests.support.kafka import Record, consume, create_topic, end_offsets, produce, wait_until
 from towpath.cluster.admin import Admin
 from towpath.cluster.data.client import Client

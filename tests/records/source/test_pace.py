@@ -10,7 +10,7 @@ from itertools import count
 
 import pytest
 
-from tests.support.lanes import (
+from tests.support.copying.lanes import (
     NODE,
     Part,
     lane,

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.support.chaos import delete_topic
-from tests.support.collector import collecting
+from tests.support.copying.chaos import delete_topic
+from tests.support.copying.collector import collecting
 from tests.support.kafka import Record, create_topic, delete_before, produce, wait_until
 from towpath.cluster.admin import Admin
 from towpath.config import ClusterConfig

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.brokers import SharedCluster
-from tests.support.copier import BackDoor, copier, endless, going
+from tests.support.clusters.brokers import SharedCluster
+from tests.support.copying.copier import BackDoor, copier, endless, going
 from tests.support.kafka import Record, consume, end_offsets, produce, wait_until
 from towpath.cli.main import main
 from towpath.cluster.admin import Admin

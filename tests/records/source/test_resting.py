@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.copier import BackDoor, copier, endless, going
+from tests.support.copying.copier import BackDoor, copier, endless, going
+from tests.support.copying.lanes import NODE, Part, StandInReactor, lane, plain, resting_fetcher
 from tests.support.kafka import Record, consume, end_offsets, produce, wait_until
-from tests.support.lanes import NODE, Part, StandInReactor, lane, plain, resting_fetcher
 from towpath.cluster.data.buffers import Frame
 from towpath.cluster.data.fetch_bodies import Fetched
 from towpath.dev.broker import LocalCluster

@@ -8,7 +8,8 @@ from dataclasses import replace
 
 import pytest
 
-from tests.support.changed import (
+from tests.support.copying.racing import DEEP, LINK, WORK, Racer, World
+from tests.support.logs.changed import (
     AGES_MS,
     CHANGES,
     HOME,
@@ -17,7 +18,6 @@ from tests.support.changed import (
     batches,
     expected,
 )
-from tests.support.racing import DEEP, LINK, WORK, Racer, World
 from towpath.ledger import entries
 from towpath.ledger.books import LinkBooks
 from towpath.model.changes import RecordChange

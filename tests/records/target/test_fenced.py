@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from tests.support.batches import batch, numbered
-from tests.support.race_leader import TP
-from tests.support.race_stand_in import TOPIC_ID, StandIn
-from tests.support.racing import DAY_MS, LINK, WORK, World, source
+from tests.support.copying.race_leader import TP
+from tests.support.copying.race_stand_in import TOPIC_ID, StandIn
+from tests.support.copying.racing import DAY_MS, LINK, WORK, World, source
+from tests.support.logs.batches import batch, numbered
 from towpath.config import ClusterConfig, OffsetsPolicy
 from towpath.ledger.books import LinkBooks
 from towpath.ledger.entries import Opened, Receipt

@@ -12,13 +12,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.support.batches import batch
-from tests.support.batches import numbered as placed
-from tests.support.chaos import Copiers, copy_without_receipts, endless
+from tests.support.clients.records import numbered
+from tests.support.clients.views import compared
+from tests.support.copying.chaos import Copiers, copy_without_receipts, endless
 from tests.support.kafka import consume, end_offsets, produce, wait_until
+from tests.support.logs.batches import batch
+from tests.support.logs.batches import numbered as placed
 from tests.support.mirror import Mirror
-from tests.support.records import numbered
-from tests.support.views import compared
 from towpath.cluster.admin import Admin
 from towpath.cluster.admin.producers import ProducerAdmin
 from towpath.cluster.codes import CLUSTER_AUTHORIZATION_FAILED

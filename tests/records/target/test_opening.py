@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.chaos import Copiers, copy_without_receipts, endless
+from tests.support.clients.records import numbered
+from tests.support.copying.chaos import Copiers, copy_without_receipts, endless
 from tests.support.kafka import (
     Record,
     consume,
@@ -21,7 +22,6 @@ from tests.support.kafka import (
     wait_until,
 )
 from tests.support.mirror import Mirror
-from tests.support.records import numbered
 from towpath.cluster.admin.producers import ProducerAdmin
 from towpath.cluster.metadata import Answers, ProducerState
 from towpath.dev.broker import LocalCluster

@@ -7,9 +7,9 @@ import random
 
 import pytest
 
-from tests.support.batches import batch, numbered
-from tests.support.racing import LINK, WORK, World
-from tests.support.refusing import LIMIT, Refusing, StrictLeader, mixed, placed
+from tests.support.copying.racing import LINK, WORK, World
+from tests.support.copying.refusing import LIMIT, Refusing, StrictLeader, mixed, placed
+from tests.support.logs.batches import batch, numbered
 from towpath.ledger import entries
 from towpath.ledger.books import LinkBooks, PartitionBooks
 from towpath.model.nouns import Mode

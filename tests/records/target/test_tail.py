@@ -9,8 +9,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tests.support.batches import batch, numbered
-from tests.support.lanes import PRODUCER, lane, plain, standing, took
+from tests.support.copying.lanes import PRODUCER, lane, plain, standing, took
+from tests.support.logs.batches import batch, numbered
 from towpath.cluster.codes import OFFSET_OUT_OF_RANGE
 from towpath.cluster.data.client import Records
 from towpath.cluster.data.fetch_bodies import Fetched

@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from tests.support.racing import World, source
+from tests.support.copying.racing import World, source
 
 ROUNDS = int(os.environ.get("TOWPATH_SOAK_ROUNDS") or 1)
 

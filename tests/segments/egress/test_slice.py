@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Producer
 
-from tests.support.brokers import SharedCluster
+from tests.support.clusters.brokers import SharedCluster
 from tests.support.kafka import PATIENCE, Record, consume, create_topic, produce
 from tests.support.segments import seen
 from towpath.cluster.admin import Admin

@@ -15,8 +15,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.support.batches import batch
-from tests.support.logs import Log, cut, logs, read_plainly
+from tests.support.logs.batches import batch
+from tests.support.logs.logs import Log, cut, logs, read_plainly
 from tests.support.segments import seen
 from towpath.cluster.data.buffers import BufferPool
 from towpath.config import StoreConfig

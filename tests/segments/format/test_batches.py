@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.batches import SMALL, batch, numbered
-from tests.support.logs import Log, logs, read_plainly
+from tests.support.logs.batches import SMALL, batch, numbered
+from tests.support.logs.logs import Log, logs, read_plainly
 from tests.support.segments import buffer, head, seen, written, written_whole
 from towpath.model.errors import CorruptSegmentError, NewerSegmentError
 from towpath.model.nouns import SegmentFormat, SourceOffset

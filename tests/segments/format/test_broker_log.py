@@ -13,13 +13,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.batches import SMALL, batch, numbered
+from tests.support.clients.records import transactions
 from tests.support.kafka import consume, create_topic
-from tests.support.log_files import log_in, wait_for_markers
-from tests.support.logs import Log, Seen, logs, read_plainly
+from tests.support.logs.batches import SMALL, batch, numbered
+from tests.support.logs.log_files import log_in, wait_for_markers
+from tests.support.logs.logs import Log, Seen, logs, read_plainly
+from tests.support.logs.old_messages import OLD
 from tests.support.mirror import Mirror
-from tests.support.old_messages import OLD
-from tests.support.records import transactions
 from tests.support.segments import buffer, head, seen
 from towpath.dev.broker import LocalCluster
 from towpath.model.errors import CorruptSegmentError

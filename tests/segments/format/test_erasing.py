@@ -8,7 +8,7 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.logs import Log, Seen, logs, read_plainly
+from tests.support.logs.logs import Log, Seen, logs, read_plainly
 from tests.support.segments import TINY, seen, written, written_whole
 from towpath.model.digest import Digest
 from towpath.model.nouns import SegmentFormat

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.batches import batch, numbered
-from tests.support.logs import Log
+from tests.support.logs.batches import batch, numbered
+from tests.support.logs.logs import Log
 from tests.support.segments import TINY, seen, written, written_whole
 from towpath.model.errors import CorruptSegmentError, NewerSegmentError
 from towpath.model.nouns import SegmentFormat

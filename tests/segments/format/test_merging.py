@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.batches import batch, numbered
-from tests.support.logs import Log, logs, read_plainly
+from tests.support.logs.batches import batch, numbered
+from tests.support.logs.logs import Log, logs, read_plainly
 from tests.support.segments import TINY, buffer, head, seen, written, written_whole
 from towpath.model.digest import Digest
 from towpath.model.errors import CorruptSegmentError

@@ -12,8 +12,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tests.support.batches import batch, numbered
-from tests.support.logs import Log, read_plainly
+from tests.support.logs.batches import batch, numbered
+from tests.support.logs.logs import Log, read_plainly
 from tests.support.segments import seen, written
 from towpath.model.nouns import SegmentFormat
 from towpath.segments.format.merging import merge, open_input

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.batches import CODECS, at_offsets, batch, numbered
-from tests.support.logs import Log, Seen, logs, read_plainly
+from tests.support.logs.batches import CODECS, at_offsets, batch, numbered
+from tests.support.logs.logs import Log, Seen, logs, read_plainly
 from tests.support.segments import written
 from towpath.model.digest import Digest
 from towpath.segments.format.packing import digest_of, pack_rows

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.batches import SMALL, at_offsets, batch, joined, numbered
-from tests.support.logs import Log, cut, logs, read_plainly
-from tests.support.old_messages import message
+from tests.support.logs.batches import SMALL, at_offsets, batch, joined, numbered
+from tests.support.logs.logs import Log, cut, logs, read_plainly
+from tests.support.logs.old_messages import message
 from tests.support.segments import TINY, buffer, head, seen, written
 from towpath.model.errors import CorruptBatchError, CorruptSegmentError, NewerSegmentError
 from towpath.model.nouns import SegmentFormat, SourceOffset

@@ -9,8 +9,8 @@ import duckdb
 import pyarrow.parquet as pq
 import pytest
 
-from tests.support.batches import batch, numbered
-from tests.support.logs import Log
+from tests.support.logs.batches import batch, numbered
+from tests.support.logs.logs import Log
 from tests.support.segments import written
 from towpath.model.nouns import SegmentFormat
 from towpath.segments.format.merging import merge, open_input

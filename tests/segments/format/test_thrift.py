@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.batches import SMALL, batch
-from tests.support.logs import Log
+from tests.support.logs.batches import SMALL, batch
+from tests.support.logs.logs import Log
 from tests.support.segments import written
 from towpath.segments.format.parquet_writer import ParquetOptions
 from towpath.segments.format.thrift import (

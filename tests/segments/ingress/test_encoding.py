@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.archived import archived
-from tests.support.batches import CODECS, RECORD, at_offsets, from_arrow, numbered
+from tests.support.logs.batches import CODECS, RECORD, at_offsets, from_arrow, numbered
 from towpath.segments.ingress.encoding import encoded, nothing
 from towpath.wire import batch as wire
 from towpath.wire.codec import LZ4, NONE

@@ -11,9 +11,9 @@ from functools import partial
 import pytest
 
 from tests.support.archived import Archived
-from tests.support.batches import at_offsets
-from tests.support.chaos import Copiers, soak_rounds
+from tests.support.copying.chaos import Copiers, soak_rounds
 from tests.support.kafka import consume
+from tests.support.logs.batches import at_offsets
 from tests.support.restoring import DAY_MS, Restoring, drawn, raced, restore_raced, seen
 from towpath.dev.broker import LocalCluster
 from towpath.ledger.offsets import Exactness

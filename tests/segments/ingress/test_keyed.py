@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 from tests.support.archives import CLUSTER
-from tests.support.batches import from_arrow
+from tests.support.logs.batches import from_arrow
 from tests.support.stored import REGION, StoredArchive
 from towpath.model.nouns import SourceOffset, TopicId
 from towpath.segments.ingress.archive import LoggedArchive

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.batches import batch, numbered
 from tests.support.chunks import told
-from tests.support.logs import Log, logs, read_plainly
+from tests.support.logs.batches import batch, numbered
+from tests.support.logs.logs import Log, logs, read_plainly
 from tests.support.shelves import MemoryArchive
 from towpath.model.nouns import SegmentFormat, SourceOffset
 from towpath.model.reasons import ReasonCode

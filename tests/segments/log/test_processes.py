@@ -16,8 +16,8 @@ import pytest
 from tests.support import archive_racer
 from tests.support.archives import archiving, partition_id, record_digest, segment
 from tests.support.kafka import wait_until
+from tests.support.objects.stores import CLOUDS
 from tests.support.program import environment
-from tests.support.stores import CLOUDS
 from towpath.config import StoreConfig
 from towpath.model.digest import Digest
 from towpath.segments.log import CommitLog

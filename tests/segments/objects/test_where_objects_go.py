@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from tests.support.batches import batch, numbered
-from tests.support.buckets import Buckets, StoreFront
+from tests.support.logs.batches import batch, numbered
+from tests.support.objects.buckets import Buckets, StoreFront
 from towpath.cluster.data.buffers import BufferPool
 from towpath.config import StoreConfig
 from towpath.config.segments import SegmentLimits

@@ -1,0 +1,1 @@
+"""Independent clients and the applications made of them."""

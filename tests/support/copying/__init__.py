@@ -1,0 +1,1 @@
+"""Copiers of a mirror: alone, racing, frozen and killed, with and without Spark."""

@@ -1,0 +1,1 @@
+"""Entries of the ledger, and the standing of a link, as values."""

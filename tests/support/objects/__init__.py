@@ -1,0 +1,1 @@
+"""Stores of objects and queues, as the clouds have them."""

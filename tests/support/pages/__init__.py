@@ -1,0 +1,1 @@
+"""What pages, pictures and metrics say, read back."""

@@ -1,0 +1,1 @@
+"""Schema registries, proxies before them, and servers of tokens."""

@@ -1,0 +1,1 @@
+"""The session of tests itself: its order, its programs, and its end."""

@@ -1,0 +1,1 @@
+"""Topics and access of two clusters, as values and on real brokers."""
