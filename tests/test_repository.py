@@ -111,6 +111,7 @@ def test_the_folders_of_tests_are_those_of_the_packages() -> None:
         "tests/chaos",
         "tests/deploy",
         "tests/docs",
+        "tests/formats",
         "tests/security",
         "tests/spark",
     }
