@@ -7,8 +7,8 @@ import json
 from rich.console import Console, RenderableType
 
 from towpath.cli.show.groups import as_json, group_picture, list_picture, summary_picture
-from towpath.groups.lags import Lag, Lags
-from towpath.groups.look import GroupsLook
+from towpath.groups.group_lags import Lag, Lags
+from towpath.groups.group_standings import GroupsLook
 from towpath.groups.model import GroupPosition, GroupReport, PositionOutcome, SyncReport
 from towpath.ledger.offsets import Exactness, TranslatedOffset
 from towpath.model.groups import ClientGroup, GroupKind

@@ -12,7 +12,7 @@ from towpath.cluster.metadata import Broker
 from towpath.config import Following, GroupsConfig, GroupStates
 from towpath.groups.decide import MirrorPlace, TranslatedGroup, decide, mirror_client
 from towpath.groups.model import GroupPosition, PositionOutcome
-from towpath.groups.observe import SourceGroup, TargetView
+from towpath.groups.observe_groups import SourceGroup, TargetView
 from towpath.ledger.entries import SeenPosition
 from towpath.ledger.offsets import Exactness, OffsetMap, TranslatedOffset
 from towpath.model.errors import UnreachableError

@@ -13,7 +13,7 @@ from tests.support.kafka import Record, produce
 from tests.support.mirror import Mirror
 from towpath.dev import distribution
 from towpath.engine import java
-from towpath.groups.look import look
+from towpath.groups.group_standings import look
 from towpath.groups.sync import GroupSync
 from towpath.ledger.link import open_link
 from towpath.ledger.offsets import Exactness

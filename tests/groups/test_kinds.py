@@ -21,7 +21,7 @@ from towpath.dev.broker import LocalCluster
 from towpath.groups.model import Expiry, GroupPosition, PositionOutcome, SyncReport
 from towpath.groups.settle import settle
 from towpath.groups.sync import GroupSync
-from towpath.groups.telling import preview_of
+from towpath.groups.sync_summaries import preview_of
 from towpath.ledger.link import open_link
 from towpath.model.groups import ClientGroup, Commit, GroupKind
 from towpath.model.nouns import Side, TopicName, TopicPartition

@@ -10,7 +10,7 @@ from towpath.config import LinkConfig
 from towpath.mirror.subject_names import unnamed_subjects
 from towpath.model.nouns import TopicName
 from towpath.model.schemas import SchemaId, SchemaReference, SubjectName
-from towpath.schemas.observed import ObservedSchemas, SeenVersion
+from towpath.schemas.observed_schemas import ObservedSchemas, SeenVersion
 
 TOPICS = [TopicName(name) for name in ("orders", "refunds", "texts")]
 REGISTRIES = {"source": {"url": "http://a:8081"}, "target": {"url": "http://b:8081"}}

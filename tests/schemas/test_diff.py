@@ -15,7 +15,7 @@ from towpath.model.schemas import (
     SubjectName,
 )
 from towpath.schemas.diff import diff
-from towpath.schemas.observed import ObservedSchemas, SeenVersion
+from towpath.schemas.observed_schemas import ObservedSchemas, SeenVersion
 from towpath.schemas.steps import RegisterSchemas, RestoreSubject, SetSubjectConfig, WantedVersion
 
 A, B = SubjectName("a"), SubjectName("b")

@@ -14,7 +14,7 @@ from towpath.model.nouns import LinkName, Side
 from towpath.model.reasons import ReasonCode
 from towpath.model.schemas import SchemaId, SchemaVersion, SubjectName
 from towpath.schemas.ids import conflicts, pairs, registered, undecided, unusable, why_unknown
-from towpath.schemas.observed import ObservedSchemas, SeenVersion
+from towpath.schemas.observed_schemas import ObservedSchemas, SeenVersion
 
 ORDERS, BILLS, AWAY = (SubjectName(f"{name}-value") for name in ("orders", "bills", "away"))
 LINK = LinkName("ids")

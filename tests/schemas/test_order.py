@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from towpath.model.schemas import SchemaId, SchemaReference, SchemaVersion, SubjectName
-from towpath.schemas.observed import SeenVersion
+from towpath.schemas.observed_schemas import SeenVersion
 from towpath.schemas.order import cycle, waves
 
 World = dict[SubjectName, dict[int, SeenVersion]]

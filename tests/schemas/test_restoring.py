@@ -13,7 +13,7 @@ from tests.support.registries.registry_proxy import Body, Changed, RegistryProxy
 from tests.support.registries.schema_worlds import Bringing, between
 from towpath.plan.subject import SubjectContext
 from towpath.schemas.absent import NoSchemas
-from towpath.schemas.observed import ObservedSchemas
+from towpath.schemas.observed_schemas import ObservedSchemas
 
 pytestmark = pytest.mark.soak
 NewRegistry = Callable[..., LocalRegistry]

@@ -12,7 +12,7 @@ from tests.support.mirror import Mirror
 from tests.support.subjects.ways_back import COPIED, There, cut_over, outcomes, write
 from towpath.config import load
 from towpath.dev.broker import LocalCluster
-from towpath.groups.look import look, translated
+from towpath.groups.group_standings import look, translated
 from towpath.groups.model import GroupPosition, PositionOutcome
 from towpath.ledger.link import open_link
 from towpath.ledger.offsets import Exactness

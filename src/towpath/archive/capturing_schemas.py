@@ -20,7 +20,7 @@ from towpath.model.schemas import Schema, SchemaVersion, SubjectName
 from towpath.registry.asking import answers
 from towpath.registry.pool import AskingPool
 from towpath.registry.registry import Registry
-from towpath.schemas.observed import SeenVersion
+from towpath.schemas.observed_schemas import SeenVersion
 from towpath.segments.log import ArchiveState, Capture
 from towpath.segments.schemas.parts import (
     ArchivedSubject,

@@ -20,8 +20,8 @@ from towpath.model.schemas import (
 )
 from towpath.registry.listing import ONE
 from towpath.registry.reading import ReadRegistry
-from towpath.schemas.look import RegistryLook
-from towpath.schemas.observed import SeenVersion, Versions
+from towpath.schemas.observed_schemas import SeenVersion, Versions
+from towpath.schemas.registry_polling import RegistryLook
 
 _NAMED = 3
 

@@ -17,7 +17,7 @@ from towpath.cli.show.groups import as_json, held_lines, summary_picture, where_
 from towpath.cli.show.output import Output, OutputOption, line, show
 from towpath.cli.signals import stopping
 from towpath.config import LinkConfig, load
-from towpath.groups.look import GroupsLook
+from towpath.groups.group_standings import GroupsLook
 from towpath.mirror import COPYING
 from towpath.model.amounts import count, counted, size, span
 from towpath.runbook import pointers

@@ -22,7 +22,7 @@ from towpath.cli.show.groups import (
 )
 from towpath.cli.show.output import Output, OutputOption, line, show
 from towpath.config import LinkConfig, load
-from towpath.groups.look import GroupsLook, differs, look, translated
+from towpath.groups.group_standings import GroupsLook, differs, look, translated
 from towpath.groups.settle import settle
 from towpath.groups.sync import GroupSync
 from towpath.ledger.link import open_link

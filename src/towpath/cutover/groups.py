@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from towpath.groups.look import LEFT_OUT, PASSING, SETTLED
+from towpath.groups.group_standings import LEFT_OUT, PASSING, SETTLED
 from towpath.groups.model import GroupPosition, SyncReport
 from towpath.ledger.books import LinkBooks
 from towpath.model.reasons import ReasonCode

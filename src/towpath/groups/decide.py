@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from towpath.config import Following, GroupsConfig, GroupStates
 from towpath.groups.model import GroupPosition, PositionOutcome
-from towpath.groups.observe import SourceGroup, TargetView
+from towpath.groups.observe_groups import SourceGroup, TargetView
 from towpath.groups.shares import bounded
 from towpath.ledger.entries import SeenPosition
 from towpath.ledger.offsets import Exactness, TranslatedOffset

@@ -9,7 +9,7 @@ from towpath.cluster.admin import Admin
 from towpath.cluster.metadata import Answers
 from towpath.config import GroupsConfig
 from towpath.groups.model import GroupPosition, GroupReport
-from towpath.groups.observe import SourceView
+from towpath.groups.observe_groups import SourceView
 from towpath.ledger.entries import SeenGroup, SeenPosition
 from towpath.model.clock import now_ms
 from towpath.model.errors import ClusterError

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from towpath.cluster.admin import Admin
 from towpath.cluster.data.client import Client
 from towpath.cluster.metadata import Answers
-from towpath.groups.positions import Answer
+from towpath.groups.offset_maps import Answer
 from towpath.ledger.books import LinkBooks
 from towpath.ledger.entries import Opened
 from towpath.ledger.ledger import Ledger

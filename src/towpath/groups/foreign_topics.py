@@ -8,9 +8,9 @@ from contextlib import contextmanager
 from towpath.cluster.data.client import Client
 from towpath.config import GroupsConfig, TopicsConfig
 from towpath.groups.decide import MirrorPlace
-from towpath.groups.foreign_look import translate
-from towpath.groups.observe import SourceView, TargetView
-from towpath.groups.positions import Answer
+from towpath.groups.foreign_offsets import translate
+from towpath.groups.observe_groups import SourceView, TargetView
+from towpath.groups.offset_maps import Answer
 from towpath.groups.reading import Log
 from towpath.ledger.entries import Opened
 from towpath.ledger.link import OpenLink

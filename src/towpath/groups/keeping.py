@@ -10,7 +10,7 @@ from towpath.cluster.admin import Admin
 from towpath.cluster.admin.groups import GroupState
 from towpath.groups.kinds import STREAMS, KindMaker, arrives_classic
 from towpath.groups.model import Expiry, GroupPosition, GroupReport
-from towpath.groups.observe import TargetView
+from towpath.groups.observe_groups import TargetView
 from towpath.groups.write import client_of
 from towpath.model.errors import ClusterError
 from towpath.model.groups import ClientGroup, GroupKind

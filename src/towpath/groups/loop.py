@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, contextmanager
 from towpath.config import LinkConfig
 from towpath.groups.model import SyncReport
 from towpath.groups.sync import GroupSync
-from towpath.groups.telling import trouble_of
+from towpath.groups.sync_summaries import trouble_of
 from towpath.ledger.link import OpenLink, open_link
 from towpath.metrics import log
 from towpath.model.errors import TowpathError

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from towpath.config.naming import collisions
 from towpath.groups.decide import TranslatedGroup
-from towpath.groups.observe import SourceGroup
+from towpath.groups.observe_groups import SourceGroup
 from towpath.ledger.entries import SeenPosition
 from towpath.model.errors import ConfigError
 from towpath.model.nouns import TopicPartition

@@ -9,16 +9,15 @@ from dataclasses import replace
 from itertools import groupby
 
 from towpath.config import Following, GroupsConfig
+from towpath.groups.before_mirror import MirrorFronts
 from towpath.groups.decide import MirrorPlace, TranslatedGroup, decide, mirror_client, placed
 from towpath.groups.deletions import Deletions
 from towpath.groups.earlier import EarlierLinks
 from towpath.groups.foreign_topics import ForeignTopics, was_mirrored_before
-from towpath.groups.fronts import MirrorFronts
 from towpath.groups.keeping import Keeper
-from towpath.groups.memory import GroupMemory
 from towpath.groups.model import GroupPosition, GroupReport, SyncReport
 from towpath.groups.naming import named
-from towpath.groups.observe import (
+from towpath.groups.observe_groups import (
     SourceView,
     TargetView,
     held,
@@ -27,8 +26,9 @@ from towpath.groups.observe import (
     surely,
     target_now,
 )
-from towpath.groups.places import answered, place
-from towpath.groups.positions import Answer, Positions
+from towpath.groups.offset_maps import Answer, Positions
+from towpath.groups.sync_state import GroupMemory
+from towpath.groups.target_offsets import answered, place
 from towpath.groups.write import client_of, under_members, write
 from towpath.ledger.entries import SeenPosition
 from towpath.ledger.link import OpenLink

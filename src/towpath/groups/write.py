@@ -9,7 +9,7 @@ from towpath.cluster.admin import Admin
 from towpath.cluster.admin.groups import GroupState, UnaskedError
 from towpath.cluster.metadata import Answers
 from towpath.groups.model import GroupPosition, PositionOutcome
-from towpath.groups.observe import known_coordinators
+from towpath.groups.observe_groups import known_coordinators
 from towpath.model.errors import ClusterError, RefusedError
 from towpath.model.groups import ClientGroup, Commit
 from towpath.model.nouns import TargetOffset, TopicPartition

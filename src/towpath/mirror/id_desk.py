@@ -21,7 +21,7 @@ from towpath.model.subjects import GIVEN, has_ids, strategy_of
 from towpath.plan.differences import SubjectPart
 from towpath.schemas.awaited import Changes, IdAnswers
 from towpath.schemas.ids import Pairs, pairs, registered, undecided, why_unknown
-from towpath.schemas.observed import ObservedSchemas
+from towpath.schemas.observed_schemas import ObservedSchemas
 from towpath.schemas.steps import SchemaStep
 from towpath.schemas.subject import SUBJECT, PlacedDifference, SchemasClient
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from towpath.config import LinkConfig
 from towpath.groups.sync import GroupSync
-from towpath.groups.telling import preview_of
+from towpath.groups.sync_summaries import preview_of
 from towpath.ledger.entries import WHOLE_LINK
 from towpath.ledger.link import OpenLink, open_link
 from towpath.ledger.rates import Limits

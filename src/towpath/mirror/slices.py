@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from towpath.engine.attempts import attempt
 from towpath.records.copy import Feeding, copy
-from towpath.records.told import told
+from towpath.records.summaries import told
 from towpath.records.work import CopySlice, Throttled
 
 

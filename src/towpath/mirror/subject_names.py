@@ -10,7 +10,7 @@ from towpath.model.findings import Note
 from towpath.model.nouns import TopicName
 from towpath.model.schemas import qualified
 from towpath.model.subjects import KEY, VALUE
-from towpath.schemas.observed import ObservedSchemas
+from towpath.schemas.observed_schemas import ObservedSchemas
 
 _NAMED = 3
 

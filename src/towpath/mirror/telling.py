@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from towpath import __version__
 from towpath.config import LinkConfig
 from towpath.groups.model import SyncReport
-from towpath.groups.telling import counts_of
+from towpath.groups.sync_summaries import counts_of
 from towpath.metrics.meter import Meter, Tried
 from towpath.metrics.stand import Stand
 from towpath.model.errors import TowpathError

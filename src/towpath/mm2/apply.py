@@ -11,7 +11,7 @@ from towpath.cluster.admin.groups import ClientGroup
 from towpath.cluster.data.client import Client
 from towpath.config import ClusterConfig
 from towpath.groups.model import GroupPosition
-from towpath.groups.observe import known_coordinators
+from towpath.groups.observe_groups import known_coordinators
 from towpath.groups.write import write
 from towpath.mm2.checkpoints import CheckpointReader, Checkpoints, Seen, find_alias
 from towpath.mm2.decide import CheckpointedTarget, LogRange, Terms, clamped, decide, resets

@@ -22,11 +22,11 @@ from towpath.ledger.ledger import Ledger
 from towpath.model.errors import ClusterError, RepeatedError, TowpathError
 from towpath.model.nouns import Side
 from towpath.records.arrivals import Arrivals
+from towpath.records.change_services import NOTHING, Outside
 from towpath.records.handover import Handover, releases, rests
 from towpath.records.ids import SliceIds
 from towpath.records.landing.landing import Landing
 from towpath.records.lane.lane import Lane
-from towpath.records.outside import NOTHING, Outside
 from towpath.records.reports import PaceReports
 from towpath.records.source.beginnings import Beginnings
 from towpath.records.source.deletions import why_deleted

@@ -32,7 +32,7 @@ from towpath.model.errors import TowpathError, UnknownIdsError
 from towpath.model.nouns import Side, TopicPartition
 from towpath.model.reasons import Reason, ReasonCode
 from towpath.model.subjects import KEY, VALUE, has_ids, strategy_of
-from towpath.records.outside import Ready
+from towpath.records.change_services import Ready
 from towpath.records.work import Assignment, Slice
 from towpath.wire.ids import IdTable
 

@@ -20,8 +20,8 @@ from towpath.model.clock import now_ms, readable
 from towpath.model.deadline import Deadline
 from towpath.model.errors import LinkBusyError, TowpathError
 from towpath.model.nouns import LinkName, Side
+from towpath.records.late_writes import Settled
 from towpath.records.permit import TAKEOVER
-from towpath.records.settled import Settled
 
 _BEAT = 2.0
 _SILENCE = 7.0

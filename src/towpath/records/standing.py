@@ -13,8 +13,8 @@ from towpath.model.changes import NO_CHANGE, RecordChange
 from towpath.model.clock import now_ms
 from towpath.model.nouns import LinkName, Mode, SourceOffset, TargetOffset
 from towpath.model.reasons import Reason, ReasonCode
+from towpath.records.beyond_receipt import Passed
 from towpath.records.items import TransactionalWriter
-from towpath.records.passed import Passed
 from towpath.records.work import Assignment
 from towpath.wire import batch as wire
 

@@ -12,13 +12,13 @@ from dataclasses import dataclass, replace
 
 from towpath.config import GroupsConfig, RestoreConfig
 from towpath.groups.decide import MirrorPlace, TranslatedGroup, decide, mirror_client
+from towpath.groups.group_snapshots import is_news, seen
 from towpath.groups.model import GroupPosition, GroupReport, PositionOutcome
 from towpath.groups.naming import named
-from towpath.groups.observe import SourceGroup, SourceView, TargetView, surely, target_now
-from towpath.groups.places import answered, place
-from towpath.groups.positions import Positions
-from towpath.groups.remember import is_news, seen
+from towpath.groups.observe_groups import SourceGroup, SourceView, TargetView, surely, target_now
+from towpath.groups.offset_maps import Positions
 from towpath.groups.sync import reports
+from towpath.groups.target_offsets import answered, place
 from towpath.groups.write import client_of, write
 from towpath.ledger.entries import SeenPosition
 from towpath.ledger.link import OpenTarget

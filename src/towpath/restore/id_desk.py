@@ -20,7 +20,7 @@ from towpath.model.nouns import TopicName
 from towpath.model.reasons import Reason, ReasonCode
 from towpath.schemas.awaited import IdAnswers
 from towpath.schemas.ids import Pairs, registered, undecided, why_unknown
-from towpath.schemas.observed import ObservedSchemas
+from towpath.schemas.observed_schemas import ObservedSchemas
 
 _NOT_LOOKED = Reason.of(ReasonCode.SCHEMAS_UNSEEN, why="they were not looked at yet")
 HasGuid = Callable[[UUID], bool]

@@ -22,7 +22,7 @@ from towpath.registry.reading import ReadRegistry
 from towpath.registry.registry import Registry
 from towpath.restore.model import RestoreScope
 from towpath.schemas.difference import Skip
-from towpath.schemas.observed import ObservedSchemas
+from towpath.schemas.observed_schemas import ObservedSchemas
 from towpath.schemas.steps import SCHEMAS, RegisterSchemas
 from towpath.schemas.subject import PlacedDifference
 from towpath.segments.format.files import read_object

@@ -32,7 +32,7 @@ from towpath.restore.model import RestoreScope
 from towpath.restore.schema_checks import of_registry, stopping, unknown_ids
 from towpath.schemas.difference import Skip
 from towpath.schemas.ids import pairs
-from towpath.schemas.observed import ObservedSchemas
+from towpath.schemas.observed_schemas import ObservedSchemas
 from towpath.schemas.steps import SCHEMAS, SchemaStep
 from towpath.schemas.subject import SUBJECT, PlacedDifference, SchemasClient
 from towpath.segments.log import Archive

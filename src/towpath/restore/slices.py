@@ -8,7 +8,7 @@ from dataclasses import replace
 import pyarrow as pa
 
 from towpath.engine.attempts import attempt
-from towpath.records.told import told
+from towpath.records.summaries import told
 from towpath.records.work import Throttled
 from towpath.segments.ingress.slice import restore
 from towpath.segments.ingress.work import RestoreSlice

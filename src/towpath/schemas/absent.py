@@ -11,7 +11,7 @@ from towpath.model.findings import Note, Problem
 from towpath.model.nouns import TopicId
 from towpath.model.outcome import Changed
 from towpath.plan.subject import CheckedSteps, Difference, SettledStep, SubjectContext
-from towpath.schemas.observed import ObservedSchemas
+from towpath.schemas.observed_schemas import ObservedSchemas
 from towpath.schemas.past import Past
 from towpath.schemas.steps import SCHEMAS, SchemaStep
 

@@ -21,7 +21,7 @@ from towpath.model.schemas import (
     qualified,
 )
 from towpath.schemas.difference import SchemaDifference, Skip
-from towpath.schemas.observed import ObservedSchemas
+from towpath.schemas.observed_schemas import ObservedSchemas
 from towpath.schemas.parts import refused, said, stripped, why
 from towpath.schemas.past import Past
 from towpath.schemas.steps import RestoreSubject, SetSubjectConfig

@@ -12,10 +12,9 @@ from towpath.model.findings import Cause
 from towpath.model.schemas import READONLY, SchemaVersion, SubjectName
 from towpath.schemas.configs import Configs
 from towpath.schemas.difference import SchemaDifference, Skip
-from towpath.schemas.observed import ObservedSchemas
+from towpath.schemas.observed_schemas import ObservedSchemas
 from towpath.schemas.order import cycle, waves
 from towpath.schemas.past import Past
-from towpath.schemas.place import Placing
 from towpath.schemas.steps import (
     MOST_VERSIONS,
     SCHEMAS,
@@ -23,6 +22,7 @@ from towpath.schemas.steps import (
     RegisterSchemas,
     WantedVersion,
 )
+from towpath.schemas.target_versions import Placing
 
 
 def diff(seen: ObservedSchemas, config: SchemaRules, past: Past | None = None) -> SchemaDifference:

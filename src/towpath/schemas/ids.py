@@ -17,7 +17,7 @@ from towpath.model.nouns import LinkName
 from towpath.model.reasons import Reason, ReasonCode
 from towpath.model.schemas import SchemaVersion, SubjectName, qualified
 from towpath.model.subjects import may_use
-from towpath.schemas.observed import ObservedSchemas
+from towpath.schemas.observed_schemas import ObservedSchemas
 from towpath.schemas.steps import SCHEMAS
 
 Pairs = Mapping[SubjectName, Mapping[SchemaName, SchemaName]]

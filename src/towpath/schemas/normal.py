@@ -6,9 +6,9 @@ from collections.abc import Iterable
 
 from towpath.config import SchemaIds, SchemaRules
 from towpath.model.schemas import Schema, SchemaReference, SchemaVersion
-from towpath.schemas.look import RegistryLook
-from towpath.schemas.observed import HeldVersion, ObservedSchemas, Versions
+from towpath.schemas.observed_schemas import HeldVersion, ObservedSchemas, Versions
 from towpath.schemas.parts import stripped
+from towpath.schemas.registry_polling import RegistryLook
 
 Looks = tuple[RegistryLook, RegistryLook]
 

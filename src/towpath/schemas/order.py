@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 
 from towpath.model.schemas import SchemaVersion, SubjectName
-from towpath.schemas.observed import Versions
+from towpath.schemas.observed_schemas import Versions
 
 Wave = Mapping[SubjectName, tuple[int, ...]]
 """Versions that can be registered together, of each subject the oldest first."""

@@ -41,11 +41,11 @@ from towpath.schemas.diff import diff
 from towpath.schemas.difference import SchemaDifference, Skip
 from towpath.schemas.guids import guid_on_target
 from towpath.schemas.ids import conflicts, pairs, unusable
-from towpath.schemas.look import RegistryLook
-from towpath.schemas.observe import observe, observe_target
-from towpath.schemas.observed import ObservedSchemas
+from towpath.schemas.observe_registries import observe, observe_target
+from towpath.schemas.observed_schemas import ObservedSchemas
 from towpath.schemas.past import Past
 from towpath.schemas.register import Registrar
+from towpath.schemas.registry_polling import RegistryLook
 from towpath.schemas.steps import (
     KINDS,
     SCHEMAS,

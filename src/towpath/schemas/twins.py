@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 
 from towpath.model.schemas import SchemaVersion, SubjectName
-from towpath.schemas.observed import SeenVersion, Versions
+from towpath.schemas.observed_schemas import SeenVersion, Versions
 
 
 def twins(

@@ -11,7 +11,7 @@ from towpath.model.schemas import SchemaId, SchemaVersion, qualified
 from towpath.registry.asking import answers
 from towpath.registry.registry import Registry
 from towpath.schemas.difference import SchemaDifference
-from towpath.schemas.observed import ObservedSchemas
+from towpath.schemas.observed_schemas import ObservedSchemas
 
 EQUAL, MISSING, DIFFERENT, UNKNOWN = "equal", "missing", "different", "unknown"
 

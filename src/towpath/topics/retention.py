@@ -28,7 +28,7 @@ TIERED, COMPRESSION = "remote.storage.enable", "compression.type"
 MOST_AHEAD = 60_000
 """Milliseconds by which the target's clock may be ahead of the source's and count as equal."""
 _FILLER_OFFSETS, _FILLER_BYTES = 1_000_000, 1 << 20
-"""A batch of filler fills at most so many offsets, and takes fewer bytes (`landing/fronts.py`)."""
+"""Most offsets, and bytes, that one batch of filler takes (`landing/log_starts.py`)."""
 _SEGMENT = 1 << 30
 """Kafka's default for `segment.bytes`."""
 

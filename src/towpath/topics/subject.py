@@ -34,6 +34,7 @@ from towpath.topics.drift import refusing
 from towpath.topics.foresight import NOTHING, Foresight
 from towpath.topics.foretelling import foretell
 from towpath.topics.gate import ReleaseGate
+from towpath.topics.held_back_logs import look as look_at_retention
 from towpath.topics.holds import HeldTopic, after, as_planned, held_back, outdated_release
 from towpath.topics.literals import beyond_names
 from towpath.topics.observe import look_at_source, observe
@@ -48,7 +49,6 @@ from towpath.topics.owned import OwnedTopics, ours_of
 from towpath.topics.refused_configs import narrowed
 from towpath.topics.releases import later_notes
 from towpath.topics.retention import foresee
-from towpath.topics.retention_look import look as look_at_retention
 from towpath.topics.steps import (
     KINDS,
     AddPartitions,

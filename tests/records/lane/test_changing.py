@@ -33,12 +33,12 @@ from towpath.model.changes import (
 )
 from towpath.model.nouns import ClusterId, LinkName, Mode, SourceOffset, TargetOffset
 from towpath.model.reasons import Reason, ReasonCode
+from towpath.records.beyond_receipt import Passed
+from towpath.records.change_services import Outside, Ready
 from towpath.records.items import Batch, Fill, Item, Stop, Wait
 from towpath.records.landing.refusals import source_offsets
 from towpath.records.lane.lane import Lane
 from towpath.records.lane.reshape import merge, split
-from towpath.records.outside import Outside, Ready
-from towpath.records.passed import Passed
 from towpath.records.standing import Standing
 from towpath.records.work import Assignment
 from towpath.wire import plain

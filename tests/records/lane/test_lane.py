@@ -10,9 +10,9 @@ from tests.support.copying.lanes import damaged, lane, plain, standing, took
 from tests.support.ledger.reasons import told
 from tests.support.logs.batches import batch, numbered
 from towpath.model.nouns import LinkName, Mode, SourceOffset, TargetOffset
+from towpath.records.beyond_receipt import Passed
 from towpath.records.items import Batch, BecomeMapped, Fill
 from towpath.records.lane.lane import Lane
-from towpath.records.passed import Passed
 from towpath.wire.digest import record_hashes
 from towpath.wire.plain import Record
 

@@ -22,7 +22,7 @@ from towpath.ledger import entries
 from towpath.ledger.books import LinkBooks
 from towpath.model.changes import RecordChange
 from towpath.model.nouns import ClusterId
-from towpath.records.outside import Outside
+from towpath.records.change_services import Outside
 from towpath.wire import batch as wire
 from towpath.wire import plain
 from towpath.wire.plain import Record

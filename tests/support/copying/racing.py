@@ -33,10 +33,10 @@ from towpath.model.nouns import (
     TargetOffset,
     TopicId,
 )
+from towpath.records.change_services import NOTHING as NOTHING_OUTSIDE
+from towpath.records.change_services import Outside
 from towpath.records.items import Batch
 from towpath.records.lane.lane import Lane
-from towpath.records.outside import NOTHING as NOTHING_OUTSIDE
-from towpath.records.outside import Outside
 from towpath.records.standing import Standing
 from towpath.records.target.opening import Opener
 from towpath.records.target.tail import Underway

@@ -41,8 +41,8 @@ from towpath.model.nouns import (
     TopicName,
     TopicPartition,
 )
+from towpath.records.change_services import Outside
 from towpath.records.copy import copy
-from towpath.records.outside import Outside
 from towpath.records.work import CopySlice, Summary
 from towpath.wire import plain
 

@@ -25,7 +25,7 @@ from towpath.model.changes import (
     SubjectStrategy,
 )
 from towpath.model.clock import now_ms
-from towpath.records.outside import Ready
+from towpath.records.change_services import Ready
 from towpath.records.work import Assignment
 from towpath.wire.change import Aside, UnknownId
 from towpath.wire.ids import IdTable

@@ -20,7 +20,7 @@ from towpath.plan.subject import Difference, SubjectContext
 from towpath.registry.registry import Registry
 from towpath.schemas.diff import diff
 from towpath.schemas.difference import SchemaDifference
-from towpath.schemas.observed import ObservedSchemas, SeenVersion, Versions
+from towpath.schemas.observed_schemas import ObservedSchemas, SeenVersion, Versions
 from towpath.schemas.past import Past
 from towpath.schemas.steps import (
     KINDS,

@@ -10,9 +10,9 @@ from rich.text import Text
 
 from towpath.cli.show.grid import Cell, Grid
 from towpath.cli.show.output import line
+from towpath.groups.group_lags import Lag, Lags
+from towpath.groups.group_standings import GroupsLook
 from towpath.groups.keeping import holds_until
-from towpath.groups.lags import Lag, Lags
-from towpath.groups.look import GroupsLook
 from towpath.groups.model import Expiry, GroupPosition, GroupReport, PositionOutcome, SyncReport
 from towpath.ledger.offsets import Exactness, TranslatedOffset
 from towpath.model.amounts import count, counted, span

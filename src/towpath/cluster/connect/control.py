@@ -29,8 +29,8 @@ from towpath.cluster.connect.exchange import (
 )
 from towpath.cluster.connect.identity import ClusterIdentity
 from towpath.cluster.connect.login import SecurityError
+from towpath.cluster.connect.metadata_cache import RememberedMetadata
 from towpath.cluster.connect.pool import ConnectionPool
-from towpath.cluster.connect.remembered import RememberedMetadata
 from towpath.cluster.connect.retrying import retried
 from towpath.cluster.metadata import Broker, Metadata, read_metadata
 from towpath.cluster.release import Release, release_of

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple, get_args
 
 from pydantic import TypeAdapter
 
-from towpath.ledger.entries import told
+from towpath.ledger.entries import reason_fields
 from towpath.ledger.entries.changes import DefinedChange
 from towpath.ledger.entries.foretold import Foretold
 from towpath.ledger.entries.groups import SeenGroup
@@ -116,7 +116,7 @@ def encode(entry: Entry) -> tuple[bytes, bytes | None]:
     if isinstance(entry, Removed):
         return key, None
     body = {name: getattr(entry, name) for name in _FIELDS[entry.kind]}
-    return key, _json({"v": FORMAT, **body, **told.written(entry, entry.kind)}).encode()
+    return key, _json({"v": FORMAT, **body, **reason_fields.written(entry, entry.kind)}).encode()
 
 
 class EntryKey(NamedTuple):
@@ -180,7 +180,7 @@ def _entry(kind: str, body: Mapping[str, Any]) -> Entry | None:
         raise NewerLedgerError(body["v"], FORMAT)
     if kind not in _KINDS:
         return None
-    return _adapter(kind).validate_python({**body, **told.read(body, kind)})
+    return _adapter(kind).validate_python({**body, **reason_fields.read(body, kind)})
 
 
 @cache

@@ -14,14 +14,15 @@ from towpath.model.clock import now_ms
 from towpath.model.errors import ClusterError
 from towpath.model.nouns import Side, SourceOffset, TargetOffset, TopicPartition
 from towpath.model.reasons import Reason
+from towpath.records.change_services import NOTHING, Outside
 from towpath.records.jobs import ClientPool, Jobs
-from towpath.records.landing.asides import Asides
 from towpath.records.landing.closing import leave_remembered
 from towpath.records.landing.doubles import Doubles
 from towpath.records.landing.fills import Fills
-from towpath.records.landing.fronts import Fronts
 from towpath.records.landing.leaving import Leaving
+from towpath.records.landing.log_starts import Fronts
 from towpath.records.landing.moved import MovedBeginnings
+from towpath.records.landing.quarantining import Asides
 from towpath.records.landing.refusals import Refusals
 from towpath.records.landing.relief import Relief
 from towpath.records.landing.reopening import lane_reopening
@@ -30,7 +31,6 @@ from towpath.records.landing.transacting import Transactor
 from towpath.records.landing.waits import Waits
 from towpath.records.lane.lane import LANE_BYTES, Lane
 from towpath.records.lane.reshape import SMALL, SMALL_TOGETHER
-from towpath.records.outside import NOTHING, Outside
 from towpath.records.permit import WritePermit
 from towpath.records.receipts import Receipts
 from towpath.records.source.pace import Pace

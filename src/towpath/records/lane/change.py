@@ -9,8 +9,8 @@ import numpy as np
 
 from towpath.model.changes import NO_CHANGE, RecordChange
 from towpath.model.reasons import Reason, ReasonCode
+from towpath.records.change_services import Outside
 from towpath.records.items import Stop, Wait
-from towpath.records.outside import Outside
 from towpath.records.standing import Standing
 from towpath.records.work import Assignment
 from towpath.wire import batch as wire

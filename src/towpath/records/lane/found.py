@@ -7,9 +7,9 @@ from collections.abc import Iterable
 import numpy as np
 
 from towpath.model.nouns import Mode, SourceOffset
+from towpath.records.beyond_receipt import NotHereError
 from towpath.records.lane.progress import LaneProgress
 from towpath.records.modes import taken
-from towpath.records.passed import NotHereError
 from towpath.records.standing import Standing
 from towpath.wire import batch as wire
 from towpath.wire.digest import Hashes

@@ -14,6 +14,7 @@ from towpath.cluster.data.buffers import Frame
 from towpath.model.errors import CorruptBatchError
 from towpath.model.nouns import Mode, SourceOffset
 from towpath.model.reasons import Reason, ReasonCode
+from towpath.records.change_services import Outside
 from towpath.records.epochs import EpochStarts
 from towpath.records.items import Batch, BecomeMapped, Fill, Wait
 from towpath.records.lane.change import LaneChange
@@ -28,7 +29,6 @@ from towpath.records.lane.reshape import (
     stamped_records,
 )
 from towpath.records.modes import taken
-from towpath.records.outside import Outside
 from towpath.records.standing import Standing
 from towpath.wire import batch as wire
 from towpath.wire.aborted import Aborted, AbortedTransactions

@@ -21,13 +21,13 @@ from towpath.cluster.data.buffers import Frame
 from towpath.cluster.data.produce import Produced
 from towpath.model.nouns import Mode, Side, SourceOffset, TargetOffset
 from towpath.model.reasons import Reason
+from towpath.records.change_services import NOTHING, Outside
 from towpath.records.items import Batch, BecomeMapped, Fill, Stop, Wait
 from towpath.records.lane.intake import Intake
 from towpath.records.lane.progress import LaneProgress
 from towpath.records.lane.queue import Queue
 from towpath.records.lane.reshape import SMALL, Cutter
 from towpath.records.modes import taken
-from towpath.records.outside import NOTHING, Outside
 from towpath.records.standing import Standing
 from towpath.records.work import Assignment
 from towpath.wire.aborted import Aborted

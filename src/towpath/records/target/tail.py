@@ -17,7 +17,7 @@ from towpath.model.clock import now_ms
 from towpath.model.deadline import Deadline
 from towpath.model.errors import DoubledError, TargetLostError, TowpathError, UnreachableError
 from towpath.model.nouns import ProducerId, Side, TargetOffset, TopicPartition
-from towpath.records.passed import Passed
+from towpath.records.beyond_receipt import Passed
 from towpath.records.standing import Position
 from towpath.records.target.state import ANY_NODE, TargetState
 from towpath.records.target.written import OwnRecords, Sought, Span, find

@@ -17,7 +17,7 @@ from towpath.cluster.codes import OFFSET_OUT_OF_RANGE
 from towpath.cluster.data.client import Client, Records
 from towpath.model.errors import RefusedError, UnreachableError
 from towpath.model.nouns import ProducerId, Side, TopicPartition
-from towpath.records.passed import Passed
+from towpath.records.beyond_receipt import Passed
 from towpath.wire import batch as wire
 from towpath.wire import records
 from towpath.wire.digest import Hashes, record_hashes

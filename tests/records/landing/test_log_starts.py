@@ -15,7 +15,7 @@ from towpath.cluster.admin import Admin
 from towpath.cluster.data.client import Client
 from towpath.dev.broker import LocalCluster
 from towpath.model.nouns import Mode, Side, TargetOffset, TopicName, TopicPartition
-from towpath.records.landing.fronts import Fronts
+from towpath.records.landing.log_starts import Fronts
 from towpath.records.work import Assignment
 from towpath.wire.filler import LARGEST, filler
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field, replace
 from towpath.cluster.data.client import Client
 from towpath.config import LinkConfig
 from towpath.groups.earlier import EarlierLinks
-from towpath.groups.lags import ClusterEnd, Lags, lags
+from towpath.groups.group_lags import ClusterEnd, Lags, lags
 from towpath.groups.model import GroupPosition, GroupReport, SyncReport
-from towpath.groups.positions import Positions
+from towpath.groups.offset_maps import Positions
 from towpath.groups.sync import GroupSync
 from towpath.ledger.link import OpenLink, open_link
 from towpath.ledger.offsets import TranslatedOffset

@@ -1,7 +1,7 @@
 """Whether records of others lie in a mirror topic before the offset at which the mirror began.
 
 The front of a compacted mirror topic holds nothing but the link's own markers, as its log cannot be
-cut there (`records/landing/fronts.py`). Only the log itself tells whether there is more in it.
+cut there (`records/landing/log_starts.py`). Only the log itself tells whether there is more in it.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from towpath.cluster.data.client import Client
 from towpath.groups.decide import MirrorPlace, TranslatedGroup
-from towpath.groups.observe import TargetView
+from towpath.groups.observe_groups import TargetView
 from towpath.groups.reading import Log
 from towpath.ledger.link import OpenLink
 from towpath.ledger.offsets import Exactness

@@ -26,7 +26,7 @@ from towpath.cluster.data.client import Client
 from towpath.config import ClusterConfig, load
 from towpath.dev.broker import LocalCluster
 from towpath.groups.foreign import OFFSET_HEADER
-from towpath.groups.foreign_look import translate
+from towpath.groups.foreign_offsets import translate
 from towpath.groups.reading import Log
 from towpath.groups.sync import GroupSync
 from towpath.ledger.link import open_link

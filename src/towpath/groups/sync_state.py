@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from towpath.groups.group_snapshots import is_news, seen
 from towpath.groups.model import SyncReport
-from towpath.groups.remember import is_news, seen
 from towpath.ledger.entries import Removed, SeenGroup
 from towpath.ledger.link import OpenLink
 from towpath.model.nouns import TopicId, TopicName

@@ -16,10 +16,10 @@ from towpath.model.schemas import (
     qualified,
 )
 from towpath.registry.listing import ONE
-from towpath.schemas.look import RegistryLook
 from towpath.schemas.normal import same
-from towpath.schemas.observed import Apart, ObservedSchemas, SeenVersion, Versions
+from towpath.schemas.observed_schemas import Apart, ObservedSchemas, SeenVersion, Versions
 from towpath.schemas.parts import stripped, unwanted
+from towpath.schemas.registry_polling import RegistryLook
 from towpath.schemas.twins import twins
 
 

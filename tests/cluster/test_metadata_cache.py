@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from towpath.cluster.connect import remembered
-from towpath.cluster.connect.remembered import RememberedMetadata
+from towpath.cluster.connect import metadata_cache
+from towpath.cluster.connect.metadata_cache import RememberedMetadata
 from towpath.cluster.metadata import Metadata
 from towpath.model.nouns import ClusterId
 
@@ -21,7 +21,7 @@ class Decoding:
 
     def __call__(self, correlation: int, name: str, *, large: bool = True) -> str:
         data = correlation.to_bytes(4) + name.encode()
-        size = remembered._LARGE if large else 0
+        size = metadata_cache._LARGE if large else 0
         return self.metadata.read(None, data + bytes(max(0, size - len(data)))).cluster_id
 
 
@@ -36,7 +36,7 @@ def test_an_answer_that_comes_again_is_not_decoded_again() -> None:
 
 def test_few_answers_are_kept_and_no_small_ones() -> None:
     decoding = Decoding()
-    names = [f"{number:04}" for number in range(remembered._KEPT + 1)]
+    names = [f"{number:04}" for number in range(metadata_cache._KEPT + 1)]
     for name in (*names, *names):
         assert decoding(0, name) == name
     assert decoding.count == 2 * len(names)

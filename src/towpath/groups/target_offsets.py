@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from towpath.config import TopicsConfig
 from towpath.groups.decide import MirrorPlace, TranslatedGroup
-from towpath.groups.observe import SourceView, TargetView
-from towpath.groups.positions import NOT_YET, Answer
+from towpath.groups.observe_groups import SourceView, TargetView
+from towpath.groups.offset_maps import NOT_YET, Answer
 from towpath.ledger.entries import Opened
 from towpath.model.errors import TowpathError
 from towpath.model.nouns import SourceOffset, TopicPartition

@@ -8,8 +8,8 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
+from towpath.groups.group_snapshots import is_news, seen
 from towpath.groups.model import GroupPosition, GroupReport, PositionOutcome
-from towpath.groups.remember import is_news, seen
 from towpath.ledger.entries import SeenGroup, SeenPosition, decode, encode
 from towpath.ledger.offsets import Exactness, TranslatedOffset
 from towpath.model.groups import ClientGroup

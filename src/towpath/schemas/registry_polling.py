@@ -20,7 +20,7 @@ from towpath.registry.asking import answers
 from towpath.registry.kinds import Traits
 from towpath.registry.listing import ONE
 from towpath.registry.reading import ReadRegistry
-from towpath.schemas.observed import HeldVersion, SeenVersion, Versions
+from towpath.schemas.observed_schemas import HeldVersion, SeenVersion, Versions
 
 T = TypeVar("T")
 K = TypeVar("K")

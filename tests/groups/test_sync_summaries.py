@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from towpath.groups.model import GroupPosition, GroupReport, PositionOutcome, SyncReport
-from towpath.groups.telling import counts_of, preview_of, trouble_of
+from towpath.groups.sync_summaries import counts_of, preview_of, trouble_of
 from towpath.ledger.offsets import Exactness, TranslatedOffset
 from towpath.metrics.groups import GroupCounts
 from towpath.model.errors import UnreachableError

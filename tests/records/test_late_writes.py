@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from towpath.records.settled import Settled
+from towpath.records.late_writes import Settled
 
 
 @pytest.mark.parametrize("before", [True, False])

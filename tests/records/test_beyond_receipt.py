@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from towpath.model.nouns import SourceOffset, TargetOffset
-from towpath.records.passed import NotHereError, Passage, Passed
+from towpath.records.beyond_receipt import NotHereError, Passage, Passed
 
 
 def steps(passed: Passed, source: dict[int, int], *, identical: bool = False) -> list[Passage]:

@@ -16,7 +16,7 @@ from towpath.model.schemas import (
     qualified,
 )
 from towpath.schemas.difference import SchemaDifference, Skip
-from towpath.schemas.observed import ObservedSchemas, SeenVersion
+from towpath.schemas.observed_schemas import ObservedSchemas, SeenVersion
 from towpath.schemas.parts import policies, said, why
 
 _SHOWN = 3
