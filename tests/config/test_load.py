@@ -33,7 +33,7 @@ from towpath.config import (
     load,
 )
 from towpath.config.document import parse
-from towpath.config.kinds import MODELS
+from towpath.config.kinds import KINDS
 from towpath.config.secrets import SECRET_KEYS
 from towpath.config.shape import walk
 from towpath.model.errors import ConfigError
@@ -276,7 +276,7 @@ def test_secrets_are_in_no_error(
 
 
 def test_the_secret_keys_are_those_of_the_models() -> None:
-    places = (each for model in MODELS.values() for each in walk(model))
+    places = (each for kind in KINDS.values() for each in walk(kind.model))
     found = {place[-1] for place, field in places if "Secret" in repr(field)}
     assert found == SECRET_KEYS
 

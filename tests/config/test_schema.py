@@ -13,7 +13,7 @@ from towpath.cli.examples import EXAMPLES
 from towpath.cli.main import main
 from towpath.config import LinkConfig, check
 from towpath.config.document import parse
-from towpath.config.kinds import MODELS, FileKind
+from towpath.config.kinds import KINDS, FileKind
 from towpath.config.schema import schema, text
 from towpath.config.shape import walk
 
@@ -26,7 +26,7 @@ PARTS = {
     "link": "orders",
     "topics": '{include: ["orders"]}',
 }
-KINDS: dict[str, type | tuple[type, ...]] = {
+TYPES: dict[str, type | tuple[type, ...]] = {
     "string": str, "object": dict, "array": list, "integer": int, "number": (int, float),
 }  # fmt: skip
 
@@ -47,7 +47,7 @@ def fits(rule: Mapping[str, Any], value: Any, whole: Mapping[str, Any]) -> bool:
     kind = rule.get("type")
     if kind == "boolean" and not isinstance(value, bool):
         return False
-    if kind in KINDS and (not isinstance(value, KINDS[kind]) or isinstance(value, bool)):
+    if kind in KINDS and (not isinstance(value, TYPES[kind]) or isinstance(value, bool)):
         return False
     return _fits_in_detail(rule, value, whole)
 
@@ -101,7 +101,7 @@ def test_the_command_prints_it(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize("kind", FileKind)
 def test_every_key_is_described(kind: FileKind) -> None:
     whole = text(kind)
-    for place, field in walk(MODELS[kind]):
+    for place, field in walk(KINDS[kind].model):
         assert f'"{place[-1]}": {{' in whole
         assert (field.description or "").partition('"')[0].partition("\\")[0] in whole
 

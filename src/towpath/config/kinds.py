@@ -1,13 +1,18 @@
-"""What a file may describe, by its key `kind`."""
+"""Kinds of files, by their key `kind`: what each describes, and the model of its content.
+
+A new kind is one entry here. Models are named, not imported: each belongs to the product whose file
+it is, and a command loads that of its own file alone.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from enum import StrEnum
+from importlib import import_module
+from types import MappingProxyType
 
-from towpath.config.archive import ArchiveConfig
-from towpath.config.kraft import KraftConfig
-from towpath.config.link import LinkConfig
+from towpath.config.shape import Section
 
 
 class FileKind(StrEnum):
@@ -18,9 +23,50 @@ class FileKind(StrEnum):
     KRAFT = "kraft"
 
 
-FileModel = type[LinkConfig | ArchiveConfig | KraftConfig]
-MODELS: Mapping[FileKind, FileModel] = {
-    FileKind.LINK: LinkConfig,
-    FileKind.ARCHIVE: ArchiveConfig,
-    FileKind.KRAFT: KraftConfig,
-}
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind of file.
+
+    Attributes:
+        module: The module of its model.
+        name: The model, a `Section`.
+        what: What such a file describes, for people.
+        file: What a command that takes it asks for.
+        sign: The key by which a file is known that has no valid `kind`.
+    """
+
+    module: str
+    name: str
+    what: str
+    file: str
+    sign: str
+
+    @property
+    def model(self) -> type[Section]:
+        """The model of the whole file, imported now."""
+        model: type[Section] = getattr(import_module(self.module), self.name)
+        return model
+
+
+KINDS: Mapping[FileKind, Kind] = MappingProxyType(
+    {
+        FileKind.LINK: Kind(
+            "towpath.config.link", "LinkConfig", "a link", "the file of a link", "link"
+        ),
+        FileKind.ARCHIVE: Kind(
+            "towpath.config.archive",
+            "ArchiveConfig",
+            "an archive",
+            "the file of an archive (`kind: archive`)",
+            "store",
+        ),
+        FileKind.KRAFT: Kind(
+            "towpath.config.kraft",
+            "KraftConfig",
+            "a migration to KRaft",
+            "the file of such a migration (`kind: kraft`)",
+            "zookeeper",
+        ),
+    }
+)
+"""In the order in which signs are looked for."""

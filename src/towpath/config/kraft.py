@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, Literal, NewType, Self
+from collections.abc import Iterable, Mapping
+from typing import Annotated, Any, Literal, NewType, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
@@ -11,7 +12,7 @@ from towpath.config.address import check_address, host_and_port, listen_address
 from towpath.config.clusters import ClusterConfig, Sasl, Tls
 from towpath.config.kraft_clashes import clashes
 from towpath.config.kraft_drivers import KraftDriver
-from towpath.config.problems import not_empty, placed_error, require_none
+from towpath.config.problems import Placed, not_empty, placed_error, require_none
 from towpath.config.secrets import SecretText
 from towpath.config.shape import Section
 from towpath.config.topics import Count
@@ -200,6 +201,11 @@ class KraftConfig(Section):
     journal: Annotated[str, AfterValidator(_journal)] = Field(
         description="Folder on this machine for what was approved, done, measured and proven."
     )
+
+    @classmethod
+    def faults(cls, tree: Mapping[str, Any]) -> Iterable[Placed]:
+        """Return what nodes share that each must have for itself."""
+        return clashes(tree)
 
     @model_validator(mode="after")
     def _different(self) -> Self:

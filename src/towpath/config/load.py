@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TypeVar
 
@@ -12,9 +12,8 @@ from pydantic_core import PydanticCustomError
 from towpath.config.archive import ArchiveConfig
 from towpath.config.clusters import ClusterConfig
 from towpath.config.document import Tree, parse, read
-from towpath.config.kinds import MODELS, FileKind, FileModel
+from towpath.config.kinds import KINDS, FileKind
 from towpath.config.kraft import KraftConfig
-from towpath.config.kraft_clashes import clashes
 from towpath.config.link import LinkConfig
 from towpath.config.problems import ENVIRONMENT, faults_of, not_one_of
 from towpath.config.secrets import SECRET_KEYS, VARIABLE, variable
@@ -26,12 +25,6 @@ from towpath.model.secret import remember
 
 _CLUSTERS = frozenset({"source", "target", "cluster", "controllers"})
 _KIND = "kind"
-_NAMED: Mapping[type[Section], tuple[str, str]] = {
-    LinkConfig: ("a link", "the file of a link"),
-    ArchiveConfig: ("an archive", "the file of an archive (`kind: archive`)"),
-    KraftConfig: ("a migration to KRaft", "the file of such a migration (`kind: kraft`)"),
-}
-"""What a file describes, and what a command that wants it takes."""
 C = TypeVar("C", bound=Section)
 
 
@@ -47,7 +40,7 @@ def load(path: Path) -> LinkConfig:
     Raises:
         ConfigError: With every problem of the file, or it describes something else than a link.
     """
-    return _loaded(path, LinkConfig)
+    return load_as(path, FileKind.LINK, LinkConfig)
 
 
 def load_archive(path: Path) -> ArchiveConfig:
@@ -56,7 +49,7 @@ def load_archive(path: Path) -> ArchiveConfig:
     Raises:
         ConfigError: With every problem of the file, or it describes something else.
     """
-    return _loaded(path, ArchiveConfig)
+    return load_as(path, FileKind.ARCHIVE, ArchiveConfig)
 
 
 def load_kraft(path: Path) -> KraftConfig:
@@ -65,34 +58,41 @@ def load_kraft(path: Path) -> KraftConfig:
     Raises:
         ConfigError: With every problem of the file, or it describes something else.
     """
-    return _loaded(path, KraftConfig)
+    return load_as(path, FileKind.KRAFT, KraftConfig)
 
 
-def _loaded(path: Path, wanted: type[C]) -> C:
-    kind = next(kind for kind, model in MODELS.items() if model is wanted)
+def load_as(path: Path, kind: FileKind, model: type[C]) -> C:
+    """Return the content of a file, with secrets, PEM files and variables filled in.
+
+    Args:
+        path: The file.
+        kind: What it must describe.
+        model: The model of that kind.
+
+    Raises:
+        ConfigError: With every problem of the file, or it describes something else.
+    """
     init = "towpath init" if kind is FileKind.LINK else f"towpath init --kind {kind}"
     document = parse(read(path, init), str(path))
     described = _described(document.tree)
-    if described is not wanted:
+    if described is not kind:
         text = (
-            f"the file describes {_NAMED[described][0]}, which has commands of its own; this"
-            f" command takes {_NAMED[wanted][1]}"
+            f"the file describes {KINDS[described].what}, which has commands of its own; this"
+            f" command takes {KINDS[kind].file}"
         )
         raise ConfigError((document.spots.problem(Fault((_KIND,), text)),))
-    config, faults = _examine(document.tree, wanted, path.parent, with_environment=True)
+    config, faults = _examine(document.tree, model, path.parent, with_environment=True)
     if config is None or faults or document.faults:
         raise ConfigError(check(path))
     return config
 
 
-def _described(tree: Mapping[str, Tree]) -> FileModel:
+def _described(tree: Mapping[str, Tree]) -> FileKind:
     """Return what a file describes, or seems to describe: its kind may be missing or wrong."""
     kind = tree.get(_KIND)
     if isinstance(kind, str) and kind in set(FileKind):
-        return MODELS[FileKind(kind)]
-    if "link" in tree:
-        return LinkConfig
-    return ArchiveConfig if "store" in tree else KraftConfig if "zookeeper" in tree else LinkConfig
+        return FileKind(kind)
+    return next((kind for kind, each in KINDS.items() if each.sign in tree), FileKind.LINK)
 
 
 def load_target(path: Path) -> ClusterConfig:
@@ -159,7 +159,7 @@ def check(path: Path, *, with_environment: bool = True) -> tuple[ConfigProblem, 
     except ConfigError as error:
         return error.problems
     known = {fault.place for fault in document.faults}
-    model = _described(document.tree)
+    model = KINDS[_described(document.tree)].model
     _, found = _examine(document.tree, model, path.parent, with_environment=with_environment)
     faults = (*document.faults, *(fault for fault in found if fault.place not in known))
     problems = map(document.spots.problem, faults)
@@ -181,14 +181,14 @@ def _examine(
             told = fault.place in known or variables.left_open(fault.place)
             if not told and (with_environment or kind != ENVIRONMENT):
                 faults.append(fault)
-        faults += _clashes(filled, faults) if model is KraftConfig else ()
+        faults += _more(model, filled, faults)
     return config, tuple(faults)
 
 
-def _clashes(tree: Mapping[str, Tree], faults: Iterable[Fault]) -> list[Fault]:
-    """Return clashes of nodes, which the model looks for only where it finds nothing else."""
+def _more(model: type[Section], tree: Mapping[str, Tree], faults: list[Fault]) -> list[Fault]:
+    """Return faults that the model looks for only where it finds no others."""
     told = {fault.place for fault in faults}
-    return [Fault(place, text) for place, text in clashes(tree) if place not in told]
+    return [Fault(place, text) for place, text in model.faults(tree) if place not in told]
 
 
 def _unknown_kind(tree: Mapping[str, Tree]) -> list[Fault]:

@@ -13,10 +13,8 @@ from typing import Any, Literal, get_args, get_origin
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from towpath.config.archive import ArchiveConfig
 from towpath.config.cron import Cron
-from towpath.config.kraft import KraftConfig
-from towpath.config.link import LinkConfig
+from towpath.config.kinds import KINDS, FileKind
 from towpath.config.secrets import PemFile
 from towpath.config.shape import TAGGED, fields, sections, tags
 from towpath.config.topics import Count
@@ -67,9 +65,15 @@ def markdown() -> str:
     """Return the page."""
     told = list[type[BaseModel]]()
     lines = [
-        *_section(LinkConfig, "The link", told),
-        *_section(ArchiveConfig, "The archive", told, (), of="an archive"),
-        *_section(KraftConfig, "The migration to KRaft", told, (), of="a migration to KRaft"),
+        *_section(KINDS[FileKind.LINK].model, "The link", told),
+        *_section(KINDS[FileKind.ARCHIVE].model, "The archive", told, (), of="an archive"),
+        *_section(
+            KINDS[FileKind.KRAFT].model,
+            "The migration to KRaft",
+            told,
+            (),
+            of="a migration to KRaft",
+        ),
     ]
     return "\n".join([_INTRODUCTION, *lines]).rstrip() + "\n"
 

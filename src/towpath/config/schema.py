@@ -10,7 +10,7 @@ import json
 import sys
 from typing import Any
 
-from towpath.config.kinds import MODELS, FileKind
+from towpath.config.kinds import KINDS, FileKind
 
 _VARIABLE = {"type": "string", "pattern": r"\$\{[^{}]*\}"}
 """A variable may stand wherever the file has a text."""
@@ -21,7 +21,7 @@ def schema(kind: FileKind = FileKind.LINK) -> dict[str, Any]:
 
     A file that it accepts may still have problems.
     """
-    made = _adapted(MODELS[kind].model_json_schema(mode="validation"))
+    made = _adapted(KINDS[kind].model.model_json_schema(mode="validation"))
     assert isinstance(made, dict)  # noqa: S101, a mapping stays one
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **made}
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Annotated, Any, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict
@@ -24,6 +24,16 @@ class Section(BaseModel):
     """A frozen mapping that refuses unknown keys and never shows its input."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
+
+    @classmethod
+    def faults(cls, tree: Mapping[str, Any]) -> Iterable[tuple[Place, str]]:
+        """Return what is wrong between parts of a whole file, by place; nothing unless a kind does.
+
+        Args:
+            tree: The content of the file, whose parts may be of a wrong form.
+        """
+        del tree
+        return ()
 
 
 def path_text(place: Place) -> str:
