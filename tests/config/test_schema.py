@@ -47,7 +47,7 @@ def fits(rule: Mapping[str, Any], value: Any, whole: Mapping[str, Any]) -> bool:
     kind = rule.get("type")
     if kind == "boolean" and not isinstance(value, bool):
         return False
-    if kind in KINDS and (not isinstance(value, TYPES[kind]) or isinstance(value, bool)):
+    if kind in TYPES and (not isinstance(value, TYPES[kind]) or isinstance(value, bool)):
         return False
     return _fits_in_detail(rule, value, whole)
 
