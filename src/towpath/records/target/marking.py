@@ -90,11 +90,20 @@ class ExhaustedIdsError(ClusterError):
 
 @dataclass(frozen=True, slots=True)
 class _Ours:
-    """A claim of ours. While it holds, nobody else writes to the log."""
+    """A claim of ours. While it holds, nobody else writes to the log.
+
+    Attributes:
+        claim: The last marker of ours that was taken.
+        opening: The opening of the partition in which it was taken.
+        until: When it counts no longer.
+        at_end: Whether the log ended behind it, or may others have written before it, so that only
+            the target knows.
+    """
 
     claim: Claim
     opening: int
     until: Deadline
+    at_end: bool
 
 
 class MarkerFiller:
@@ -120,7 +129,7 @@ class MarkerFiller:
         """
         turn, deadline = Deadline.after(_TURN), Deadline.after(self._timeout)
         for due in dues:
-            due.at = due.base if self._owned(due) else -1
+            due.at = due.base if self._owned(due) and self._ours[due.tp].at_end else -1
         while not self._closed and (left := [due for due in dues if due.open]):
             if turn.over and (len(left) < len(dues) or all(map(_moved, left))):
                 return
@@ -213,13 +222,11 @@ class MarkerFiller:
         return _Plan(due.first_id, 1, due.at + 1, claim, claim)
 
     def _landed(self, due: Due, plan: _Plan) -> None:
-        took_over = not self._owned(due)
-        self._ours[due.tp] = _Ours(plan.last, due.opening, Deadline.after(_OURS))
-        due.held, due.at_least = plan.last, plan.end
-        if not took_over or plan.end == due.end:
-            due.at = due.reached = TargetOffset(plan.end)
-        else:
-            due.at = -1  # others may have written before it
+        # Others may have written before the marker with which we took over.
+        at_end = self._owned(due) or plan.end == due.end
+        self._ours[due.tp] = _Ours(plan.last, due.opening, Deadline.after(_OURS), at_end)
+        due.at = plan.end if at_end else -1
+        due.held, due.at_least, due.reached = plan.last, plan.end, TargetOffset(plan.end)
 
     def _doubt(self, due: Due) -> None:
         self._ours.pop(due.tp, None)
