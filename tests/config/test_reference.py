@@ -1,25 +1,29 @@
-"""The reference page is what the fields say."""
+"""The reference pages are what the fields say."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from towpath.config import ArchiveConfig, KraftConfig, LinkConfig
+import pytest
+
+from towpath.config.kinds import KINDS, FileKind
 from towpath.config.reference import markdown
 from towpath.config.shape import walk
 
-PAGE = Path(__file__).parents[2] / "docs" / "configuration.md"
+PAGES = Path(__file__).parents[2] / "docs" / "reference"
 
 
-def test_the_page_is_fresh() -> None:
-    assert PAGE.read_text("utf-8") == markdown(), (
-        "stale; run: python -m towpath.config.reference > docs/configuration.md"
+@pytest.mark.parametrize("kind", FileKind)
+def test_the_page_is_fresh(kind: FileKind) -> None:
+    assert (PAGES / f"{kind}-file.md").read_text("utf-8") == markdown(kind), (
+        f"stale; run: python -m towpath.config.reference {kind} > docs/reference/{kind}-file.md"
     )
 
 
-def test_every_key_has_a_meaning_and_a_kind_of_value() -> None:
-    page = markdown()
-    for place, field in (*walk(LinkConfig), *walk(ArchiveConfig), *walk(KraftConfig)):
+@pytest.mark.parametrize("kind", FileKind)
+def test_every_key_has_a_meaning_and_a_kind_of_value(kind: FileKind) -> None:
+    page = markdown(kind)
+    for place, field in walk(KINDS[kind].model):
         assert field.description, place
         assert f"| `{place[-1]}` |" in page
     assert "|  | required" not in page

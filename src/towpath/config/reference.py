@@ -1,6 +1,7 @@
-"""The reference page of the file, from its fields.
+"""Reference pages of the files that users write, one for each kind, from their fields.
 
-`python -m towpath.config.reference > docs/configuration.md` writes it anew.
+`python -m towpath.config.reference KIND > docs/reference/KIND-file.md` writes one anew; KIND is
+`link`, `archive` or `kraft`.
 """
 
 from __future__ import annotations
@@ -21,30 +22,19 @@ from towpath.config.topics import Count
 from towpath.config.units import ByteRate, Duration, Size
 from towpath.model.secret import Secret
 
+_HEADS: dict[FileKind, str] = {
+    FileKind.LINK: "The file of a link",
+    FileKind.ARCHIVE: "The file of an archive",
+    FileKind.KRAFT: "The file of a migration to KRaft",
+}
+"""Title of the page of each kind of file."""
 _INTRODUCTION = """\
-# The configuration file
+# {title}
 
-<!-- Written by `python -m towpath.config.reference`; change the fields, not this page. -->
+<!-- Written by `python -m towpath.config.reference {kind}`; change the fields, not this page. -->
 
-One YAML 1.2 file describes one link, with `kind: archive` one archive, with `kind: kraft` one
-migration from ZooKeeper to KRaft. `towpath init` writes an example (`--kind archive` one of an
-archive, `--kind kraft` one of a migration), `towpath lint FILE` checks it. Keys that are not
-listed here are refused, and so are duplicate keys. Each problem is told as
-`FILE:LINE:COLUMN: KEY: what is wrong`, which editors and terminals make a link of.
-`towpath schema > link.schema.json` writes a JSON schema (docs/link.schema.json, and with
-`--kind archive` docs/archive.schema.json, with `--kind kraft` docs/kraft.schema.json), with which
-editors complete and check the file; those with a YAML language server find it by the first line
-`# yaml-language-server: $schema=link.schema.json`, whose path is relative to the file.
-
-- **Secrets** are never written into the file: write `env:NAME` (an environment variable), `${NAME}`
-  (the same) or `file:PATH` (the text of a file). Files of secrets and certificates are read again
-  when they change (docs/security.md).
-- **Variables**: `${NAME}` may stand in any other text, too.
-- **Paths** are relative to the folder of the file.
-- **Durations** have a unit: `500ms`, `5s`, `10m`, `2h`, `1d`. **Sizes** too: `512KiB`, `4MiB`,
-  `1GiB`. **Rates** are bytes per second: `500KB`, `50MB`, `50MiB/s`.
-- Topics that a cluster keeps for itself, such as `__consumer_offsets` and `__remote_log_metadata`,
-  are never mirrored, archived or restored ([the table](what-moves.md#topics-that-never-move)).
+All keys, with their values and defaults. How the file is written and checked, and what secrets,
+variables, durations and sizes look like: [The configuration file](../configuration.md).
 """
 
 _WORDS: dict[object, str] = {
@@ -61,38 +51,28 @@ _WORDS: dict[object, str] = {
 }
 
 
-def markdown() -> str:
-    """Return the page."""
-    told = list[type[BaseModel]]()
-    lines = [
-        *_section(KINDS[FileKind.LINK].model, "The link", told),
-        *_section(KINDS[FileKind.ARCHIVE].model, "The archive", told, (), of="an archive"),
-        *_section(
-            KINDS[FileKind.KRAFT].model,
-            "The migration to KRaft",
-            told,
-            (),
-            of="a migration to KRaft",
-        ),
-    ]
-    return "\n".join([_INTRODUCTION, *lines]).rstrip() + "\n"
+def markdown(kind: FileKind) -> str:
+    """Return the page of one kind of file."""
+    title = _HEADS[kind]
+    above = None if kind is FileKind.LINK else ()
+    lines = _section(KINDS[kind].model, "Top level", [], above)
+    introduction = _INTRODUCTION.format(title=title, kind=kind)
+    return "\n".join([introduction, *lines]).rstrip() + "\n"
 
 
 def _section(
     model: type[BaseModel],
     title: str,
     told: list[type[BaseModel]],
-    above: tuple[str, ...] | None = None,
-    of: str = "",
+    above: tuple[str, ...] | None,
 ) -> Iterator[str]:
     """Yield the table of a model and of those below it.
 
     Args:
         model: The model.
         title: Heading of its table.
-        told: The models that have a table already, as kinds of files share some.
+        told: The models that have a table already.
         above: The keys that lead to the model in a file with a `kind`, `None` in that of a link.
-        of: What such a file describes.
     """
     told.append(model)
     yield f"## {title}\n"
@@ -102,7 +82,7 @@ def _section(
         yield f"| `{name}` | {_value(field)} | {_default(field)} | {field.description or ''} |"
     yield ""
     for name, field in fields(model).items():
-        yield from _below(name, field, told, above, of)
+        yield from _below(name, field, told, above)
 
 
 def _below(
@@ -110,7 +90,6 @@ def _below(
     field: FieldInfo,
     told: list[type[BaseModel]],
     above: tuple[str, ...] | None,
-    of: str,
 ) -> Iterator[str]:
     place = None if above is None else (*above, name)
     path = name if place is None else ".".join(place)
@@ -119,8 +98,8 @@ def _below(
             continue
         forms = " or ".join(f"`{tag}`" for tag in tags(model))
         title = f"`{path}`, `{TAGGED[name]}` {forms}" if forms else f"`{path}`"
-        title += " and `target`" if path == "source" else f" of {of}" if place else ""
-        yield from _section(model, title, told, place, of)
+        title += " and `target`" if path == "source" and place is None else ""
+        yield from _section(model, title, told, place)
 
 
 def _value(field: FieldInfo) -> str:
@@ -167,4 +146,4 @@ def _default(field: FieldInfo) -> str:
 
 
 if __name__ == "__main__":
-    sys.stdout.write(markdown())
+    sys.stdout.write(markdown(FileKind(sys.argv[1])))

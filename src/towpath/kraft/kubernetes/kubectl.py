@@ -252,4 +252,4 @@ def _advice(told: str) -> str:
     """Return what to do where the API refuses for a missing right, which its answer names."""
     if "(Forbidden)" not in told:
         return ""
-    return "; give who asks (`kubectl auth whoami`) the rights that docs/kraft.md lists"
+    return "; give who asks (`kubectl auth whoami`) the rights that docs/kraft-hosts.md lists"

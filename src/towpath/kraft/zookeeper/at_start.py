@@ -81,7 +81,7 @@ AT_START = (
         " brokers in ZooKeeper or migration mode end as they start",
     ),
 )
-"""All that is known of the kind; each has its guard in the tests, and a row in `docs/kraft.md`."""
+"""All that is known of the kind; each has its guard in the tests, and a row in the docs."""
 
 
 def ends_at(root: str, name: str, configs: Mapping[str, str]) -> AtStart | None:
