@@ -26,7 +26,7 @@ from towpath.model.secret import Secret
 
 
 def present(steps: Iterable[AccessStep], target: Admin) -> frozenset[tuple[str, str]]:
-    """Return subject and name of the things that steps are about and that the target has.
+    """Return the ACLs, users and quotas that steps are about and that the target has.
 
     The target is asked once for each kind of thing.
 
@@ -58,7 +58,7 @@ def _thing(step: AccessStep) -> Acl | Credential | Quota:
 
 
 def apply(step: AccessStep, target: Admin, passwords: Mapping[str, Secret]) -> None:
-    """Apply one step; a thing that already is as the step would leave it counts as done.
+    """Apply one step; an ACL, user or quota already as wanted counts as done.
 
     Args:
         step: The step.
@@ -76,7 +76,7 @@ def apply(step: AccessStep, target: Admin, passwords: Mapping[str, Secret]) -> N
 def apply_all(
     steps: Sequence[AccessStep], target: Admin, passwords: Mapping[str, Secret]
 ) -> Changed:
-    """Apply steps of one kind together, each about another thing; see `apply`.
+    """Apply steps of one kind together, each about another ACL, user or quota.
 
     Raises:
         ClusterError: The target cannot be asked, or did not answer.

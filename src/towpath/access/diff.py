@@ -21,7 +21,7 @@ from towpath.model.nouns import TopicName
 
 
 class AccessRules(Protocol):
-    """What decides which access the target gets: the file of a link, or a restore.
+    """The rules for the target's access: from the file of a link, or of a restore.
 
     Attributes:
         access: What the target gets.
@@ -32,28 +32,28 @@ class AccessRules(Protocol):
 
     @property
     def access(self) -> AccessConfig:
-        """What the target gets."""
+        """Which kinds of access the target gets."""
         ...
 
     @property
     def topics(self) -> TopicsConfig:
-        """Which topics there are."""
+        """Source topics and their mirror topics."""
         ...
 
     @property
     def target(self) -> ClusterConfig:
-        """The target."""
+        """The connection settings of the target."""
         ...
 
     @property
     def prune(self) -> bool:
-        """Whether what we made is removed again."""
+        """Whether access that the link created is removed again when the source drops it."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class AccessDifference:
-    """The difference between the target and what the file asks for.
+    """The difference in access between the target and what the file asks for.
 
     Attributes:
         steps: Steps that remove the difference, in order.
@@ -76,7 +76,7 @@ def diff(
     names: Mapping[TopicName, TopicName],
     ours: OwnedAccess,
 ) -> AccessDifference:
-    """Return the difference between the target and what the file asks for.
+    """Return the difference in access between the target and what the file asks for.
 
     Args:
         observed: The access on both clusters.
@@ -182,7 +182,7 @@ _NAMES = {ACLS: "ACLs", USERS: "passwords of SCRAM users", QUOTAS: "quotas"}
 
 
 def switched_off(subject: str, made: Collection[str]) -> Iterator[Note]:
-    """Tell what this link has made of a subject that the file switches off."""
+    """Return notes on access that the link created and that the file now switches off."""
     if made:
         yield Note(PATHS[subject], _staying("is switched off", subject, len(made)))
 
@@ -190,7 +190,7 @@ def switched_off(subject: str, made: Collection[str]) -> Iterator[Note]:
 def no_longer_listed(
     users: Users, listed: Collection[str], ours: Collection[str]
 ) -> Iterator[Note]:
-    """Tell of users that this link has made and that the file no longer lists."""
+    """Return notes on users that the link created and the file no longer lists."""
     made = [
         credential
         for credential in users.target

@@ -25,7 +25,7 @@ _DENIED = frozenset(
 
 
 def acl_steps(acls: Both[frozenset[Acl]], translated: Translated) -> Iterator[CreateAcl]:
-    """Return the ACLs to create, DENY before ALLOW, so that nothing is allowed for a moment."""
+    """Return the ACLs to create, DENY before ALLOW, so that no extra right exists for a moment."""
     missing = [acl for acl in translated.wanted if acl not in acls.target]
     for acl in sorted(missing, key=_denied_first):
         yield CreateAcl(acl, str(translated.wanted[acl]))
@@ -44,7 +44,7 @@ def acls_gone(
 def acl_notes(
     acls: Both[frozenset[Acl]], translated: Translated, login: str | None
 ) -> Iterator[Note]:
-    """Tell of ACLs that are not copied, and of ACLs that reach further than expected."""
+    """Return notes on ACLs that are not copied, and on ACLs that reach further than expected."""
     for acl in translated.withheld:
         yield Note(str(acl), "stays at the source until `access.acls: full`")
     for acl in translated.narrowed:

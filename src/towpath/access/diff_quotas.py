@@ -25,7 +25,7 @@ creates topics."""
 
 
 def quota_steps(quotas: Quotas) -> Iterator[SetQuota]:
-    """Return the quotas to set: those that the target lacks or that have another value."""
+    """Return the quotas to set: missing ones, and those with other values."""
     for quota, value in sorted(quotas.source.items(), key=_by_text):
         had = quotas.target.get(quota)
         if had != value:
@@ -40,14 +40,14 @@ def quotas_gone(quotas: Quotas, ours: frozenset[str]) -> Iterator[RemoveQuota]:
 
 
 def quota_notes(steps: Iterable[SetQuota], login: str | None) -> Iterator[Note]:
-    """Tell of quotas that may apply to the link itself."""
+    """Return notes on quotas that may throttle the link itself."""
     for step in steps:
         if step.quota.key in _SLOWING and all(_ours(e, login) for e in step.quota.entities):
             yield Note(step.about, "may also apply to this link, and slow it down")
 
 
 def config_notes(configs: Both[Mapping[str, str | None]]) -> Iterator[Note]:
-    """Tell which configs of all brokers differ; they are never copied."""
+    """Return notes on configs of all brokers that differ; they are never copied."""
     for name in sorted({*configs.source, *configs.target}):
         source, target = (_value(side, name) for side in (configs.source, configs.target))
         if source != target or source == _SECRET:

@@ -18,7 +18,7 @@ _FEWEST, _MOST = 4096, 16384
 
 
 def user_steps(users: Users, listed: Collection[str], ours: frozenset[str]) -> Iterator[SetUser]:
-    """Return the passwords to set: missing ones, and those of this link with fewer iterations."""
+    """Return the passwords to set: missing ones, and own ones with fewer iterations."""
     for credential, told in sorted(users.source.items()):
         had = users.target.get(credential)
         iterations = _taken(told)
@@ -35,7 +35,7 @@ def users_gone(users: Users, ours: frozenset[str]) -> Iterator[DeleteUser]:
 
 
 def user_notes(users: Users, listed: Collection[str], ours: frozenset[str]) -> Iterator[Note]:
-    """Tell of users that are not copied, or whose password may differ."""
+    """Return notes on users that are not copied, or whose password may differ."""
     for credential, told in sorted(users.source.items()):
         had = users.target.get(credential)
         about = str(credential)
@@ -54,7 +54,7 @@ def user_notes(users: Users, listed: Collection[str], ours: frozenset[str]) -> I
 
 
 def unknown_users(users: Users, listed: Collection[str]) -> Iterator[Problem]:
-    """Tell of listed users that the source does not have."""
+    """Return notes on listed users that the source does not have."""
     known = sorted({credential.user for credential in users.source})
     for name in sorted(set(listed).difference(known)):
         near = get_close_matches(name, known, n=3)

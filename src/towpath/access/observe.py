@@ -32,7 +32,7 @@ _CHANGING = {ACLS: Operation.ALTER, USERS: Operation.ALTER, QUOTAS: Operation.AL
 
 @dataclass(frozen=True, slots=True)
 class Both(Generic[T]):
-    """A value of each cluster."""
+    """A pair of values, one of each cluster."""
 
     source: T
     target: T
@@ -68,7 +68,7 @@ class ObservedAccess:
 
 
 def observe(source: Admin, target: Admin, config: LinkConfig) -> ObservedAccess:
-    """Observe both clusters, without changing them; only subjects that the file asks for.
+    """Observe the access on both clusters, as far as the file asks for it.
 
     Raises:
         UnreachableError: A cluster did not answer.
@@ -89,7 +89,7 @@ def observe(source: Admin, target: Admin, config: LinkConfig) -> ObservedAccess:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KnownAccess:
-    """The access on a source that is not asked now, such as one in an archive.
+    """The access of a source that is known without asking it, such as one in an archive.
 
     Attributes:
         acls: All ACLs; `None` if they are not known.
@@ -105,7 +105,7 @@ class KnownAccess:
 def observe_beside(
     known: KnownAccess, target: Admin, login: str | None, access: AccessConfig
 ) -> ObservedAccess:
-    """Observe the target beside the access of a source that is known already.
+    """Observe the target's access beside a source that is known already.
 
     Args:
         known: The access on the source.
@@ -130,7 +130,7 @@ def observe_beside(
 
 
 def asked_for(access: AccessConfig) -> list[str]:
-    """Return the subjects that the file does not switch off."""
+    """Return the kinds of access that the file does not switch off."""
     asked = [ACLS] if access.acls is not AclMode.OFF else []
     asked += [USERS] if access.users else []
     asked += [QUOTAS] if access.quotas else []

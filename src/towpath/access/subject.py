@@ -64,15 +64,15 @@ class AccessClient:
     look: Callable[[], ObservedAccess]
 
     def observe(self) -> ObservedAccess:
-        """See `SubjectClient`."""
+        """Observe both clusters, without changing them."""
         return self.look()
 
     def again(self, seen: ObservedAccess) -> ObservedAccess:
-        """Return the same observation: steps reveal nothing new about access."""
+        """Return the same observation: steps about access change nothing that is not known."""
         return seen
 
     def diff(self, seen: ObservedAccess, around: SubjectContext) -> Difference[AccessStep]:
-        """See `SubjectClient`."""
+        """Return the difference between the target and what the file asks for."""
         found = diff(seen, self.rules, around.topics, ours_of(self.to.books))
         held = {(WITHHELD, str(operation)): n for operation, n in found.withheld.items()}
         return Difference({}, found.steps, found.notes, found.problems, held)
@@ -80,29 +80,29 @@ class AccessClient:
     def foresee(
         self, seen: ObservedAccess, found: Difference[AccessStep]
     ) -> Iterator[Note | Problem]:
-        """Return nothing: all notes about access concern runs, too."""
+        """Return nothing: all notes about access matter to runs as well."""
         del seen, found
         yield from ()
 
     def check(self, steps: Sequence[AccessStep]) -> CheckedSteps[AccessStep]:
-        """Return the steps unchecked: brokers cannot check a change of access without doing it."""
+        """Return the steps unchecked: brokers cannot validate access without changing it."""
         return CheckedSteps(tuple(steps))
 
     def present(self, steps: Sequence[AccessStep]) -> Mapping[str, TopicId]:
-        """See `SubjectClient`."""
+        """Return the ids of existing things that steps are about, by name."""
         return dict.fromkeys((name for _, name in present(steps, self.to.target)), NO_TOPIC_ID)
 
     def apply(self, steps: Sequence[AccessStep]) -> Changed:
-        """See `SubjectClient`."""
+        """Apply steps of one kind together, each about another thing."""
         return apply_all(steps, self.to.target, self.rules.access.users)
 
     def settle(self, steps: Sequence[AccessStep]) -> Mapping[str, SettledStep]:
-        """Return nothing: an ACL, a user or a quota does not tell who made it."""
+        """Return nothing: an ACL, a user or a quota does not reveal who made it."""
         del steps
         return {}
 
     def owned(self, steps: Sequence[AccessStep]) -> frozenset[str]:
-        """See `SubjectClient`."""
+        """Return the names of the things that the link will own after the steps."""
         ours = ours_of(self.to.books)
         return frozenset(
             step.about
@@ -111,25 +111,25 @@ class AccessClient:
         )
 
     def outdated(self, step: AccessStep) -> StepOutdatedError | None:
-        """Return nothing: no more is known than for any other step."""
+        """Return nothing: nothing beyond the usual checks is known of such a step."""
         del step
         return None
 
 
 class Access:
-    """Who may do what: ACLs, SCRAM users, quotas."""
+    """The subject of access: ACLs, SCRAM users and quotas."""
 
     names = (USERS, QUOTAS, ACLS)
     kinds = KINDS
     columns = Columns(("what", "now", "then", "why"), ("now", "then"))
 
     def client(self, link: OpenLink) -> AbstractContextManager[AccessClient]:
-        """See `Subject`."""
+        """Open a client of this subject for a link."""
         look = partial(observe, link.source, link.target, link.config)
         return nullcontext(AccessClient(link, link.config, look))
 
     def interval(self, config: LinkConfig) -> float:
-        """See `Subject`."""
+        """Return the number of seconds between two observations in a run."""
         return config.run.sync_interval
 
     def held_back(self, steps: Sequence[AccessStep], failed: Failed) -> Mapping[str, TowpathError]:
@@ -146,7 +146,7 @@ class Access:
         }
 
     def row(self, step: AccessStep) -> tuple[str, ...]:
-        """See `Subject`."""
+        """Return a step as a row of the table."""
         now, then, why = "", "", ""
         match step:
             case CreateAcl():
@@ -168,7 +168,7 @@ class Access:
     def summary(
         self, steps: Sequence[AccessStep], topics: Mapping[TopicName, TopicName]
     ) -> Iterator[str]:
-        """See `Subject`."""
+        """Return short texts about what steps do."""
         del topics
         for name in self.names:
             some = [step for step in steps if step.subject == name]

@@ -36,7 +36,7 @@ _READING = {
 
 @dataclass(slots=True)
 class Translated:
-    """The ACLs that the target should have.
+    """The ACLs that the target should have, and those that are left out.
 
     Attributes:
         wanted: The ACLs for the target, each with the source ACL that asks for it.

@@ -22,7 +22,7 @@ _SOME = 3
 
 
 def checked(steps: Sequence[HolderStep], target: Admin) -> CheckedSteps[HolderStep]:
-    """Let the target check steps; return them without those that it refuses.
+    """Let the target check steps, and return those that it accepts.
 
     Configs of a group are checked together, as some depend on each other; where they are refused,
     each is tried with those that were accepted before it.
@@ -78,7 +78,7 @@ def _problems(errors: Iterable[tuple[HolderStep, RefusedError]]) -> Iterable[Pro
 
 
 def present(steps: Iterable[HolderStep], target: Admin) -> frozenset[str]:
-    """Return the names of the configs that steps are about and that the target has set.
+    """Return the configs that steps change and that are set on the target.
 
     Raises:
         ClusterError: The target cannot be asked.
@@ -91,7 +91,7 @@ def present(steps: Iterable[HolderStep], target: Admin) -> frozenset[str]:
 
 
 def apply_all(steps: Sequence[HolderStep], target: Admin) -> Changed:
-    """Apply steps together; a config that already is as a step would leave it counts as done.
+    """Apply steps together; a config that already has the wanted value counts as done.
 
     Raises:
         ClusterError: The target cannot be asked, or did not answer.

@@ -205,7 +205,7 @@ def _some(names: Sequence[str]) -> str:
 
 
 def unasked(groups: Collection[str], metrics: Collection[str]) -> Iterator[Note]:
-    """Tell of configs at the source that do not move, as the file has no section `groups`."""
+    """Return notes on configs at the source that do not move without a section `groups`."""
     for found, what in ((groups, "group"), (metrics, "subscription")):
         if found:
             text = (

@@ -13,7 +13,7 @@ Own = Mapping[str, Mapping[str, str]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HolderConfigs:
-    """The configs of one kind of holder on both clusters.
+    """The configs of all groups, or of all metrics subscriptions, on both clusters.
 
     Attributes:
         source: Those of the source; who was asked for and has none is there, with none.
@@ -33,7 +33,7 @@ class HolderConfigs:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ObservedConfigs:
-    """What was observed.
+    """The observed configs of groups and of client metrics.
 
     Attributes:
         groups: Of groups that the file asks for; `None` if it asks for none.

@@ -13,7 +13,7 @@ from towpath.model.holders import ConfigHolder
 
 @dataclass(frozen=True, slots=True)
 class OwnedConfig:
-    """A config that the link has set where there was none.
+    """A config that the link has set on the target where none was set before.
 
     Attributes:
         holder: What has it.

@@ -37,7 +37,7 @@ class SetHolderConfig:
 
     @property
     def subject(self) -> str:
-        """The subject."""
+        """The subject of the plan that the step belongs to."""
         return SUBJECTS[self.holder]
 
     @property
@@ -47,7 +47,7 @@ class SetHolderConfig:
 
     @property
     def about(self) -> str:
-        """The name on the target, and the config."""
+        """The group or subscription on the target, and the config."""
         return about(self.name, self.key)
 
 
@@ -69,17 +69,17 @@ class RemoveHolderConfig:
 
     @property
     def subject(self) -> str:
-        """The subject."""
+        """The subject of the plan that the step belongs to."""
         return SUBJECTS[self.holder]
 
     @property
     def creates(self) -> bool:
-        """Never: it removes."""
+        """Always false: the step removes a config."""
         return False
 
     @property
     def about(self) -> str:
-        """The name on the target, and the config."""
+        """The group or subscription on the target, and the config."""
         return about(self.name, self.key)
 
 
@@ -87,7 +87,7 @@ HolderStep = SetHolderConfig | RemoveHolderConfig
 
 
 def about(name: str, key: str) -> str:
-    """Return what people read for one config of a group or subscription."""
+    """Return the text for people about one config of a group or subscription."""
     return f"{name} {key}"
 
 

@@ -43,19 +43,25 @@ class GroupConfigClient:
     link: OpenLink
 
     def observe(self) -> ObservedConfigs:
-        """See `SubjectClient`; nothing is asked for where the file has no section `groups`."""
+        """Observe both clusters, without changing them.
+
+        Nothing is asked for where the file has no section `groups`.
+        """
         link, config = self.link, self.link.config.groups
         if config is None:
             return ObservedConfigs()
         return observe(link.source, link.target, config, link.config.topics, ours_of(link.books))
 
     def again(self, seen: ObservedConfigs) -> ObservedConfigs:
-        """See `SubjectClient`; both clusters are asked, in a few requests."""
+        """Observe the target again after steps; keep what was observed of the source.
+
+        Both clusters are asked, in a few requests.
+        """
         del seen
         return self.observe()
 
     def diff(self, seen: ObservedConfigs, around: SubjectContext) -> Difference[HolderStep]:
-        """See `SubjectClient`."""
+        """Return the difference between the target and what the file asks for."""
         del around
         link, config = self.link, self.link.config.groups
         if config is None:
@@ -66,7 +72,7 @@ class GroupConfigClient:
     def foresee(
         self, seen: ObservedConfigs, found: Difference[HolderStep]
     ) -> Iterator[Note | Problem]:
-        """Yield what is not looked for: groups that do not exist, or all without `groups`."""
+        """Yield notes on groups that are not observed: missing ones, or all without `groups`."""
         del found
         if seen.unlisted:
             yield Note(PATHS[ConfigHolder.GROUP], seen.unlisted)
@@ -86,24 +92,24 @@ class GroupConfigClient:
             raise
 
     def check(self, steps: Sequence[HolderStep]) -> CheckedSteps[HolderStep]:
-        """See `SubjectClient`."""
+        """Let the target check steps without doing them."""
         return checked(steps, self.link.target)
 
     def present(self, steps: Sequence[HolderStep]) -> Mapping[str, TopicId]:
-        """See `SubjectClient`."""
+        """Return the ids of existing things that steps are about, by name."""
         return dict.fromkeys(present(steps, self.link.target), NO_TOPIC_ID)
 
     def apply(self, steps: Sequence[HolderStep]) -> Changed:
-        """See `SubjectClient`."""
+        """Apply steps of one kind together, each about another thing."""
         return apply_all(steps, self.link.target)
 
     def settle(self, steps: Sequence[HolderStep]) -> Mapping[str, SettledStep]:
-        """Return nothing: a config does not tell who set it."""
+        """Return nothing: a config does not reveal who set it."""
         del steps
         return {}
 
     def owned(self, steps: Sequence[HolderStep]) -> frozenset[str]:
-        """See `SubjectClient`."""
+        """Return the names of the things that the link will own after the steps."""
         ours = {(each.holder, each.name, each.key) for each in ours_of(self.link.books)}
         return frozenset(
             step.about
@@ -112,40 +118,40 @@ class GroupConfigClient:
         )
 
     def outdated(self, step: HolderStep) -> StepOutdatedError | None:
-        """Return nothing: no more is known than for any other step."""
+        """Return nothing: nothing beyond the usual checks is known of such a step."""
         del step
         return None
 
 
 class GroupConfigs:
-    """Configs of groups, and subscriptions to client metrics."""
+    """The subject of group configs and of subscriptions to client metrics."""
 
     names = (GROUP_CONFIGS, CLIENT_METRICS)
     kinds = KINDS
     columns = Columns(("name", "config", "now", "then"))
 
     def client(self, link: OpenLink) -> AbstractContextManager[GroupConfigClient]:
-        """See `Subject`."""
+        """Open a client of this subject for a link."""
         return nullcontext(GroupConfigClient(link))
 
     def interval(self, config: LinkConfig) -> float:
-        """See `Subject`."""
+        """Return the number of seconds between two observations in a run."""
         return config.run.sync_interval
 
     def held_back(self, steps: Sequence[HolderStep], failed: Failed) -> Mapping[str, TowpathError]:
-        """Return nothing: no config waits for another one."""
+        """Return nothing: no config depends on another one."""
         del steps, failed
         return {}
 
     def row(self, step: HolderStep) -> tuple[str, ...]:
-        """See `Subject`."""
+        """Return a step as a row of the table."""
         then = step.value if isinstance(step, SetHolderConfig) else "default"
         return step.name, step.key, "default" if step.had is None else step.had, then
 
     def summary(
         self, steps: Sequence[HolderStep], topics: Mapping[TopicName, TopicName]
     ) -> Iterator[str]:
-        """See `Subject`."""
+        """Return short texts about what steps do."""
         del topics
         for name in self.names:
             some = [step for step in steps if step.subject == name]

@@ -1,4 +1,4 @@
-"""Whether records of others lie in a mirror topic before the offset at which the mirror began.
+"""Detect foreign records in a mirror topic before the offset at which mirroring began.
 
 The front of a compacted mirror topic holds nothing but the link's own markers, as its log cannot be
 cut there (`records/landing/log_starts.py`). Only the log itself tells whether there is more in it.
@@ -23,7 +23,7 @@ _Front = tuple[TopicId, TopicPartition, int, int]
 
 
 class MirrorFronts:
-    """Reads the fronts of mirror topics where groups stand before them; each front once.
+    """Reads the start of mirror topics where groups stand before it; each topic once.
 
     Args:
         link: The link.
@@ -39,7 +39,7 @@ class MirrorFronts:
         places: Mapping[TopicPartition, MirrorPlace],
         target: TargetView,
     ) -> TargetView:
-        """Return the target as seen, with logs that start at their first record.
+        """Return the view of the target, with log starts moved to the first record.
 
         A position is never moved over records of others. Offsets that hold no record are none.
 

@@ -1,4 +1,4 @@
-"""Decides for each group and partition what to write, or why nothing is written. Pure."""
+"""Decide for each group and partition which offset to write, or why none is. Pure."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _WAITS = frozenset({Exactness.NOT_YET})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MirrorPlace:
-    """A source partition as far as groups are concerned.
+    """A source partition and its mirror partition, as far as groups need them.
 
     Attributes:
         mirror: The target partition, `None` where the topic is not mirrored.
@@ -62,7 +62,7 @@ def decide(
     *,
     renew: bool = False,
 ) -> Iterator[GroupPosition]:
-    """Yield the position of a group in each partition; `due` are those to write.
+    """Yield a group's position in each partition; those marked `due` are to be written.
 
     Args:
         config: What the file asks for.
@@ -109,7 +109,7 @@ def decide(
 
 
 def placed(group: TranslatedGroup) -> TranslatedGroup:
-    """Return a share group where it goes on, which may lie behind its start offset."""
+    """Return a share group's position, which may lie after its start offset."""
     stands = group.group.stands
     if not stands:
         return group
@@ -127,7 +127,7 @@ def _gone(last: SeenPosition | None) -> TargetOffset | None:
 
 
 def mirror_client(group: TranslatedGroup) -> ClientGroup:
-    """Return the mirror group."""
+    """Return the group's name and kind on the target."""
     return ClientGroup(group.mirror_group, group.group.group.kind)
 
 

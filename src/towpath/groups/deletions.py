@@ -1,4 +1,4 @@
-"""Deletes on the target what was deleted at the source, where the file says so."""
+"""Delete groups and commits on the target that were deleted at the source, if asked for."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Mirrors = Mapping[TopicPartition, TopicPartition]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deleted:
-    """What became of one group, or of commits of it, that the source no longer has.
+    """The outcome for a group, or for commits of it, that the source no longer has.
 
     Attributes:
         report: What is told.
@@ -37,7 +37,7 @@ class Deleted:
 
 @dataclass(slots=True)
 class Deletions:
-    """Follows deletions; a group or commit must be absent in two syncs in a row.
+    """Tracks deletions; a group or commit must be absent in two consecutive syncs.
 
     Args:
         config: Which groups the file asks for.
@@ -53,7 +53,7 @@ class Deletions:
     def follow(
         self, known: Mapping[str, SeenGroup], view: SourceView, mirrors: Mirrors
     ) -> Iterator[Deleted]:
-        """Delete what the source has deleted, unless somebody has changed it on the target.
+        """Delete what the source has deleted, unless clients changed it on the target.
 
         Args:
             known: What the ledger holds of groups.

@@ -1,4 +1,4 @@
-"""Positions before the offset at which a link began, by the offset maps of links before it.
+"""Translation of offsets from before a link began, by offset maps of earlier links.
 
 A link back begins at the cutover of the link that made the mirror topic (`topics/ways_back.py`).
 What stands before the cut came from the cluster to copy back to, so that link's map leads there.
@@ -30,7 +30,7 @@ _ELSEWHERE = frozenset({Exactness.BEFORE_START, Exactness.NOT_YET})
 
 @dataclass(frozen=True, slots=True)
 class EarlierCopy:
-    """What another link copied between the partitions of this one.
+    """Records that another link copied between the same two partitions.
 
     Attributes:
         offsets: The offset map of that link.
@@ -41,7 +41,7 @@ class EarlierCopy:
     back: bool
 
     def answer(self, offset: SourceOffset, log_start: int) -> Answer:
-        """Return the target offset of a source offset, both as this link has them.
+        """Return the target offset of a source offset, in terms of this link.
 
         Args:
             offset: The source offset.
@@ -58,7 +58,7 @@ class EarlierCopy:
 
 
 def earliest(copies: Iterable[EarlierCopy], offset: SourceOffset, log_start: int) -> Answer | None:
-    """Return the target offset by what other links copied, `None` where none copied that. Pure.
+    """Return the target offset by other links' copies, `None` if none copied it. Pure.
 
     Where one ended and another one began, the first place counts: nothing is passed over.
 
@@ -85,7 +85,7 @@ def _kept(answer: Answer, following: TargetOffset, log_start: int) -> Answer:
 
 
 class EarlierLinks:
-    """Finds positions before the begin of a link; reads the ledgers of both clusters for that.
+    """Translates offsets from before the link began, by the ledgers of both clusters.
 
     What others copied before this link began stays as it is, so it is read once.
 
@@ -102,12 +102,12 @@ class EarlierLinks:
         self._failed: ClusterError | LedgerError | None = None
 
     def begin(self, starts: Mapping[TopicPartition, int]) -> None:
-        """Begin a sync, in which target logs start there; by target partition."""
+        """Begin a sync; takes the log start offset of each target partition."""
         self._starts, self._failed = starts, None
         self._origins, self._begins = {}, {}
 
     def answer(self, opened: Opened, offset: SourceOffset, own: Answer) -> Answer:
-        """Return the target offset of a position.
+        """Return the target offset of a group's position.
 
         Args:
             opened: How the copying of the partition began.

@@ -1,4 +1,4 @@
-"""Positions in topics that another tool mirrored, of which our ledger knows nothing. Pure.
+"""Offsets of groups in topics that another tool mirrored, unknown to the ledger. Pure.
 
 The copy of the last record that the group has read is looked for on the target. A header with the
 source offset, as the Redpanda migrator writes it, tells how far a record is from it; without the
@@ -28,7 +28,7 @@ Answer = TranslatedOffset[TargetOffset]
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a group stands at the source, and which part of the target log may hold its place.
+    """A group's source offset, and the part of the target log that may hold its equivalent.
 
     Attributes:
         offset: The committed offset.
@@ -44,7 +44,7 @@ class Place:
 
 
 def at_once(place: Place) -> Answer | None:
-    """Return the answer for a place that needs no look at records, `None` for any other."""
+    """Return the target offset if no record must be read for it, else `None`."""
     if place.offset == 0:
         return TranslatedOffset(place.start, Exactness.EXACT)
     if place.start == place.end:
@@ -53,7 +53,7 @@ def at_once(place: Place) -> Answer | None:
 
 
 def source_offset(record: Record) -> SourceOffset | None:
-    """Return the source offset that the last such header of a record tells, `None` without one."""
+    """Return the source offset in the last migrator header of a record, `None` without one."""
     found = [value for name, value in record.headers if name == OFFSET_HEADER]
     if not found or found[-1] is None or len(found[-1]) != _HEADER_SIZE:
         return None
@@ -61,7 +61,7 @@ def source_offset(record: Record) -> SourceOffset | None:
 
 
 class HeaderSearch:
-    """Finds a place by the source offsets in headers, in a few steps.
+    """Binary search for a target offset by the source offsets in record headers.
 
     Args:
         place: What is looked for.
@@ -82,7 +82,7 @@ class HeaderSearch:
         self.at: TargetOffset | None = self._within(guess)
 
     def told(self, at: TargetOffset, there: SourceOffset) -> None:
-        """Take in that the first record at or behind `self.at` is at `at`, a copy of `there`."""
+        """Note that the first record from `self.at` on lies at `at` and copies offset `there`."""
         wanted = self.at if self.at is not None else at
         if there in {self._place.offset, self._last}:
             behind = TargetOffset(at + (there == self._last))
@@ -95,14 +95,14 @@ class HeaderSearch:
         self._go_on(TargetOffset(at + step))
 
     def nothing(self) -> None:
-        """Take in that no record is at or behind `self.at`."""
+        """Note that no record lies at or after `self.at`."""
         if self.at is not None:
             self._high = self._end = self.at
         self._go_on(TargetOffset(self._high - 1))
 
     @property
     def answer(self) -> Answer:
-        """The best answer so far."""
+        """The best target offset found so far."""
         low, place = self._low, self._place
         if self._found is not None:
             return self._found
@@ -127,7 +127,7 @@ class HeaderSearch:
 
 
 def by_time(place: Place, guess: TargetOffset, found: Sequence[Record], *, stamped: bool) -> Answer:
-    """Return the answer where no header tells the source offset.
+    """Return the target offset by record time, where headers have no source offset.
 
     Args:
         place: What is looked for.

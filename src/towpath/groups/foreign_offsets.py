@@ -1,4 +1,4 @@
-"""Finds a group's place in a topic that another tool mirrored, with few requests."""
+"""Find a group's target offset in a topic that another tool mirrored, in few requests."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from towpath.wire.plain import Record
 
 
 def translate(source: Log, target: Log, offset: SourceOffset) -> TranslatedOffset[TargetOffset]:
-    """Return where a consumer goes on in a mirror topic of another tool.
+    """Return the offset at which a consumer continues in a mirror topic of another tool.
 
     Args:
         source: The source partition.

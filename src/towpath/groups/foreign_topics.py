@@ -1,4 +1,4 @@
-"""The topics that another tool mirrors, as the file names them, and positions in them."""
+"""Topics that another tool mirrors, as the file names them, and offsets in them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _NOT_THERE = Reason.of(ReasonCode.NOT_MIRRORED_YET)
 
 
 def was_mirrored_before(opened: Opened) -> bool:
-    """Whether another tool had mirrored a partition up to where this link began."""
+    """Whether another tool mirrored a partition up to the offset where this link began."""
     return any(reason.code is ReasonCode.MIRRORED_BEFORE for reason in opened.reasons)
 
 
@@ -31,7 +31,7 @@ At = tuple[TopicPartition, SourceOffset]
 
 
 class ForeignTopics:
-    """Finds positions in topics that another tool mirrors.
+    """Translates offsets in topics that another tool mirrors.
 
     Args:
         link: The link.
@@ -56,7 +56,7 @@ class ForeignTopics:
         )
 
     def mirror_of(self, tp: TopicPartition) -> TopicPartition | None:
-        """Return the copy of a source partition, `None` if it can have none."""
+        """Return the mirror partition of a source partition, `None` if there can be none."""
         if self._foreign is None or not self.holds(tp):
             return None
         try:
@@ -65,7 +65,7 @@ class ForeignTopics:
             return None
 
     def place(self, tp: TopicPartition, source: SourceView, target: TargetView) -> MirrorPlace:
-        """Return the copy of a source partition, and whether both are there."""
+        """Return the mirror partition of a source partition, and whether both exist."""
         mirror = self.mirror_of(tp)
         if mirror is None or mirror not in target.ends or tp.topic not in source.ids:
             return MirrorPlace(mirror=mirror, reason=_NOT_THERE)
@@ -78,7 +78,7 @@ class ForeignTopics:
 
     @contextmanager
     def open(self) -> Iterator[None]:
-        """Let positions be asked for; connections are made on first use."""
+        """Open for translation; connections are made on first use."""
         link = self._link
         with (
             Client(link.config.source, Side.SOURCE, link.source) as source,
@@ -91,7 +91,7 @@ class ForeignTopics:
                 self._clients = None
 
     def answer(self, tp: TopicPartition, offset: SourceOffset) -> Answer:
-        """Return the target offset of a position, while `open`.
+        """Return the target offset of a position, while open.
 
         Raises:
             ClusterError: A cluster cannot be asked; after a source that is away nothing is asked.
@@ -102,7 +102,7 @@ class ForeignTopics:
         return self._answer(tp, mirror, offset)
 
     def before(self, opened: Opened, offset: SourceOffset) -> Answer:
-        """Return the target offset of a position before the one at which this link began.
+        """Return the target offset of a position from before this link began.
 
         Another tool had mirrored the partition up to there (`ReasonCode.MIRRORED_BEFORE`).
 

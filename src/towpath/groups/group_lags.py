@@ -1,4 +1,4 @@
-"""How far groups are behind on both sides, in records and in seconds."""
+"""Lag of groups on both sides, in records and in seconds."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MOST = 200
 
 
 class Lag(NamedTuple):
-    """How far a group is behind on one side.
+    """The lag of a group on one side.
 
     Attributes:
         records: Offsets from its position to the end of the log; -1 if that is not known.
@@ -33,7 +33,7 @@ class Lag(NamedTuple):
 
 
 class Lags(NamedTuple):
-    """How far a group is behind in one partition, at the source and on the target."""
+    """The lags of a group in one partition, at the source and on the target."""
 
     source: Lag = Lag()
     target: Lag = Lag()
@@ -41,7 +41,7 @@ class Lags(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ClusterEnd:
-    """One cluster, as far as lags need it."""
+    """One cluster's log end offsets and times, as far as lags need them."""
 
     admin: Admin
     client: Client
@@ -53,7 +53,7 @@ _At = tuple[TopicPartition, int]
 def lags(
     positions: Iterable[GroupPosition], source: ClusterEnd | None, target: ClusterEnd
 ) -> list[Lags]:
-    """Return how far each position is behind; on the target by what the target has now.
+    """Return the lag of each position on both sides.
 
     A position that the target does not have counts from where a sync would put it.
 
@@ -87,7 +87,7 @@ def _told(records: int, measured: Lag) -> Lag:
 
 
 def target_place(position: GroupPosition) -> _At | None:
-    """Return where a group stands on the target, or will; `None` if that is not known."""
+    """Return the group's present or future offset on the target, `None` if unknown."""
     if position.mirror is None:
         return None
     if position.known is not None:

@@ -1,4 +1,4 @@
-"""What the ledger keeps of groups: snapshots of the source, and what the target got last. Pure."""
+"""Ledger entries about groups: source snapshots, and what the target got last. Pure."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _NOTHING = SeenPosition(0, SourceOffset(-1))
 def seen(
     link: LinkName, report: GroupReport, ids: Mapping[TopicName, TopicId], last: SeenGroup | None
 ) -> SeenGroup:
-    """Return what the ledger shall hold of a group.
+    """Return the ledger entry for a group.
 
     Positions that the source no longer has stay as they were, so that a source that has just
     restarted, or has forgotten old commits, erases nothing.
@@ -64,5 +64,5 @@ def _row(position: GroupPosition, last: SeenPosition) -> SeenPosition:
 
 
 def is_news(entry: SeenGroup, last: SeenGroup | None) -> bool:
-    """Whether an entry tells anything but another time."""
+    """Whether an entry differs from the last one in more than its time."""
     return last is None or replace(entry, at=last.at) != last

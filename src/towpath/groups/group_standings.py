@@ -1,4 +1,4 @@
-"""Looks where the groups of a link stand, without writing anything; the source may be gone."""
+"""Offsets and lags of a link's groups, read-only; the source may be unreachable."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ At = tuple[ClientGroup, TopicPartition]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupsLook:
-    """Where the groups of a link stand.
+    """The offsets of a link's groups on both sides.
 
     Attributes:
         link: The link.
@@ -51,17 +51,17 @@ class GroupsLook:
     lags: Mapping[At, Lags] = field(default_factory=dict)
 
     def lag(self, position: GroupPosition) -> Lags:
-        """Return how far a position is behind."""
+        """Return the lag of a position."""
         return self.lags.get((position.group, position.tp), Lags())
 
     def only(self, wanted: Callable[[GroupReport], bool]) -> GroupsLook:
-        """Return the look at some of the groups."""
+        """Return the same result for some of the groups."""
         kept = tuple(filter(wanted, self.report.groups))
         return replace(self, report=replace(self.report, groups=kept))
 
     @property
     def differences(self) -> GroupsLook:
-        """The look at those positions that the target does not have, and their groups."""
+        """The positions that the target does not have, and their groups."""
         kept = (
             replace(group, positions=tuple(filter(differs, group.positions)))
             for group in self.report.groups
@@ -71,25 +71,25 @@ class GroupsLook:
 
     @property
     def trouble(self) -> bool:
-        """Whether a position cannot be brought over, and nothing that passes is the reason."""
+        """Whether some position cannot be brought over for a reason that will not pass."""
         report = self.report
         return bool(report.failed or report.unlisted) or any(map(in_trouble, report.positions))
 
 
 def in_trouble(position: GroupPosition) -> bool:
-    """Whether a position cannot be brought over, and nothing that passes is the reason."""
+    """Whether a position cannot be brought over for a reason that will not pass."""
     reason = position.reason
     return reason is not None and reason.code not in PASSING | SETTLED | LEFT_OUT
 
 
 def differs(position: GroupPosition) -> bool:
-    """Whether the target does not have a position that the file asks for."""
+    """Whether the target lacks a position that the file asks for."""
     left_out = position.reason is not None and position.reason.code in LEFT_OUT
     return not (position.settled or left_out)
 
 
 def look(config: LinkConfig, wanted: Iterable[str] | None = None) -> GroupsLook:
-    """Return where the groups of a link stand.
+    """Return the offsets of a link's groups on both sides.
 
     Args:
         config: The link.
@@ -126,7 +126,7 @@ def look(config: LinkConfig, wanted: Iterable[str] | None = None) -> GroupsLook:
 def translated(
     config: LinkConfig, wanted: Mapping[TopicPartition, SourceOffset]
 ) -> dict[TopicPartition, TranslatedOffset[TargetOffset]]:
-    """Return the target offsets of source offsets, for partitions that were mirrored.
+    """Return the target offsets of source offsets, for mirrored partitions.
 
     It needs the target alone, but for offsets before the one at which the link began.
 

@@ -1,4 +1,4 @@
-"""How long a target keeps the offsets of groups, and what is done so that it keeps them."""
+"""Retention of group offsets on the target, and measures against their early expiry."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _MINUTE = 60_000
 
 
 class Keeper:
-    """Knows how long the target keeps offsets, and makes groups that keep them; for one thread.
+    """Knows the target's offset retention and renews groups; for one thread.
 
     Args:
         target: The target.
@@ -36,7 +36,7 @@ class Keeper:
 
     @property
     def retention(self) -> int:
-        """How long the target's brokers keep offsets, in ms; -1 if they do not tell it."""
+        """The target brokers' offset retention in ms; -1 if they do not reveal it."""
         if self._retention is None:
             try:
                 said = self._target.cluster.broker_config(_RETENTION)
@@ -53,7 +53,7 @@ class Keeper:
         *,
         renew: bool,
     ) -> None:
-        """Make groups of their own kind; make anew those whose offsets would expire together.
+        """Create groups with their own type, and recreate those whose offsets would expire at once.
 
         Args:
             types: The types of mirror groups at the source.
@@ -106,7 +106,7 @@ class Keeper:
         return failed[client].reason if client in failed else None
 
     def told(self, report: GroupReport, view: TargetView, now: int) -> GroupReport:
-        """Return a report with how long the target keeps the group, and what is to be known of it.
+        """Return the report with the time until which the target keeps the group's offsets.
 
         Args:
             report: What became of the group.
@@ -156,7 +156,7 @@ def _others(view: TargetView, client: ClientGroup, tps: Iterable[TopicPartition]
 
 
 def expiry(kind: GroupKind, there: GroupState | None) -> Expiry:
-    """Return from when on the retention of a group's offsets counts.
+    """Return the time from which the retention of a group's offsets counts.
 
     Args:
         kind: Its kind.
@@ -172,7 +172,7 @@ def expiry(kind: GroupKind, there: GroupState | None) -> Expiry:
 
 
 def holds_until(report: GroupReport, retention: int) -> int | None:
-    """Return until when the target keeps all that it has of a group, in ms since 1970.
+    """Return until when the target keeps all offsets of a group, in ms since 1970.
 
     `None` where that is not known, or where it does not expire.
 
@@ -186,6 +186,6 @@ def holds_until(report: GroupReport, retention: int) -> int | None:
 
 
 def is_overdue(report: GroupReport, retention: int, now: int) -> bool:
-    """Whether what a target has of a group may be gone at any moment."""
+    """Whether the target may drop the offsets of a group at any moment."""
     until = holds_until(report, retention)
     return until is not None and until <= now

@@ -1,4 +1,4 @@
-"""Which kinds of groups a target takes, and how groups get their own kind there."""
+"""Group types that a target supports, and how groups get their own type there."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _CONSUMER = _Need(68, "4.0", "group.version")  # ConsumerGroupHeartbeat
 
 
 def unable_kinds(target: Admin, kinds: Iterable[GroupKind]) -> dict[GroupKind, Reason]:
-    """Return which of these kinds of groups the target does not take, and why.
+    """Return the group kinds that the target does not support, each with the reason.
 
     Raises:
         ClusterError: The target cannot be reached.
@@ -67,7 +67,7 @@ class KindMaker:
         self._asked = False
 
     def off(self) -> Reason | None:
-        """Return why the target makes no groups of the consumer protocol, if it does not.
+        """Return why the target cannot make groups of the consumer protocol, `None` if it can.
 
         Raises:
             ClusterError: The target cannot be reached.
@@ -93,7 +93,7 @@ class KindMaker:
         return self._streams
 
     def make(self, wanted: Iterable[ClientGroup]) -> dict[ClientGroup, Reason]:
-        """Convert groups to the consumer protocol; return why some could not be.
+        """Convert groups to the consumer protocol; return the reasons for those that failed.
 
         Args:
             wanted: Groups of classic type without members.
@@ -112,7 +112,7 @@ class KindMaker:
 
 
 def arrives_classic(type_: str, there: GroupState | None, *, writes: bool) -> bool:
-    """Whether a group of a newer protocol is of classic type on the target, or would be.
+    """Whether a group of a newer protocol is, or would become, classic on the target.
 
     Args:
         type_: Its type at the source.

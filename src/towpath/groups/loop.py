@@ -1,4 +1,4 @@
-"""Brings groups over again and again during a run, in a thread with connections of its own."""
+"""Bring groups over repeatedly during a run, in a thread with its own connections."""
 
 from __future__ import annotations
 
@@ -62,23 +62,23 @@ class GroupLoop:
 
     @property
     def troubles(self) -> tuple[str, ...]:
-        """Sentences about what the last sync could not look at."""
+        """Sentences about what the last sync could not observe."""
         if self.trouble:
             return (self.trouble,)
         told = tuple(trouble_of(self.report)) if self.report is not None else ()
         return (*told, *self._notes)
 
     def start(self) -> None:
-        """Begin with the first sync."""
+        """Start the thread and the first sync."""
         self._thread.start()
 
     def finish(self) -> None:
-        """Bring the groups over once more, and wait for that at most a minute."""
+        """Bring the groups over once more, and wait at most a minute for it."""
         self._last = True
         self._end(_PATIENCE)
 
     def close(self) -> None:
-        """Stop behind the request that is under way."""
+        """Stop after the request that is under way."""
         self._end(_GOODBYE)
 
     def _end(self, patience: float) -> None:

@@ -1,4 +1,4 @@
-"""What a sync of groups works on, and what it reports. Pure."""
+"""Values that a sync of groups works on and reports. Pure."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from towpath.model.reasons import Reason
 
 
 class PositionOutcome(StrEnum):
-    """What became of the position of one group in one partition."""
+    """The outcome for the position of one group in one partition."""
 
     CONFIRMED = "CONFIRMED"
     """It was written, and read back."""
@@ -28,7 +28,7 @@ class PositionOutcome(StrEnum):
 
 
 class Expiry(StrEnum):
-    """From when on a coordinator counts the retention of a group's offsets (KIP-211)."""
+    """The moment from which a coordinator counts the retention of offsets (KIP-211)."""
 
     BY_COMMIT = "commit"
     """From each commit: groups that never had members, and those of newer protocols."""
@@ -42,7 +42,7 @@ class Expiry(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupPosition:
-    """Where one group stands in one partition.
+    """The position of one group in one partition, at the source and on the target.
 
     Attributes:
         group: The group, with its name at the source.
@@ -80,18 +80,18 @@ class GroupPosition:
 
     @property
     def due(self) -> bool:
-        """Whether the position is still to be written, as a preview has it."""
+        """Whether the position is still to be written, as a preview shows it."""
         return self.outcome is PositionOutcome.NOT_ATTEMPTED and self.reason is None
 
     @property
     def settled(self) -> bool:
-        """Whether the target has the position."""
+        """Whether the target has the position already."""
         return self.outcome in {PositionOutcome.CONFIRMED, PositionOutcome.UNCHANGED}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupReport:
-    """What became of one group.
+    """The outcome for one group.
 
     Attributes:
         group: The group, with its name at the source.
@@ -125,19 +125,19 @@ class GroupReport:
 
     @property
     def all_committed(self) -> bool:
-        """Whether each position that the target has was committed just now, and there is one."""
+        """Whether all positions on the target were just committed, and there is at least one."""
         settled = [each.outcome for each in self.positions if each.settled]
         return bool(settled) and set(settled) == {PositionOutcome.CONFIRMED}
 
     @property
     def outcomes(self) -> Counter[PositionOutcome]:
-        """How many positions have each outcome."""
+        """Number of positions by outcome."""
         return Counter(position.outcome for position in self.positions)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SyncReport:
-    """What one sync came to.
+    """The outcome of one sync.
 
     Attributes:
         at: When it ended, in ms since 1970.
@@ -166,11 +166,11 @@ class SyncReport:
 
     @property
     def outcomes(self) -> Counter[PositionOutcome]:
-        """How many positions have each outcome."""
+        """Number of positions by outcome."""
         return sum((group.outcomes for group in self.groups), Counter())
 
     @property
     def good(self) -> bool:
-        """Whether every group was looked at, and no answer was lost."""
+        """Whether every group was observed, and no answer was lost."""
         lost = self.outcomes[PositionOutcome.UNKNOWN]
         return not (self.failed or self.unlisted or lost)

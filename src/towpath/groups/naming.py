@@ -1,4 +1,4 @@
-"""The names that groups get on the target, and why some can have none."""
+"""Names of groups on the target, and why some groups can have none."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Last = Callable[[str], Mapping[TopicPartition, SeenPosition]]
 def named(
     groups: Mapping[str, SourceGroup], target_name: Callable[[str], str], last: Last
 ) -> Iterator[TranslatedGroup]:
-    """Yield groups with their names on the target; of groups that would share one, none has it.
+    """Yield groups with their target names; groups that would share a name get none.
 
     Args:
         groups: The groups by name.

@@ -1,4 +1,4 @@
-"""Looks at the groups of both clusters, with few requests, and at what the ledger remembers."""
+"""Observe the groups of both clusters in few requests, and what the ledger knows of them."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class SourceGroup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceView:
-    """The groups of the source that the file asks for.
+    """The groups at the source that the file asks for.
 
     Attributes:
         groups: Those that have an offset somewhere, by name.
@@ -69,7 +69,7 @@ class SourceView:
 
 
 def source_now(config: GroupsConfig, source: Admin) -> SourceView:
-    """Look at the source.
+    """Observe the groups at the source.
 
     Raises:
         ClusterError: The source cannot be reached.
@@ -105,7 +105,7 @@ def source_now(config: GroupsConfig, source: Admin) -> SourceView:
 
 
 def source_known(config: GroupsConfig, books: LinkBooks) -> SourceView:
-    """Return the source as the ledger saw it last, for when the source is gone."""
+    """Return the groups as the ledger last saw them, for when the source is unreachable."""
     ids: dict[TopicName, TopicId] = {}
     groups = {}
     for name, seen in books.groups.items():
@@ -126,7 +126,7 @@ def source_known(config: GroupsConfig, books: LinkBooks) -> SourceView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TargetView:
-    """The mirror groups, and the mirror topics that they read.
+    """The mirror groups on the target, and the mirror topics that they read.
 
     Attributes:
         groups: The groups of the target by name, as far as they are listed.
@@ -157,7 +157,7 @@ class TargetView:
 def target_now(
     target: Admin, groups: Iterable[ClientGroup], tps: Iterable[TopicPartition]
 ) -> TargetView:
-    """Look at the target.
+    """Observe the mirror groups on the target.
 
     Args:
         target: The target.
@@ -194,7 +194,7 @@ def target_now(
 
 
 def held(target: Admin, view: TargetView, groups: Iterable[ClientGroup]) -> TargetView:
-    """Return a view that knows which groups members of Kafka Streams' classic protocol hold.
+    """Return the view with the groups that classic Kafka Streams members hold.
 
     Args:
         target: The target.
@@ -213,7 +213,7 @@ def held(target: Admin, view: TargetView, groups: Iterable[ClientGroup]) -> Targ
 
 
 def surely(target: Admin, view: TargetView, groups: Iterable[ClientGroup]) -> TargetView:
-    """Ask the coordinators of mirror groups that no broker listed, before they are written.
+    """Ask coordinators about mirror groups that no broker listed, before writing them.
 
     A group whose coordinator has just moved is in no listing, and may stand further than we know.
 
@@ -238,5 +238,5 @@ def surely(target: Admin, view: TargetView, groups: Iterable[ClientGroup]) -> Ta
 def known_coordinators(
     listed: Mapping[str, GroupState], groups: Iterable[ClientGroup]
 ) -> dict[ClientGroup, Broker]:
-    """Return the coordinators of groups, as far as these were listed."""
+    """Return the coordinators of those groups that brokers listed."""
     return {each: listed[each.name].coordinator for each in groups if each.name in listed}

@@ -1,4 +1,4 @@
-"""Translates positions of groups by the ledger's offset maps."""
+"""Translate offsets of groups by the ledger's offset maps."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Answer = TranslatedOffset[TargetOffset]
 
 
 class Positions:
-    """Translates; keeps the offset maps as long as what they are made of is the same.
+    """Translates offsets; caches each offset map until its entries change.
 
     Args:
         books: What the ledger knows of the link, with the runs.
@@ -30,12 +30,12 @@ class Positions:
         self._starts: Mapping[TopicPartition, int] = {}
 
     def begin(self, starts: Mapping[TopicPartition, int]) -> None:
-        """Begin a sync, in which target logs start there; by target partition."""
+        """Begin a sync; takes the log start offset of each target partition."""
         self._starts = starts
         self._answers = {}
 
     def mirror_of(self, tp: TopicPartition) -> TopicPartition | None:
-        """Return the target partition of a source partition, `None` if it was never mirrored."""
+        """Return the mirror partition of a source partition, `None` if it was never mirrored."""
         books = self._books.partitions.get(tp)
         return books.opened.target if books is not None and books.opened is not None else None
 

@@ -1,4 +1,4 @@
-"""Reads single records of a partition, as consumers see them."""
+"""Read single records of a partition, as consumers see them."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Log:
         return self._within(self.admin.offsets.latest([self.tp], committed=True).sure(self.tp))
 
     def at_time(self, ms: int) -> int:
-        """Return the first offset of a record that is not older, else the log end offset."""
+        """Return the offset of the first record at or after a time, else the log end offset."""
         return self._within(self.admin.offsets.at_time([self.tp], ms).sure(self.tp))
 
     def _within(self, offset: int) -> int:
@@ -63,7 +63,7 @@ class Log:
         return None
 
     def records(self, first: int, end: int) -> Iterator[tuple[Record, bool]]:
-        """Yield records from the batch of offset `first` on, at least up to offset `end`.
+        """Yield records, beginning with the batch of offset `first`, at least up to offset `end`.
 
         With each comes whether the broker has set its timestamp (LogAppendTime).
         """

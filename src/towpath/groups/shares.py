@@ -1,4 +1,4 @@
-"""Where share groups stand: their start offset stays behind records that they have accepted.
+"""Positions of share groups, whose start offset trails records they have accepted.
 
 A coordinator writes the start offset with the next acknowledgement, and keeps what was accepted
 behind it in its own state, which no request shows (KIP-932). Only the lag tells of it (KIP-1226,
@@ -27,7 +27,7 @@ Commits = Mapping[TopicPartition, Commit]
 
 @dataclass(frozen=True, slots=True)
 class ShareStand:
-    """What is known of a share group in a partition.
+    """The state of a share group in a partition.
 
     Attributes:
         start: Its start offset.
@@ -42,7 +42,7 @@ class ShareStand:
     after: int = UNKNOWN
 
     def place(self, last: int) -> tuple[int, int]:
-        """Return where the group goes on, and how many records that it accepted come again.
+        """Return the offset where the group continues, and how many accepted records come again.
 
         Where nothing is left to accept, that is the end that the log had before the lag was told:
         what came later may not be accepted. The number is `UNKNOWN` where no broker tells it, and
@@ -68,7 +68,7 @@ def stands(
     said: Mapping[ClientGroup, Commits],
     known: Mapping[ClientGroup, Broker],
 ) -> dict[ClientGroup, dict[TopicPartition, ShareStand]]:
-    """Return where share groups stand, given their start offsets.
+    """Return the state of share groups, given their start offsets.
 
     Args:
         source: The source.
@@ -97,7 +97,7 @@ def stands(
 
 
 def bounded(answer: TranslatedOffset[TargetOffset], again: int) -> TranslatedOffset[TargetOffset]:
-    """Return an answer that says how many records that a share group accepted come again.
+    """Return an answer with the number of accepted records that come again.
 
     Args:
         answer: The translated place of the group.

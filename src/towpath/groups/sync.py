@@ -1,4 +1,4 @@
-"""One sync: look at both clusters, translate, decide, write, read back, and remember."""
+"""One sync of groups: observe both clusters, translate, decide, write, read back, remember."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from towpath.model.nouns import SourceOffset, TopicPartition
 
 
 class GroupSync:
-    """Brings the groups of a link over, again and again; for one thread.
+    """Brings the groups of a link over, repeatedly; for one thread.
 
     Args:
         link: The link. Nothing else reads by its ledger.
@@ -90,7 +90,7 @@ class GroupSync:
         return report
 
     def flush(self) -> None:
-        """Write to the ledger what it does not hold yet of groups that keep moving.
+        """Write pending entries about groups that keep moving to the ledger.
 
         Raises:
             ClusterError: The ledger refuses an entry, or the target cannot be reached.
@@ -107,7 +107,7 @@ class GroupSync:
         self._checked = not gone
 
     def read(self) -> None:
-        """Read what was added to the ledger: facts, runs and groups.
+        """Read new ledger entries: facts, offset maps and groups.
 
         Raises:
             ClusterError: The target cannot be reached.
@@ -254,7 +254,7 @@ def reports(
     target: TargetView,
     due: Mapping[ClientGroup, int],
 ) -> Iterator[GroupReport]:
-    """Yield what became of each group.
+    """Yield the outcome for each group.
 
     Args:
         groups: The groups.

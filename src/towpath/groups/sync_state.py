@@ -1,4 +1,4 @@
-"""What is known of groups from sync to sync, and how the ledger gets it."""
+"""State of groups kept from sync to sync, and when it is written to the ledger."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ until the cleaner has passed."""
 
 
 class GroupMemory:
-    """Remembers groups; the ledger gets those that keep moving once a minute.
+    """The state of groups; groups that keep moving reach the ledger once a minute.
 
     Args:
         link: The link, whose books hold what the ledger has of groups.
@@ -28,7 +28,7 @@ class GroupMemory:
         """Entries that are newer than those of the ledger, by group."""
 
     def of(self, name: str) -> SeenGroup | None:
-        """Return what is known of a group, from the last sync or from the ledger."""
+        """Return the state of a group, from the last sync or from the ledger."""
         mine, held = self._latest.get(name), self._link.books.groups.get(name)
         if mine is None or held is None:
             return mine or held
@@ -36,12 +36,12 @@ class GroupMemory:
 
     @property
     def all(self) -> Mapping[str, SeenGroup]:
-        """What is known of each group."""
+        """The state of each group."""
         names = {*self._link.books.groups, *self._latest}
         return {name: entry for name in names if (entry := self.of(name)) is not None}
 
     def take(self, report: SyncReport, ids: Mapping[TopicName, TopicId]) -> None:
-        """Take in a sync.
+        """Store the results of a sync.
 
         Args:
             report: What it came to.
@@ -62,7 +62,7 @@ class GroupMemory:
         self._append(due)
 
     def forget(self, name: str, entry: SeenGroup | None) -> None:
-        """Put an entry in the place of that of a group, or remove that; at once.
+        """Replace or remove the ledger entry of a group at once.
 
         Raises:
             ClusterError: The ledger refuses the entry, or the target cannot be reached.
@@ -75,7 +75,7 @@ class GroupMemory:
             books.take(made)
 
     def flush(self) -> None:
-        """Write all that the ledger does not hold yet.
+        """Write everything that the ledger lacks.
 
         Raises:
             ClusterError: The ledger refuses an entry, or the target cannot be reached.

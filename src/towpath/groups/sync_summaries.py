@@ -1,4 +1,4 @@
-"""Makes counts for the meter, and sentences for the run, of what a sync came to. Pure."""
+"""Counts for metrics, and sentences for people, about the outcome of a sync. Pure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _NO_ERROR = {ReasonCode.TOPIC_NOT_MIRRORED, ReasonCode.NOT_MIRRORED_YET}
 
 
 def counts_of(report: SyncReport) -> dict[str, GroupCounts]:
-    """Return the counts of each group; the times are shared out by positions."""
+    """Return the counts of each group; time spent is shared out by positions."""
     all_of_it = max(1, sum(len(group.positions) for group in report.groups))
     due = max(1, sum(group.due for group in report.groups))
     ns = report.translating * 1e9 / all_of_it, report.writing * 1e9 / due

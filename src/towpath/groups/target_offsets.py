@@ -1,4 +1,4 @@
-"""Where positions of groups are on the target, and why some cannot be translated."""
+"""Target offsets of groups' positions, and why some cannot be translated."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def place(
     source: SourceView,
     target: TargetView,
 ) -> MirrorPlace:
-    """Return the target partition of a source partition, and what is wrong with either. Pure.
+    """Return the mirror partition of a source partition, and problems with either. Pure.
 
     Offsets mean nothing in a topic of the same name that was made later, on either side.
 
@@ -50,7 +50,7 @@ def answered(
     places: dict[TopicPartition, MirrorPlace],
     answer: Callable[[TopicPartition, SourceOffset], Answer],
 ) -> TranslatedGroup:
-    """Return a group with the answers to its positions.
+    """Return a group with its translated positions.
 
     Args:
         group: The group.

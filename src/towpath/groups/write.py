@@ -1,4 +1,4 @@
-"""Writes positions on the target and reads them back."""
+"""Write offsets of groups on the target, and read them back."""
 
 from __future__ import annotations
 
@@ -50,12 +50,12 @@ def write(
 
 
 def client_of(position: GroupPosition) -> ClientGroup:
-    """Return the mirror group of a position."""
+    """Return the mirror group that a position belongs to."""
     return ClientGroup(position.mirror_group, position.group.kind)
 
 
 def under_members(position: GroupPosition) -> bool:
-    """Whether members on the target keep a position from being written."""
+    """Whether members on the target prevent a position from being written."""
     return position.reason is not None and position.reason.code is ReasonCode.GROUP_HAS_MEMBERS
 
 

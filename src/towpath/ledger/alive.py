@@ -1,4 +1,4 @@
-"""Whether the process that gave a sign of life in the ledger lives, and since when."""
+"""Liveness of the process behind a heartbeat in the ledger, and how long it has run."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ the clocks of two machines may differ a little."""
 
 
 class Life(StrEnum):
-    """Whether a run of a link lives."""
+    """The state of a run by its heartbeats: alive, ended, dead, or unknown."""
 
     ALIVE = "alive"
     SILENT = "silent"
@@ -33,7 +33,7 @@ class Life(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunLife:
-    """The last run of a link; `str()` of it is a sentence.
+    """The last run of a link and whether it is alive; `str()` gives a sentence for people.
 
     Attributes:
         state: Whether it lives.
@@ -53,7 +53,7 @@ class RunLife:
 
     @classmethod
     def of(cls, last: Session) -> Self:
-        """Return what the last heartbeat of a run tells."""
+        """Return the state of a run, given its last heartbeat."""
         silence = max(0.0, (now_ms() - last.beat) / 1000)
         state = Life.ALIVE if silence <= _SILENCE else Life.SILENT
         if last.over or is_gone(last):
@@ -85,7 +85,7 @@ def this_host() -> str:
 
 @cache
 def this_space() -> str:
-    """Return what tells the processes of this machine or container from those of others.
+    """Return an identifier of this host's process space: processes of one container share it.
 
     Containers may have the same host name and other processes. It is "" where nothing tells.
     """
@@ -96,7 +96,7 @@ def this_space() -> str:
 
 
 class Sign(Protocol):
-    """A sign of life of a process."""
+    """Protocol of a heartbeat: the host, process id and process space of its writer."""
 
     @property
     def host(self) -> str:
@@ -108,7 +108,7 @@ class Sign(Protocol):
 
     @property
     def space(self) -> str:
-        """Which processes `pid` is one of; "" where the sign does not tell."""
+        """An identifier of the process space of `pid`; "" in heartbeats of older versions."""
 
 
 ProcessKey = tuple[str, int, str]
@@ -116,12 +116,12 @@ ProcessKey = tuple[str, int, str]
 
 
 def process_of(sign: Sign) -> ProcessKey:
-    """Return what tells the process of a sign from others."""
+    """Return what tells the process behind a heartbeat from all others."""
     return sign.host, sign.pid, sign.space
 
 
 def is_gone(sign: Sign) -> bool:
-    """Whether the process was one of those that run here and has ended; of others nobody knows."""
+    """Whether a process of this machine has ended; `False` for processes of other machines."""
     if sign.host != this_host() or sign.space not in {"", this_space()}:
         return False
     with suppress(PermissionError):  # it lives, and is of another user

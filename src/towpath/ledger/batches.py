@@ -1,4 +1,4 @@
-"""Entries in record batches.
+"""Encode ledger entries as record batches, and read them back.
 
 Neither numba nor Arrow is used: loading them takes longer than reading most ledgers.
 """

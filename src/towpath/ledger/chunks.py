@@ -1,4 +1,4 @@
-"""Chunks of packed runs: their ledger entries, and merging small chunks. Pure."""
+"""Chunks of packed runs of an offset map: their ledger entries, and merging small ones. Pure."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ def is_full(packer: Packer) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Incarnation:
-    """What the runs of a chunk are about."""
+    """The incarnation of a source partition whose offset map a chunk belongs to."""
 
     link: LinkName
     tp: TopicPartition
     producer_id: ProducerId
 
     def chunk(self, packer: Packer, name: str) -> Runs:
-        """Return the entry for a chunk."""
+        """Return the ledger entry for a chunk of runs."""
         return Runs(
             link=self.link,
             topic=self.tp.topic,
@@ -52,7 +52,7 @@ class Incarnation:
 
 
 def slim(chunk: Runs) -> Runs:
-    """Return the chunk without its runs if it is too large to be merged."""
+    """Return a chunk without its runs if it is already too large to be merged."""
     return replace(chunk, packed="") if _is_large(chunk) else chunk
 
 

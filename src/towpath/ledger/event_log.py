@@ -1,4 +1,4 @@
-"""Writes events from a thread of its own: nothing waits for it, nothing fails because of it."""
+"""Write events to the target in a background thread, so that no work waits for them."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _HURRY = 0.25
 
 
 class EventLog:
-    """The events of one process about one link. Any thread may tell them.
+    """The events that one process writes about one link; any thread may add some.
 
     The target may refuse the topic, or be away. Events then wait, are lost in the end, and are
     counted.
@@ -65,7 +65,7 @@ class EventLog:
         self.lost, self.why = 0, ""
 
     def tell(self, what: What, about: str = "", **facts: Any) -> None:
-        """Log that something happened, and write it down soon."""
+        """Log an event, and queue it to be written soon."""
         log.event(what, self._link, about, facts, trouble=is_trouble(what, facts))
         event = Event(
             id=new_name(),
@@ -91,7 +91,7 @@ class EventLog:
             self._news.notify()
 
     def heard(self, entries: Iterable[Entry]) -> None:
-        """Tell the events that are in entries which the ledger has taken."""
+        """Add the events that ledger entries just written imply."""
         for entry in entries:
             match entry:
                 case Journal(phase=Phase.DONE):
@@ -118,17 +118,17 @@ class EventLog:
 
     @property
     def missing(self) -> MissingEvents | None:
-        """The events that are not written, `None` where all are."""
+        """The events that could not be written yet, `None` if all are."""
         count = self.lost + (len(self._waiting) if self.why else 0)
         return MissingEvents(count, self.why) if count else None
 
     @property
     def trouble(self) -> str:
-        """A sentence about events that are not written, "" where all are."""
+        """A sentence about events that are not written, "" if all are."""
         return str(self.missing or "")
 
     def close(self) -> None:
-        """Write what is left, within a few seconds, and close the connection."""
+        """Write the remaining events within a few seconds, and close the connection."""
         with self._news:
             self._closed, self._goodbye = True, Deadline.after(_GOODBYE)
             self._news.notify()

@@ -1,4 +1,4 @@
-"""Events: who did what to a link, when, and from where. Their format, and their reader.
+"""Events: who did what to a link, when, and from which host; their format and their reader.
 
 The ledger keeps the last entry of each key: what holds. The topic `__towpath_events` keeps what
 happened, one record for each event, until its retention removes the record. Nothing that Towpath
@@ -36,7 +36,7 @@ is sent again comes right after the first one."""
 
 
 class What(StrEnum):
-    """What happened. A later version may add values, so a reader keeps unknown ones as text."""
+    """The kinds of events. Later versions may add some, so readers keep unknown ones as text."""
 
     LINK_CHANGED = "link.changed"
     RUN_STARTED = "run.started"
@@ -65,7 +65,7 @@ _TROUBLE = {What.ROUND_FAILED, What.STEP_FAILED, What.PARTITION_GAP}
 
 
 def is_trouble(what: What, facts: Mapping[str, Any]) -> bool:
-    """Whether somebody should look at what happened."""
+    """Whether an event of this kind needs somebody's attention."""
     if what is What.PARTITION_STATE:
         return facts.get("state") == STOPPED
     if what is What.RUN_ENDED:
@@ -77,7 +77,7 @@ def is_trouble(what: What, facts: Mapping[str, Any]) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Origin:
-    """Who does something, and from where.
+    """The user, host and process that an event comes from.
 
     Attributes:
         user: The user of the operating system.
@@ -96,7 +96,7 @@ class Origin:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
-    """One event.
+    """One event in the history of a link.
 
     Attributes:
         id: Names the event. An event whose writing was not acknowledged may be there twice.
@@ -119,7 +119,7 @@ class Event:
 
     @property
     def is_trouble(self) -> bool:
-        """Whether somebody should look at it; what a later version added counts as none."""
+        """Whether the event needs attention; kinds added by later versions count as harmless."""
         return self.what in _KNOWN and is_trouble(What(self.what), self.facts)
 
     def encode(self) -> tuple[bytes, bytes]:
@@ -128,7 +128,7 @@ class Event:
 
     @classmethod
     def decode(cls, value: bytes | None) -> Self | None:
-        """Return the event of a record; `None` for a record that is none of this version."""
+        """Return the event in a record, `None` if this version cannot read it."""
         try:
             event = _json.validate_json(value or b"")
         except ValidationError:
@@ -140,7 +140,7 @@ _json = TypeAdapter(Event)
 
 
 class EventReader:
-    """Reads events from a target.
+    """Reads the events of a link from the target.
 
     Attributes:
         foreign: Number of records so far that are no events, or events of a newer version.
@@ -151,7 +151,7 @@ class EventReader:
         self.foreign = 0
 
     def exists(self) -> bool:
-        """Whether there is a topic of events.
+        """Whether the target has a topic of events.
 
         Raises:
             ClusterError: The target cannot be asked, or refuses to describe the topic.
@@ -159,7 +159,7 @@ class EventReader:
         return self._admin.topics.find(EVENTS) is not None
 
     def read(self, link: LinkName | None = None, since: int = 0) -> Iterator[Event]:
-        """Return the events that are there now, in the order in which they were written.
+        """Return all events in the order in which they were written.
 
         Args:
             link: Return only the events of this link.

@@ -1,4 +1,4 @@
-"""Ledger keys with one writer each: their entries arrive in order (docs/decisions/0018).
+"""Ledger keys with one writer each, so that their entries stay in order (docs/decisions/0018).
 
 Kafka's cleaner keeps the last record of each key, so an entry that arrives late must never replace
 a newer one. A writer therefore takes a key of its own. It takes another one after every write that
@@ -25,12 +25,12 @@ def new_name() -> str:
 
 
 def is_silent(at: int) -> bool:
-    """Whether a writer that wrote under a key at that time must take another key now."""
+    """Whether a writer was silent for so long that it must use a new key."""
     return not 0 <= now_ms() - at < SILENT
 
 
 def is_abandoned(at: int, read_at: int) -> bool:
-    """Whether nobody writes under a key whose last entry is of time `at`.
+    """Whether nobody writes under a key any more whose last entry is of time `at`.
 
     Args:
         at: When the last entry under the key was written, in ms.

@@ -1,4 +1,4 @@
-"""Reads and appends the entries of the ledger on the target."""
+"""Read and append the entries of the ledger on the target."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ class Ledger:
         self._of_groups: Ledger | None = None
 
     def another(self) -> Ledger:
-        """Return an object that has read nothing so far, for the same thread."""
+        """Return a new reader of the same ledger for this thread, with nothing read yet."""
         return Ledger(self._admin, self._client)
 
     def create(self) -> None:
@@ -139,7 +139,7 @@ class Ledger:
         return found is not None
 
     def require_same(self) -> None:
-        """Make sure that the topic is there still, and the one that was used first.
+        """Raise if the ledger topic is gone, or is another one than when it was first used.
 
         Raises:
             LedgerGoneError: It was deleted, or another topic has its name.
@@ -148,7 +148,7 @@ class Ledger:
         self._admin.topics.require_ledger()
 
     def books(self, link: LinkName, *, runs: bool = True) -> LinkBooks:
-        """Return all facts about a link, with its runs or without; none if there is no ledger.
+        """Return all facts about a link, optionally with offset maps; none if there is no ledger.
 
         Raises:
             NewerLedgerError: A newer version wrote about this link.
@@ -163,7 +163,7 @@ class Ledger:
         return books
 
     def read_runs(self, books: LinkBooks) -> None:
-        """Read all runs of a link. They are far larger than the other entries.
+        """Read the offset maps of a link, which are far larger than all other entries.
 
         Raises:
             NewerLedgerError: A newer version wrote about this link.
@@ -177,7 +177,7 @@ class Ledger:
         books.runs_read = True
 
     def read_groups(self, books: LinkBooks) -> None:
-        """Read what was added about the groups of a link since the last call of this object.
+        """Read the entries about consumer groups of a link that are new since the last call.
 
         Raises:
             NewerLedgerError: A newer version wrote about this link.
@@ -192,11 +192,11 @@ class Ledger:
 
     @property
     def schemas_apart(self) -> bool:
-        """Whether entries about schemas have a partition of their own, as in newer ledgers."""
+        """Whether schema entries have their own partition of the ledger, as in newer ledgers."""
         return self._at(SCHEMAS) == SCHEMAS
 
     def read_schemas(self, books: LinkBooks) -> None:
-        """Read what was added about the schemas of a link since the last call of this object.
+        """Read the entries about schemas of a link that are new since the last call.
 
         Raises:
             NewerLedgerError: A newer version wrote about this link.
@@ -207,7 +207,7 @@ class Ledger:
                 books.take(entry)
 
     def read_ids(self, link: LinkName, *, wait: float = 0.0) -> list[ReadEntry]:
-        """Return what was added about ids of schemas since the last call of this object.
+        """Return the entries about schema ids that are new since the last call.
 
         Args:
             link: The link.
@@ -225,7 +225,7 @@ class Ledger:
         return found
 
     def stream_runs(self, link: LinkName) -> Iterator[ReadEntry]:
-        """Return the runs of a link that were added since the last call, one entry at a time."""
+        """Yield the chunks of offset maps that are new since the last call, one entry at a time."""
         for _, key, value in self._fetched(self._at(RUNS), 0.0):
             entry = decode(key, value) if decode_key(key)[:2] == (Runs.kind, link) else None
             if entry is not None:
@@ -234,7 +234,7 @@ class Ledger:
     def read(
         self, tp: TopicPartition = FACTS, *, wait: float = 0.0, wanted: KeyFilter = _is_small
     ) -> list[ReadEntry]:
-        """Return the entries that were added since the last call of this object.
+        """Return the entries that are new since the last call.
 
         The first call begins with the first fact, and with recent sessions. Of receipts under one
         key only the last is returned, as the cleaner of the target might have left it.
@@ -276,7 +276,7 @@ class Ledger:
     def read_about(
         self, tps: Collection[TopicPartition], books: LinkBooks, first: int
     ) -> list[ReadEntry]:
-        """Return the facts about source partitions from an offset of the ledger on.
+        """Return the facts about source partitions, starting at an offset of the ledger.
 
         Where this object reads on later stays as it is.
         """
@@ -285,7 +285,7 @@ class Ledger:
 
     @property
     def facts_end(self) -> int:
-        """The offset up to which this object has read facts."""
+        """The ledger offset up to which facts were read."""
         return self._read_to.get(FACTS, 0)
 
     def _fetched(
@@ -324,7 +324,7 @@ class Ledger:
         return max(first, end - _RECENT)
 
     def append(self, entries: Iterable[Entry], tp: TopicPartition = FACTS) -> None:
-        """Append entries, in order within each partition; those with one of their own come first.
+        """Append entries, in order within each ledger partition.
 
         All are on all in-sync replicas when this returns.
         """

@@ -1,4 +1,4 @@
-"""A link with its connections: both clusters, and the target's ledger."""
+"""Connections of a link: both clusters, and the ledger on the target."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from towpath.model.nouns import LinkName, Side
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What somebody else has read of the ledger already.
+    """Ledger entries that another thread has read already.
 
     Attributes:
         books: What the ledger knew then. They belong to whoever gets them.
@@ -37,7 +37,7 @@ class Known:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenTarget:
-    """An open target, and the name under which somebody has progress in its ledger.
+    """An open target, and the name under which progress is kept in its ledger.
 
     Attributes:
         name: The link, or the restore.
@@ -56,14 +56,14 @@ class OpenTarget:
     books: LinkBooks
 
     def read(self) -> None:
-        """Read what was added to the ledger since the last call."""
+        """Read the ledger entries that are new since the last call."""
         for entry in self.ledger.read(wanted=self.books.wants):
             self.books.take(entry)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenLink(OpenTarget):
-    """An open link: what every command needs that changes something.
+    """An open link, with everything that a command needs which changes something.
 
     Attributes:
         config: The file.
@@ -92,7 +92,7 @@ class OpenLink(OpenTarget):
             self.ledger.append([mine])
 
     def look(self) -> None:
-        """Read the ledger, if it exists, without writing anything.
+        """Read the ledger without writing anything; do nothing if it does not exist.
 
         Raises:
             LedgerError: The ledger is of no use, or the link joins other clusters.
@@ -102,23 +102,23 @@ class OpenLink(OpenTarget):
         self.books.check_clusters(self.source.cluster.id(), self.target.cluster.id())
 
     def read(self) -> None:
-        """Read what was added to the ledger since the last call."""
+        """Read the ledger entries that are new since the last call."""
         OpenTarget.read(self)  # `super` does not know a class with slots
         if self.config.schemas is not None:
             self.ledger.read_schemas(self.books)
 
     def known(self) -> Known:
-        """Return what was read so far, for another thread."""
+        """Return what was read of the ledger so far, for another thread."""
         ids = self.source.identity, self.target.identity
         return Known(self.books.copy(), self.ledger.facts_end, *ids)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SchemasLink(OpenLink):
-    """An open link for work on schemas alone: it reads no facts about partitions."""
+    """An open link for work on schemas alone, which reads no facts about partitions."""
 
     def read(self) -> None:
-        """Read what was added about schemas since the last call."""
+        """Read the ledger entries about schemas that are new since the last call."""
         if self.ledger.schemas_apart:
             self.ledger.read_schemas(self.books)
         else:
@@ -127,7 +127,7 @@ class SchemasLink(OpenLink):
 
 @contextmanager
 def open_events(config: LinkConfig) -> Iterator[EventLog]:
-    """Open the events of a link alone, and write what is left of them at the end."""
+    """Open the event log of a link alone, and write the remaining events at the end."""
     with Admin(config.target, Side.TARGET) as target:
         events = EventLog(config.target, target, config.link)
         try:

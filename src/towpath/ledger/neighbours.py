@@ -1,4 +1,4 @@
-"""Which links write to which topics of the target, as the ledger tells: two may share one."""
+"""Other links that write to topics of the same target, by the ledger they share."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _TOPICS, _CREATE, _CHANGE, _DELETE = "topics", "CreateTopic", "SetConfigs", "Del
 
 @dataclass(frozen=True, slots=True)
 class Neighbour:
-    """Another link that writes to a topic of the target.
+    """Another link that writes to a topic of this target.
 
     Attributes:
         link: Its name.
@@ -36,7 +36,7 @@ class Neighbour:
 
 @dataclass(slots=True)
 class Neighbours:
-    """The links of the ledger, by the topics of the target that they opened or created.
+    """All links in a ledger, by the target topics that they opened or created.
 
     Attributes:
         mine: The link that asks.
@@ -52,7 +52,7 @@ class Neighbours:
     """The link of each producer id that the target gave out."""
 
     def take(self, entry: ReadEntry) -> None:
-        """Add one fact of any link, in the order of the ledger.
+        """Add one fact of any link. Facts must come in the order of the ledger.
 
         What a newer version wrote about another link is passed over.
         """
@@ -85,13 +85,13 @@ class Neighbours:
         return [Neighbour(link, number, held) for link, held in sorted(merged.items())]
 
     def link_of(self, producer: ProducerId) -> LinkName | None:
-        """Return the link that writes under a producer id, `None` if no link is known to."""
+        """Return the link that writes under a producer id, `None` if unknown."""
         firsts = (ProducerId(producer - number) for number in range(GENERATIONS))
         private = (self._private[each] for each in firsts if each in self._private)
         return self._given.get(producer) or next(private, None)
 
     def before(self, name: TopicName, number: TopicId) -> LinkName | None:
-        """Return the link that wrote to a topic first, `None` if it is this link, or nobody."""
+        """Return the other link that wrote to a topic first, `None` if this link did or none."""
         first = next(iter(self._merged(name, number)), self.mine)
         return None if first == self.mine else first
 

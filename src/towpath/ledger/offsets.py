@@ -1,4 +1,4 @@
-"""The offset map: which target offset belongs to which source offset, and the other way round.
+"""The offset map: translation between source offsets and target offsets of a partition.
 
 It is made of runs: offsets that moved together. It never interpolates. A position between two runs
 has no record that was left out without a gap in the ledger, only offsets of markers, of aborted
@@ -28,7 +28,7 @@ _SOURCE, _TARGET, _LENGTH = range(3)
 
 
 class Exactness(StrEnum):
-    """How far an answer can be relied on."""
+    """How exact a translated offset is."""
 
     EXACT = "exact"
     """A consumer that goes on there reads neither a record twice nor one too few."""
@@ -42,7 +42,7 @@ class Exactness(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class TranslatedOffset(Generic[O]):
-    """A translated position of a consumer.
+    """A translated offset of a consumer, with how exact it is.
 
     Attributes:
         offset: Offset of the next record to read on the other side.
@@ -57,7 +57,7 @@ class TranslatedOffset(Generic[O]):
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """What was mirrored of a partition.
+    """The extent of a partition's mirrored records: first and last offsets on both sides.
 
     Attributes:
         start: First source offset.
@@ -106,13 +106,13 @@ class OffsetMap:
 
     @property
     def runs(self) -> tuple[Run, ...]:
-        """All runs as tuples, none over another."""
+        """All runs of the map as tuples, without overlaps."""
         lengths = self._ends - self._starts
         columns = (self._starts, self._targets, lengths)
         return tuple(zip(*(column.tolist() for column in columns), strict=True))
 
     def to_target(self, offset: SourceOffset) -> TranslatedOffset[TargetOffset]:
-        """Translate a source position: the offset of the next record to read."""
+        """Translate a consumer's source offset to the target: the next record to read."""
         answer = self._to_target(offset)
         start = self._log_start
         if start is None or answer.offset >= start:
@@ -142,7 +142,7 @@ class OffsetMap:
         return TranslatedOffset(following if gone else TargetOffset(found), Exactness.EXACT)
 
     def to_source(self, offset: TargetOffset) -> TranslatedOffset[SourceOffset]:
-        """Translate a target position: the offset of the next record to read."""
+        """Translate a consumer's target offset to the source: the next record to read."""
         for first, end in self.replaced:
             if first <= offset < end:
                 why = f"offsets {first} to {end - 1} were mirrored before the source log was cut"
@@ -167,15 +167,15 @@ class OffsetMap:
         return TranslatedOffset(following, Exactness.BOUNDED, why)
 
     def targets(self, offsets: Table) -> Table:
-        """Return the target offset of each source record, `NOWHERE` where none was mirrored."""
+        """Return the target offset of each source record, `NOWHERE` for records not mirrored."""
         return _of_records(offsets, self._starts, self._ends, self._targets)
 
     def sources(self, offsets: Table) -> Table:
-        """Return the source offset of each target record, `NOWHERE` where it came from none."""
+        """Return the source offset of each target record, `NOWHERE` for records of others."""
         return _of_records(offsets, self._targets, self._target_ends, self._starts)
 
     def next_target(self, offset: SourceOffset) -> TargetOffset:
-        """Return the target offset of the first mirrored record at or behind a source offset."""
+        """Return the target offset of the first mirrored record at or after a source offset."""
         extent = self._extent
         found = _at_or_behind(offset, self._starts, self._ends, self._targets)
         if found is None or offset >= extent.end:
@@ -183,7 +183,7 @@ class OffsetMap:
         return min(TargetOffset(found), extent.target_end)
 
     def next_source(self, offset: TargetOffset) -> SourceOffset:
-        """Return the source offset of the first mirrored record at or behind a target offset."""
+        """Return the source offset of the first mirrored record at or after a target offset."""
         extent = self._extent
         found = _at_or_behind(offset, self._targets, self._target_ends, self._starts)
         if found is None or offset >= extent.target_end:
@@ -264,7 +264,7 @@ def as_table(runs: Iterable[Run] | Table) -> Table:
 
 
 def joined(runs: Iterable[Run] | Table) -> Table:
-    """Join runs that continue or repeat each other.
+    """Join runs of an offset map that continue or repeat each other.
 
     Args:
         runs: In any order; one may come several times, shorter and longer.

@@ -1,4 +1,4 @@
-"""Which topics of a cluster are mirror topics, and of what, as the ledger beside them tells."""
+"""Mirror topics of a cluster and their source topics, by the ledger on the same cluster."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from towpath.model.nouns import ClusterId, LinkName, TopicId, TopicName, TopicPa
 
 @dataclass(frozen=True, slots=True)
 class MirrorOrigin:
-    """The origin of a topic that is a mirror topic.
+    """The link and source topic that a mirror topic comes from.
 
     Attributes:
         link: The link that mirrors it.
@@ -87,7 +87,7 @@ def mirrored(
 def is_mirrored(
     books: PartitionBooks, mirror: tuple[TopicName, TopicId], source: TopicId | None
 ) -> bool:
-    """Whether a link has opened a partition of a mirror topic; see `mirrored`."""
+    """Whether some link has opened a partition of a mirror topic."""
     opened = books.opened
     return opened is not None and (
         (opened.target_topic, opened.target_topic_id, opened.source_topic_id) == (*mirror, source)

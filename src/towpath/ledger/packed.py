@@ -1,4 +1,4 @@
-"""Compact encoding of runs: the offsets skipped on each side, and the lengths, column by column.
+"""Compact encoding of offset map runs: skipped offsets on each side and lengths, by column.
 
 All numbers are varints, compressed with zlib; what is skipped may be negative, so it is zigzag. A
 source of equal transactions takes a fraction of a byte for each run, any other about a byte.
@@ -37,7 +37,7 @@ class Packer:
 
     @property
     def size(self) -> int:
-        """Bytes before compression."""
+        """Size in bytes before compression."""
         return len(self._skipped) + len(self._skipped_there) + len(self._lengths)
 
     def add(self, run: Run) -> None:

@@ -1,4 +1,4 @@
-"""Pause and resume topics of a link: notes in the ledger, which its run reads."""
+"""Pause and resume topics of a link, by notes in the ledger that its run reads."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from towpath.model.nouns import TopicName
 
 
 def pause(config: LinkConfig, topics: Sequence[TopicName] = ()) -> tuple[Pause, ...]:
-    """Pause source topics, or the whole link where none is named; return all pauses that hold.
+    """Pause source topics, or the whole link if none is named; return all pauses in force.
 
     What is paused already stays as it is. The source need not be reachable.
 
@@ -34,7 +34,7 @@ def pause(config: LinkConfig, topics: Sequence[TopicName] = ()) -> tuple[Pause, 
 
 
 def resume(config: LinkConfig, topics: Sequence[TopicName] = ()) -> tuple[Pause, ...]:
-    """Let paused source topics go on, all of them where none is named; return what still holds.
+    """Resume source topics, or all if none is named; return the pauses still in force.
 
     Raises:
         ClusterError: The target could not be reached, or refused the entry.

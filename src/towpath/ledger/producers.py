@@ -1,4 +1,4 @@
-"""The private producer id of a source partition (docs/decisions/0002)."""
+"""The derived producer id of a source partition (docs/decisions/0002)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def producer_id(
     tp: TopicPartition,
     purpose: str = "data",
 ) -> ProducerId:
-    """Return the producer id of a partition; every copier computes the same one.
+    """Return the producer id of a partition, which every copier computes alike.
 
     Brokers give out ids from 0 upward, so ours begin at 2^40. Nothing has to be handed out or
     remembered: two copiers that start at once agree, and a topic that was deleted and created

@@ -1,4 +1,4 @@
-"""The limits of a link in bytes per second: those of the file, and those that were set later.
+"""Rate limits of a link in bytes per second: from the file, and set later by `towpath rate`.
 
 What was set with `towpath rate` holds, over restarts too, in the place of what the file says of the
 same thing: of the link as a whole, or of a topic.
@@ -24,7 +24,7 @@ _OF_FILE = "`run.max_rate` of the file"
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The limits that hold; `str()` of each of its sentences is for people.
+    """The rate limits in force, and sentences about them for people.
 
     Attributes:
         config: The limits of the file.
@@ -36,7 +36,7 @@ class Limits:
 
     @classmethod
     def of(cls, config: LinkConfig, books: LinkBooks) -> Limits:
-        """Return the limits of a link."""
+        """Return the rate limits in force for a link."""
         return cls(config.run.max_rate, dict(books.rates))
 
     def __bool__(self) -> bool:
@@ -48,7 +48,7 @@ class Limits:
         return self._instead(WHOLE_LINK, self.config.link)
 
     def topic(self, name: TopicName) -> ByteRate | None:
-        """Return the limit of a source topic of its own, `None` if it has none."""
+        """Return the limit of one source topic, `None` if it has no limit of its own."""
         return self._instead(name, self.config.of(name))
 
     def _instead(self, name: TopicName, rate: ByteRate | None) -> ByteRate | None:
@@ -58,13 +58,13 @@ class Limits:
         return ByteRate(wish.rate) if wish.rate else None
 
     def rates(self, topics: Iterable[TopicName]) -> RateLimits:
-        """Return the limits of the link, and of those of these source topics that have one."""
+        """Return the limits of the link and of those of these topics that have one."""
         found = {name: rate for name in topics if (rate := self.topic(name)) is not None}
         return RateLimits(self.link, found)
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """A sentence about each limit, and about each one of the file that does not hold."""
+        """Sentences about each limit, and about limits of the file that are overridden."""
         return (*self._of_file(), *map(self._of_wish, sorted(self.set.values(), key=_by_topic)))
 
     def _of_file(self) -> Iterator[str]:
@@ -89,7 +89,7 @@ def _by_topic(wish: SetRate) -> TopicName:
 
 
 def limits(config: LinkConfig) -> Limits:
-    """Return the limits that hold for a link.
+    """Return the rate limits in force for a link.
 
     Raises:
         ClusterError: The target could not be reached.
@@ -101,7 +101,7 @@ def limits(config: LinkConfig) -> Limits:
 
 
 def set_rate(config: LinkConfig, rate: ByteRate | None, topics: Sequence[TopicName]) -> Limits:
-    """Limit each of these source topics, or the link as a whole where none is named.
+    """Limit each of these source topics, or the whole link if none is named.
 
     Args:
         config: The link.
@@ -125,7 +125,7 @@ def set_rate(config: LinkConfig, rate: ByteRate | None, topics: Sequence[TopicNa
 
 
 def reset_rate(config: LinkConfig, topics: Sequence[TopicName]) -> Limits:
-    """Take back what was set, of these source topics, or everything where none is named.
+    """Remove the limits set later, of these source topics, or all if none is named.
 
     Raises:
         ClusterError: The target could not be reached, or refused the entry.

@@ -1,4 +1,4 @@
-"""Keeps the runs of a link few and large: merges chunks, removes what the target has deleted."""
+"""Merge small chunks of offset maps, and remove those whose records the target deleted."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _PATIENCE = 5.0
 
 
 class Tidy:
-    """The chunks of one link. Each call reads only what was added since the last one."""
+    """Merges and removes chunks of one link; each call reads only what is new."""
 
     def __init__(self, admin: Admin, client: Client, link: LinkName) -> None:
         self._admin, self._client, self._link = admin, client, link
@@ -26,7 +26,7 @@ class Tidy:
         self._known: dict[Incarnation, dict[str, Runs]] = defaultdict(dict)
 
     def once(self) -> int:
-        """Tidy up; return how many chunks were removed.
+        """Tidy up once, and return how many chunks were removed.
 
         Raises:
             ClusterError: The target cannot be read or written.

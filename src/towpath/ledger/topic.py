@@ -1,4 +1,4 @@
-"""The topics of the ledger and of events: how they are created, and what they must be like."""
+"""Creation and required configs of the ledger topic and the topic of events."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class LedgerTopic:
     unseen: ClusterError | None = None
 
     def require(self) -> None:
-        """Raise if the topic is unusable.
+        """Raise if the ledger topic is unusable.
 
         Raises:
             LedgerError: The topic would lose entries or refuse them.
@@ -67,7 +67,7 @@ class LedgerTopic:
 
 
 def create(admin: Admin, brokers: int, *, validate_only: bool = False) -> None:
-    """Create the ledger topic, or only let the target validate the request."""
+    """Create the ledger topic, or only let the target validate its creation."""
     replicas = min(_REPLICAS, brokers)
     admin.topics.create(TOPIC, _PARTITIONS, replicas, _CONFIGS, validate_only=validate_only)
 
@@ -82,7 +82,7 @@ def create_events(admin: Admin) -> None:
 
 
 def find(admin: Admin) -> LedgerTopic | None:
-    """Describe the ledger topic, if it exists; what the login may not see counts as good.
+    """Describe the ledger topic, if it exists; configs hidden from the login count as good.
 
     Raises:
         ClusterError: The target cannot be asked.

@@ -1,4 +1,4 @@
-"""What a person's wish about a link needs: a link that ran, topics that it mirrors, and a name."""
+"""Checks before an operator's request about a link is written: a begun link and known topics."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from towpath.model.who import this_user
 
 
 class Signature(TypedDict):
-    """Who made a wish, where, and when: fields that the entries of all wishes have."""
+    """The user, host and time of an operator's request, as its ledger entry has them."""
 
     user: str
     host: str
@@ -22,12 +22,12 @@ class Signature(TypedDict):
 
 
 def signature() -> Signature:
-    """Return the signature of a wish that the user of this process makes now."""
+    """Return the signature of a request made now by the user of this process."""
     return Signature(user=this_user(), host=this_host(), at=now_ms())
 
 
 def read_begun(link: OpenLink) -> None:
-    """Read the ledger.
+    """Read the ledger of a link, and raise if the link has never run.
 
     Raises:
         LedgerError: The link never ran.

@@ -124,17 +124,20 @@ class SchemasClient(NoSchemas):
         self._target.stop()
 
     def observe(self) -> ObservedSchemas:
-        """See `SubjectClient`; that a registry does not answer is part of what is seen."""
+        """Observe both clusters, without changing them.
+
+        That a registry does not answer is part of what is seen.
+        """
         seen = observe(self._config, *self._looks, self._past().touched)
         return replace(seen, at=time.monotonic())
 
     def again(self, seen: ObservedSchemas) -> ObservedSchemas:
-        """See `SubjectClient`."""
+        """Observe the target again after steps; keep what was observed of the source."""
         again = observe_target(self._config, seen, self._looks, self._past().touched)
         return replace(again, at=time.monotonic())
 
     def diff(self, seen: ObservedSchemas, around: SubjectContext) -> Difference[SchemaStep]:
-        """See `SubjectClient`."""
+        """Return the difference between the target and what the file asks for."""
         del around
         before = self._past()
         found = diff(seen, self._config, before)
@@ -215,14 +218,14 @@ class SchemasClient(NoSchemas):
         return self._source.requests + self._target.requests
 
     def present(self, steps: Sequence[SchemaStep]) -> Mapping[str, TopicId]:
-        """See `SubjectClient`."""
+        """Return the ids of existing things that steps are about, by name."""
         contexts = {qualified(step.about).context for step in steps}
         there = self._target.subjects(contexts, deleted=True)
         names = (step.about for step in steps if step.about in there)
         return dict.fromkeys(names, NO_TOPIC_ID)
 
     def apply(self, steps: Sequence[SchemaStep]) -> Changed:
-        """See `SubjectClient`."""
+        """Apply steps of one kind together, each about another thing."""
         self._looks[1].forget(SubjectName(step.about) for step in steps)
         return self._registrar.apply(steps)
 
@@ -240,7 +243,7 @@ class Schemas:
 
     @contextmanager
     def client(self, link: OpenLink) -> Iterator[NoSchemas]:
-        """See `Subject`."""
+        """Open a client of this subject for a link."""
         config = link.config.schemas
         if config is None:
             yield NoSchemas(link.books)
@@ -254,7 +257,7 @@ class Schemas:
             yield SchemasClient(config, link.books, source, target, pool)
 
     def interval(self, config: LinkConfig) -> float:
-        """See `Subject`."""
+        """Return the number of seconds between two observations in a run."""
         return config.schemas.interval if config.schemas else _NEVER
 
     def held_back(self, steps: Sequence[SchemaStep], failed: Failed) -> Mapping[str, TowpathError]:
@@ -270,7 +273,7 @@ class Schemas:
         return held
 
     def row(self, step: SchemaStep) -> tuple[str, ...]:
-        """See `Subject`."""
+        """Return a step as a row of the table."""
         match step:
             case RegisterSchemas():
                 first, last = step.versions[0], step.versions[-1]
@@ -294,7 +297,7 @@ class Schemas:
     def summary(
         self, steps: Sequence[SchemaStep], topics: Mapping[TopicName, TopicName]
     ) -> Iterator[str]:
-        """See `Subject`."""
+        """Return short texts about what steps do."""
         del topics
         if steps:
             yield f"schemas: {KINDS.verbs(steps)}"

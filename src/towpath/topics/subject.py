@@ -88,13 +88,16 @@ class TopicClient:
     """What the steps of a plan are compared with before they are done; looked at once."""
 
     def observe(self) -> TopicSnapshot:
-        """See `SubjectClient`."""
+        """Observe both clusters, without changing them."""
         link = self.link
         source = look_at_source(link.source, link.config)
         return self._beside(source, origins(link.config, link.source))
 
     def again(self, seen: TopicSnapshot) -> TopicSnapshot:
-        """See `SubjectClient`; brokers tell the login's rights only on topics that exist."""
+        """Observe the target again after steps; keep what was observed of the source.
+
+        Brokers tell the login's rights only on topics that exist.
+        """
         return self._beside(seen.source, seen.origins)
 
     def _beside(self, source: SourceTopics, known: MirrorOrigins | Note) -> TopicSnapshot:
@@ -123,7 +126,7 @@ class TopicClient:
         return found
 
     def diff(self, seen: TopicSnapshot, around: SubjectContext) -> Difference[TopicStep]:
-        """See `SubjectClient`."""
+        """Return the difference between the target and what the file asks for."""
         topics, ours, link = seen.topics, seen.ours, self.link
         pending = self._refusing(topics, ours)
         mirrors = topics.target.values()
@@ -147,7 +150,7 @@ class TopicClient:
     def foresee(
         self, seen: TopicSnapshot, found: Difference[TopicStep]
     ) -> Iterator[Note | Problem]:
-        """See `SubjectClient`."""
+        """Return further notes and problems that a plan shows and a run skips."""
         del found
         yield from unmatched_expressions(seen.topics, self.link.config)
         taken, others = seen.topics.names, seen.topics.unmatched
@@ -156,19 +159,19 @@ class TopicClient:
         yield from later_notes(seen.topics)
 
     def check(self, steps: Sequence[TopicStep]) -> CheckedSteps[TopicStep]:
-        """See `SubjectClient`."""
+        """Let the target check steps without doing them."""
         return narrowed(steps, self.link.target)
 
     def present(self, steps: Sequence[TopicStep]) -> Mapping[str, TopicId]:
-        """See `SubjectClient`."""
+        """Return the ids of existing things that steps are about, by name."""
         return present(steps, self.link.target)
 
     def apply(self, steps: Sequence[TopicStep]) -> Changed:
-        """See `SubjectClient`."""
+        """Apply steps of one kind together, each about another thing."""
         return apply_all(steps, self.link.target)
 
     def settle(self, steps: Sequence[TopicStep]) -> Mapping[str, SettledStep]:
-        """See `SubjectClient`."""
+        """Return the outcome of steps that a killed process had begun, by name."""
         return settled([s for s in steps if isinstance(s, CreateTopic)], self.link.target)
 
     def owned(self, steps: Sequence[TopicStep]) -> frozenset[str]:
@@ -177,7 +180,10 @@ class TopicClient:
         return frozenset()
 
     def outdated(self, step: TopicStep) -> StepOutdatedError | None:
-        """See `SubjectClient`. What is foretold of a release goes to the ledger, as in a run."""
+        """Return why a saved step would not be planned now, `None` if it would.
+
+        What is foretold of a release goes to the ledger, as in a run.
+        """
         if isinstance(step, SetConfigs):
             return self._kept(step)
         if not isinstance(step, DeleteTopic):
@@ -210,11 +216,11 @@ class Topics:
     )
 
     def client(self, link: OpenLink) -> AbstractContextManager[TopicClient]:
-        """See `Subject`."""
+        """Open a client of this subject for a link."""
         return nullcontext(TopicClient(link))
 
     def interval(self, config: LinkConfig) -> float:
-        """See `Subject`."""
+        """Return the number of seconds between two observations in a run."""
         return config.run.sync_interval
 
     def held_back(self, steps: Sequence[TopicStep], failed: Failed) -> Mapping[str, TowpathError]:
@@ -223,7 +229,7 @@ class Topics:
         return {}
 
     def row(self, step: TopicStep) -> tuple[str, ...]:
-        """See `Subject`."""
+        """Return a step as a row of the table."""
         partitions, replicas, configs = "", "", ""
         match step:
             case CreateTopic():

@@ -1,4 +1,4 @@
-"""The state that ledger entries add up to: of one source partition, and of one link."""
+"""The state that ledger entries add up to, for one source partition and for one link."""
 
 from towpath.ledger.books.link import LinkBooks
 from towpath.ledger.books.partition import PartitionBooks

@@ -1,4 +1,4 @@
-"""The decisions of the ledger as tables for compiled loops; importing this loads numba."""
+"""Decisions about schema ids as tables for compiled loops; importing this module loads numba."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class _Made(NamedTuple):
 
 
 class IdTables:
-    """Makes the tables of topics; what several topics share is made once.
+    """Makes the tables of schema ids of topics; tables that several topics share are made once.
 
     Args:
         books: The decisions, which may grow.
@@ -35,7 +35,7 @@ class IdTables:
         self._tables: dict[tuple[TopicName, IdChange], IdTable] = {}
 
     def of(self, topic: TopicName, change: IdChange) -> IdTable:
-        """Return what the ids of a source topic become; the same object while nothing is new."""
+        """Return the schema id table of a source topic; the same object while nothing is new."""
         key, value = self._part(change, topic, KEY), self._part(change, topic, VALUE)
         known = self._tables.get((topic, change))
         if known is None or known.key is not key or known.value is not value:

@@ -1,4 +1,4 @@
-"""What the ledger knows of ids of schemas. Pure."""
+"""The ledger's decisions about schema ids, and the records that wait for one. Pure."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SchemaName = int | UUID
 
 
 class IdDecision(NamedTuple):
-    """What an id becomes.
+    """A decision: the id on the target that replaces a schema id of the source.
 
     Attributes:
         order: Counts the decisions in the order of the ledger; of several the first holds.
@@ -40,7 +40,7 @@ Scope = dict[SchemaName, IdDecision]
 
 @dataclass(slots=True)
 class IdBooks:
-    """The decisions about ids of one link, and what waits for others.
+    """All decisions about schema ids of one link, and the ids that still wait for one.
 
     Attributes:
         subjects: Decisions by the subject at the source.
@@ -62,7 +62,7 @@ class IdBooks:
     """The first decision about each id under any subject."""
 
     def take(self, entry: DecidedIds | AwaitedIds | RefusedIds | Removed) -> None:
-        """Add an entry. Decisions must come in the order of the ledger."""
+        """Add a ledger entry. Entries must come in the order of the ledger."""
         match entry:
             case AwaitedIds():
                 self.awaited[entry.tp] = entry
@@ -96,7 +96,7 @@ class IdBooks:
     def decisions(
         self, strategy: SubjectStrategy | None, topic: TopicName, part: str
     ) -> dict[SchemaName, SchemaName | None]:
-        """Return what the ids of a part of the records of a topic become.
+        """Return the target's ids for the schema ids in keys or values of a topic, by source id.
 
         Args:
             strategy: How the subjects of the topic are named, `None` if the file gives the ids.
@@ -109,7 +109,7 @@ class IdBooks:
     def passing(
         self, strategy: SubjectStrategy | None, topic: TopicName, part: str
     ) -> dict[SchemaName, ReasonCode]:
-        """Return why ids pass unchanged that have no id on the target; see `decisions`."""
+        """Return schema ids that pass unchanged as the target has none, with reasons."""
         found = self._found(strategy, topic, part)
         return {name: each.why.code for name, each in found.items() if each.why is not None}
 
@@ -125,16 +125,16 @@ class IdBooks:
     def is_decided(
         self, strategy: SubjectStrategy | None, topic: TopicName, part: str, name: SchemaName
     ) -> bool:
-        """Whether there is a decision about an id of a part of the records of a topic."""
+        """Whether there is a decision about a schema id in the keys or values of a topic."""
         return any(name in scope for scope in self._scopes(strategy, topic, part))
 
     def first_of(self, name: SchemaName) -> SchemaName | None:
-        """Return what an id becomes under the subject that was registered first."""
+        """Return the target's id for a schema id, by the subject that was registered first."""
         found = self._all.get(name)
         return None if found is None else found.becomes
 
     def has_own(self, topic: TopicName, part: str) -> bool:
-        """Whether there are decisions about ids of this part of the topic alone."""
+        """Whether keys or values of this topic have decisions that no other topic shares."""
         return (topic, part) in self.topics
 
     def _scopes(
@@ -156,23 +156,23 @@ class IdBooks:
 
     @property
     def passed(self) -> Counter[str]:
-        """How many ids have no id of the target, by the code of the reason."""
+        """Number of schema ids that pass unchanged, by the code of the reason."""
         decisions = (each for scope in self.topics.values() for each in scope.values())
         return Counter(str(each.why.code) for each in decisions if each.why is not None)
 
 
 def read_id(written: WrittenId) -> SchemaName:
-    """Return an id of an entry."""
+    """Return the schema id that a ledger entry holds in its JSON form."""
     return UUID(written) if isinstance(written, str) else written
 
 
 def written_id(name: SchemaName) -> WrittenId:
-    """Return an id as entries have it."""
+    """Return a schema id in the JSON form of ledger entries."""
     return str(name) if isinstance(name, UUID) else name
 
 
 def written_ids(decided: Mapping[SchemaName, SchemaName | None]) -> Decisions:
-    """Return decisions as entries have them."""
+    """Return decisions about schema ids in the JSON form of ledger entries."""
     return tuple(
         (written_id(name), None if becomes is None else written_id(becomes))
         for name, becomes in decided.items()

@@ -1,4 +1,4 @@
-"""What the ledger knows of one link."""
+"""The state of one link, as the facts in the ledger add up."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ _OF_NEIGHBOURS = {Opened.kind, Journal.kind, TransactionalProducer.kind, Replaye
 
 @dataclass(slots=True)
 class LinkBooks:
-    """What the ledger knows of one link.
+    """The state of one link, as the facts in the ledger add up.
 
     Attributes:
         only: If not `None`, only facts about these source partitions are read.
@@ -95,7 +95,7 @@ class LinkBooks:
         self.neighbours = Neighbours(self.link)
 
     def copy(self) -> LinkBooks:
-        """Return the same books for another thread, while these take more facts."""
+        """Return a copy of the books for another thread."""
         made = replace(self, **collections_of(self))
         made.partitions = {tp: books.copy() for tp, books in self.partitions.items()}
         made.neighbours = deepcopy(self.neighbours)
@@ -108,7 +108,7 @@ class LinkBooks:
         return any(books.opened is not None for books in self.partitions.values())
 
     def check_clusters(self, source: ClusterId, target: ClusterId) -> None:
-        """Raise if the link joins other clusters than at first.
+        """Raise if the link was first used with another pair of clusters.
 
         Raises:
             LedgerError: It joins others.
@@ -122,7 +122,7 @@ class LinkBooks:
             )
 
     def made_again(self, ids: Mapping[TopicName, TopicId]) -> frozenset[TopicName]:
-        """Return which of these source topics were copied when they had another id.
+        """Return those of these source topics that were copied before under another topic id.
 
         Those that somebody has restarted are not among them.
         """
@@ -135,7 +135,7 @@ class LinkBooks:
         )
 
     def restart_of(self, tp: TopicPartition) -> Restarted | None:
-        """Return the restart that allowed what is copied of a partition now, `None` for none."""
+        """Return the accepted `restart` under which a partition is copied now, `None` for none."""
         books = self.partitions.get(tp)
         if books is None or books.opened is None:
             return None
@@ -148,11 +148,11 @@ class LinkBooks:
         return restart is not None and restart.source_topic_id == topic_id
 
     def change_of(self, books: PartitionBooks) -> RecordChange:
-        """Return the change under which a partition is copied; see `defined`."""
+        """Return the change of records under which a partition is copied; see `defined`."""
         return self.defined(books.change)
 
     def defined(self, digest: str) -> RecordChange:
-        """Return the change that a digest stands for, none for "".
+        """Return the change of records that has a digest, none for "".
 
         Raises:
             LedgerError: The ledger does not say what it is, or a newer version has defined it.
@@ -172,7 +172,7 @@ class LinkBooks:
     def other_changes_of(
         self, books: PartitionBooks, change: RecordChange
     ) -> tuple[RecordChange, ...]:
-        """Return what else than `change` copiers may have done to records that are all kept."""
+        """Return other changes under which copiers may have written, if none drops records."""
         others = books.named_changes - {change.digest}
         known = [NO_CHANGE if not each else self.changes.get(each) for each in sorted(others)]
         return tuple(each for each in known if each is not None and not each.drops)
@@ -182,14 +182,14 @@ class LinkBooks:
         return self.pauses.get(WHOLE_LINK) or self.pauses.get(topic)
 
     def of(self, tp: TopicPartition) -> PartitionBooks:
-        """Return the books of a source partition, empty ones when there are none yet."""
+        """Return the books of a source partition, empty ones if nothing is known of it."""
         known = self.partitions.get(tp)
         if known is None:
             known = self.partitions[tp] = PartitionBooks()
         return known
 
     def wants(self, key: EntryKey) -> bool:
-        """Whether to read the fact with this key; runs are read apart (`Ledger.read_runs`)."""
+        """Whether the fact with this ledger key is read here; offset maps are read separately."""
         if key.link != self.link:
             return self.only is None and key.kind in _OF_NEIGHBOURS
         if self.only is None or key.kind in {Runs.kind, DefinedChange.kind}:

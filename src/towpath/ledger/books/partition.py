@@ -1,4 +1,4 @@
-"""What the ledger knows of one source partition of one link."""
+"""The state of one source partition of one link, as the facts in the ledger add up."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _Fact = Opened | Receipt | Runs | Gap | RefusedRecords | TransactionalProducer |
 
 @dataclass(slots=True)
 class PartitionBooks:
-    """What the ledger knows of one source partition of one link."""
+    """The state of one source partition of one link, as the facts in the ledger add up."""
 
     opened: Opened | None = None
     receipts: dict[tuple[ProducerId, str], Receipt] = field(default_factory=dict)
@@ -50,12 +50,12 @@ class PartitionBooks:
     """Who told of a generation of an incarnation first, in the order of the ledger."""
 
     def copy(self) -> PartitionBooks:
-        """Return the same books, which stay as they are when these take more facts."""
+        """Return a copy of the books that later facts do not change."""
         return replace(self, **collections_of(self))
 
     @property
     def receipt(self) -> Receipt | None:
-        """The furthest receipt of the present incarnation."""
+        """The receipt of the present incarnation that reaches furthest."""
         return max(self.standing, key=lambda receipt: receipt.reach, default=None)
 
     @property
@@ -110,13 +110,13 @@ class PartitionBooks:
         return self.receipts.get((latest[0].producer_id, first), latest[0])
 
     def is_first(self, receipt: Receipt) -> bool:
-        """Whether no other copier told of the generation of `receipt` before it, nor of a later."""
+        """Whether `receipt` is the first of its generation, and there is no later generation."""
         first = self._first.get((receipt.producer_id, receipt.generation))
         return first == receipt.copier and self.generation == receipt.generation
 
     @property
     def gaps(self) -> tuple[Gap, ...]:
-        """The gaps of the present incarnation, or of the one that could not be opened."""
+        """The gaps of the present incarnation, or of one that could not be opened."""
         here = self.opened.producer_id if self.opened else None
         return tuple(
             gap
@@ -126,14 +126,14 @@ class PartitionBooks:
 
     @property
     def refused(self) -> tuple[RefusedRecords, ...]:
-        """The decisions to leave records out that hold now, each offset once."""
+        """The decisions to leave records out that apply now, without overlaps."""
         own = self.own if self.noted_refused else frozenset()
         known = (e for e in self.noted_refused.values() if e.producer_id in own)
         return disjoint(each for each in known if self._holds(each))
 
     @property
     def pending(self) -> tuple[RefusedRecords, ...]:
-        """Decisions to leave records out that hold for the next generation of the producer id."""
+        """The decisions to leave records out that apply from the next producer id generation on."""
         reached = self.receipt.source_end if self.receipt is not None else SourceOffset(0)
         return tuple(
             each
@@ -157,12 +157,12 @@ class PartitionBooks:
         return known.at > gap.at and not (receipt is not None and receipt.trouble)
 
     def is_of(self, producer_id: ProducerId) -> bool:
-        """Whether the producer id is that of the present incarnation."""
+        """Whether a producer id belongs to the present incarnation of the partition."""
         return self.opened is not None and self.opened.producer_id == producer_id
 
     @property
     def own(self) -> frozenset[ProducerId]:
-        """Generation 0 of those whose sequences count the records that were copied."""
+        """The producer id of generation 0 whose sequences count the copied records."""
         now = {self.opened.producer_id} if self.opened else set()
         return frozenset(now | {repair.producer_id for repair in self.repairs})
 
@@ -174,13 +174,13 @@ class PartitionBooks:
 
     @property
     def start(self) -> SourceOffset:
-        """The first source offset of what was copied, before repairs too; 0 if never opened."""
+        """The first source offset that was copied, also before repairs; 0 if never opened."""
         if self.repairs:
             return self.repairs[-1].start
         return self.opened.source_start if self.opened else SourceOffset(0)
 
     def heir(self, first: ProducerId) -> ProducerId:
-        """Return the producer id to write under, given the one derived from the topics' ids."""
+        """Return the producer id to write under, given the id derived from both topic ids."""
         repaired = bool(self.repairs) and self.repairs[0].producer_id == first
         return self.repairs[-1].successor if repaired else first
 
@@ -225,7 +225,7 @@ class PartitionBooks:
             self.receipts[key] = entry
 
     def forget(self, removed: Removed) -> None:
-        """Forget a receipt, or a chunk of runs."""
+        """Forget a receipt, or a chunk of the offset map."""
         if removed.kind == Receipt.kind:
             kept = self.receipts.items()
             self.receipts = {key: r for key, r in kept if r.about() != removed.key}
@@ -233,7 +233,7 @@ class PartitionBooks:
             self.runs = {key: r for key, r in self.runs.items() if key != removed.key[2:]}
 
     def offsets(self, log_start: TargetOffset | None = None) -> OffsetMap:
-        """Return the offset map of the present incarnation, as far as runs were read.
+        """Return the offset map of the present incarnation, as far as its runs were read.
 
         Args:
             log_start: Where the target log begins now, if that is known.
@@ -272,7 +272,7 @@ class PartitionBooks:
 
 
 def collections_of(books: Any) -> dict[str, Any]:
-    """Return copies of the dicts, lists and sets of some books, by the names of their fields."""
+    """Return copies of the mutable fields of some books, by field name."""
     values = ((each.name, getattr(books, each.name)) for each in fields(books))
     return {name: value.copy() for name, value in values if isinstance(value, dict | list | set)}
 

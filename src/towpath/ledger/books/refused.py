@@ -1,4 +1,4 @@
-"""Decisions to leave records out, made into ranges of source offsets. Pure."""
+"""Decisions to leave records out, merged into ranges of source offsets. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The entries of the ledger: `link`, `partition`, `changes`, `groups`, `ids`, `step`, `session`.
+"""The kinds of entries of the ledger, one module for each thing that entries are about.
 
 Besides, there is `operator`. `coding` is their format.
 """

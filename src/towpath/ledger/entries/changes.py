@@ -1,4 +1,4 @@
-"""Entries about the changes of records in flight (docs/decisions/0034)."""
+"""Ledger entries about changes of records on their way (docs/decisions/0034)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from towpath.model.nouns import LinkName
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DefinedChange:
-    """What the digest of a change stands for.
+    """The definition of a change of records, stored under its digest.
 
     The entry stands here before the first record that was changed so. Recovery needs it after the
     file has changed, to know records again that are on the target already.
@@ -24,5 +24,5 @@ class DefinedChange:
     change: RecordChange
 
     def about(self) -> tuple[str | int, ...]:
-        """Return the part of the key after kind and link."""
+        """Return the parts of the entry's ledger key that follow its kind and link."""
         return (self.digest,)

@@ -1,4 +1,4 @@
-"""The entries of the ledger and their format.
+"""Encoding and decoding of the ledger's entries: JSON keys and values.
 
 Each entry is one record of the compacted topic `__towpath_ledger`. Key: a JSON array, first the
 kind, then the link, then what the entry is about. Value: a JSON object with `v`, the major
@@ -50,20 +50,20 @@ FORMAT = 1
 
 @dataclass(frozen=True, slots=True)
 class Removed:
-    """Removal of the entry with this key; `key` is the part after kind and link."""
+    """The removal of a ledger entry; `key` is the part of its key after kind and link."""
 
     kind: str
     link: LinkName
     key: tuple[str | int, ...]
 
     def about(self) -> tuple[str | int, ...]:
-        """Return the part of the key after kind and link."""
+        """Return the parts of the entry's ledger key that follow its kind and link."""
         return self.key
 
 
 @dataclass(frozen=True, slots=True)
 class Unreadable:
-    """An entry that this program cannot read; readers of that link raise `error`."""
+    """A ledger entry that this version cannot read; commands of its link raise `error`."""
 
     link: LinkName
     error: LedgerError
@@ -111,7 +111,7 @@ _json = json.JSONEncoder(separators=(",", ":"), default=asdict).encode
 
 
 def encode(entry: Entry) -> tuple[bytes, bytes | None]:
-    """Return key and value of an entry."""
+    """Return key and value of the record that holds an entry."""
     key = _json([entry.kind, entry.link, *entry.about()]).encode()
     if isinstance(entry, Removed):
         return key, None
@@ -120,7 +120,7 @@ def encode(entry: Entry) -> tuple[bytes, bytes | None]:
 
 
 class EntryKey(NamedTuple):
-    """The key of an entry: kind, link, and what it is about."""
+    """The key of a ledger entry: kind, link, and the thing it is about."""
 
     kind: str
     link: LinkName
@@ -128,7 +128,7 @@ class EntryKey(NamedTuple):
 
     @property
     def partition(self) -> TopicPartition | None:
-        """The source partition that the entry is about, if it is about one."""
+        """The source partition that the entry is about, `None` if it is about none."""
         match self.about:
             case (topic, int(partition), *_):
                 return TopicPartition(TopicName(str(topic)), partition)
@@ -137,7 +137,7 @@ class EntryKey(NamedTuple):
 
 
 def decode_key(key: bytes) -> EntryKey:
-    """Return the key of a record.
+    """Return the ledger key that a record's key bytes hold.
 
     Raises:
         LedgerError: The key is not a ledger key.

@@ -1,4 +1,4 @@
-"""What the target would delete of a mirror topic that the source has, before it may."""
+"""Ledger entry about source records that the target is going to delete early."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ RELEASE = "name the topic under `topics.may_delete` to release it all the same"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Foretold:
-    """What a run foretold before it released the retention of a mirror topic, or kept it back.
+    """A forecast, written before a run released or kept back the retention of a mirror topic.
 
     Attributes:
         topic: The source topic.
@@ -41,21 +41,21 @@ class Foretold:
     at: int
 
     def about(self) -> tuple[str | int, ...]:
-        """Return the part of the key after kind and link."""
+        """Return the parts of the entry's ledger key that follow its kind and link."""
         return (self.topic,)
 
     @property
     def reason(self) -> str:
-        """The sentence of its reasons."""
+        """The sentence of its reasons, for people."""
         return sentence(self.reasons)
 
     @property
     def offsets(self) -> int:
-        """Number of source offsets that may go, at most."""
+        """Number of source offsets that the target may delete, an upper bound."""
         return sum(end - first for _, first, end in self.ranges)
 
     def covers(self, partition: int, offset: int) -> bool:
-        """Whether it was foretold that the target may delete an offset of the source.
+        """Whether the forecast says that the target may delete this source offset.
 
         A target that keeps less goes on deleting, beyond what would have gone at once.
         """
@@ -65,17 +65,17 @@ class Foretold:
 
 
 def of_compaction(reasons: Iterable[Reason]) -> bool:
-    """Whether one of these reasons keeps compaction back."""
+    """Whether one of these reasons holds compaction back."""
     return any(reason.code is ReasonCode.COMPACTION_TIGHTER for reason in reasons)
 
 
 def kept_back(reasons: Iterable[Reason]) -> str:
-    """Return the word for what these reasons keep back."""
+    """Return the word for the kind of config held back for these reasons."""
     return "compaction" if of_compaction(reasons) else "retention"
 
 
 def told(offsets: int) -> str:
-    """Return how much of what the source has now the target may delete now."""
+    """Return how much the target may delete now of what the source still has."""
     if not offsets:
         return "nothing that the source has now would go at once"
     return f"up to {counted(offsets, 'offset')} that the source has would go at once"

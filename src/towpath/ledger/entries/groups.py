@@ -1,4 +1,4 @@
-"""Entries about groups of consumers: where they stood at the source, and what the target got."""
+"""Ledger entries about consumer groups: offsets at the source, and what the target got."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from towpath.model.nouns import (
 
 
 class SeenPosition(NamedTuple):
-    """Where a group stood in a partition.
+    """The committed offset of a group in one partition at the source.
 
     Attributes:
         partition: The partition.
@@ -39,7 +39,7 @@ class SeenPosition(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeenGroup:
-    """Where a group stood at the source when it was seen last, and what the target has of it.
+    """A consumer group as last seen at the source, and what the target has of it.
 
     Attributes:
         group: Its name at the source.
@@ -69,7 +69,7 @@ class SeenGroup:
 
     @property
     def client(self) -> ClientGroup:
-        """The group."""
+        """The group's name and kind."""
         return ClientGroup(self.group, self.of)
 
     @property
@@ -82,5 +82,5 @@ class SeenGroup:
         }
 
     def about(self) -> tuple[str | int, ...]:
-        """Return the part of the key after kind and link."""
+        """Return the parts of the entry's ledger key that follow its kind and link."""
         return (self.group,)

@@ -1,4 +1,4 @@
-"""Entries about ids of schemas: the durable map, and what slices wait for (docs/decisions/0035)."""
+"""Ledger entries about schema ids: the id map, and ids that slices wait for (decision 0035)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ unchanged, or `None` if no schema that the records may use has it."""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecidedIds:
-    """What ids of schemas become. No decision is ever changed: of several, the first holds.
+    """The target's ids for schema ids of the source; the first decision about an id holds for good.
 
     Attributes:
         name: A name that no other entry has, so that all of them are kept.
@@ -41,17 +41,17 @@ class DecidedIds:
 
     @property
     def cause(self) -> str:
-        """The sentence of `why`, "" if there is none."""
+        """The sentence of `why`, "" if ids are not left unchanged."""
         return str(self.why) if self.why is not None else ""
 
     def about(self) -> tuple[str | int, ...]:
-        """Return the part of the key after kind and link."""
+        """Return the parts of the entry's ledger key that follow its kind and link."""
         return (self.name,)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AwaitedIds:
-    """The ids without a decision that records of a partition wait for.
+    """Schema ids without a decision, for which the records of a partition wait.
 
     Attributes:
         topic: The source topic.
@@ -78,13 +78,13 @@ class AwaitedIds:
         return TopicPartition(self.topic, self.partition)
 
     def about(self) -> tuple[str | int, ...]:
-        """Return the part of the key after kind and link."""
+        """Return the parts of the entry's ledger key that follow its kind and link."""
         return (self.topic, self.partition)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RefusedIds:
-    """The answer to `AwaitedIds` where nothing may pass: the partition stops.
+    """A negative answer to `AwaitedIds`: the partition must stop.
 
     Attributes:
         topic: The source topic.
@@ -109,9 +109,9 @@ class RefusedIds:
 
     @property
     def cause(self) -> str:
-        """The sentence of `why`."""
+        """The sentence of `why`, for people."""
         return str(self.why)
 
     def about(self) -> tuple[str | int, ...]:
-        """Return the part of the key after kind and link."""
+        """Return the parts of the entry's ledger key that follow its kind and link."""
         return (self.topic, self.partition)

@@ -1,4 +1,4 @@
-"""Entries about a link as a whole: the clusters that it joins, and where it began."""
+"""Ledger entries about a whole link: the clusters it joins, and where it began."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ UNCHANGED_LEVEL = 4
 
 @dataclass(frozen=True, slots=True)
 class LinkIdentity:
-    """The two clusters that a link joins, and what a program must know to work on it.
+    """The two clusters of a link, and the feature level that a program needs to work on it.
 
     The clusters of the first entry hold. A newer version writes the entry again with a higher
     `level` when it begins to work on the link; `version` is the Towpath that did so. Entries of
@@ -46,13 +46,13 @@ class LinkIdentity:
     version: str = ""
 
     def about(self) -> tuple[str | int, ...]:
-        """Return the part of the key after kind and link."""
+        """Return the parts of the entry's ledger key that follow its kind and link."""
         return ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replayer:
-    """A producer id under which records of the quarantine topic were written to mirror topics.
+    """A producer id under which `quarantine replay` has written records to mirror topics.
 
     The entry stands here before the first such record does, so it tells them from those of others.
     """
@@ -64,13 +64,13 @@ class Replayer:
     at: int
 
     def about(self) -> tuple[str | int, ...]:
-        """Return the part of the key after kind and link."""
+        """Return the parts of the entry's ledger key that follow its kind and link."""
         return (self.producer_id,)
 
 
 @dataclass(frozen=True, slots=True)
 class FirstLook:
-    """The first run of a link with `start: latest` has looked where all partitions end.
+    """Marks that the first run with `start: latest` has written down where all partitions ended.
 
     It stands behind the `EndOffsets` entries of that look. A topic without one appeared later.
     """
@@ -82,13 +82,13 @@ class FirstLook:
     at: int
 
     def about(self) -> tuple[str | int, ...]:
-        """Return the part of the key after kind and link."""
+        """Return the parts of the entry's ledger key that follow its kind and link."""
         return ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EndOffsets:
-    """Where the partitions of a source topic ended when the link ran first, with `start: latest`.
+    """The end offsets of a source topic when a link with `start: latest` ran for the first time.
 
     `offsets` are their last stable offsets, by partition. Where one is -1, the partition had no
     leader to tell it, and its mirror topic begins where the leader epoch in `epochs` ended.
@@ -104,5 +104,5 @@ class EndOffsets:
     at: int
 
     def about(self) -> tuple[str | int, ...]:
-        """Return the part of the key after kind and link."""
+        """Return the parts of the entry's ledger key that follow its kind and link."""
         return (self.topic, self.topic_id)

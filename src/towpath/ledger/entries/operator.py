@@ -1,4 +1,4 @@
-"""Entries in which somebody tells a link what to do; they hold until they are taken back."""
+"""Ledger entries of operators: pause, restart and rate; each holds until it is taken back."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ class _OfTopic:
     topic: TopicName
 
     def about(self) -> tuple[str | int, ...]:
-        """Return the part of the key after kind and link."""
+        """Return the parts of the entry's ledger key that follow its kind and link."""
         return (self.topic,)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pause(_OfTopic):
-    """Copying of a source topic, or of the whole link, is paused; `str()` of it is a sentence.
+    """A pause of one source topic or of the whole link; `str()` gives a sentence for people.
 
     Attributes:
         topic: The source topic, `WHOLE_LINK` for all of them.
@@ -56,7 +56,7 @@ class Pause(_OfTopic):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Restarted(_OfTopic):
-    """A source topic that was deleted and created again may be copied from its beginning.
+    """Permission to copy a source topic from its start after it was deleted and recreated.
 
     `str()` of it is a sentence.
 
@@ -84,7 +84,7 @@ class Restarted(_OfTopic):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SetRate(_OfTopic):
-    """The most bytes per second of a source topic, or of the link, in the place of the file's.
+    """A rate limit in bytes per second, for a source topic or the link, that overrides the file.
 
     Attributes:
         topic: The source topic, `WHOLE_LINK` for all of them together.

@@ -1,4 +1,4 @@
-"""What a run and its slices tell each other about limits: shares of them, and how they are used."""
+"""Ledger entries about rate limits: the share of each slice, and how much of it was used."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from towpath.model.rates import RateLimits
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Share:
-    """The part of the limits that one slice may use; it replaces the one before.
+    """The part of the rate limits that one slice may use; it replaces the previous one.
 
     Attributes:
         round: The round of the slice.
@@ -29,13 +29,13 @@ class Share:
     rates: RateLimits
 
     def about(self) -> tuple[str | int, ...]:
-        """Return the part of the key after kind and link."""
+        """Return the parts of the entry's ledger key that follow its kind and link."""
         return (self.slice,)
 
 
 @dataclass(frozen=True, slots=True)
 class Used:
-    """How a slice has used its share of a limit since the limit holds.
+    """Bytes that a slice fetched under one limit, and seconds that it waited because of it.
 
     Attributes:
         bytes: The bytes that it has fetched.
@@ -48,7 +48,7 @@ class Used:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Paced:
-    """How a slice has used its shares; it is told every few seconds while there are limits.
+    """A slice's use of its rate limits, reported every few seconds while there are limits.
 
     Attributes:
         round: The round of the slice.
@@ -69,5 +69,5 @@ class Paced:
     topics: Mapping[TopicName, Used] = field(default_factory=dict)
 
     def about(self) -> tuple[str | int, ...]:
-        """Return the part of the key after kind and link."""
+        """Return the parts of the entry's ledger key that follow its kind and link."""
         return (self.slice,)

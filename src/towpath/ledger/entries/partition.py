@@ -1,4 +1,4 @@
-"""Entries about one source partition: how its copying began, how far it came, its gaps."""
+"""Ledger entries about one source partition: its opening, receipts, gaps and cutovers."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class _OfPartition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Opened(_OfPartition):
-    """How the copying of one source partition began.
+    """The opening of a source partition: how copying began, under which producer id.
 
     `source_start` and `target_start` are the first offsets; `sequence` 0 belongs to them. With
     `mode` mapped, `reasons` tell why. The private `producer_id` names the incarnation: where a
@@ -76,7 +76,7 @@ class Opened(_OfPartition):
     change: str = ""
 
     def about(self) -> tuple[str | int, ...]:
-        """Return the part of the key after kind and link."""
+        """Return the parts of the entry's ledger key that follow its kind and link."""
         return (self.topic, self.partition, self.producer_id, self.run_id)
 
     @property
@@ -92,7 +92,7 @@ class Opened(_OfPartition):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Receipt(_OfPartition):
-    """How far one source partition was copied, and what that came to.
+    """A receipt: how far one source partition was copied, with counts and a digest.
 
     `source_end` and `target_end` are the next offsets, `sequence` the next sequence, `records` and
     `bytes` what was copied since the partition was opened; `digest` folds the checksums of all
@@ -146,14 +146,14 @@ class Receipt(_OfPartition):
     archived: tuple[Stretch, ...] = ()
 
     def about(self) -> tuple[str | int, ...]:
-        """Return the part of the key after kind and link."""
+        """Return the parts of the entry's ledger key that follow its kind and link."""
         if not self.copier:
             return (self.topic, self.partition)
         return (self.topic, self.partition, self.producer_id, self.copier)
 
     @property
     def reason(self) -> str:
-        """The sentence of `reasons`."""
+        """The sentence of `reasons`, for people."""
         return sentence(self.reasons)
 
     @property
@@ -163,7 +163,7 @@ class Receipt(_OfPartition):
 
     @property
     def reach(self) -> tuple[int, int, bool, int, int, int, str]:
-        """How far it tells, to be compared with receipts of the same incarnation.
+        """A key by which receipts of one incarnation are ordered: the larger one reaches further.
 
         The number of records never goes back, as the target's log keeps them. The source offset
         does, where the source's log was cut, and where another change begins behind the last record
@@ -175,7 +175,7 @@ class Receipt(_OfPartition):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Runs(_OfPartition):
-    """Runs that will not grow any more: a chunk of them, `packed` as in `ledger/packed.py`.
+    """A finished chunk of an offset map, packed as in `ledger/packed.py`.
 
     `chunk` is an id of its own for each chunk; nobody else writes under its key. It holds `count`
     runs, and no target offset from `end` on. Older versions wrote `runs` one by one.
@@ -192,14 +192,14 @@ class Runs(_OfPartition):
     end: TargetOffset = TargetOffset(0)
 
     def about(self) -> tuple[str | int, ...]:
-        """Return the part of the key after kind and link."""
+        """Return the parts of the entry's ledger key that follow its kind and link."""
         last = self.chunk or self.runs[0][0]
         return (self.topic, self.partition, self.producer_id, last)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gap(_OfPartition):
-    """Source offsets [first, end) that were not copied, and why; `went_on` tells the policy.
+    """Source offsets [first, end) that were not copied; `went_on` says if copying continued.
 
     Where the source's log was cut, `target` is the target offset at which copying went back to
     `first`: -1 if it has not gone back yet. Older versions did not write it.
@@ -217,22 +217,22 @@ class Gap(_OfPartition):
 
     @property
     def cause(self) -> str:
-        """The sentence of `why`."""
+        """The sentence of `why`, for people."""
         return str(self.why)
 
     @property
     def is_loss(self) -> bool:
-        """Whether records are missing that somebody could still want to read."""
+        """Whether the gap lacks records that some consumer could still want to read."""
         return self.why.code is not ReasonCode.READ_AND_DELETED
 
     def about(self) -> tuple[str | int, ...]:
-        """Return the part of the key after kind and link."""
+        """Return the parts of the entry's ledger key that follow its kind and link."""
         return (self.topic, self.partition, self.producer_id, self.first)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RefusedRecords(_OfPartition):
-    """Source offsets [first, end) whose records the target does not get, and why.
+    """Source offsets [first, end) whose records are left out because the target refused them.
 
     The target refused them, and `policy` is what the file wants then: `quarantine`, so that they
     stand in the quarantine topic, or `skip`. The sequence does not count them, so whoever writes
@@ -255,17 +255,17 @@ class RefusedRecords(_OfPartition):
 
     @property
     def cause(self) -> str:
-        """The sentence of `why`."""
+        """The sentence of `why`, for people."""
         return str(self.why)
 
     def about(self) -> tuple[str | int, ...]:
-        """Return the part of the key after kind and link."""
+        """Return the parts of the entry's ledger key that follow its kind and link."""
         return (self.topic, self.partition, self.producer_id, self.first, self.name)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TransactionalProducer(_OfPartition):
-    """The target refuses our producer ids, so a partition is written in transactions.
+    """A partition written in transactions, as the target refuses derived producer ids.
 
     `writer` is a producer id that the target gave out for `transactional_id`. The entry stands here
     before the first record does, so these ids tell all records of ours from those of others. No
@@ -283,17 +283,17 @@ class TransactionalProducer(_OfPartition):
 
     @property
     def reason(self) -> str:
-        """The sentence of `why`."""
+        """The sentence of `why`, for people."""
         return str(self.why)
 
     def about(self) -> tuple[str | int, ...]:
-        """Return the part of the key after kind and link."""
+        """Return the parts of the entry's ledger key that follow its kind and link."""
         return (self.topic, self.partition, self.producer_id, self.writer)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Repaired(_OfPartition):
-    """The target lost the end of an identical partition, which is copied again from `offset` on.
+    """A repair: the target lost the end of an identical partition, copied again from `offset` on.
 
     A new incarnation begins there, at the same offset on both sides, under the producer id
     `successor`; of the one of `producer_id` the records from offset `start` up to `offset` stay.
@@ -311,13 +311,13 @@ class Repaired(_OfPartition):
     at: int
 
     def about(self) -> tuple[str | int, ...]:
-        """Return the part of the key after kind and link."""
+        """Return the parts of the entry's ledger key that follow its kind and link."""
         return (self.topic, self.partition, self.producer_id)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cut(_OfPartition):
-    """A cutover ended the migration of a partition: its clients write to the mirror topic now.
+    """The cutover of a partition: from here on, clients write to its mirror topic.
 
     What others write from the target offset `target_end` on is the clients' own, and no surplus.
     The source was copied up to `source_end` then, which came to `records`. A later cutover of the
@@ -333,5 +333,5 @@ class Cut(_OfPartition):
     at: int
 
     def about(self) -> tuple[str | int, ...]:
-        """Return the part of the key after kind and link."""
+        """Return the parts of the entry's ledger key that follow its kind and link."""
         return (self.topic, self.partition, self.producer_id)

@@ -1,4 +1,4 @@
-"""What a run and its slices tell each other: signs of life, new partitions, who has begun."""
+"""Ledger entries that a run and its slices exchange: heartbeats, dealt partitions, attempts."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ before so many others follow, and the ledger stays small."""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Session:
-    """Heartbeat of one `towpath run`, with what it tells its slices.
+    """The heartbeat of one `towpath run`, with instructions for its slices.
 
     Rounds up to `ended_round` are over: a slice of such a round drains and returns. Of rounds up
     to `left_round` no slice runs any more. Whenever `news` is another number, the source has more
@@ -50,12 +50,12 @@ class Session:
     """Which processes `pid` is one of; "" where an older version wrote it."""
 
     def about(self) -> tuple[str | int, ...]:
-        """Return the part of the key after kind and link."""
+        """Return the parts of the entry's ledger key that follow its kind and link."""
         return _of_work(self.work)
 
     @property
     def may_live(self) -> bool:
-        """Whether the run that gave this last sign may be alive."""
+        """Whether the run behind this heartbeat may still be alive."""
         return _may_live(self.beat, over=self.over)
 
 
@@ -77,7 +77,7 @@ class LeaseHolder:
 
     @property
     def where(self) -> str:
-        """Where it runs and since when, for people."""
+        """Host, process and start time of the holder, for people."""
         return f"on {self.host}, pid {self.pid}, since {readable(self.since)}"
 
     def __str__(self) -> str:
@@ -86,7 +86,7 @@ class LeaseHolder:
 
 @dataclass(frozen=True, slots=True)
 class MissingEvents:
-    """Events of one process that are not in the topic of events; `str()` of it is a sentence.
+    """Events of one process that could not be written; `str()` gives a sentence for people.
 
     Attributes:
         count: Number of events that are lost, or wait to be written again.
@@ -105,7 +105,7 @@ class MissingEvents:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LinkLease:
-    """A sign of life of the one process that may change the target for a link.
+    """The heartbeat of the one process that may change the target for a link.
 
     Attributes:
         owner: A name that no other process has.
@@ -137,17 +137,17 @@ class LinkLease:
     space: str = ""
 
     def about(self) -> tuple[str | int, ...]:
-        """Return the part of the key after kind and link."""
+        """Return the parts of the entry's ledger key that follow its kind and link."""
         return _of_work(self.work)
 
     @property
     def holder(self) -> LeaseHolder:
-        """The process."""
+        """The process that holds the lease."""
         return LeaseHolder(command=self.command, host=self.host, pid=self.pid, since=self.since)
 
     @property
     def may_live(self) -> bool:
-        """Whether the process that gave this last sign may be alive."""
+        """Whether the process behind this heartbeat may still be alive."""
         return _may_live(self.beat, over=self.over)
 
 
@@ -162,7 +162,7 @@ def _may_live(beat: int, *, over: bool) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dealt:
-    """Partitions that a driver gives to a slice that runs already, or takes from it.
+    """Partitions that a run gives to, or takes from, a slice that is already running.
 
     Attributes:
         round: The round of the slice.
@@ -188,13 +188,13 @@ class Dealt:
     withdrawn: Mapping[TopicName, tuple[int, ...]] = field(default_factory=dict)
 
     def about(self) -> tuple[str | int, ...]:
-        """Return the part of the key after kind and link."""
+        """Return the parts of the entry's ledger key that follow its kind and link."""
         return (self.slice, self.number % _KEYS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attempt:
-    """An attempt of Spark at a slice has begun; earlier attempts send nothing any more.
+    """The start of an attempt at a slice by Spark; earlier attempts stop sending when it appears.
 
     Attributes:
         attempt: Counts the attempts that Spark has made at the slice, from 0.
@@ -213,13 +213,13 @@ class Attempt:
     ready: bool = False
 
     def about(self) -> tuple[str | int, ...]:
-        """Return the part of the key after kind and link."""
+        """Return the parts of the entry's ledger key that follow its kind and link."""
         return (self.slice, self.attempt)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Released:
-    """Partitions that a slice copies no more; nothing that it sent for them can still arrive.
+    """Partitions that a slice has given up, with no request under way that could still write.
 
     Attributes:
         round: The round of the slice.
@@ -238,12 +238,12 @@ class Released:
     partitions: Mapping[TopicName, tuple[int, ...]]
 
     def about(self) -> tuple[str | int, ...]:
-        """Return the part of the key after kind and link."""
+        """Return the parts of the entry's ledger key that follow its kind and link."""
         return (self.slice, self.number % _KEYS)
 
     @property
     def tps(self) -> Iterator[TopicPartition]:
-        """The source partitions."""
+        """The source partitions that the slice has given up."""
         return named_partitions(self.partitions)
 
 
@@ -256,6 +256,6 @@ def by_topic(tps: Iterable[TopicPartition]) -> dict[TopicName, tuple[int, ...]]:
 
 
 def named_partitions(topics: Mapping[TopicName, Iterable[int]]) -> Iterator[TopicPartition]:
-    """Yield the partitions that an entry names by topic."""
+    """Yield the partitions that an entry lists by topic."""
     for topic, numbers in topics.items():
         yield from (TopicPartition(topic, number) for number in numbers)

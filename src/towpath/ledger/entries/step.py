@@ -1,4 +1,4 @@
-"""The entry about one step of a plan."""
+"""Ledger entry about one step of a plan."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from towpath.model.nouns import LinkName, TopicId
 
 
 class Phase(StrEnum):
-    """Progress of a step of a plan."""
+    """The progress of a step of a plan."""
 
     BEGUN = "begun"
     """The step may have been applied: its start was journalled, its end was not."""
@@ -21,7 +21,7 @@ class Phase(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Journal:
-    """One step of a plan that was begun or done.
+    """The journal entry of one step of a plan that was begun or done.
 
     `subject`, `name`, `do` and `part` tell what was changed on the target: say `topics`, `orders`,
     `SetConfigs` and the names of the configs. `step` is the whole step as `towpath plan` shows it
@@ -46,5 +46,5 @@ class Journal:
     at: int
 
     def about(self) -> tuple[str | int, ...]:
-        """Return the part of the key after kind and link."""
+        """Return the parts of the entry's ledger key that follow its kind and link."""
         return (self.subject, self.name, self.do, self.part)

@@ -1,4 +1,4 @@
-"""The records of the quarantine topic: what was set aside, and marks of its replay. Pure.
+"""Records of the quarantine topic: what was set aside, and marks of its replay. Pure.
 
 The key of each is the origin of a source record, as a JSON array: link, source topic, partition,
 offset, and our private producer id, which names the incarnation of the mirror partition. A source
@@ -31,7 +31,7 @@ _FORMAT = 1
 
 
 class QuarantineKey(NamedTuple):
-    """The origin of a record: a source offset of a link, in one incarnation of its partition."""
+    """The origin of a quarantined record: a source offset of one incarnation of a partition."""
 
     link: LinkName
     topic: TopicName
@@ -54,7 +54,7 @@ class QuarantineKey(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuarantinedRecord:
-    """A source record that was set aside.
+    """A source record that was set aside in the quarantine topic.
 
     Attributes:
         key: Where it came from.
@@ -87,7 +87,7 @@ class QuarantinedRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplayMark:
-    """A record that was set aside was written to a mirror topic, by a command of a person.
+    """A mark that a quarantined record was replayed into a mirror topic.
 
     Attributes:
         key: The origin of the record.
@@ -104,7 +104,7 @@ class ReplayMark:
     at: int
 
     def encode(self) -> plain.Record:
-        """Return the record for the quarantine topic."""
+        """Return the mark as a record for the quarantine topic."""
         told = _Mark(
             v=_FORMAT,
             what="replayed",
@@ -141,7 +141,7 @@ _key: TypeAdapter[QuarantineKey] = TypeAdapter(QuarantineKey)
 
 
 def decode(record: plain.Record) -> QuarantinedRecord | ReplayMark | None:
-    """Return what a record of the quarantine topic says.
+    """Return the quarantined record or replay mark that a record holds.
 
     Returns:
         `None` for a record that this version did not define.

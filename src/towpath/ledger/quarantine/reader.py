@@ -1,4 +1,4 @@
-"""Reads the quarantine topic: which records are there, and which of them were replayed."""
+"""Read the quarantine topic: its records, and which of them were replayed."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ class InQuarantine:
 
     @property
     def is_open(self) -> bool:
-        """Whether the target lacks the record, and it can be replayed."""
+        """Whether the record is missing on the target and can be replayed."""
         return self.replay is None and not self.outdated
 
 
 class QuarantineReader:
-    """Reads records that were set aside, from a target.
+    """Reads quarantined records from a target.
 
     Attributes:
         foreign: Number of records in the topic, at the last reading, that nobody here wrote or that
@@ -62,7 +62,7 @@ class QuarantineReader:
         self.foreign = 0
 
     def exists(self) -> bool:
-        """Whether the topic exists.
+        """Whether the quarantine topic exists.
 
         Raises:
             ClusterError: The target cannot be asked, or refuses to describe the topic.
@@ -70,7 +70,7 @@ class QuarantineReader:
         return self._admin.topics.find(QUARANTINE) is not None
 
     def overview(self, link: LinkName) -> dict[QuarantineKey, InQuarantine]:
-        """Return the records of a link, each once, in the order in which they were set aside.
+        """Return the quarantined records of a link, each once, in the order of quarantine.
 
         Raises:
             ClusterError: The topic cannot be read.
@@ -87,7 +87,7 @@ class QuarantineReader:
         return {key: replace(each, replay=marks.get(key)) for key, each in found.items()}
 
     def records(self, link: LinkName) -> Iterator[QuarantinedRecord]:
-        """Yield the records of a link with their bytes, each once.
+        """Yield the quarantined records of a link with their bytes, each once.
 
         Raises:
             ClusterError: The topic cannot be read.
@@ -99,7 +99,7 @@ class QuarantineReader:
                 yield each
 
     def settle(self) -> None:
-        """Wait until no transaction is open in the topic, so that every mark shows.
+        """Wait until no transaction is open in the quarantine topic, so that all marks are visible.
 
         Raises:
             UnreachableError: A transaction stays open.

@@ -1,4 +1,4 @@
-"""Writes records to the quarantine topic. Blocking."""
+"""Write records to the quarantine topic. Blocking."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def prepare(admin: Admin) -> None:
 
 
 def put(client: Client, records: Sequence[QuarantinedRecord]) -> None:
-    """Append records in order. All in-sync replicas have them when this returns.
+    """Append records in order; all in-sync replicas have them on return.
 
     Records that are too large together are written in smaller batches.
 
