@@ -1,4 +1,4 @@
-"""Floor 4: what a comparing slice does."""
+"""Floor 4: comparison of source and target, as one slice does it."""
 
 COMPARING = ("towpath.compare.slice",)
 """Modules that Python workers import before the first comparing slice comes."""

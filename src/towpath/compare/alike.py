@@ -1,4 +1,4 @@
-"""Batches that are the same on both sides, recognised without opening them."""
+"""Detection of equal batches on both sides without opening them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _FACTS = struct.Struct(">qqqq")
 
 
 def same_batches(source: Cursor, target: Cursor, offsets: OffsetMap) -> tuple[int, wire.Table]:
-    """Return how many leading batches are the same at the right offsets, and their target rows.
+    """Return the number of leading equal batches, and their rows on the target.
 
     Two batches are the same if they have equal record bytes, count, codec and timestamps. The
     checksum of each target batch is recomputed too.

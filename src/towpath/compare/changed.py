@@ -1,4 +1,4 @@
-"""Records of the source as the target should have them: changed as they were when copied."""
+"""Source records as the target should have them, under the link's changes."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ Ids = Callable[[TopicName, RecordChange], IdTable]
 
 
 def no_ids(topic: TopicName, change: RecordChange) -> IdTable:
-    """Return no decisions."""
+    """Return no decisions about schema ids."""
     del topic, change
     return IdTable.of()
 
 
 class UncomparableError(Exception):
-    """Why the rest of a range cannot be compared, as a sentence."""
+    """Error with the sentence why the rest of a range cannot be compared."""
 
 
 class ChangedPortion:
-    """Records of the source, changed. It answers what a `Portion` answers."""
+    """Changed records of the source, with the interface of `Portion`."""
 
     def __init__(self, opened: Sequence[OpenedBatches], *, timed: bool = True) -> None:
         self._opened, self._timed = opened, timed
@@ -62,7 +62,7 @@ class ChangedPortion:
         return self._offsets, self._hashes
 
     def record(self, offset: int) -> dict[str, Any]:
-        """Return the record at an offset. There must be one."""
+        """Return the record at an offset, which must exist."""
         row = dict(self.rows(np.array([offset], np.int64)).to_pylist()[0])
         return row if self._timed else {**row, "timestamp": None}
 
@@ -73,7 +73,7 @@ class ChangedPortion:
 
 
 class SourceChange:
-    """Changes what is read of the source, and counts what that does.
+    """Applies the link's changes to source records, and counts them.
 
     Args:
         changer: What changed the records of the partition when they were copied.
@@ -85,7 +85,7 @@ class SourceChange:
 
     @classmethod
     def of(cls, part: Range, changes: LinkChanges | None, ids: Ids) -> SourceChange | None:
-        """Return what changes the records of a range, `None` if they were copied as they are."""
+        """Return the change for a range's records, `None` if they were copied unchanged."""
         if not (part.change or part.refused):
             return None
         assert changes is not None  # noqa: S101  # who names a change says what it is
@@ -117,7 +117,7 @@ class SourceChange:
 
     @property
     def tally(self) -> Tally:
-        """What was done so far."""
+        """Counts of changed records so far."""
         return tuple(sorted(self._counts.items()))
 
     def portion(self, pieces: Iterable[Piece], first: int, end: int) -> ChangedPortion:
@@ -136,7 +136,7 @@ class SourceChange:
         return ChangedPortion(made)
 
     def keys(self, piece: Piece) -> pa.Table:
-        """Return the columns `key` and `offset` of all records, also of those that are left out."""
+        """Return the columns `key` and `offset` of all records, left-out ones included."""
         changed = self._keeping_all.apply(_opened(piece))
         _check(changed)
         table = pa.Table.from_batches([records.columns(changed.opened)], records.RECORDS)

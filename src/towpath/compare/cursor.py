@@ -29,7 +29,7 @@ _WAIT = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """The connections to one cluster, and how it is read."""
+    """Connections to one cluster, and the settings for reading it."""
 
     side: Side
     client: Client
@@ -98,7 +98,7 @@ class Cursor:
         return self.position >= self.end
 
     def fill(self) -> None:
-        """Read more if all batches that were read are consumed.
+        """Read more batches if all are consumed.
 
         Raises:
             ClusterError: The cluster did not answer.
@@ -117,7 +117,7 @@ class Cursor:
                 )
 
     def advance(self, position: int) -> None:
-        """Consume everything before `position`."""
+        """Consume all batches before `position`."""
         self.position = position
         while self.pieces:
             rows = self.pieces[0].rows

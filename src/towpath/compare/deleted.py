@@ -1,4 +1,4 @@
-"""Counting what the source has of a range that the target has deleted."""
+"""Count of source records in a range that the target has deleted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Records of ours that the target holds twice, recognised by the sequences in headers. Pure.
+"""Detection of doubled records on the target, by sequences in batch headers. Pure.
 
 Copied record number n has sequence n (docs/decisions/0003), so along the target log the sequences
 of one producer id, with all its generations, never go back. Where they do, producer state had
@@ -26,7 +26,7 @@ _MOST = 20
 
 @dataclass(frozen=True, slots=True, order=True)
 class Stretch:
-    """Target offsets [first, end) with `records` records that the log has before them already."""
+    """Target offsets [first, end) that repeat `records` earlier records."""
 
     first: int
     end: int
@@ -114,7 +114,7 @@ class SequenceCheck:
         """Number of records that are not doubled."""
 
     def look(self, buffer: wire.Buffer, table: wire.Table) -> None:
-        """Check the batches of a response, as `wire.batch.scan` returns them. Each only once."""
+        """Check the batches of a fetch response, in the form of `wire.batch.scan`."""
         special = table[:, wire.ATTRIBUTES] & (wire.CONTROL | wire.TRANSACTIONAL)
         ours = (special == 0) & np.isin(table[:, wire.PRODUCER], self._ids)
         ours &= (table[:, wire.LAST] >= self._first) & (table[:, wire.BASE] < self._end)

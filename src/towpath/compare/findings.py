@@ -1,4 +1,4 @@
-"""The findings while a range is compared."""
+"""Findings that are collected while a range is compared."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Findings:
             self.first = found
 
     def read(self, source: Cursor, target: Cursor) -> None:
-        """Note how far both sides were read, and which other records the target holds."""
+        """Note how far both sides were read, and other writers' records on the target."""
         for side, cursor in ((Side.SOURCE, source), (Side.TARGET, target)):
             if cursor.log_end is not None:
                 self.note(

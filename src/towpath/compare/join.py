@@ -1,4 +1,4 @@
-"""Comparing opened batches record by record, and naming what differs."""
+"""Record-by-record comparison of opened batches."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Indexes = npt.NDArray[np.intp]
 
 
 class Compared(Protocol):
-    """Records of one side."""
+    """Records of one side of a comparison."""
 
     def offsets(self) -> wire.Table:
         """Return the offset of every record."""
@@ -35,7 +35,7 @@ class Compared(Protocol):
         """Return offset and hash of every record."""
 
     def record(self, offset: int) -> dict[str, Any]:
-        """Return the record at an offset. There must be one."""
+        """Return the record at an offset, which must exist."""
 
     def rows(self, offsets: wire.Table) -> pa.Table:
         """Return the records at ascending offsets."""
@@ -43,7 +43,7 @@ class Compared(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Portion:
-    """Batches of one side. Only their records with offsets in [first, end) count."""
+    """Batches of one side, of which records with offsets in [first, end) count."""
 
     pieces: Sequence[Piece]
     first: int
@@ -112,7 +112,7 @@ class Portion:
 
 @dataclass(frozen=True, slots=True)
 class Joined:
-    """How the records of two sides correspond, as indexes into both sides."""
+    """Pairs of corresponding records, as indexes into both sides."""
 
     changed: Indexes
     changed_target: Indexes

@@ -1,4 +1,4 @@
-"""Records that one side lacks and that compaction may have removed.
+"""Missing records that compaction may explain, judged by their keys.
 
 The cleaner removes a record when a later one has the same key. It removes a tombstone (a record
 without a value) when it is the only record of its key. So a missing record is explained if the log
@@ -37,7 +37,7 @@ _LAST = pa.schema([("key", pa.binary()), ("last", pa.int64())])
 
 
 class Lacking:
-    """Records that each side lacks, to be judged after the whole range was read."""
+    """Records missing on each side, judged once the whole range is read."""
 
     def __init__(self) -> None:
         self._rows: dict[Side, list[pa.Table]] = {Side.SOURCE: [], Side.TARGET: []}
@@ -79,7 +79,7 @@ def keys_of(piece: Piece) -> pa.Table:
 def lost(
     missing: pa.Table, side: Side, log: Cursor, keys: Callable[[Piece], pa.Table] = keys_of
 ) -> pa.Table:
-    """Return those of the `missing` records that compaction does not explain.
+    """Return the missing records that compaction does not explain.
 
     Args:
         missing: Records with the schema `MISSING`.

@@ -1,4 +1,4 @@
-"""The schema ids that the records of one side name, collected while it is read."""
+"""Schema ids in the records of one side, collected while it is read."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ class SeenIds:
     unread_at: int = -1
 
     def then(self, later: SeenIds) -> SeenIds:
-        """Return the ids of both."""
+        """Return the schema ids of both parts together."""
         at = self.unread_at if self.unread else later.unread_at
         return SeenIds(self.named.then(later.named), self.unread + later.unread, at)
 
 
 class IdLook:
-    """Looks for schema ids in batches, which it opens.
+    """Collects the schema ids of records in batches.
 
     Args:
         sample: Which records are looked at.
@@ -49,7 +49,7 @@ class IdLook:
         self._unread, self._unread_at = 0, -1
 
     def look(self, buffer: wire.Buffer, rows: wire.Table, first: int, end: int) -> None:
-        """Look at the records of batches with offsets in [first, end)."""
+        """Collect the schema ids of records with offsets in [first, end)."""
         bases, lasts = rows[:, wire.BASE].copy(), rows[:, wire.LAST].copy()
         for some in _grouped(rows[self._counter.chosen(bases, lasts)]):
             if self._count(buffer, some, first, end):
@@ -62,7 +62,7 @@ class IdLook:
 
     @property
     def seen(self) -> SeenIds:
-        """The ids that were found so far."""
+        """The schema ids that were found so far."""
         found = self._counter.found
         ids = tuple(replace(each, change=self._change) for each in found.ids)
         return SeenIds(replace(found, ids=ids), self._unread, self._unread_at)

@@ -40,7 +40,7 @@ class OtherRecords:
         return cls(int(counts.sum()), int(rows[0, wire.BASE]), _ordered(told))
 
     def then(self, later: OtherRecords) -> OtherRecords:
-        """Return these records and those of a later part of the log together."""
+        """Return these counts together with those of a later part of the log."""
         if not self.records or not later.records:
             return self if self.records else later
         told = dict(self.producers)

@@ -1,4 +1,4 @@
-"""A comparing slice: reads both sides once, and tells whether they are equal.
+"""Comparing slice: it reads both sides once and returns whether they are equal.
 
 For each range, two cursors advance together. Batches with the same record bytes, at the offsets
 given by the runs, are equal without being opened. Where batches have different boundaries, the

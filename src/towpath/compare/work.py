@@ -82,7 +82,7 @@ class Range:
 
     @property
     def producers(self) -> frozenset[ProducerId]:
-        """All our producer ids. Batches of other ids are foreign."""
+        """All producer ids of the link; batches of other ids are foreign."""
         return generations(*self.ids) | self.writers
 
     @property
@@ -94,7 +94,7 @@ class Range:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LinkChanges:
-    """How the records of a link were changed on the way.
+    """The changes under which a link's records were copied.
 
     Attributes:
         link: The link.
@@ -173,7 +173,7 @@ class Counts:
     uncommitted: int = 0
 
     def plus(self, other: Counts) -> Counts:
-        """Return the sums."""
+        """Return the sum of both counts."""
         names = [each.name for each in fields(self)]
         return Counts(**{name: getattr(self, name) + getattr(other, name) for name in names})
 

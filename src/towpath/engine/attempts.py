@@ -1,4 +1,4 @@
-"""The number of earlier attempts at the slice of the current task."""
+"""Number of earlier attempts at the slice of the current Spark task."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Conditions of a query that a table may use to read less."""
+"""Query conditions that let a table skip data."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 
 class Relation(StrEnum):
-    """How a column relates to a value."""
+    """A comparison between a column and a value."""
 
     EQUAL = "="
     BELOW = "<"
@@ -20,7 +20,7 @@ class Relation(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ColumnBound:
-    """A condition that each wanted row meets; all bounds of a query hold together.
+    """A condition on a column that every row of a query's result meets.
 
     Attributes:
         column: Name of the column.

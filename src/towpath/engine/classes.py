@@ -10,7 +10,7 @@ from towpath.model.classes import ClassArchive
 
 
 def archive() -> ClassArchive:
-    """Return the archive of this Spark."""
+    """Return the path of the class archive for the installed Spark."""
     jars = Path(pyspark.__file__).parent.glob("jars/spark-core_*.jar")
     return ClassArchive("spark", tuple(jars))
 

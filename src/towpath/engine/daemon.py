@@ -1,4 +1,4 @@
-"""What Spark runs in the place of `pyspark.daemon`: Python workers are forked from it.
+"""Replacement for `pyspark.daemon`, from which Spark's Python workers are forked.
 
 It imports what slices need before it forks the first worker. So neither does each worker import it
 again, nor is a loop compiled while records wait.
@@ -16,7 +16,7 @@ WORKS = "TOWPATH_WORKS"
 
 
 def load(modules: Iterable[str]) -> None:
-    """Import modules that can be forked; a worker that lacks one tells why when it needs it."""
+    """Import modules before forking; errors surface in the worker that needs the module."""
     # Of several threads only one would survive a fork.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     for name in filter(None, modules):

@@ -1,4 +1,4 @@
-"""The socket at which the reader of a stream asks the driver for the slices of a round.
+"""Socket over which a stream's reader gets the slices of a round from the driver.
 
 Spark runs the reader in its own process on the driver's machine. The socket lies in a folder that
 only this user can enter, and the reader needs a key that is made for each query. So the reader
@@ -46,7 +46,7 @@ class Address:
 
 
 class Desk:
-    """Answers with the slices that `plan` returns for a round, from its own thread."""
+    """Server that answers with the slices of a round, from its own thread."""
 
     def __init__(self, folder: Path, plan: Callable[[int], Sequence[Any]]) -> None:
         self._plan = plan

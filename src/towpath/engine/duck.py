@@ -49,7 +49,7 @@ Read = Callable[[Sequence[ColumnBound], tuple[str, ...]], Iterator[pa.RecordBatc
 
 @dataclass(frozen=True, slots=True)
 class DuckTable:
-    """A table that a query may name.
+    """A table of a DuckDB query, with Python functions that read its rows.
 
     Attributes:
         name: Its name.

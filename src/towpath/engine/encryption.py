@@ -1,4 +1,4 @@
-"""The Spark settings without which credentials would travel or be stored unencrypted.
+"""Spark settings that keep credentials encrypted on networks and disks.
 
 Slices carry credentials. They go to executors as tasks and in broadcast blocks, over Spark's RPC
 and its block transfer, and blocks that do not fit into memory are written to local disks

@@ -1,4 +1,4 @@
-"""The error to show for a Spark job that failed: ours, or the first line of Spark's. Pure."""
+"""The error to show for a failed Spark job: Towpath's, or Spark's first line. Pure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ OURS = re.compile(r"towpath\.[\w.]+\.(\w+Error): (.+)")
 
 
 class SliceFailedError(RuntimeError):
-    """A slice failed in a process of this machine; the text is its error's."""
+    """Error of a slice that failed in a local process; the text is that of the cause."""
 
 
 def of_spark(error: RuntimeError) -> TowpathError:

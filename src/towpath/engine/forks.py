@@ -57,7 +57,7 @@ class Forks:
         atexit.register(self._close)
 
     def begin(self, work: Callable[[Any], Any], one: object, attempt: int) -> Connection:
-        """Begin to run a slice; what is returned tells the outcome, and ends it when it is closed.
+        """Start a slice; the result gives its outcome, and closing it ends the slice.
 
         Args:
             work: Runs it; a function of a module.

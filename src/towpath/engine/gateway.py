@@ -1,4 +1,4 @@
-"""Spark's JVM, which the driver starts."""
+"""Start of Spark's JVM by the driver."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pyspark.java_gateway import launch_gateway
 
 
 def launch(conf: SparkConf, folder: Path | None = None) -> None:
-    """Start the JVM in a process group of its own, unless it runs.
+    """Start the JVM in its own process group, unless it is running.
 
     Whoever ends a command by signalling its whole group, such as `timeout` or a terminal that
     closes, would otherwise end the JVM before the driver has drained. The JVM ends with the driver

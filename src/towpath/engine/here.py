@@ -58,7 +58,7 @@ class Here:
         on_done: Callable[[int, int], None],
         stop: threading.Event,
     ) -> pa.Table:
-        """Run each slice in a process of its own; see `towpath.engine.batch.run`.
+        """Run each slice in its own process, and return the rows of all.
 
         Raises:
             RuntimeError: A slice failed in all attempts, or was stopped.
@@ -86,7 +86,7 @@ class Here:
 
     @property
     def forker(self) -> int:
-        """The process that forks."""
+        """The process from which slices are forked."""
         return self._forks.pid
 
     def _attempts(
@@ -122,7 +122,7 @@ class Here:
 
 
 class Begun(Starting):
-    """The engine of this machine in the place of a session that starts.
+    """The local engine behind the interface of a starting Spark session.
 
     Args:
         here: The engine.

@@ -1,4 +1,4 @@
-"""What a filter of Arrow says of a column, as bounds that a table may use to read less.
+"""Column bounds derived from an Arrow filter, which let a table skip data.
 
 Arrow shows nothing of what an expression is made of. But it proves for files whether a filter can
 hold under what is known of each of them, to leave out the others. So a file that does not exist
@@ -27,7 +27,7 @@ _FORMAT, _FILES = ds.IpcFileFormat(), LocalFileSystem()
 
 @dataclass(frozen=True, slots=True)
 class Domain:
-    """Values that the columns of a table have.
+    """The range of values of each column of a table.
 
     Attributes:
         ranges: The lowest and the highest value of columns of integers and of times, those in ms
@@ -45,7 +45,7 @@ def columns_of(wanted: pc.Expression, schema: pa.Schema) -> list[str]:
 
 
 def bounds_of(wanted: pc.Expression, schema: pa.Schema, domain: Domain) -> list[ColumnBound] | None:
-    """Return bounds that each row meets which a filter lets pass; None if no row can.
+    """Return bounds that all rows of a filter meet, `None` if no row can match.
 
     Args:
         wanted: The filter.

@@ -35,7 +35,7 @@ def find() -> Path:
 
 
 def candidate() -> Path:
-    """Return the `java` command without running it, which takes a tenth of a second.
+    """Return the `java` command without running it to check its version.
 
     Raises:
         JavaError: There is none.

@@ -1,4 +1,4 @@
-"""The program that Spark starts as Python on this machine: it asks the template to fork a process.
+"""Program that Spark starts as Python here: it has the template fork a process.
 
 This script runs without site packages and imports as little as possible, since Spark starts it five
 times in a row before the first slice runs. It then stands in for the process that the template has
@@ -18,7 +18,7 @@ PID_BYTES = 4
 
 
 def main(template: str, arguments: list[str]) -> None:
-    """Run a Python module in a process that the template forks, anything else in this process."""
+    """Run a Python module in a fork of the template, anything else in this process."""
     if arguments[:1] == [MODULE]:
         code = _forked(template, arguments[1:])
         if code is not None:

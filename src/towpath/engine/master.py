@@ -1,4 +1,4 @@
-"""Ask a Spark master for an answer before a JVM waits a minute for one.
+"""Check that a Spark master answers, before a JVM waits a minute for it.
 
 The question is a frame of Spark's network protocol that needs no login: a request for a stream that
 no master has (`StreamRequest` of Spark's network-common), which it answers with a failure. A master
@@ -29,7 +29,7 @@ _PATIENCE = 8.0
 
 
 def require_answer(master: str | None, patience: float = _PATIENCE) -> None:
-    """Wait until a standalone master answers; any of several is enough. Others are not asked.
+    """Wait until a standalone master answers; other kinds of masters are not checked.
 
     Args:
         master: Any Spark master, `None` for this machine.

@@ -1,4 +1,4 @@
-"""The archive of packages that Spark ships to its workers (`towpath pack`), as Spark uses it.
+"""Spark settings for the package archive of `towpath pack`.
 
 Workers need Python, but no Towpath. Spark unpacks the archive as a folder in the working folder of
 each executor (`spark.archives`) and starts the program `bin/python` in it, a shell script that adds
@@ -70,7 +70,7 @@ fail "the archive needs a Python whose modules end in @suffix@; found: $seen;\\
 
 
 def launcher_text() -> str:
-    """Return the program that workers start as Python."""
+    """Return the script that workers start as Python."""
     minor = f"{sys.version_info.major}.{sys.version_info.minor}"
     words = {"@suffix@": SUFFIX, "@version@": __version__, "@minor@": minor}
     text = _LAUNCHER
@@ -80,7 +80,7 @@ def launcher_text() -> str:
 
 
 def check(place: str) -> str:
-    """Return where Spark finds an archive, after a look into it.
+    """Return the address of a package archive for Spark, after checking its content.
 
     Args:
         place: A file of this machine, or a URL that Spark can read, into which nobody looks here.
@@ -112,7 +112,7 @@ def settings(place: str, python: str | None, theirs: Mapping[str, str]) -> dict[
 
 
 def locate() -> None:
-    """Make the folders that the environment names absolute: the JVM works in another folder."""
+    """Make paths in environment variables absolute, as the JVM works in another folder."""
     for name in _LOCATIONS:
         if os.environ.get(name):
             os.environ[name] = str(Path(os.environ[name]).absolute())

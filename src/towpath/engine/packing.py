@@ -38,7 +38,7 @@ _LEVEL = 6
 
 @dataclass(frozen=True, slots=True)
 class Packed:
-    """An archive that was made.
+    """The package archive that `towpath pack` made.
 
     Attributes:
         path: The file.
@@ -54,7 +54,7 @@ class Packed:
 
 
 def pack(path: Path, find: Find = distribution) -> Packed:
-    """Write the archive; an older file is replaced only when the new one is whole.
+    """Write the package archive; replace an older file only when the new one is complete.
 
     Args:
         path: The file to write.

@@ -1,4 +1,4 @@
-"""How many processors this process may use, which a container limits."""
+"""Number of processors that this process may use, within the limits of a container."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The program that Spark takes for Python on the driver's machine, and the template behind it.
+"""Spark's Python command on the driver's machine, and the template process behind it.
 
 The program is a launcher (`engine/launcher.py`) in a folder that only this user can enter. The
 template, which forks the processes that the launcher asks for (`engine/template.py`), listens in
@@ -37,7 +37,7 @@ exec {python} -I -S {script} {socket} "$@"
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """The template of this process, and what Spark takes for Python.
+    """The template process of this driver, and the command that Spark uses as Python.
 
     Attributes:
         process: The template.
@@ -56,7 +56,7 @@ _RUNNING: list[Running] = []
 
 
 def start(master: str | None, works: Sequence[str], *, packed: bool = False) -> None:
-    """Start the template of this process, unless it has one, or Spark has a Python of its own.
+    """Start the template process, unless there is one or Spark has another Python.
 
     Args:
         master: Elsewhere than on this machine Spark needs a Python that all machines have.
@@ -95,12 +95,12 @@ def start(master: str | None, works: Sequence[str], *, packed: bool = False) -> 
 
 
 def running() -> Running | None:
-    """Return the template of this process."""
+    """Return the template process of this driver."""
     return _RUNNING[-1] if _RUNNING else None
 
 
 def stop() -> None:
-    """Stop the template of this process; what it has forked ends with Spark."""
+    """Stop the template process; its forks end with Spark."""
     while _RUNNING:
         ended = _RUNNING.pop()
         ended.process.communicate()

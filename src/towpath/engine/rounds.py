@@ -20,7 +20,7 @@ from towpath.engine.source import FORMAT, Stream, source_of
 
 @dataclass(frozen=True)
 class Job:
-    """A query.
+    """A running Structured Streaming query, as Spark's handle.
 
     Attributes:
         plan: Returns the slices of a round, frozen values that pickle; none if there is nothing to
@@ -90,7 +90,7 @@ class Rounds:
             return bool(self._query.awaitTermination(max(1, round(seconds))))
 
     def require(self) -> None:
-        """Make sure that the query has not failed.
+        """Raise if the query has failed.
 
         Raises:
             RuntimeError: It has failed; the text is Spark's.

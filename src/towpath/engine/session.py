@@ -1,4 +1,4 @@
-"""The Spark session."""
+"""Start and stop of the Spark session."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def session(
     packages: str | None = None,
     on_allowed: Callable[[], None] = lambda: None,
 ) -> SparkSession:
-    """Start Spark, or return the running session. The output of its JVM goes to a file.
+    """Start Spark with its JVM's output in a file, or return the running session.
 
     Args:
         master: Any Spark master; `None` means this machine.

@@ -1,4 +1,4 @@
-"""The number of tasks that Spark can run at the same time, as executors join and vanish."""
+"""Number of tasks that Spark can run at once, as executors join and vanish."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SLOTS = "spark.towpath.slots"
 
 
 class Slots:
-    """The number of slices to plan.
+    """Tracks the number of slices to plan for.
 
     A restarted executor is back within seconds, so a new number counts only after two looks in a
     row have found it.
@@ -62,7 +62,7 @@ class Slots:
         return self.here or (not self.asks and self._places >= 2 * self.number)
 
     def look(self) -> bool:
-        """Look if it is time to; return whether the number has changed for good.
+        """Check the number if due; return whether it has changed for good.
 
         Raises:
             RuntimeError: Spark did not answer; the text is Spark's.
@@ -80,7 +80,7 @@ class Slots:
 
 
 def following(spark: SparkSession | Here, wished: int | None) -> Slots:
-    """Return the slots of `spark`, or of the engine of this machine, at most `wished`.
+    """Return the slots of Spark or of the local engine, at most `wished`.
 
     On this machine their number never changes. Where Spark requests executors by itself
     (`spark.dynamicAllocation.enabled`), it does so for waiting tasks, so `wished` stays fixed.
@@ -98,7 +98,7 @@ def following(spark: SparkSession | Here, wished: int | None) -> Slots:
 
 
 def slots(spark: SparkSession | Here, wished: int | None = None) -> int:
-    """Return how many tasks to run at the same time: by default as many as Spark can run now.
+    """Return the number of tasks to run at once: by default all that Spark can run now.
 
     On a cluster, where executors may still come, `wished` holds until `Slots` has looked again.
     On this machine none will come, and a slice without a slot would wait until another ends.

@@ -1,4 +1,4 @@
-"""A stream whose offset is the number of the last round and whose partitions are its slices.
+"""Spark stream source: offsets are numbers of rounds, partitions are slices.
 
 Spark unpickles this module in four kinds of processes, one after the other, before the first slice
 runs. So it imports almost nothing, and the work of a slice is imported only where it runs.
@@ -42,7 +42,7 @@ class Stream:
 
 
 def source_of(stream: Stream) -> type[DataSource]:
-    """Return a data source class that carries `stream`; options would show its contents."""
+    """Return a data source class that carries `stream` hidden from Spark's options."""
 
     class Source(DataSource):
         @classmethod

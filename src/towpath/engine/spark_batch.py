@@ -31,7 +31,7 @@ def run(
     on_done: Callable[[int, int], None],
     stop: threading.Event,
 ) -> pa.Table:
-    """Run each slice in a task of its own; see `towpath.engine.batch.run`.
+    """Run each slice in its own Spark task, and return the rows of all.
 
     Raises:
         RuntimeError: A slice failed in all of Spark's attempts, or was stopped; the text is

@@ -55,7 +55,7 @@ _RELATIONS: dict[type[api.Filter], Relation] = {
 
 @dataclass(frozen=True, slots=True)
 class SqlTable:
-    """A table that a query may name.
+    """A table of a Spark SQL query, with Python functions that read its rows.
 
     Attributes:
         name: Its name; one that is no plain identifier is quoted with backticks in SQL.

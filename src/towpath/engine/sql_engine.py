@@ -1,4 +1,4 @@
-"""Which engine answers SQL: Spark, or DuckDB, which starts without Java."""
+"""Choice of the SQL engine: Spark, or DuckDB, which needs no Java."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ _MISSING = "needs duckdb, which is not installed: pip install 'towpath[duckdb]'"
 
 
 class SqlEngine(StrEnum):
-    """What answers SQL."""
+    """The engines that answer SQL."""
 
     SPARK = "spark"
     DUCKDB = "duckdb"
 
     @property
     def named(self) -> str:
-        """Its name, for people."""
+        """The engine's name, for people."""
         return {SqlEngine.SPARK: "Spark", SqlEngine.DUCKDB: "DuckDB"}[self]
 
 

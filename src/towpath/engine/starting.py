@@ -11,7 +11,7 @@ from towpath.engine import pythons
 
 
 class Starting:
-    """A session that starts at once, in its own thread."""
+    """A Spark session that starts at once, in its own thread."""
 
     def __init__(
         self,
@@ -55,11 +55,11 @@ class Starting:
             self._answer.result()
 
     def ready(self, seconds: float) -> bool:
-        """Wait some seconds for an answer; return whether `result` has one."""
+        """Wait some seconds; return whether `result` is ready."""
         return bool(wait([self._answer], seconds).done)
 
     def result(self) -> Any:
-        """Wait for the session and return it, or the engine of this machine (`engine/here.py`).
+        """Wait for the Spark session, or the local engine, and return it.
 
         Raises:
             SparkStartError: Spark did not start.

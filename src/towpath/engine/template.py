@@ -1,4 +1,4 @@
-"""The template: a process that has imported what Python processes of Spark need, and forks them.
+"""The template process, which imports all modules once and forks Spark's workers.
 
 Spark starts Python five times, one after the other, before the first slice runs, and then its
 workers. Each would import PySpark, and each worker all that copies records: nine CPU seconds. The
@@ -43,7 +43,7 @@ _PLANNING = (
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A process that somebody at the socket asks for.
+    """A request for a forked process, as read from the socket.
 
     Attributes:
         connection: It tells whoever asked that the process has begun, and when it has ended.
@@ -77,11 +77,11 @@ class Request:
 
     @property
     def runs_slices(self) -> bool:
-        """Whether it is to run slices; the others plan queries."""
+        """Whether the requested process runs slices; others plan queries."""
         return self.module == daemon.__name__
 
     def run(self) -> None:
-        """Be that process, in one that was just forked."""
+        """Run the requested program in this process, which was just forked."""
         for number, stream in enumerate(self.streams):
             os.dup2(stream, number)
             os.close(stream)
@@ -98,19 +98,19 @@ class Request:
         runpy.run_module(self.module, run_name="__main__", alter_sys=True)
 
     def ended(self, code: int) -> None:
-        """Tell whoever asked the exit code."""
+        """Send the exit code to the requester."""
         with suppress(OSError):
             self.connection.sendall(bytes([code & 0xFF]))
 
     def close(self) -> None:
-        """Forget it."""
+        """Close the connection of the request."""
         for stream in self.streams:
             os.close(stream)
         self.connection.close()
 
 
 class Template:
-    """Forks daemons for those who ask at the socket.
+    """Forks Python daemons on requests from a socket.
 
     Args:
         listener: The socket, which listens.
@@ -128,7 +128,7 @@ class Template:
         """Requests of those who run slices, until all is imported; `None` from then on."""
 
     def run(self) -> None:
-        """Import what workers need, and fork daemons until the driver has ended."""
+        """Import the workers' modules, and fork daemons until the driver ends."""
         load(_PLANNING)
         if self._works:
             self._compile()
@@ -209,7 +209,7 @@ class Template:
 
 
 def main() -> None:
-    """Be the template at a socket, for workers that need some modules."""
+    """Run the template process at a socket, with these modules imported."""
     listener = socket.socket(fileno=int(sys.argv[1]))
     folder = Path(listener.getsockname()).parent
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)

@@ -1,4 +1,4 @@
-"""How many tasks of Spark's jobs are done, polled while another call waits for their rows."""
+"""Progress of Spark jobs, polled while another call waits for their rows."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ OnDone = Callable[[int, int], None]
 
 
 class JobsWatch:
-    """Tells how far the jobs are that this thread begins while it is in this context.
+    """Context that reports the progress of the Spark jobs this thread starts within it.
 
     Args:
         spark: A session of the Spark that runs them.

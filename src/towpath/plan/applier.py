@@ -46,7 +46,7 @@ class Applied:
 
     @property
     def left_out(self) -> tuple[str, ...]:
-        """One sentence for each failed step."""
+        """A sentence for each failed step."""
         return tuple(f"{self.blamed(step)}: {error}" for step, error in self.failed)
 
     def blamed(self, step: Step) -> str:

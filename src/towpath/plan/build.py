@@ -56,7 +56,7 @@ class Planned:
     checked: CheckedSteps[Step] | None = None
 
     def only(self, subjects: Collection[AnySubject]) -> Planned:
-        """Return what was planned for these subjects. All see what the target said of steps."""
+        """Return the plan of these subjects alone, with the target's answers about all steps."""
         if self.found is None or self.checked is None:
             return self
         names = {name for each in subjects for name in each.names}
@@ -68,7 +68,7 @@ class Planned:
 
 
 def build(link: OpenLink, clients: SubjectClients, beside: LinkContext) -> Planned:
-    """Return the plan that a run would begin with. Errors become problems of the plan."""
+    """Return the plan of a run's first steps; errors become problems of the plan."""
     plan = _met(link)
     if plan.problems:
         return Planned(plan)
@@ -100,12 +100,12 @@ def _met(link: OpenLink) -> Plan:
 
 
 def whole(error: ClusterError, side: str) -> Problem:
-    """Return the problem of a whole cluster."""
+    """Return an error as a problem of a whole cluster."""
     return Problem(side, str(error), Cause.AWAY if may_pass(error) else Cause.CLUSTER)
 
 
 def facts_of(admin: Admin, config: ClusterConfig) -> ClusterFacts:
-    """Return a cluster as it answers.
+    """Return a cluster's id, version and features as it reports them.
 
     Raises:
         ClusterError: It could not be asked.
@@ -171,7 +171,7 @@ def _compared(
 
 
 def ledger(target: Admin, brokers: int) -> tuple[list[Note], list[Problem]]:
-    """Return why the ledger topic can neither be used nor created, and what is unknown of it."""
+    """Return problems with using or creating the ledger topic, and unknowns."""
     found = ledger_topic.find(target)
     if found is None or found.unseen:
         return [], list(_refused_ledger(target, brokers, is_new=found is None))

@@ -1,4 +1,4 @@
-"""What differs between the target and what the file asks for, subject by subject."""
+"""Differences between the target and the file, by subject."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from towpath.plan.subjects import AnySubject, SubjectClients
 
 @dataclass(frozen=True, slots=True)
 class SubjectPart(Generic[S, Seen]):
-    """One subject: both clusters as observed, and the difference between them."""
+    """One subject's observation of both clusters, and their difference."""
 
     subject: Subject[S, Seen]
     seen: Seen
@@ -46,7 +46,7 @@ class Differences:
         return next((part for part in self.parts if part.subject is subject), None)
 
     def seen(self, subject: Subject[S, Seen]) -> Seen | None:
-        """Return what one subject observed, `None` if it was not looked at."""
+        """Return one subject's observation, `None` if it was not observed."""
         part = self.find(subject)
         return part.seen if part is not None else None
 
@@ -106,7 +106,7 @@ def again(
     done: Iterable[Step],
     caught_up: Callable[[], Iterable[TopicName]] = tuple,
 ) -> Differences:
-    """Observe again what steps have changed on the target; the source is not asked again.
+    """Observe the target again after steps; keep what was observed of the source.
 
     Raises:
         ClusterError: The target cannot be asked.

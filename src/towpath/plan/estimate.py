@@ -1,4 +1,4 @@
-"""How much a plan copies, how long that takes, and what it needs of networks and disks. Pure."""
+"""Estimate of a plan's bytes, time, network traffic and disk space. Pure."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ set `keyed`)."""
 
 
 class RateOrigin(StrEnum):
-    """Where a rate comes from."""
+    """The origin of a copy rate: named, measured, or guessed."""
 
     SAID = "said"
     """The user said it."""
@@ -32,7 +32,7 @@ class RateOrigin(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class CopyRate:
-    """A rate of copying.
+    """An assumed rate of copying in bytes per second, and its origin.
 
     Attributes:
         bytes_per_second: Compressed bytes per second.
@@ -57,7 +57,7 @@ class CopyRate:
 
 @dataclass(frozen=True, slots=True)
 class TopicBytes:
-    """What a source topic holds, in bytes of the leaders' logs, compressed as they are on disk.
+    """Compressed bytes of a source topic in the logs of its leaders.
 
     Attributes:
         topic: The source topic.
@@ -74,7 +74,7 @@ class TopicBytes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CopyEstimate:
-    """What the copying of a link takes from here on.
+    """The bytes, time and disk space that a link still needs.
 
     Attributes:
         topics: The topics, those with the most bytes to copy first.

@@ -1,4 +1,4 @@
-"""A plan as text and tables. Pure."""
+"""Plans as text and tables for people. Pure."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def clusters(plan: Plan) -> list[str]:
 
 
 def copying(plan: Plan) -> list[str]:
-    """Return a few lines about what copying takes."""
+    """Return a few lines about the bytes and time that copying takes."""
     told = plan.to_copy.lines() if plan.to_copy else ()
     return [f"{name:<8} {text}" for name, text in told]
 

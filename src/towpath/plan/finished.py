@@ -1,4 +1,4 @@
-"""Which steps of a saved plan are done before it is applied."""
+"""Steps of a saved plan that are done already."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from towpath.plan.subjects import SubjectClients, Subjects
 
 @dataclass(frozen=True, slots=True)
 class AlreadyDone:
-    """The steps of a saved plan before it is applied; `str()` of it is a sentence.
+    """Counts of done and open steps of a saved plan; `str()` gives a sentence.
 
     Attributes:
         before: Steps that an earlier `towpath apply` of the same plan has done.
@@ -51,7 +51,7 @@ class AlreadyDone:
 
 
 def already_done(wanted: ApplyRequest, subjects: Subjects) -> AlreadyDone:
-    """Find out which steps of a saved plan are done, without changing anything.
+    """Return the steps of a saved plan that are done, without changing anything.
 
     Raises:
         ClusterError: A cluster cannot be asked.

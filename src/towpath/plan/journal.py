@@ -1,4 +1,4 @@
-"""The journal of steps, in the ledger: which were begun, which are done, what the link owns."""
+"""The journal in the ledger: steps begun and done, and what the link owns by them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class JournalWriter:
         self._held: list[Journal] = []
 
     def begin(self, steps: Iterable[tuple[Step, bool]]) -> None:
-        """Write that steps begin, together with the ends of earlier steps.
+        """Write the start of steps, together with the ends of earlier steps.
 
         Args:
             steps: The steps, each with whether the link owns what it is about once it is done.
@@ -85,11 +85,11 @@ class JournalWriter:
         self.close()
 
     def unknown(self, step: Step, *, owned: bool) -> None:
-        """Record that a step was begun and may have been done; `settle` finds out."""
+        """Record a step that may have been applied although its answer was lost."""
         self._books.take(self._entry(step, Phase.BEGUN, owned, NO_TOPIC_ID))
 
     def settle(self) -> None:
-        """Find out what a process created before it died in the middle of steps.
+        """Find out which steps took effect before a process died in the middle of them.
 
         Raises:
             ClusterError: The target or the ledger cannot be asked.
@@ -113,7 +113,7 @@ class JournalWriter:
         return bool(self._plan) and done
 
     def unsettled(self, step: Step) -> bool:
-        """Whether a step was begun or failed, so that what it owns is not known for sure."""
+        """Whether a step was begun or failed, so that its effect is uncertain."""
         entry = self._books.journal.get(self._kinds.key(step))
         return entry is not None and entry.phase is not Phase.DONE
 
@@ -124,7 +124,7 @@ class JournalWriter:
             self._ledger.append(held)
 
     def made(self, step: Step, topic_id: TopicId = NO_TOPIC_ID, *, surely: bool = False) -> bool:
-        """Whether this link, and no other client, created what a step is about.
+        """Whether this link, and no other client, created the thing that a step is about.
 
         Args:
             step: The step that would have created it.

@@ -109,7 +109,7 @@ class StepKinds:
         return self._of[type(step)][1]
 
     def verb(self, name: str) -> str:
-        """Return the verb of the kind with this name; another version's kind by its name."""
+        """Return the verb of a kind; for a kind of another version, its name."""
         kind = self._named.get(name)
         return kind.verb if kind is not None else name
 
@@ -123,7 +123,7 @@ class StepKinds:
         return tuple(sorted(steps, key=self._rank))
 
     def verbs(self, steps: Iterable[Step]) -> str:
-        """Return the number of steps of each kind: `3 to create, 1 to grow`."""
+        """Return the number of steps of each kind as text, such as `3 to create, 1 to grow`."""
         counted = Counter(self.of(step).verb for step in steps)
         return ", ".join(f"{number} to {verb}" for verb, number in counted.items())
 
@@ -132,7 +132,7 @@ class StepKinds:
         return not kind.first(step), at
 
     def from_data(self, data: Mapping[str, Any], path: str) -> Any:
-        """Return the step that `as_data` has written.
+        """Return the step in JSON data that `as_data` wrote.
 
         Args:
             data: The step as read from JSON.
@@ -161,7 +161,7 @@ class StepKinds:
 
 
 def batches(steps: Iterable[Step], kinds: StepKinds) -> Iterator[list[Step]]:
-    """Return steps in their order, in batches of one kind."""
+    """Return ordered steps in batches of one kind each."""
 
     def alike(step: Step) -> object:
         kind = kinds.of(step)

@@ -89,7 +89,7 @@ class Lease:
         self._client.close()
 
     def require(self) -> None:
-        """Make sure that this process still holds the lease; take it again if it is free.
+        """Raise if another process holds the lease; take it again if it is free.
 
         Raises:
             LinkHeldError: Another process holds it.
@@ -204,7 +204,7 @@ class Lease:
 
 
 def require_free(link: OpenTarget) -> None:
-    """Make sure that no process holds the lease of a link, before it is worth asking for it.
+    """Raise if another process holds the lease of a link.
 
     Raises:
         LinkHeldError: A process that lives holds it.
@@ -216,7 +216,7 @@ def require_free(link: OpenTarget) -> None:
 
 
 def last_lease(ledger: Ledger, link: LinkName) -> LinkLease | None:
-    """Return the last sign of life of a process that held the lease of a link.
+    """Return the last heartbeat of a process that held the lease of a link.
 
     Raises:
         ClusterError: The ledger cannot be asked.
@@ -227,7 +227,7 @@ def last_lease(ledger: Ledger, link: LinkName) -> LinkLease | None:
 def last_signs(
     ledger: Ledger, link: LinkName, work: str = MIRROR
 ) -> tuple[Session | None, LinkLease | None]:
-    """Return the last signs of life of a run of a link, and of a holder of its lease.
+    """Return the last heartbeats of a link's run and of its lease holder.
 
     Both are of one kind of work, and were added since the last call of this ledger.
 
@@ -247,7 +247,7 @@ def taken_over(dead: LeaseHolder) -> str:
 
 
 def lease_lines(lease: LinkLease | None) -> list[str]:
-    """Return who changes the target for a link now, whom it replaced, and its missing events."""
+    """Return lines about the lease holder, its predecessor, and its missing events."""
     if lease is None:
         return []
     lives = lease.may_live and not is_gone(lease)

@@ -15,7 +15,7 @@ from towpath.plan.kinds import Step, as_data
 
 @dataclass(frozen=True, slots=True)
 class ClusterFacts:
-    """A cluster as it answered.
+    """A cluster's id, version and features as it reported them.
 
     Attributes:
         bootstrap: The bootstrap addresses.
@@ -34,7 +34,7 @@ class ClusterFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """What a run of one link would begin with.
+    """The steps and problems that a run of one link would begin with.
 
     Attributes:
         link: The name of the link.
@@ -58,7 +58,7 @@ class Plan:
 
     @property
     def refusals(self) -> tuple[Problem, ...]:
-        """Why the link cannot run; if no topic is left, also missing rights and other links."""
+        """Problems that keep the link from running at all."""
         of_topics = () if self.topics else (Cause.RIGHTS, Cause.OTHER_LINK)
         return self._of({Cause.CLUSTER, Cause.AWAY, *of_topics})
 
@@ -112,14 +112,14 @@ class PlanRefusedError(ClusterError):
 
 
 class TopicsTakenError(PlanRefusedError):
-    """Other links write all mirror topics, which stays so until the file is another one."""
+    """Error when other links write all mirror topics, until the file changes."""
 
     code = "TOPICS_TAKEN"
     exit_code = ConfigError.exit_code
 
 
 def refuse(plan: Plan) -> None:
-    """Raise if a problem concerns more than single topics, so that nothing is changed.
+    """Raise if a problem concerns more than single topics.
 
     Raises:
         PlanRefusedError: A cluster cannot be used, or other links write all mirror topics.

@@ -1,4 +1,4 @@
-"""Targets whose brokers are too old to be written to."""
+"""Problems of targets whose brokers are too old."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Review of steps that remove, grant or release something: the plan may be old when applied."""
+"""Review of old plans: are steps that remove, grant or release something still right?"""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from towpath.plan.subjects import SubjectClients
 
 
 class Review:
-    """Knows which steps would still be planned now.
+    """Checks whether steps would still be planned now.
 
     Both clusters are observed once, when the first step that needs a review is to be done.
 

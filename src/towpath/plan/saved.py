@@ -98,7 +98,7 @@ def save(plan: Plan, yaml: Path, to: Path) -> None:
 
 
 def is_saved(path: Path) -> bool:
-    """Whether a file holds JSON, as plans do, and not the YAML of a link.
+    """Whether a file holds a saved plan (JSON), not the YAML file of a link.
 
     A file that cannot be read is judged by its name.
     """

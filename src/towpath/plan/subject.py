@@ -200,17 +200,17 @@ class Subject(Protocol[S, Seen]):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The values of `Step.subject` of its steps, which are also the names for `--only`."""
+        """The names of the subject in steps and for `--only`."""
         ...
 
     @property
     def kinds(self) -> StepKinds:
-        """Its kinds of steps, in the order in which they are done."""
+        """The subject's kinds of steps, in the order of application."""
         ...
 
     @property
     def columns(self) -> Columns:
-        """The table of its steps."""
+        """The columns of the table of the subject's steps."""
         ...
 
     def client(self, link: OpenLink) -> AbstractContextManager[SubjectClient[S, Seen]]:
@@ -222,7 +222,7 @@ class Subject(Protocol[S, Seen]):
         ...
 
     def held_back(self, steps: Sequence[S], failed: Failed) -> Mapping[str, TowpathError]:
-        """Return errors, by name, for steps that must not be done because earlier steps failed."""
+        """Return errors, by name, for steps that must wait because earlier steps failed."""
         ...
 
     def row(self, step: S) -> tuple[str, ...]:

@@ -1,1 +1,1 @@
-"""Floor 4: schemas, the same in the registry of the target as in that of the source."""
+"""Floor 4: schemas, kept the same in the registries of the source and the target."""

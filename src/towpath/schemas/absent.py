@@ -1,4 +1,4 @@
-"""The client of a link whose file names no schema registry."""
+"""Schema client of a link whose file names no registry."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from towpath.schemas.steps import SCHEMAS, SchemaStep
 
 
 class NoSchemas:
-    """The client of a link whose file names no registry.
+    """Schema client of a link whose file names no registry: it observes and changes nothing.
 
     Args:
         books: What the ledger knows of the link.
@@ -35,7 +35,7 @@ class NoSchemas:
         return seen
 
     def diff(self, seen: ObservedSchemas, around: SubjectContext) -> Difference[SchemaStep]:
-        """Return no difference; name what a process left behind when the file had registries."""
+        """Return no difference; note unfinished steps from when the file had registries."""
         del seen, around
         past = Past()
         past.read(self._books.journal)
@@ -58,7 +58,7 @@ class NoSchemas:
         return {}
 
     def apply(self, steps: Sequence[SchemaStep]) -> Changed:
-        """Refuse steps of a saved plan whose file names no registry now."""
+        """Refuse steps of a saved plan, as the file no longer names a registry."""
         error = StepOutdatedError("the file", "a section `schemas`", "none")
         return Changed(failed={step.about: error for step in steps})
 
@@ -68,12 +68,12 @@ class NoSchemas:
         return {}
 
     def owned(self, steps: Sequence[SchemaStep]) -> frozenset[str]:
-        """Return nothing: schemas are never removed, so nobody has to own them."""
+        """Return nothing: schemas are never removed, so ownership does not matter."""
         del steps
         return frozenset()
 
     def outdated(self, step: SchemaStep) -> StepOutdatedError | None:
-        """Return nothing: no more is known than for any other step."""
+        """Return nothing: nothing beyond the usual checks is known of such a step."""
         del step
         return None
 

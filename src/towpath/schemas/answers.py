@@ -1,4 +1,4 @@
-"""What both registries answer for the ids in records, asked once each, and compared."""
+"""Answers of both registries about schema ids in records, requested once each and compared."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class _Asked:
 
 
 class SchemaAnswers:
-    """What both registries answer.
+    """The answers of both registries about schema ids.
 
     Args:
         source: The registry of the source.
@@ -85,11 +85,11 @@ class SchemaAnswers:
 
     @property
     def requests(self) -> int:
-        """How many requests both registries got so far."""
+        """Number of requests sent to both registries so far."""
         return sum(each.requests for each in self._registries.values())
 
     def ask(self, side: Side, ids: Iterable[Asking]) -> None:
-        """Begin to ask for ids, several at once."""
+        """Start to request ids, several at once."""
         self._asked[side].ask(ids)
 
     def by_id(self, side: Side, name: RecordId, context: str = DEFAULT_CONTEXT) -> Schema | None:
@@ -101,7 +101,7 @@ class SchemaAnswers:
         return self._asked[side].by_id((name, context))
 
     def difference(self, source: Schema, target: Schema) -> str:
-        """Return how two schemas differ for a reader, "" if they do not.
+        """Return how two schemas differ for a deserializer, "" if they do not.
 
         What a schema refers to may have another subject and version on the target.
 
@@ -115,7 +115,7 @@ class SchemaAnswers:
         return "" if same else "a schema whose references lead to others"
 
     def users(self, side: Side, name: RecordId) -> tuple[SchemaVersion, ...]:
-        """Return the versions that have an id; none if that cannot be told."""
+        """Return the versions that use a schema id; none if the registry does not reveal them."""
         try:
             known = isinstance(name, int)
             return self._registries[side].users(SchemaId(int(name))) if known else ()

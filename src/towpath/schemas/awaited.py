@@ -1,4 +1,4 @@
-"""Decides what ids of schemas become, while a run goes on (docs/decisions/0035).
+"""Decide on the target's ids for schema ids during a run (docs/decisions/0035).
 
 Slices write which ids they wait for, and this looks at both registries at once, has missing schemas
 registered, and writes what it knows. An id that stays unknown passes unchanged after `wait`, or the
@@ -43,7 +43,7 @@ _NOT_GIVEN = Reason.of(ReasonCode.SCHEMA_ID_NOT_GIVEN)
 
 
 class AwaitedId(NamedTuple):
-    """An id that records wait for."""
+    """A schema id for whose decision records wait."""
 
     topic: TopicName
     part: str
@@ -55,7 +55,7 @@ class AwaitedId(NamedTuple):
 
 @dataclass(slots=True)
 class IdAnswers:
-    """What is answered to slices, and when. Pure but for names and times of entries.
+    """The answers to slices that wait for schema ids. Pure but for names and times of entries.
 
     Args:
         link: The link.
@@ -82,11 +82,11 @@ class IdAnswers:
     """When the next look for the same ids may begin."""
 
     def begin(self) -> None:
-        """Forget what slices of earlier runs waited for; those of this run ask again."""
+        """Forget requests of earlier runs; the slices of this run ask again."""
         self._stale = {each.name for each in self.books.awaited.values()}
 
     def look_is_due(self, now: float) -> bool:
-        """Whether to look at both registries for ids that slices wait for."""
+        """Whether waiting slices make it time to observe both registries."""
         self._asked = self._waiting()
         self._since = {each: self._since.get(each, now) for each in self._asked}
         self.why = {each: why for each, why in self.why.items() if each in self._asked}
@@ -99,7 +99,7 @@ class IdAnswers:
         return now >= (self._free if fresh else self._again)
 
     def looked(self, began: float, ended: float, *, answered: bool = True) -> None:
-        """Both registries were looked at, and what could be registered is.
+        """Take in an observation of both registries, after all possible registrations.
 
         Args:
             began: When the look began.
@@ -133,7 +133,7 @@ class IdAnswers:
         return dict(found)
 
     def guids(self, on_target: Callable[[UUID], UUID | None]) -> list[DecidedIds]:
-        """Return decisions about GUIDs that slices wait for, as far as the target has them.
+        """Return decisions about awaited schema GUIDs that the target has.
 
         Args:
             on_target: Returns the GUID on the target of one at the source.
@@ -148,7 +148,7 @@ class IdAnswers:
         return [self._decided(None, part, decided) for part, decided in found.items()]
 
     def due(self, now: float, why: Why) -> list[DecidedIds | RefusedIds]:
-        """Return the answers for ids that were waited for long enough, after a look.
+        """Return the answers for ids awaited long enough, given the last observation.
 
         Args:
             now: The time.
@@ -221,7 +221,7 @@ class IdAnswers:
 
     @property
     def waiting(self) -> int:
-        """How many ids slices wait for."""
+        """Number of schema ids that slices wait for."""
         return len(self._asked)
 
     def sentences(self) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""What is set for subjects: brought over from the source, or restored after a crash. Pure."""
+"""Subject settings (mode, compatibility): copied from the source, or restored. Pure."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _COPIED = frozenset({READONLY, READWRITE})
 
 
 class Configs:
-    """Compares what is set for subjects.
+    """Compares the settings of subjects on both sides.
 
     Args:
         seen: Both registries.
@@ -51,7 +51,7 @@ class Configs:
         self._stripped = stripped(config, seen.traits)
 
     def before(self, mirror: SubjectName) -> SubjectConfig:
-        """Return what was set for a subject of the target before we changed anything."""
+        """Return a target subject's settings from before the link changed anything."""
         now = self._seen.target_configs.get(mirror, SubjectConfig())
         opened, begun = self._past.opened.get(mirror), self._past.begun.get(mirror)
         if opened is not None and now.mode == READWRITE != opened.mode:
@@ -68,7 +68,7 @@ class Configs:
         return now
 
     def restored(self, later: AbstractSet[str]) -> Iterator[RestoreSubject]:
-        """Yield steps that restore what an interrupted step left changed.
+        """Yield steps that restore settings which an interrupted step left changed.
 
         Args:
             later: Subjects that are registered anyway, which restores them as well.
@@ -87,7 +87,7 @@ class Configs:
                 )
 
     def set(self) -> Iterator[SetSubjectConfig]:
-        """Yield steps for what the source has set for its subjects."""
+        """Yield steps that copy the source's settings of subjects."""
         seen = self._seen
         for name, mirror in sorted(seen.wanted.items()):
             if name not in self._found.stuck:
@@ -140,7 +140,7 @@ class Configs:
 
 
 def told(config: SubjectConfig) -> str:
-    """Return what is set for a subject, for people."""
+    """Return a subject's settings as text for people."""
     normalize = "" if config.normalize is None else f"normalize {str(config.normalize).lower()}"
     more = ", ".join(
         f"{key} {value}" if isinstance(value, str | int) else key

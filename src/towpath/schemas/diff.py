@@ -26,7 +26,7 @@ from towpath.schemas.target_versions import Placing
 
 
 def diff(seen: ObservedSchemas, config: SchemaRules, past: Past | None = None) -> SchemaDifference:
-    """Return the difference between what the file asks for and the registry of the target.
+    """Return the steps and problems between the file and the target's registry.
 
     Args:
         seen: Both registries.

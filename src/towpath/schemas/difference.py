@@ -1,4 +1,4 @@
-"""What differs between two registries, as the parts of the comparison fill it in. Pure."""
+"""Differences between two registries, collected during the comparison. Pure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from towpath.schemas.steps import SchemaStep
 
 
 class Skip(StrEnum):
-    """Why a subject, a version, or what is set for a subject is left out; metrics count them."""
+    """Reasons to leave out a subject, a version or a setting; metrics count them."""
 
     REGISTRY = "registry"
     """A registry cannot be looked at, so nothing is known."""
@@ -34,7 +34,7 @@ class Skip(StrEnum):
 
 @dataclass(slots=True)
 class SchemaDifference:
-    """What differs.
+    """Differences between two registries: steps, notes, problems and skipped parts.
 
     Attributes:
         steps: Steps that remove the difference.
@@ -53,10 +53,10 @@ class SchemaDifference:
     stuck: set[SubjectName] = field(default_factory=set)
 
     def note(self, about: str, text: str) -> None:
-        """Add a fact."""
+        """Add a note."""
         self.notes.append(Note(about, text))
 
     def problem(self, about: str, text: str, skip: Skip, cause: Cause = Cause.SUBJECT) -> None:
-        """Add what cannot be made the same."""
+        """Add a problem: something that cannot be made the same."""
         self.skipped[skip] += 1
         self.problems.append(Problem(about, text, cause))

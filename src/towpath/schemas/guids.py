@@ -1,4 +1,4 @@
-"""GUIDs of schemas, which newer serializers write to headers, on the other side."""
+"""Schema GUIDs, which newer serializers write to headers: translation to the target."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def guid_on_target(
     target: Registry,
     becomes: Callable[[SchemaId], SchemaName | None],
 ) -> UUID | None:
-    """Return the GUID that the target has for a schema of the source, `None` if it has none.
+    """Return the target's GUID for a schema of the source, `None` if it has none.
 
     A GUID follows from the content. So it is the same on both sides, unless the schema had to be
     changed for the target: other names of references, no metadata.

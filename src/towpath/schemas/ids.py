@@ -1,4 +1,4 @@
-"""Which ids of the source are which ids on the target, and why some are not. Pure."""
+"""Pairs of schema ids of source and target, and why some have no counterpart. Pure."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _LARGEST = 2**31 - 1
 
 
 def pairs(seen: ObservedSchemas, places: Places) -> Pairs:
-    """Return the ids of all versions of the source that the target holds.
+    """Return the id pairs of all source versions that the target holds.
 
     Args:
         seen: Both registries.
@@ -48,7 +48,7 @@ def pairs(seen: ObservedSchemas, places: Places) -> Pairs:
 
 
 def unusable(seen: ObservedSchemas, places: Places) -> Iterator[Problem]:
-    """Yield versions whose ids on the target no record can name."""
+    """Yield versions whose target ids do not fit into the ids of records."""
     for at, place in sorted(places.items()):
         there = seen.target.get(place.subject, {}).get(place.version)
         if there is not None and there.id > _LARGEST:
@@ -60,7 +60,7 @@ def unusable(seen: ObservedSchemas, places: Places) -> Iterator[Problem]:
 
 
 def undecided(found: Pairs, books: IdBooks) -> dict[SubjectName, dict[SchemaName, SchemaName]]:
-    """Return the pairs about which the ledger has no decision yet."""
+    """Return the id pairs without a decision in the ledger."""
     fresh = {
         subject: {
             name: becomes
@@ -73,7 +73,7 @@ def undecided(found: Pairs, books: IdBooks) -> dict[SubjectName, dict[SchemaName
 
 
 def conflicts(found: Pairs, books: IdBooks) -> Iterator[Note | Problem]:
-    """Yield ids that mean something else now than before, or in another context.
+    """Yield ids whose schema differs from before, or between contexts.
 
     An id that is several under different subjects of a context is no conflict: each has its own.
     """
@@ -102,7 +102,7 @@ def conflicts(found: Pairs, books: IdBooks) -> Iterator[Note | Problem]:
 
 
 def registered(link: LinkName, found: Pairs) -> list[DecidedIds]:
-    """Return entries for ids of schemas that the target has."""
+    """Return ledger entries for the ids of schemas that the target has."""
     made: list[DecidedIds] = []
     rows = [(subject, name, ids[name]) for subject, ids in found.items() for name in ids]
     for first in range(0, len(rows), TOGETHER):
@@ -120,7 +120,7 @@ def why_unknown(
     scope: tuple[SubjectStrategy, str, str],
     name: SchemaName,
 ) -> Reason:
-    """Return why an id has no id on the target, after a look at both registries.
+    """Return why a schema id has no target id, given both registries.
 
     Where a registry did not answer what the id hangs on, that is the reason, and says nothing of
     the id.

@@ -1,4 +1,4 @@
-"""Find versions that the target has in a normalized form."""
+"""Find versions that the target holds in normalized form."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def same(
     lacking: Iterable[SchemaVersion],
     there: Versions,
 ) -> dict[SchemaVersion, HeldVersion]:
-    """Return versions that the target has in a normalized form.
+    """Return the versions that the target holds in normalized form.
 
     Args:
         config: What the file asks for.

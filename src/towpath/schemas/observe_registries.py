@@ -1,4 +1,4 @@
-"""Look at both registries, and join what they show."""
+"""Observe both registries, and combine the results."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def observe(
     target: RegistryLook,
     begun: Iterable[SubjectName],
 ) -> ObservedSchemas:
-    """Return both registries as they are.
+    """Observe both registries.
 
     Args:
         config: What the file asks for.
@@ -76,7 +76,7 @@ def observe_target(
     looks: tuple[RegistryLook, RegistryLook],
     begun: Iterable[SubjectName],
 ) -> ObservedSchemas:
-    """Return the same observation with the target as it is now."""
+    """Observe the target's registry again, and keep the observation of the source's."""
     source, target = looks
     try:
         names = set(seen.wanted.values())

@@ -1,4 +1,4 @@
-"""Both registries as they were seen. Pure."""
+"""Both registries as observed: values only."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from towpath.registry.kinds import USUAL, Traits
 
 
 class SeenVersion(NamedTuple):
-    """A version without its text.
+    """A version of a subject, without the text of its schema.
 
     Attributes:
         id: The id of its schema.
@@ -32,7 +32,7 @@ class SeenVersion(NamedTuple):
 
 
 class HeldVersion(NamedTuple):
-    """Where a registry has a schema, and its id there."""
+    """A version under which a registry holds a schema, and the id there."""
 
     at: SchemaVersion
     id: SchemaId
@@ -48,7 +48,7 @@ Apart = Mapping[SchemaVersion, str]
 
 @dataclass(frozen=True, slots=True)
 class ObservedSchemas:
-    """Both registries.
+    """Both registries as observed.
 
     Attributes:
         source: All versions at the source, deleted ones only where the file asks for them.

@@ -1,4 +1,4 @@
-"""The order of registration: what is referred to first, and older versions first. Pure."""
+"""Registration order: referenced schemas first, older versions first. Pure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Wave = Mapping[SubjectName, tuple[int, ...]]
 def waves(
     todo: Mapping[SubjectName, Sequence[int]], versions: Versions, most: int
 ) -> tuple[list[Wave], dict[SubjectName, tuple[int, ...]]]:
-    """Return versions in waves, and those that can never be registered.
+    """Return versions in waves of registration, and those that can never be registered.
 
     A version needs the older ones of `todo` in its subject, and all versions that it refers to. It
     comes in a later wave than what it needs of other subjects.
@@ -66,7 +66,7 @@ def _ready(
 def cycle(
     left: Mapping[SubjectName, Sequence[int]], versions: Versions
 ) -> tuple[SchemaVersion, ...]:
-    """Return versions that refer to each other in a circle, none if there is no circle.
+    """Return versions that reference each other in a cycle, none if there is no cycle.
 
     Args:
         left: The versions that can never be registered.

@@ -1,4 +1,4 @@
-"""What becomes of parts of schemas and subjects that not every registry can hold. Pure."""
+"""Policies for schema parts that not every registry can hold, such as metadata. Pure."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _WORDS = {
 
 
 def policies(config: SchemaRules, traits: Traits) -> Mapping[str, Extras]:
-    """Return what becomes of each part, also of those that the target cannot hold."""
+    """Return the policy for each part, given what the target can hold."""
     return {
         part: Extras.STRIP if policy is Extras.KEEP and part in traits.lacks else policy
         for part, policy in config.policies.items()
@@ -26,7 +26,7 @@ def policies(config: SchemaRules, traits: Traits) -> Mapping[str, Extras]:
 
 
 def unwanted(config: SchemaRules, traits: Traits) -> frozenset[str]:
-    """Return the parts that do not simply go to the target."""
+    """Return the parts that are not copied to the target unchanged."""
     found = policies(config, traits)
     return frozenset(part for part, policy in found.items() if policy is not Extras.KEEP)
 
@@ -38,7 +38,7 @@ def stripped(config: SchemaRules, traits: Traits) -> frozenset[str]:
 
 
 def refused(config: SchemaRules) -> frozenset[str]:
-    """Return the parts because of which something is left out."""
+    """Return the parts that make a version or subject be left out."""
     return frozenset(part for part, each in config.policies.items() if each is Extras.FAIL)
 
 

@@ -1,4 +1,4 @@
-"""What the journal knows of schemas that this link has brought over. Pure."""
+"""Schemas that this link has registered before, by its journal. Pure."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _Key = tuple[str | int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Past:
-    """What was done before.
+    """Schema steps that this link has done before.
 
     The journal can have tens of thousands of entries, so each is read once.
 
@@ -40,7 +40,7 @@ class Past:
     _read: dict[_Key, Journal] = field(default_factory=dict)
 
     def read(self, journal: Mapping[_Key, Journal]) -> None:
-        """Take in what the journal tells now."""
+        """Update from the journal."""
         fresh = {
             key: entry
             for key, entry in journal.items()
@@ -62,7 +62,7 @@ class Past:
 
     @property
     def touched(self) -> frozenset[SubjectName]:
-        """The subjects of the target that may have another mode, or other configs, than before."""
+        """Target subjects whose mode or configs an interrupted step may have changed."""
         return frozenset(map(SubjectName, self.begun.keys() | self.opened.keys()))
 
     def _take(self, step: RegisterSchemas, *, is_done: bool) -> None:

@@ -1,4 +1,4 @@
-"""Register schemas at the target, and make sure that it holds what was sent."""
+"""Register schemas at the target, and check that it holds what was sent."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ Places = Mapping[SchemaVersion, SchemaVersion]
 
 
 class Registrar:
-    """Applies steps, each about another subject.
+    """Applies steps about schemas, each for another subject.
 
     Args:
         config: What the file asks for.
@@ -77,7 +77,7 @@ class Registrar:
         self._contexts = frozenset({DEFAULT_CONTEXT})
 
     def know(self, places: Places, names: Mapping[SubjectName, SubjectName]) -> None:
-        """Remember what a look at both registries has shown."""
+        """Remember an observation of both registries."""
         self._places |= places
         self._names = names
         with self._lock:

@@ -1,4 +1,4 @@
-"""Look at one registry again and again, with few requests for what has not changed."""
+"""Poll one registry, with few requests for what has not changed."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _TURNS = 10
 
 
 class Asked(Generic[K, T]):
-    """Answers about many things, each with its error if there was one.
+    """Answers of a registry by item, and errors of items that failed.
 
     Args:
         registry: Who is asked.
@@ -65,7 +65,7 @@ class Asked(Generic[K, T]):
 
 
 class RegistryLook:
-    """Looks at one registry again and again, and remembers what it saw, but no texts.
+    """Polls one registry, and caches everything but schema texts.
 
     Args:
         registry: The registry.
@@ -92,7 +92,7 @@ class RegistryLook:
 
     @property
     def traits(self) -> Traits:
-        """What this make of registry can hold."""
+        """The features that this make of registry supports."""
         return self._registry.traits
 
     def versions(
@@ -156,7 +156,7 @@ class RegistryLook:
         there: Versions,
         ask: Callable[[SchemaVersion], HeldVersion | None],
     ) -> dict[SchemaVersion, HeldVersion]:
-        """Return versions of the other registry that this one has in a normalized form.
+        """Return versions of the other registry that this one holds in normalized form.
 
         What has not changed on either side is not asked for again.
 
@@ -185,7 +185,7 @@ class RegistryLook:
     def extras(
         self, places: Iterable[SchemaVersion], unwanted: frozenset[str]
     ) -> dict[SchemaVersion, frozenset[str]]:
-        """Return which of `metadata` and `rules` versions have, as far as they are unwanted.
+        """Return which unwanted parts (`metadata`, `rules`) versions have.
 
         Raises:
             ClusterError: The registry cannot be asked.
@@ -201,7 +201,7 @@ class RegistryLook:
     def apart(
         self, places: Iterable[SchemaVersion], left: frozenset[str]
     ) -> dict[SchemaVersion, str]:
-        """Return digests of metadata and rules, without what is left at the source.
+        """Return digests of metadata and rules, without the parts that are not copied.
 
         Raises:
             ClusterError: The registry is away.
@@ -231,7 +231,7 @@ class RegistryLook:
         return asked.failed.get(at) if found is None else self._see(found)
 
     def configs(self, subjects: Collection[SubjectName]) -> dict[SubjectName, SubjectConfig]:
-        """Return what is set for subjects; `unread` has those that could not be read.
+        """Return the settings of subjects; `unread` has those that could not be read.
 
         Of one that has not changed, its compatibility is asked for in one look and its mode in
         another: at most one request a look, and of many subjects only some in each look.
@@ -247,7 +247,7 @@ class RegistryLook:
         return asked.known
 
     def forget(self, subjects: Iterable[SubjectName]) -> None:
-        """Ask anew for what is set for subjects, as somebody is about to change it."""
+        """Drop cached settings of subjects that are about to change."""
         self._changed.update(subjects)
 
     def _config(self, subject: SubjectName, turns: int) -> SubjectConfig:

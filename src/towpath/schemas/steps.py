@@ -17,7 +17,7 @@ MOST_VERSIONS = 200
 
 
 class WantedVersion(NamedTuple):
-    """A version of a subject of the source, as it was when it was planned.
+    """A version of a source subject, as it was when the step was planned.
 
     Attributes:
         version: Its number at the source.
@@ -79,7 +79,7 @@ class RegisterSchemas:
 
 @dataclass(frozen=True, slots=True)
 class MarkDeleted:
-    """Soft-delete versions that the link has registered and that are so at the source.
+    """Soft-delete versions that are soft-deleted at the source and registered by the link.
 
     Attributes:
         name: The subject on the target.
@@ -102,7 +102,7 @@ class MarkDeleted:
 
 @dataclass(frozen=True, slots=True)
 class SetSubjectConfig:
-    """Set what the source has set for a subject; `None` stays as it is on the target.
+    """Copy the source's settings of a subject; a `None` is left as it is on the target.
 
     Attributes:
         name: The subject on the target.

@@ -65,7 +65,7 @@ _FEW, _TURNS = 100, 10
 
 @dataclass(frozen=True, slots=True)
 class CompareReport:
-    """All versions that the file asks for.
+    """The comparison of all versions that the file asks for.
 
     Attributes:
         rows: The versions.
@@ -80,7 +80,7 @@ class CompareReport:
 
 @dataclass(frozen=True, slots=True)
 class PlacedDifference(Difference[SchemaStep]):
-    """A difference that knows where versions of the source are on the target.
+    """A difference with the target versions of all source versions.
 
     Attributes:
         places: The places of those whose text and references were compared.
@@ -115,11 +115,11 @@ class SchemasClient(NoSchemas):
         self._before, self._turn = Past(), 0
 
     def follow(self, books: LinkBooks) -> None:
-        """Go by other books of the same link from now on: those of the thread that now asks."""
+        """Use another copy of the link's books from now on: that of the calling thread."""
         self._books, self._before = books, Past()
 
     def stop(self) -> None:
-        """Let no further request be sent, and wait for none; any thread may call it."""
+        """Stop sending requests without waiting for any; callable from any thread."""
         self._source.stop()
         self._target.stop()
 
@@ -159,7 +159,7 @@ class SchemasClient(NoSchemas):
         )
 
     def guid(self, guid: UUID) -> UUID | None:
-        """Return the GUID on the target of a schema of the source; see `guid_on_target`."""
+        """Return the target's GUID for a schema of the source, `None` if it has none."""
         ids = self._books.ids
         return guid_on_target(guid, self._source, self._target, ids.first_of)
 
@@ -202,7 +202,7 @@ class SchemasClient(NoSchemas):
                 yield Problem(name, error, Cause.SUBJECT)
 
     def compared(self, *, ask: bool) -> CompareReport:
-        """Return all versions that the file asks for, with what the target has for them.
+        """Return all wanted versions with their counterparts on the target.
 
         Args:
             ask: Ask the target for every id, as clients do, and believe no list.
@@ -214,7 +214,7 @@ class SchemasClient(NoSchemas):
 
     @property
     def requests(self) -> int:
-        """How many requests both registries got so far."""
+        """Number of requests sent to both registries so far."""
         return self._source.requests + self._target.requests
 
     def present(self, steps: Sequence[SchemaStep]) -> Mapping[str, TopicId]:
@@ -235,7 +235,7 @@ class SchemasClient(NoSchemas):
 
 
 class Schemas:
-    """The subjects of a schema registry."""
+    """The subject of the plan machine for schema registries."""
 
     names = (SCHEMAS,)
     kinds = KINDS
@@ -261,7 +261,7 @@ class Schemas:
         return config.schemas.interval if config.schemas else _NEVER
 
     def held_back(self, steps: Sequence[SchemaStep], failed: Failed) -> Mapping[str, TowpathError]:
-        """Return errors for steps that need what could not be registered."""
+        """Return errors for steps that need a schema which could not be registered."""
         lost = {step.about for step, _ in failed if isinstance(step, RegisterSchemas)}
         held: dict[str, TowpathError] = {}
         for step in steps if lost else ():

@@ -1,4 +1,4 @@
-"""Which versions of the source the target has, and where; which it can never get. Pure."""
+"""Target versions that correspond to source versions, and versions with none. Pure."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _SHOWN = 3
 
 
 class Placing:
-    """Compares versions one by one; fills in places, notes and problems.
+    """Compares versions one by one, and collects target versions, notes and problems.
 
     Args:
         seen: Both registries.
@@ -46,7 +46,7 @@ class Placing:
         }
 
     def refuse_names(self) -> None:
-        """Mark subjects whose names on the target cannot be."""
+        """Mark subjects whose target names are invalid or taken."""
         seen, found = self._seen, self._found
         for target, names in collisions(seen.wanted.items()).items():
             found.stuck |= {SubjectName(name) for name in names}
@@ -83,13 +83,13 @@ class Placing:
         return tuple(missing)
 
     def note_parts(self) -> None:
-        """Note the parts of schemas that stay at the source, after all are compared."""
+        """Note the schema parts that are not copied, once all versions are compared."""
         for (name, text), numbers in sorted(self._left.items()):
             plural = "s" if len(numbers) > 1 else ""
             self._found.note(name, f"version{plural} {', '.join(map(str, numbers))}: {text}")
 
     def note_ids(self) -> None:
-        """Note each id of the source that is several ids on the target."""
+        """Note each source id that has several ids on the target."""
         ids = defaultdict[tuple[str, SchemaId], dict[SchemaId, list[SubjectName]]](dict)
         for at, place in self._found.places.items():
             own = self._seen.source[at.subject][at.version].id

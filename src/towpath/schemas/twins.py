@@ -1,4 +1,4 @@
-"""Versions of a subject that differ in metadata and rules alone.
+"""Versions of a subject that differ only in metadata and rules.
 
 Adding rules to a schema makes a version with the same text, and with an id of its own. Lists of
 registries do not tell metadata and rules, so these versions are read one by one. Pure.
@@ -16,7 +16,7 @@ from towpath.schemas.observed_schemas import SeenVersion, Versions
 def twins(
     source: Versions, there: Versions, wanted: Mapping[SubjectName, SubjectName]
 ) -> tuple[list[SchemaVersion], list[SchemaVersion]]:
-    """Return versions of the source that share text and references with others of their subject.
+    """Return versions that share text and references with others of their subject.
 
     Args:
         source: All versions at the source.

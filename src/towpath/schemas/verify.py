@@ -1,4 +1,4 @@
-"""Ask the target for each id that records may name, and compare what it answers."""
+"""Request each schema id from the target, and compare the answer with the source."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ EQUAL, MISSING, DIFFERENT, UNKNOWN = "equal", "missing", "different", "unknown"
 
 @dataclass(frozen=True, slots=True)
 class ComparedVersion:
-    """A version of the source, and what the target has for it.
+    """A version of the source, and its counterpart on the target.
 
     Attributes:
         at: Subject and version at the source.
@@ -38,7 +38,7 @@ class ComparedVersion:
 
 
 def listed(seen: ObservedSchemas, found: SchemaDifference) -> Iterator[ComparedVersion]:
-    """Yield all wanted versions with their places on the target, as both sides list them."""
+    """Yield all wanted versions with their target versions, by both registries' lists."""
     why: dict[str, str] = {}
     for problem in found.problems:
         why.setdefault(problem.about, problem.text)
@@ -62,7 +62,7 @@ def listed(seen: ObservedSchemas, found: SchemaDifference) -> Iterator[ComparedV
 def verified(
     seen: ObservedSchemas, found: SchemaDifference, target: Registry, pool: Executor
 ) -> Iterator[ComparedVersion]:
-    """Yield the same after asking the target for every id, as clients do."""
+    """Yield all wanted versions after requesting every id from the target, as clients do."""
     rows = list(listed(seen, found))
     ids = {
         (row.target_id, qualified(row.place.subject).context)

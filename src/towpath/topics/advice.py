@@ -1,4 +1,4 @@
-"""Advice about topics before they are mirrored. Pure."""
+"""Notes about source topics before they are mirrored. Pure."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def remarks(
     *,
     cut_over: bool = False,
 ) -> Iterator[str]:
-    """Return sentences about limits of a mirror topic that may stop or lose records.
+    """Return sentences about limits of a mirror topic that may block or drop records.
 
     Args:
         topic: The source topic.
@@ -109,7 +109,7 @@ def _policies(topic: Topic, configs: Mapping[str, str]) -> Iterator[str]:
 
 
 def unmatched_expressions(observed: ObservedTopics, config: LinkConfig) -> Iterator[Note]:
-    """Tell which expressions match no topic, with the nearest names."""
+    """Return a note for each expression that matches no topic, with the nearest names."""
     matched = [topic.name for topic in observed.source]
     matched += [TopicName(problem.about) for problem in observed.problems]
     matched += filter(is_own, observed.unmatched)  # `own_and_tools` tells of these
@@ -126,7 +126,7 @@ def unmatched_expressions(observed: ObservedTopics, config: LinkConfig) -> Itera
 
 
 def own_and_tools(listed: Iterable[TopicInfo], topics: TopicsConfig) -> Iterator[Note]:
-    """Tell which topics of the source are never mirrored, and which seem to be those of tools.
+    """Return notes on source topics that are never mirrored, and on topics of tools.
 
     Args:
         listed: All topics of the source.

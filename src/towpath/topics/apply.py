@@ -28,7 +28,7 @@ Refusals = list[tuple[TopicStep, ClusterError]]
 
 
 def apply(step: TopicStep, target: Admin) -> None:
-    """Apply one step; a topic that already is as the step would leave it counts as done.
+    """Apply one step; a topic that is already as wanted counts as done.
 
     Raises:
         StepOutdatedError: The target is not as the step requires.
@@ -38,7 +38,7 @@ def apply(step: TopicStep, target: Admin) -> None:
 
 
 def apply_all(steps: Sequence[TopicStep], target: Admin) -> Changed:
-    """Apply steps of one kind together, each about another topic; see `apply`.
+    """Apply steps of one kind together, each about another topic.
 
     Raises:
         ClusterError: The target cannot be asked, and nothing was changed.
@@ -86,7 +86,7 @@ def present(steps: Sequence[TopicStep], target: Admin) -> dict[str, TopicId]:
 
 
 def settled(steps: Sequence[CreateTopic], target: Admin) -> dict[str, SettledStep]:
-    """Return those topics that exist of those that a process began to create, by name.
+    """Return the existing ones of the topics that a dead process began to create, by name.
 
     Raises:
         ClusterError: The target cannot be asked.
@@ -101,7 +101,7 @@ def settled(steps: Sequence[CreateTopic], target: Admin) -> dict[str, SettledSte
 
 
 def check_all(steps: Iterable[TopicStep], target: Admin) -> Refusals:
-    """Let the target check steps without doing them; return the steps that it would refuse.
+    """Let the target validate steps; return the steps that it would refuse.
 
     Raises:
         ClusterError: The target cannot be asked.

@@ -1,4 +1,4 @@
-"""Source topics that are mirror topics themselves, as the ledger on the source tells.
+"""Source topics that are themselves mirror topics, by the ledger on the source.
 
 Two links that mirror one topic in opposite directions would copy its records in a circle. Behind a
 cutover, a link back copies what clients have written since (`ways_back.py`).
@@ -159,7 +159,7 @@ class _Circles:
 
 
 def strays(opened: Mapping[TopicPartition, Cut], target: Admin) -> Iterator[Note]:
-    """Yield what was written to the cluster to copy back to since it was cut over.
+    """Yield topics written on the way back's target since it was cut over.
 
     Args:
         opened: Cutovers of partitions of the target, behind which a link is about to begin.

@@ -156,7 +156,7 @@ def final_policy(topic: Topic, there: Mapping[str, str], rules: ConfigRules) -> 
 
 
 def largest_batch(configs: Mapping[str, str]) -> int:
-    """Return how large a batch a topic with these configs takes, in bytes."""
+    """Return the largest batch in bytes that a topic with these configs takes."""
     limits = (limit(configs.get(key)) for key in (MOST_BYTES, SEGMENT_BYTES))
     return int(min((each for each in limits if each is not None), default=_MOST_BYTES))
 
@@ -169,7 +169,7 @@ def holding(configs: Mapping[str, str]) -> dict[str, str]:
 
 
 def within(configs: Mapping[str, str], replicas: int) -> dict[str, str]:
-    """Return the configs of a topic as a topic with this number of replicas can have them."""
+    """Return a topic's configs, adjusted to this number of replicas."""
     found = holding(configs)
     in_sync = limit(found.get(_MIN_INSYNC))
     if in_sync is not None and in_sync > replicas:
@@ -299,7 +299,7 @@ def _times_of_clients(topic: Topic, there: Topic) -> Iterator[Change]:
 
 
 def held_out(topic: Topic, there: Topic | None, rules: ConfigRules) -> bool:
-    """Whether a cutover has to set a config that was held out of the copy."""
+    """Whether a cutover must set a config that the mirror topic did not get before."""
     if there is None:
         return False
     named = TIMESTAMP_TYPE in rules.override

@@ -1,4 +1,4 @@
-"""The topic configs that the target knows, and its defaults."""
+"""Topic configs that the target knows, and its defaults."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Defaults:
 
 
 def ask_defaults(target: Admin) -> tuple[Defaults, list[Note]]:
-    """Ask a broker of the target; a note tells if the login lacks the right."""
+    """Request the defaults from a target broker; a note says if the login lacks the right."""
     try:
         told = target.cluster.broker_configs(_ASKED)
     except RefusedError as error:
@@ -124,7 +124,7 @@ def known_for(
 def least_taken(
     target: Admin, fresh: Sequence[TopicName], there: Sequence[TopicName], low: Mapping[str, str]
 ) -> dict[str, int]:
-    """Return the least values that the target takes of configs for which it refuses lower ones.
+    """Return the lowest values that the target takes, by config with a lower bound.
 
     Args:
         target: The target.

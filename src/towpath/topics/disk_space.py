@@ -1,4 +1,4 @@
-"""Bytes on the disks of both clusters, and whether the target has space for what will be copied."""
+"""Disk usage of both clusters, and whether the target has space for the copy."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from towpath.topics.steps import CreateTopic, TopicStep
 
 @dataclass(frozen=True, slots=True)
 class DiskLook:
-    """What both clusters said of the bytes of the mirrored topics.
+    """Bytes of the mirrored topics on the disks of both clusters.
 
     Attributes:
         source: The disks of the source; `None` if it does not tell.

@@ -1,4 +1,4 @@
-"""How the configs of an existing mirror topic have drifted, and what mends that. Pure."""
+"""Drift of an existing mirror topic's configs, and the step that corrects it. Pure."""
 
 from __future__ import annotations
 
@@ -194,7 +194,7 @@ class Synced:
 def sync(
     topic: Topic, there: Topic, seen: ObservedTopics, rules: ConfigRules, ours: OwnedTopics
 ) -> Synced:
-    """Compare a mirror topic with its source topic; without visible configs nothing is changed."""
+    """Compare a mirror topic with its source topic; change nothing if configs are hidden."""
     if not there.configs:
         return Synced()
     mine = _mine(there, ours)
@@ -211,7 +211,7 @@ def sync(
 def released(
     topic: Topic, there: Topic, seen: ObservedTopics, rules: ConfigRules, ours: OwnedTopics
 ) -> Mapping[str, str]:
-    """Return the configs in effect on a mirror topic once nothing is held back from it."""
+    """Return the configs in effect on a mirror topic once none is held back."""
     mine = _mine(there, ours)
     asked = wanted(topic, seen, rules, there.replication_factor, there, mine)
     waiting = ours.waiting(there.name, there.own)

@@ -1,4 +1,4 @@
-"""What a target would delete of a mirror topic that the source has: values only."""
+"""Forecast of source records that the target would delete early: values only."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from towpath.model.reasons import Reason, sentence
 
 @dataclass(frozen=True, slots=True)
 class Foresight:
-    """What the target would delete, once it may, that the source has.
+    """A forecast: source records that the target would delete once retention is released.
 
     Attributes:
         reasons: Why the target would keep less than the source.
@@ -37,7 +37,7 @@ class Foresight:
 
     @property
     def offsets(self) -> int:
-        """Number of source offsets that may go, at most."""
+        """Number of source offsets that the target may delete, an upper bound."""
         return sum(end - first for first, end in self.ranges.values())
 
     def __str__(self) -> str:

@@ -1,4 +1,4 @@
-"""Keeps in the ledger what is foretold of deletions on the target, for whoever asks later."""
+"""Store forecasts of deletions on the target in the ledger."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _AGAIN = 600_000
 
 
 def foretell(link: OpenLink, seen: ObservedTopics, reached: Collection[TopicName]) -> None:
-    """Write what was foretold of the mirror topics that have caught up, where it is new.
+    """Write new forecasts for mirror topics that have caught up.
 
     Raises:
         ClusterError: The ledger could not be written.

@@ -1,4 +1,4 @@
-"""Whether all is copied that a source took before its topics had the configs they have now.
+"""Gate for tighter configs: are all records from before the source set them copied?
 
 A broker checks a record against the configs of the moment in which it is appended. So a mirror
 topic may get a config that refuses records, such as `cleanup.policy=compact`, once it has
@@ -26,7 +26,7 @@ _Seen = tuple[str | None, ...]
 
 @dataclass(slots=True)
 class ReleaseGate:
-    """Remembers, as long as a command lives, where source logs ended when configs were first seen.
+    """Remembers the source's log ends at the first sight of configs, for one command.
 
     A command that lives for one look alone asks for the present ends, which come later.
     """

@@ -1,4 +1,4 @@
-"""Look at the logs of topics whose retention is held back, to foretell what would be deleted."""
+"""Observe logs of topics with held-back retention, to forecast deletions."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class _Clocks:
 def look(
     source: Admin, target: Admin, held: Mapping[TopicName, HeldTopic], books: LinkBooks
 ) -> dict[TopicName, TopicSeen]:
-    """Return what both clusters tell of topics whose retention is held back.
+    """Return both clusters' logs of topics whose retention is held back.
 
     What they do not tell is no error: it is part of the answer.
 

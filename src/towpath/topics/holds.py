@@ -1,4 +1,4 @@
-"""The configs that are held back from mirror topics while they are filled. Pure.
+"""Configs that are held back from mirror topics until they have caught up. Pure.
 
 Records keep their timestamps, so retention would delete old records as soon as they arrive. And
 brokers check a record against the configs of the moment in which it is appended: a source may have
@@ -180,7 +180,7 @@ def after(step: SetConfigs, seen: ObservedTopics) -> dict[TopicName, HeldTopic]:
 
 
 def as_planned(foreseen: Foresight) -> Foresight:
-    """Return what was foreseen of a planned step; it need not be as the source and file are now."""
+    """Return the forecast of a planned step, which may be out of date."""
     reasons = (
         Reason.of(each.code, **{**dict(each.values), "by": "planned"})
         if ("by", "") in each.values
@@ -191,7 +191,7 @@ def as_planned(foreseen: Foresight) -> Foresight:
 
 
 def outdated_release(step: SetConfigs, foreseen: Foresight) -> StepOutdatedError | None:
-    """Return why a step must not release what is held back now, `None` if it may.
+    """Return why a step must not release held-back configs now, `None` if it may.
 
     Args:
         step: The step.

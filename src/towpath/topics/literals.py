@@ -18,7 +18,7 @@ _SOME = 5
 def beyond_names(
     topics: TopicSelection, taken: Iterable[TopicName], others: Iterable[TopicName]
 ) -> Iterator[Note]:
-    """Tell which topics an expression fits that is written like the name of another one.
+    """Return notes on expressions that look like one topic's name and match others.
 
     Args:
         topics: The expressions.

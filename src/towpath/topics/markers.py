@@ -1,4 +1,4 @@
-"""Whether the target lets gaps be filled with markers."""
+"""Check whether the target lets gaps be filled with transaction markers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _BOTH = (
 
 
 def markers(policy: OffsetsPolicy, fill: int, target: Admin) -> tuple[int, tuple[Note, ...]]:
-    """Return how many offsets that compaction left empty may be filled per partition, with notes.
+    """Return the number of compacted offsets to fill per partition, with notes.
 
     Args:
         policy: What the file says of offsets.

@@ -117,7 +117,7 @@ def look_at_target(
     where: ClusterConfig,
     further: Mapping[str, str] = MappingProxyType({}),
 ) -> ObservedTopics:
-    """Observe the topics on the target of some topics, and what it would do with new ones.
+    """Observe the mirror topics of some source topics, and the target's defaults.
 
     Args:
         target: The target.

@@ -28,7 +28,7 @@ _THEIRS = (
 
 
 def without_taken(seen: ObservedTopics, config: LinkConfig, others: Neighbours) -> ObservedTopics:
-    """Return the observed topics, with a problem for each whose mirror topic is another link's.
+    """Return the topics, with a problem for each whose mirror topic another link owns.
 
     The link that opened or created the mirror topic first goes on. A second one would write each
     record twice, or mix records of several sources, unless the file says that this is wanted.
@@ -60,7 +60,7 @@ _HELD = {POLICY: DELETE}
 def beside_neighbours(
     found: Difference[TopicStep], observed: ObservedTopics, others: Neighbours
 ) -> Difference[TopicStep]:
-    """Tell of other links that write to mirror topics; keep what they hold back.
+    """Note other links that write to mirror topics, and keep the configs they hold back.
 
     Else retention would delete old records of the other link as they arrive.
     """

@@ -1,4 +1,4 @@
-"""What earlier steps of the link have made on the target, by its journal. Pure."""
+"""Topics and configs that the link has made on the target, by its journal. Pure."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ DELETE = "delete"
 
 @dataclass(frozen=True, slots=True)
 class HeldConfigs:
-    """Configs that are held back.
+    """Configs that are held back from a mirror topic.
 
     Attributes:
         meanwhile: Their values while the topic is filled.
@@ -43,14 +43,14 @@ class HeldConfigs:
 
 @dataclass(frozen=True, slots=True)
 class UncertainChange:
-    """A change of configs that was begun or failed, and may have been done nevertheless."""
+    """A change of configs that was begun or failed, and may have taken effect."""
 
     step: SetConfigs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OwnedTopics:
-    """What the link has made on the target, and which mirror topics have caught up.
+    """Topics and configs that the link has made, and mirror topics that have caught up.
 
     Attributes:
         created: Mirror topics that the link created, each with its source topic.
@@ -79,7 +79,7 @@ class OwnedTopics:
     def of(
         cls, steps: Iterable[TopicStep | UncertainChange], caught_up: Iterable[TopicName] = ()
     ) -> Self:
-        """Return what the link has made by these steps, the oldest first."""
+        """Return what the link has made by these steps, given oldest first."""
         created: dict[TopicName, TopicName] = {}
         mirrors: dict[TopicName, _OwnedTopic] = {}
         for each in steps:
@@ -173,7 +173,7 @@ NOTHING = OwnedTopics()
 
 
 def ours_of(books: LinkBooks, ids: Mapping[TopicName, TopicId]) -> OwnedTopics:
-    """Return what the link has made of topics that still exist and are the same.
+    """Return the link's topics and configs that still exist unchanged.
 
     Args:
         books: What the ledger knows of the link.

@@ -28,7 +28,7 @@ def keeps_all(topic: Topic) -> bool:
 
 
 def as_taken(topic: Topic, seen: ObservedTopics) -> Topic:
-    """Return a source topic with a cleanup policy that the target takes and that means the same."""
+    """Return a source topic with an equivalent cleanup policy that the target takes."""
     if seen.takes_empty_policy or not keeps_all(topic):
         return topic
     own = {key: _KEPT.get(key, value) for key, value in topic.own.items()}

@@ -21,7 +21,7 @@ SEGMENT_BYTES = "segment.bytes"
 
 @dataclass(frozen=True, slots=True)
 class Least:
-    """The least value that a release takes.
+    """The lowest value of a config that a release takes.
 
     Attributes:
         value: The value.
@@ -72,7 +72,7 @@ def explained(key: str, seen: ObservedTopics) -> bool:
 
 
 def raised(key: str, value: str, seen: ObservedTopics) -> str:
-    """Return the value of a config, or the least one that the target takes if that is more."""
+    """Return a config's value, raised to the lowest one that the target takes."""
     least = seen.least.get(key)
     return value if least is None or _number(value) >= least else str(least)
 
@@ -92,7 +92,7 @@ def too_low(topics: Iterable[Topic], rules: ConfigRules) -> dict[str, str]:
 def release_notes(
     topic: Topic, steps: Iterable[TopicStep], seen: ObservedTopics, rules: ConfigRules
 ) -> Iterator[Note]:
-    """Return what is said of a topic because the target runs another release than the source.
+    """Return notes on a topic whose configs mean something else in the target's release.
 
     Args:
         topic: The source topic.
@@ -117,7 +117,7 @@ def release_notes(
 
 
 def later_notes(seen: ObservedTopics) -> Iterator[Note]:
-    """Return what a later release of Kafka is planned to refuse of the topics that are mirrored."""
+    """Return notes on configs that a later release of Kafka will refuse."""
     for topic in seen.source:
         for key in sorted(LEAST.keys() & topic.own.keys()):
             least = LEAST[key]
@@ -151,7 +151,7 @@ def _raised(
 
 
 def tells_times(topic: Topic, seen: ObservedTopics) -> bool:
-    """Whether the target would refuse future times that the source takes (KIP-1030)."""
+    """Whether the target refuses future timestamps that the source takes (KIP-1030)."""
     ours, theirs = topic.configs.get(LATEST), seen.defaults.get(LATEST)
     return ours is not None and theirs is not None and 0 <= _number(theirs) < _number(ours)
 

@@ -1,4 +1,4 @@
-"""What a target would delete of a mirror topic that the source has, before it may. Pure.
+"""Forecast of what retention on the target would delete early. Pure.
 
 Kafka deletes whole segments, from the start of a log (`UnifiedLog.deleteOldSegments`): by
 `retention.ms` those whose largest timestamp is older, by `retention.bytes` those beyond which the
@@ -37,7 +37,7 @@ Configs = Mapping[str, str]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogSeen:
-    """A source partition, as far as its copied records and the target's retention are concerned.
+    """A source partition's log, as far as the target's retention depends on it.
 
     Attributes:
         first: The first copied offset that the source has.
@@ -58,7 +58,7 @@ class LogSeen:
     mirrored: int | None = None
 
     def since(self, start: int) -> LogSeen:
-        """Return the log from an offset on, before which nothing is copied."""
+        """Return the part of the log from an offset on, before which nothing was copied."""
         first = min(max(self.first, start), self.end)
         return replace(
             self, first=first, timed=max(self.timed, first) if first > self.first else self.timed
@@ -100,7 +100,7 @@ class TopicSeen:
 
 
 def foresee(source: Configs, final: Configs, seen: TopicSeen, rules: ConfigRules) -> Foresight:
-    """Return what the target would delete of a mirror topic that the source has.
+    """Return a forecast of source records that the target would delete early.
 
     Args:
         source: The configs in effect on the source topic.
@@ -154,7 +154,7 @@ def _number(value: float | None) -> float:
 
 
 def kept_limit(configs: Configs, key: str) -> str:
-    """Return the limit up to which a topic keeps records, -1 for none; "" if it is not told."""
+    """Return a topic's retention limit, -1 for none, "" if unknown."""
     return configs.get(key, "") if deletes(configs) else "-1"
 
 

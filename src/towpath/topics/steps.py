@@ -109,7 +109,7 @@ class SetConfigs:
 
     @property
     def cleans(self) -> bool:
-        """Whether the target may delete or compact other records of the topic after it."""
+        """Whether the step lets the target delete or compact more records of the topic."""
         return not CLEANING.isdisjoint(self.before)
 
     @property

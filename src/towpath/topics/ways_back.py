@@ -1,4 +1,4 @@
-"""Where a link back begins: at the cutover of the link that made the mirror topic. Pure.
+"""Start of a link back: the cutover of the link that made the mirror topic. Pure.
 
 After a cutover, clients write to the mirror topic. A link in the other direction copies exactly
 what they wrote: what stands before the cutover came from the cluster to which it would copy.
@@ -22,7 +22,7 @@ _NAMED = 3
 
 @dataclass(frozen=True, slots=True)
 class WayBack:
-    """What of a mirror topic a link back may copy.
+    """The part of a mirror topic that a link back may copy.
 
     Attributes:
         cuts: The last cutover of each partition that a link mirrored.
@@ -50,7 +50,7 @@ class WayBack:
 
 
 def way_back(mirror: Topic, source: TopicId | None, by: Sequence[LinkBooks]) -> WayBack:
-    """Return what of a mirror topic a link back may copy.
+    """Return the part of a mirror topic that a link back may copy.
 
     Args:
         mirror: The mirror topic.
