@@ -19,17 +19,17 @@ from tests.support.kraft_worlds import (
     with_controller,
 )
 from tests.support.pages.pictures import text_of
-from towpath.cli.kraft import kraft
 from towpath.cli.main import main
-from towpath.cli.show import kraft as shown
-from towpath.cli.show.kraft_report import report_page, report_told
+from towpath.kraft.commands import kraft
+from towpath.kraft.decide.moves import Facts
+from towpath.kraft.decide.outline import outline
+from towpath.kraft.decide.preflight.preflight import preflight
+from towpath.kraft.facts.nouns import Goal, Stage
+from towpath.kraft.facts.seen import Unseen
 from towpath.kraft.journal import KraftEvent, KraftJournal
-from towpath.kraft.model import Goal, Stage
-from towpath.kraft.observing.seen import Unseen
-from towpath.kraft.planning.moves import Facts
-from towpath.kraft.planning.outline import outline
-from towpath.kraft.preflight.preflight import preflight
-from towpath.kraft.telling import counts
+from towpath.kraft.run.metering import counts
+from towpath.kraft.show import pictures as shown
+from towpath.kraft.show.report import report_page, report_told
 
 CONFIG = kraft_config()
 

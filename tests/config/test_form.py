@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from towpath.config import check, load, load_archive, load_kraft
+from towpath.config import check, load, load_archive
+from towpath.kraft.config import load_kraft
 from towpath.model.errors import ConfigError
 
 Write = Callable[[str], Path]

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from towpath.cli.examples import EXAMPLES
-from towpath.config import check, load, load_kraft
+from towpath.config import check, load
 from towpath.config.kinds import FileKind
+from towpath.kraft.config import load_kraft
 from towpath.model.errors import ConfigError
 
 Write = Callable[[str], Path]

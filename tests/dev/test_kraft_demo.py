@@ -14,14 +14,14 @@ from typer.core import TyperGroup
 from typer.main import get_command
 
 from tests.support.kraft_worlds import start_of, walk, with_broker
-from towpath.cli.kraft import kraft
-from towpath.config import load_kraft
 from towpath.dev import ports
 from towpath.dev.zookeeper_configs import LabFiles, LabPorts, broker_properties, kraft_file
+from towpath.kraft.commands import kraft
+from towpath.kraft.config import load_kraft
+from towpath.kraft.decide.moves import Facts
+from towpath.kraft.decide.preflight.preflight import static
+from towpath.kraft.facts.nouns import Goal
 from towpath.kraft.findings.findings import stops
-from towpath.kraft.model import Goal
-from towpath.kraft.planning.moves import Facts
-from towpath.kraft.preflight.preflight import static
 
 _ROOT = Path(__file__).parents[2]
 _SCRIPT = _ROOT / "scripts" / "kraft.py"

@@ -8,8 +8,8 @@ import pytest
 
 from tests.support.patients import seed
 from tests.support.traffic import Traffic
-from towpath.config import load_kraft
 from towpath.dev.zookeeper import ZooKeeperCluster
+from towpath.kraft.config import load_kraft
 
 pytestmark = [pytest.mark.broker, pytest.mark.soak]
 

@@ -21,12 +21,12 @@ from towpath.archive.verify.content import check
 from towpath.archive.verify.found import CheckedArchive, VerifyScope
 from towpath.archive.verify.verify import verify
 from towpath.engine import packages
+from towpath.kraft.errors import KraftJournalError
 from towpath.kraft.journal import KraftEvent, KraftJournal
 from towpath.ledger import entries
 from towpath.ledger.books import LinkBooks
 from towpath.ledger.entries import coding
 from towpath.mirror.subjects import SUBJECTS
-from towpath.model.errors import KraftJournalError
 from towpath.model.nouns import LinkName, TopicName, TopicPartition
 from towpath.plan.saved import load_plan, save
 

@@ -20,17 +20,12 @@ from tests.support.kraft_worlds import (
     with_log,
     with_zookeeper,
 )
+from towpath.kraft.decide.preflight import preflight
+from towpath.kraft.facts.nouns import BrokerMode, Goal, LogState, NodeId, Stage
+from towpath.kraft.facts.seen import Observation, Oddity, OddZnode, Proven
 from towpath.kraft.findings.codes import FindingCode
 from towpath.kraft.findings.texts import TEXTS
-from towpath.kraft.model import BrokerMode, Goal, LogState, NodeId, Stage
-from towpath.kraft.observing.seen import (
-    Observation,
-    Oddity,
-    OddZnode,
-    Proven,
-)
-from towpath.kraft.planning.states import stage_of
-from towpath.kraft.preflight import preflight
+from towpath.kraft.standing.states import stage_of
 from towpath.model.acl import Acl, Operation, Pattern, Permission, Resource
 
 _CONFIG = kraft_config()

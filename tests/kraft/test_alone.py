@@ -7,8 +7,8 @@ import sys
 from collections.abc import Iterator
 from typing import Any, get_args, get_type_hints
 
-from towpath.kraft.planning import stages
-from towpath.kraft.planning.stages import (
+from towpath.kraft.standing import stages
+from towpath.kraft.standing.stages import (
     DualWrite,
     Final,
     Finalizing,

@@ -14,17 +14,18 @@ from hypothesis import strategies as st
 
 from tests.support.kraft_laws import broken
 from tests.support.kraft_worlds import kraft_config, start_of, with_broker, with_controller
-from towpath.config.kraft import KraftConfig
+from towpath.kraft.config.file import KraftConfig
+from towpath.kraft.decide.moves import Reached
+from towpath.kraft.decide.planner import next_step
+from towpath.kraft.facts.nouns import Goal, NodeId, Stage
+from towpath.kraft.facts.seen import Health, Observation, Proven
 from towpath.kraft.findings.codes import FindingCode
-from towpath.kraft.model import Goal, NodeId, Stage
-from towpath.kraft.observing.seen import Health, Observation, Proven
-from towpath.kraft.planning.disks import unformatted
-from towpath.kraft.planning.effects import along, end, start
-from towpath.kraft.planning.elections import by_itself, elected
-from towpath.kraft.planning.moves import Reached, Refused
-from towpath.kraft.planning.planner import next_step
-from towpath.kraft.planning.states import stage_of
-from towpath.kraft.steps import Step
+from towpath.kraft.findings.findings import Refused
+from towpath.kraft.standing.disks import unformatted
+from towpath.kraft.standing.states import stage_of
+from towpath.kraft.steps.effects import along, end, start
+from towpath.kraft.steps.elections import by_itself, elected
+from towpath.kraft.steps.kinds import Step
 
 _MOST = 120
 _COPIED = {Stage.HYBRID, Stage.MIXED, Stage.DUAL_WRITE, Stage.FINALIZING, Stage.FINAL}

@@ -15,10 +15,11 @@ from tests.support.kraft_runs import arguments
 from tests.support.patients import seed
 from tests.support.secured_labs import in_file
 from towpath.cluster.admin import Admin
-from towpath.config import ClusterConfig, load_kraft
+from towpath.config import ClusterConfig
 from towpath.dev import distribution
 from towpath.dev.process import command
 from towpath.dev.zookeeper import ZooKeeperCluster
+from towpath.kraft.config import load_kraft
 from towpath.model.deadline import Deadline
 from towpath.model.nouns import TopicName, TopicPartition
 

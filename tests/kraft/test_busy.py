@@ -21,10 +21,11 @@ from tests.support.kraft_runs import run_whole, tell
 from tests.support.patients import seed
 from tests.support.traffic import Traffic
 from towpath.cluster.admin import Admin
-from towpath.config import ClusterConfig, load_kraft
+from towpath.config import ClusterConfig
 from towpath.dev.zookeeper import ZooKeeperCluster
-from towpath.kraft.migration import Migration
-from towpath.kraft.planning.alarms import quotas_left
+from towpath.kraft.config import load_kraft
+from towpath.kraft.run.migration import Migration
+from towpath.kraft.standing.alarms import quotas_left
 from towpath.model.acl import Acl, Operation, Pattern, Permission, Resource
 from towpath.model.errors import TowpathError
 from towpath.model.nouns import Side, TopicName, TopicPartition

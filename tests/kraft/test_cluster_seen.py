@@ -13,9 +13,9 @@ from tests.support.kafka import create_topic
 from towpath.cluster.admin import Admin
 from towpath.config.clusters import ClusterConfig
 from towpath.dev.broker import LocalCluster
-from towpath.kraft.model import BrokerMode, NodeId, Role
-from towpath.kraft.observing.cluster import ClusterReader
-from towpath.kraft.observing.seen import ClusterSeen, NodeSeen
+from towpath.kraft.facts.nouns import BrokerMode, NodeId, Role
+from towpath.kraft.facts.seen import ClusterSeen, NodeSeen
+from towpath.kraft.look.cluster import ClusterReader
 from towpath.model.deadline import Deadline
 
 pytestmark = pytest.mark.broker

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from towpath.kraft.contents import digests
-from towpath.kraft.contents.compare import compare, digest, unwritable, unwritable_names
-from towpath.kraft.contents.image import (
+from towpath.kraft.facts import digests
+from towpath.kraft.facts.comparison import compare, digest, unwritable, unwritable_names
+from towpath.kraft.facts.image import (
     ClusterImage,
     ConfigOf,
     ImageDifference,

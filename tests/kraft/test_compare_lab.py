@@ -17,18 +17,19 @@ from kazoo.client import KazooClient
 from tests.support import patients, znodes
 from tests.support.kafka import Record, produce, wait_until
 from towpath.cluster.admin import Admin
-from towpath.config import ClusterConfig, load_kraft
-from towpath.config.kraft import KraftConfig
+from towpath.config import ClusterConfig
 from towpath.dev import distribution
 from towpath.dev.broker_configs import properties_text
 from towpath.dev.process import command
 from towpath.dev.zookeeper import VERSION, ZooKeeperCluster
 from towpath.dev.zookeeper_configs import ADMIN, FIRST_CONTROLLER, MECHANISM, broker_properties
-from towpath.kraft.contents.compare import compare, unwritable
-from towpath.kraft.contents.image import ImageComparison, ImageKind
+from towpath.kraft.config import load_kraft
+from towpath.kraft.config.file import KraftConfig
+from towpath.kraft.facts.comparison import compare, unwritable
+from towpath.kraft.facts.image import ImageComparison, ImageKind
+from towpath.kraft.facts.nouns import LogState
+from towpath.kraft.facts.seen import MetadataLogSeen, ZooKeeperSeen
 from towpath.kraft.metadata.log import read_log, read_quorum
-from towpath.kraft.model import LogState
-from towpath.kraft.observing.seen import MetadataLogSeen, ZooKeeperSeen
 from towpath.kraft.zookeeper.client import ZooKeeper
 from towpath.model.acl import Acl, Operation, Pattern, Permission, Resource
 from towpath.model.deadline import Deadline

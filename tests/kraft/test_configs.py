@@ -19,7 +19,8 @@ from tests.support.kraft_worlds import (
 from tests.support.kraft_worlds import (
     broker_properties as zookeeper_file,
 )
-from towpath.kraft.acting.controllers import format_command
+from towpath.kraft.decide.planner import next_step
+from towpath.kraft.facts.nouns import BrokerMode, Goal, NodeId, Stage
 from towpath.kraft.files.configs import (
     ACL_AUTHORIZER,
     IBP,
@@ -29,12 +30,11 @@ from towpath.kraft.files.configs import (
     broker_properties,
     controller_properties,
 )
-from towpath.kraft.files.file_changes import changes, shown_changes
 from towpath.kraft.files.kafka_versions import level_of, version_of
 from towpath.kraft.findings.codes import FindingCode
-from towpath.kraft.model import BrokerMode, Goal, NodeId, Stage
-from towpath.kraft.planning.moves import Refused
-from towpath.kraft.planning.planner import next_step
+from towpath.kraft.findings.findings import Refused
+from towpath.kraft.reach.commands import format_command
+from towpath.kraft.steps.file_changes import changes, shown_changes
 
 _CONFIG = kraft_config(brokers=2, controllers=2)
 _SEEN = start_of(_CONFIG)

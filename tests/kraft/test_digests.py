@@ -7,7 +7,7 @@ import uuid
 from hypothesis import given
 from hypothesis import strategies as st
 
-from towpath.kraft.contents import digests
+from towpath.kraft.facts import digests
 from towpath.model.quota import Entity, EntityKind
 
 PARTS = st.lists(st.binary(max_size=8), max_size=4)

@@ -5,15 +5,16 @@ from __future__ import annotations
 import pytest
 
 from tests.support.kraft_worlds import at_stage, kraft_config, start_of, walk, with_zookeeper
+from towpath.kraft.decide.moves import Reached
+from towpath.kraft.decide.planner import next_step
+from towpath.kraft.decide.preflight.preflight import preflight
+from towpath.kraft.facts.nouns import Alarm, BrokerMode, Goal, NodeId, Stage
+from towpath.kraft.facts.seen import Observation, Oddity, OddZnode
 from towpath.kraft.findings.codes import FindingCode
-from towpath.kraft.model import Alarm, BrokerMode, Goal, NodeId, Stage
-from towpath.kraft.observing.seen import Observation, Oddity, OddZnode
-from towpath.kraft.planning.effects import after, end
-from towpath.kraft.planning.moves import Reached, Refused
-from towpath.kraft.planning.planner import next_step
-from towpath.kraft.planning.states import stage_of
-from towpath.kraft.preflight.preflight import preflight
-from towpath.kraft.steps import ReleaseZooKeeper, RollBroker, Step
+from towpath.kraft.findings.findings import Refused
+from towpath.kraft.standing.states import stage_of
+from towpath.kraft.steps.effects import after, end
+from towpath.kraft.steps.kinds import ReleaseZooKeeper, RollBroker, Step
 from towpath.kraft.zookeeper.at_start import AT_START, ends_at
 from towpath.kraft.zookeeper.forms import DEFAULT
 

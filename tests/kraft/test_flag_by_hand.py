@@ -10,10 +10,10 @@ from tests.support.here import Here
 from tests.support.kafka import wait_until
 from tests.support.kraft_runs import arguments, run_whole, steps
 from tests.support.patients import seed
-from towpath.config import load_kraft
 from towpath.dev.zookeeper import ZooKeeperCluster
+from towpath.kraft.config import load_kraft
+from towpath.kraft.facts.seen import FLAG
 from towpath.kraft.metadata.log import read_quorum
-from towpath.kraft.observing.seen import FLAG
 from towpath.model.deadline import Deadline
 
 pytestmark = [pytest.mark.soak, pytest.mark.broker, pytest.mark.timeout(1800)]

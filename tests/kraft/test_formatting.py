@@ -14,18 +14,18 @@ from tests.support.kraft_worlds import (
     with_broker,
     with_controller,
 )
-from towpath.config.kraft import KraftConfig
-from towpath.kraft.acting.controllers import format_controller, wipe_controller
-from towpath.kraft.acting.files import Tools
-from towpath.kraft.acting.waiting import StepWaits
-from towpath.kraft.drivers import drivers_of
+from towpath.kraft.config.file import KraftConfig
+from towpath.kraft.do.controllers import format_controller, wipe_controller
+from towpath.kraft.do.tools import Tools
+from towpath.kraft.do.waiting import StepWaits
+from towpath.kraft.errors import StepRefusedError
+from towpath.kraft.facts.nouns import NodeId
+from towpath.kraft.facts.seen import MetaProperties, Observation
 from towpath.kraft.files.properties import read_properties
 from towpath.kraft.journal import KraftJournal
-from towpath.kraft.model import NodeId
-from towpath.kraft.observing.seen import MetaProperties, Observation
-from towpath.kraft.steps import FormatController, WipeController
+from towpath.kraft.reach.drivers import drivers_of
+from towpath.kraft.steps.kinds import FormatController, WipeController
 from towpath.model.deadline import Deadline
-from towpath.model.errors import StepRefusedError
 
 ONE = NodeId(3000)
 

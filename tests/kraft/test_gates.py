@@ -21,9 +21,11 @@ from tests.support.kraft_worlds import (
     with_log,
     with_zookeeper,
 )
-from towpath.kraft.findings.codes import FindingCode
-from towpath.kraft.model import BrokerMode, Goal, NodeId, Stage
-from towpath.kraft.observing.seen import (
+from towpath.kraft.decide.gates import g1, g2, g3, g4, g5
+from towpath.kraft.decide.moves import Facts
+from towpath.kraft.decide.planner import next_step
+from towpath.kraft.facts.nouns import BrokerMode, Goal, NodeId, Stage
+from towpath.kraft.facts.seen import (
     ClusterSeen,
     Health,
     Observation,
@@ -32,11 +34,10 @@ from towpath.kraft.observing.seen import (
     Proven,
     Unseen,
 )
-from towpath.kraft.planning.effects import end
-from towpath.kraft.planning.gates import g1, g2, g3, g4, g5
-from towpath.kraft.planning.moves import Facts, Refused
-from towpath.kraft.planning.planner import next_step
-from towpath.kraft.steps import (
+from towpath.kraft.findings.codes import FindingCode
+from towpath.kraft.findings.findings import Refused
+from towpath.kraft.steps.effects import end
+from towpath.kraft.steps.kinds import (
     AwaitHealthy,
     Compare,
     RestartController,

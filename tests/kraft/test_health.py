@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from towpath.kraft.contents.image import ClusterImage, PartitionImage, TopicImage
-from towpath.kraft.model import LogState
-from towpath.kraft.observing.health import health_of
-from towpath.kraft.observing.seen import Health, MetadataLogSeen, ZooKeeperSeen
+from towpath.kraft.facts.health import health_of
+from towpath.kraft.facts.image import ClusterImage, PartitionImage, TopicImage
+from towpath.kraft.facts.nouns import LogState
+from towpath.kraft.facts.seen import Health, MetadataLogSeen, ZooKeeperSeen
 
 WELL = PartitionImage(replicas=(1, 2), isr=(1, 2), leader=1, leader_epoch=0, partition_epoch=0)
 LACKING = replace(WELL, isr=(1,))

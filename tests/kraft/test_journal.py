@@ -11,14 +11,14 @@ from pathlib import Path
 import pytest
 
 from tests.support.kraft_worlds import kraft_config, start_of
-from towpath.config.kraft_drivers import LocalDriver
-from towpath.kraft.acting.files import Tools
-from towpath.kraft.acting.waiting import StepWaits
-from towpath.kraft.drivers.local import LocalNode
+from towpath.kraft.config.drivers import LocalDriver
+from towpath.kraft.do.tools import Tools
+from towpath.kraft.do.waiting import StepWaits
+from towpath.kraft.errors import JournalHeldError, KraftJournalError
+from towpath.kraft.facts.nouns import NodeId, Role, Stage
+from towpath.kraft.facts.seen import Proven
 from towpath.kraft.journal import KraftEvent, KraftJournal
-from towpath.kraft.model import NodeId, Role, Stage
-from towpath.kraft.observing.seen import Proven
-from towpath.model.errors import JournalHeldError, KraftJournalError
+from towpath.kraft.reach.local import LocalNode
 
 _COMPARED: Mapping[str, object] = {"compared": {}, "digests": {}, "differences": []}
 

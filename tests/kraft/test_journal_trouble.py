@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from tests.support.clusters.small_disks import SmallDisk, mounted
+from towpath.kraft.errors import KraftJournalError
+from towpath.kraft.facts.seen import Proven
 from towpath.kraft.journal import KraftEvent, KraftJournal
-from towpath.kraft.observing.seen import Proven
-from towpath.model.errors import KraftJournalError
 
 _HOUR = 3_600_000
 _EQUAL: dict[str, Any] = {"equal": True, "compared": {}, "digests": {}, "differences": []}

@@ -10,18 +10,18 @@ from pathlib import Path
 import pytest
 
 from tests.support.kraft_worlds import kraft_config, start_of, with_broker, with_controller
-from towpath.config.kraft import KraftConfig
 from towpath.dev import ports
-from towpath.kraft.acting.brokers import mend_meta_properties, roll_broker
-from towpath.kraft.acting.controllers import restart_controller
-from towpath.kraft.acting.files import Tools
-from towpath.kraft.acting.waiting import StepWaits
-from towpath.kraft.drivers import drivers_of
+from towpath.kraft.config.file import KraftConfig
+from towpath.kraft.do.brokers import mend_meta_properties, roll_broker
+from towpath.kraft.do.controllers import restart_controller
+from towpath.kraft.do.tools import Tools
+from towpath.kraft.do.waiting import StepWaits
+from towpath.kraft.errors import DriverError, KraftJournalError
+from towpath.kraft.facts.nouns import BrokerMode, NodeId
+from towpath.kraft.facts.seen import Observation
 from towpath.kraft.journal import KraftJournal
-from towpath.kraft.model import BrokerMode, NodeId
-from towpath.kraft.observing.seen import Observation
-from towpath.kraft.steps import MendMetaProperties, RestartController, RollBroker
-from towpath.model.errors import DriverError, KraftJournalError
+from towpath.kraft.reach.drivers import drivers_of
+from towpath.kraft.steps.kinds import MendMetaProperties, RestartController, RollBroker
 
 BROKER, CONTROLLER = NodeId(0), NodeId(3000)
 

@@ -8,11 +8,11 @@ from dataclasses import replace
 import pytest
 
 from tests.support.kraft_worlds import broker_properties, kraft_config, start_of, with_broker
-from towpath.config import KraftConfig
+from towpath.kraft.config import KraftConfig
+from towpath.kraft.decide.moves import Facts
+from towpath.kraft.decide.preflight.logins import logins
+from towpath.kraft.facts.seen import Observation
 from towpath.kraft.findings.codes import FindingCode
-from towpath.kraft.observing.seen import Observation
-from towpath.kraft.planning.moves import Facts
-from towpath.kraft.preflight.logins import logins
 
 _MECHANISM = "sasl.mechanism.controller.protocol"
 _KEYS = {"ssl.keystore.location": "/etc/keys/own.pem"}

@@ -19,18 +19,19 @@ from tests.support.kraft_worlds import (
     with_controller,
     with_zookeeper,
 )
+from towpath.kraft.decide.moves import Reached
+from towpath.kraft.decide.outline import outline
+from towpath.kraft.decide.planner import next_step
+from towpath.kraft.decide.preflight import preflight
+from towpath.kraft.facts.nouns import Goal, NodeId, Stage
+from towpath.kraft.facts.seen import Observation, Proven
 from towpath.kraft.findings.codes import FindingCode
-from towpath.kraft.model import Goal, NodeId, Stage
-from towpath.kraft.observing.seen import Observation, Proven
-from towpath.kraft.planning.disks import holders, unproven
-from towpath.kraft.planning.effects import after, along, end
-from towpath.kraft.planning.elections import elected
-from towpath.kraft.planning.moves import Reached, Refused
-from towpath.kraft.planning.outline import outline
-from towpath.kraft.planning.planner import next_step
-from towpath.kraft.planning.states import stage_of
-from towpath.kraft.preflight import preflight
-from towpath.kraft.steps import (
+from towpath.kraft.findings.findings import Refused
+from towpath.kraft.standing.disks import holders, unproven
+from towpath.kraft.standing.states import stage_of
+from towpath.kraft.steps.effects import after, along, end
+from towpath.kraft.steps.elections import elected
+from towpath.kraft.steps.kinds import (
     FormatController,
     RestartController,
     StartControllers,

@@ -21,24 +21,20 @@ from tests.support.kraft_worlds import (
     with_controller,
     with_zookeeper,
 )
+from towpath.kraft.decide.moves import Reached
+from towpath.kraft.decide.outline import outline
+from towpath.kraft.decide.planner import next_step
+from towpath.kraft.decide.preflight import preflight
+from towpath.kraft.facts.nouns import Alarm, Goal, LogState, NodeId, Stage
+from towpath.kraft.facts.seen import MigrationZnode, Observation, Proven
 from towpath.kraft.findings.codes import FindingCode
+from towpath.kraft.findings.findings import Refused
 from towpath.kraft.journal import KraftJournal
-from towpath.kraft.model import Alarm, Goal, LogState, NodeId, Stage
-from towpath.kraft.observing.seen import MigrationZnode, Observation, Proven
-from towpath.kraft.planning.alarms import may_lead_empty, without_log
-from towpath.kraft.planning.effects import after
-from towpath.kraft.planning.moves import Reached, Refused
-from towpath.kraft.planning.outline import outline
-from towpath.kraft.planning.planner import next_step
-from towpath.kraft.planning.states import stage_of
-from towpath.kraft.preflight import preflight
-from towpath.kraft.run import KraftRun
-from towpath.kraft.steps import (
-    ReleaseZooKeeper,
-    StartControllers,
-    Step,
-    StopControllers,
-)
+from towpath.kraft.run.loop import KraftRun
+from towpath.kraft.standing.alarms import may_lead_empty, without_log
+from towpath.kraft.standing.states import stage_of
+from towpath.kraft.steps.effects import after
+from towpath.kraft.steps.kinds import ReleaseZooKeeper, StartControllers, Step, StopControllers
 from towpath.model.deadline import Deadline
 
 _CONFIG = kraft_config()

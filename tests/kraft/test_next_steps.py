@@ -17,13 +17,13 @@ from tests.support.kraft_worlds import (
     with_log,
 )
 from tests.support.pages.pictures import text_of
-from towpath.cli.show import kraft as shown
+from towpath.kraft.decide.moves import Facts
+from towpath.kraft.decide.next_steps import next_steps
+from towpath.kraft.facts.nouns import BrokerMode, Goal, Stage
+from towpath.kraft.facts.seen import Observation, Unseen
 from towpath.kraft.files import kafka_4
 from towpath.kraft.findings.codes import FindingCode
-from towpath.kraft.model import BrokerMode, Goal, Stage
-from towpath.kraft.observing.seen import Observation, Unseen
-from towpath.kraft.planning.moves import Facts
-from towpath.kraft.planning.next_steps import next_steps
+from towpath.kraft.show import pictures as shown
 
 _CONFIG = kraft_config()
 _FINAL = walk(_CONFIG, start_of(_CONFIG), Goal.FINAL)[1]

@@ -11,15 +11,16 @@ from typing import NoReturn
 import pytest
 
 from tests.support.kraft_worlds import kraft_config
-from towpath.config import LocalDriver
-from towpath.kraft.drivers import drivers_of
-from towpath.kraft.drivers.local import LocalNode
+from towpath.kraft.config import LocalDriver
+from towpath.kraft.errors import KraftFileError, ZooKeeperAwayError
+from towpath.kraft.facts.nouns import NodeId, Role
+from towpath.kraft.files.stored import log_dirs, metadata_dir
 from towpath.kraft.journal import KraftJournal
-from towpath.kraft.model import NodeId, Role
-from towpath.kraft.observing.node_files import client_ports, log_dirs, metadata_dir, read_files
-from towpath.kraft.observing.observe import Observer
+from towpath.kraft.look.node_files import client_ports, read_files
+from towpath.kraft.look.observer import Observer
+from towpath.kraft.reach.drivers import drivers_of
+from towpath.kraft.reach.local import LocalNode
 from towpath.model.deadline import Deadline
-from towpath.model.errors import KraftFileError, ZooKeeperAwayError
 
 NODE = NodeId(1)
 V0 = "version=0\nbroker.id=1\ncluster.id=c\ndirectory.id=d\n"

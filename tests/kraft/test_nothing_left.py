@@ -14,10 +14,11 @@ from tests.support.kafka import wait_until
 from tests.support.kraft_runs import arguments
 from tests.support.patients import seed
 from towpath.cluster.admin import Admin
-from towpath.config import ClusterConfig, load_kraft
+from towpath.config import ClusterConfig
 from towpath.dev.zookeeper import ZooKeeperCluster
-from towpath.kraft.contents.compare import compare
-from towpath.kraft.contents.image import ClusterImage
+from towpath.kraft.config import load_kraft
+from towpath.kraft.facts.comparison import compare
+from towpath.kraft.facts.image import ClusterImage
 from towpath.kraft.files.configs import KEPT
 from towpath.kraft.files.properties import read_properties
 from towpath.model.deadline import Deadline

@@ -16,20 +16,20 @@ from tests.support.kraft_worlds import (
     with_broker,
     with_zookeeper,
 )
-from towpath.cli.show.kraft import (
+from towpath.kraft.decide.moves import Facts
+from towpath.kraft.decide.outline import outline
+from towpath.kraft.decide.planner import next_step
+from towpath.kraft.facts.nouns import BrokerMode, Goal, NodeId, Stage
+from towpath.kraft.findings.codes import FindingCode
+from towpath.kraft.findings.findings import Refused
+from towpath.kraft.show.pictures import (
     outline_markdown,
     outline_picture,
     outline_summary,
     outline_told,
 )
-from towpath.kraft.findings.codes import FindingCode
-from towpath.kraft.model import BrokerMode, Goal, NodeId, Stage
-from towpath.kraft.planning.effects import after
-from towpath.kraft.planning.moves import Facts, Refused
-from towpath.kraft.planning.outline import outline
-from towpath.kraft.planning.planner import next_step
-from towpath.kraft.sentences import sentence
-from towpath.kraft.steps import (
+from towpath.kraft.steps.effects import after
+from towpath.kraft.steps.kinds import (
     AwaitCopy,
     AwaitFinal,
     AwaitHealthy,
@@ -46,6 +46,7 @@ from towpath.kraft.steps import (
     StopControllers,
     WipeController,
 )
+from towpath.kraft.steps.sentences import sentence
 
 _CONFIG = kraft_config(brokers=2)
 

@@ -16,13 +16,14 @@ from tests.support.kraft_worlds import (
     with_log,
     with_zookeeper,
 )
+from towpath.kraft.decide.moves import Reached
+from towpath.kraft.decide.planner import next_step
+from towpath.kraft.facts.nouns import BrokerMode, Goal, NodeId, Stage
+from towpath.kraft.facts.seen import Health
 from towpath.kraft.findings.codes import FindingCode
-from towpath.kraft.model import BrokerMode, Goal, NodeId, Stage
-from towpath.kraft.observing.seen import Health
-from towpath.kraft.planning.moves import Reached, Refused
-from towpath.kraft.planning.planner import next_step
-from towpath.kraft.planning.states import stage_of
-from towpath.kraft.steps import (
+from towpath.kraft.findings.findings import Refused
+from towpath.kraft.standing.states import stage_of
+from towpath.kraft.steps.kinds import (
     AwaitCopy,
     AwaitFinal,
     Compare,

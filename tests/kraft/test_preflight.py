@@ -22,19 +22,11 @@ from tests.support.kraft_worlds import (
     with_log,
     with_zookeeper,
 )
-from towpath.kraft.contents.image import (
-    ClusterImage,
-    ConfigOf,
-    PartitionImage,
-    Token,
-    TopicImage,
-)
-from towpath.kraft.files.configs import ACL_AUTHORIZER
-from towpath.kraft.findings.codes import FindingCode, Severity
-from towpath.kraft.findings.findings import Finding
-from towpath.kraft.findings.texts import TEXTS
-from towpath.kraft.model import Goal, LogState, NodeId, Stage
-from towpath.kraft.observing.seen import (
+from towpath.kraft.decide.planner import next_step
+from towpath.kraft.decide.preflight import preflight
+from towpath.kraft.facts.image import ClusterImage, ConfigOf, PartitionImage, Token, TopicImage
+from towpath.kraft.facts.nouns import Goal, LogState, NodeId, Stage
+from towpath.kraft.facts.seen import (
     ClusterSeen,
     Health,
     MetaProperties,
@@ -44,10 +36,11 @@ from towpath.kraft.observing.seen import (
     OddZnode,
     Unseen,
 )
-from towpath.kraft.observing.servers import EnsembleSeen, ServerMode, ServerSeen
-from towpath.kraft.planning.moves import Refused
-from towpath.kraft.planning.planner import next_step
-from towpath.kraft.preflight import preflight
+from towpath.kraft.facts.servers import EnsembleSeen, ServerMode, ServerSeen
+from towpath.kraft.files.configs import ACL_AUTHORIZER
+from towpath.kraft.findings.codes import FindingCode, Severity
+from towpath.kraft.findings.findings import Finding, Refused
+from towpath.kraft.findings.texts import TEXTS
 from towpath.model.acl import Acl, Operation, Pattern, Permission, Resource
 
 _CONFIG = kraft_config()

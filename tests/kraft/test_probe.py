@@ -10,12 +10,13 @@ import pytest
 from tests.support.ensembles import zookeeper
 from tests.support.kafka import Record, consume, create_topic, produce
 from towpath.cluster.admin import Admin
-from towpath.config import ClusterConfig, load_kraft
+from towpath.config import ClusterConfig
 from towpath.dev.zookeeper import ZooKeeperCluster
-from towpath.kraft.acting.probe import Probing, probe
-from towpath.kraft.acting.waiting import Tell
+from towpath.kraft.config import load_kraft
+from towpath.kraft.do.probe import Probing, probe
+from towpath.kraft.do.waiting import Tell
+from towpath.kraft.facts.nouns import PROBES
 from towpath.kraft.journal import KraftJournal
-from towpath.kraft.model import PROBES
 
 pytestmark = [pytest.mark.soak, pytest.mark.broker]
 

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from tests.support.kafka import wait_until
-from towpath.config.kraft_drivers import LocalDriver
-from towpath.kraft.drivers.local import LocalNode
-from towpath.kraft.drivers.scripts import PROCESS_WITH
-from towpath.kraft.model import NodeId, Role
-from towpath.kraft.observing.processes import Processes, ProcessSeen, process_of
+from towpath.kraft.config.drivers import LocalDriver
+from towpath.kraft.facts.nouns import NodeId, Role
+from towpath.kraft.look.processes import Processes, ProcessSeen, process_of
+from towpath.kraft.reach.local import LocalNode
+from towpath.kraft.reach.scripts import PROCESS_WITH
 
 _PROGRAM = "import sys, time; file = open(sys.argv[1]); print('up', flush=True); time.sleep(100)"
 JAVA = "java\n-Xmx1g\n-cp\n{jars}\nkafka.Kafka\n/etc/kafka/server.properties"

@@ -18,20 +18,20 @@ from tests.support.kraft_worlds import (
     with_log,
     with_zookeeper,
 )
-from towpath.kraft.acting import hands
-from towpath.kraft.acting.files import Tools
-from towpath.kraft.acting.waiting import StepWaits
-from towpath.kraft.contents.image import ClusterImage
-from towpath.kraft.contents.quotas import left_behind
+from towpath.kraft.decide.outline import outline
+from towpath.kraft.decide.planner import next_step
+from towpath.kraft.do import hands
+from towpath.kraft.do.tools import Tools
+from towpath.kraft.do.waiting import StepWaits
+from towpath.kraft.errors import StepLateError, StepRefusedError
+from towpath.kraft.facts.image import ClusterImage
+from towpath.kraft.facts.nouns import Alarm, Goal, NodeId, Stage
+from towpath.kraft.facts.quotas import left_behind
+from towpath.kraft.facts.seen import Observation
 from towpath.kraft.findings.codes import FindingCode
-from towpath.kraft.model import Alarm, Goal, NodeId, Stage
-from towpath.kraft.observing.seen import Observation
-from towpath.kraft.planning.outline import outline
-from towpath.kraft.planning.planner import next_step
-from towpath.kraft.planning.states import stage_of
-from towpath.kraft.sentences import sentence
-from towpath.kraft.steps import RestartController
-from towpath.model.errors import StepLateError, StepRefusedError
+from towpath.kraft.standing.states import stage_of
+from towpath.kraft.steps.kinds import RestartController
+from towpath.kraft.steps.sentences import sentence
 from towpath.model.quota import Entity, EntityKind
 
 _CONFIG = kraft_config()

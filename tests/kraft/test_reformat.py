@@ -12,13 +12,13 @@ from confluent_kafka.admin import AdminClient
 from tests.support.kafka import create_topic
 from tests.support.kraft_runs import entries, run_until, run_whole
 from tests.support.patients import seed
-from towpath.config import load_kraft
 from towpath.dev.zookeeper import ZooKeeperCluster
+from towpath.kraft.config import load_kraft
+from towpath.kraft.decide.moves import Facts
+from towpath.kraft.decide.preflight import preflight
+from towpath.kraft.facts.nouns import NodeId, Stage
 from towpath.kraft.findings.codes import FindingCode
-from towpath.kraft.migration import Migration
-from towpath.kraft.model import NodeId, Stage
-from towpath.kraft.planning.moves import Facts
-from towpath.kraft.preflight import preflight
+from towpath.kraft.run.migration import Migration
 
 pytestmark = [pytest.mark.soak, pytest.mark.broker, pytest.mark.timeout(1800)]
 

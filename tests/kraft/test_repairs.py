@@ -21,14 +21,14 @@ from tests.support.kraft_worlds import (
     with_log,
     with_zookeeper,
 )
-from towpath.kraft.contents.image import ClusterImage, PartitionImage, TopicImage
+from towpath.kraft.decide.moves import Facts, Reached
+from towpath.kraft.decide.planner import next_step
+from towpath.kraft.facts.image import ClusterImage, PartitionImage, TopicImage
+from towpath.kraft.facts.nouns import BrokerMode, Goal, LogState, NodeId, Stage
+from towpath.kraft.facts.seen import Health, MetaProperties, Observation, Proven
 from towpath.kraft.findings.codes import FindingCode
-from towpath.kraft.model import BrokerMode, Goal, LogState, NodeId, Stage
-from towpath.kraft.observing.seen import Health, MetaProperties, Observation, Proven
-from towpath.kraft.planning.effects import after, along, end
-from towpath.kraft.planning.moves import Facts, Reached
-from towpath.kraft.planning.planner import next_step
-from towpath.kraft.steps import (
+from towpath.kraft.steps.effects import after, along, end
+from towpath.kraft.steps.kinds import (
     AwaitHealthy,
     Compare,
     FormatController,

@@ -20,25 +20,21 @@ from tests.support.kraft_worlds import (
     with_log,
     with_zookeeper,
 )
-from towpath.cli.show.kraft import end_told
-from towpath.config import KraftConfig
-from towpath.kraft.contents.image import ImageComparison, ImageDifference, ImageKind
+from towpath.kraft.config import KraftConfig
+from towpath.kraft.decide.moves import Facts
+from towpath.kraft.errors import KraftJournalError, StepStoppedError, UnexpectedStageError
+from towpath.kraft.facts.image import ImageComparison, ImageDifference, ImageKind
+from towpath.kraft.facts.nouns import BrokerMode, Goal, Stage
+from towpath.kraft.facts.seen import CopiedRange, Observation
 from towpath.kraft.findings.codes import FindingCode
 from towpath.kraft.journal import KraftEvent, KraftJournal
-from towpath.kraft.model import BrokerMode, Goal, Stage
-from towpath.kraft.observing.seen import CopiedRange, Observation
-from towpath.kraft.planning.effects import after
-from towpath.kraft.planning.moves import Facts
-from towpath.kraft.planning.states import stage_of
-from towpath.kraft.run import KraftRun
-from towpath.kraft.steps import Compare, RollBroker, StartControllers, Step, StopControllers
+from towpath.kraft.run.loop import KraftRun
+from towpath.kraft.show.pictures import end_told
+from towpath.kraft.standing.states import stage_of
+from towpath.kraft.steps.effects import after
+from towpath.kraft.steps.kinds import Compare, RollBroker, StartControllers, Step, StopControllers
 from towpath.model.deadline import Deadline
-from towpath.model.errors import (
-    KraftJournalError,
-    StepStoppedError,
-    StoppedError,
-    UnexpectedStageError,
-)
+from towpath.model.errors import StoppedError
 
 CONFIG = kraft_config()
 _BEGAN = KraftEvent.STEP_BEGAN

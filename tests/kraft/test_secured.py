@@ -13,7 +13,7 @@ from tests.support.kraft_runs import arguments, entries
 from tests.support.patients import seed
 from tests.support.traffic import Traffic
 from towpath.dev.zookeeper import ZooKeeperCluster
-from towpath.kraft.contents.image import ImageKind
+from towpath.kraft.facts.image import ImageKind
 
 pytestmark = [pytest.mark.soak, pytest.mark.broker, pytest.mark.timeout(1800)]
 

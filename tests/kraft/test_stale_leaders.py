@@ -16,11 +16,11 @@ from tests.support.kraft_worlds import (
     with_zookeeper,
 )
 from towpath.cluster.metadata import Answers
-from towpath.kraft.acting import stale_leaders
-from towpath.kraft.acting.stale_leaders import IsrWatch, lagging
-from towpath.kraft.contents.image import ClusterImage, PartitionImage, TopicImage
-from towpath.kraft.model import NodeId, Stage
-from towpath.kraft.observing.seen import ControllerZnode, Observation
+from towpath.kraft.do import stale_leaders
+from towpath.kraft.do.stale_leaders import IsrWatch, lagging
+from towpath.kraft.facts.image import ClusterImage, PartitionImage, TopicImage
+from towpath.kraft.facts.nouns import NodeId, Stage
+from towpath.kraft.facts.seen import ControllerZnode, Observation
 from towpath.model.errors import ClusterError, UnreachableError
 from towpath.model.nouns import TopicName, TopicPartition
 
@@ -100,7 +100,7 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> Cluster:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     now = [0.0]
-    monkeypatch.setattr("towpath.kraft.acting.stale_leaders.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("towpath.kraft.do.stale_leaders.time.monotonic", lambda: now[0])
     return now
 
 

@@ -19,12 +19,12 @@ from tests.support.kraft_worlds import (
     with_log,
     with_zookeeper,
 )
+from towpath.kraft.facts.nouns import Alarm, BrokerMode, KipState, LogState, NodeId, Stage
+from towpath.kraft.facts.seen import ControllerZnode, CopiedRange, Observation
 from towpath.kraft.findings.codes import FindingCode
-from towpath.kraft.model import Alarm, BrokerMode, KipState, LogState, NodeId, Stage
-from towpath.kraft.observing.seen import ControllerZnode, CopiedRange, Observation
-from towpath.kraft.planning.alarms import holds_everything
-from towpath.kraft.planning.stages import Final, Stranded
-from towpath.kraft.planning.states import stage_of
+from towpath.kraft.standing.alarms import holds_everything
+from towpath.kraft.standing.stages import Final, Stranded
+from towpath.kraft.standing.states import stage_of
 
 _CONFIG = kraft_config()
 _OTHER = 4

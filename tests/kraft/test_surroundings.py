@@ -20,30 +20,30 @@ from tests.support.kraft_worlds import (
     with_broker,
     with_controller,
 )
-from towpath.config import KraftConfig
-from towpath.config.kraft_drivers import LocalDriver
 from towpath.dev import ports
-from towpath.kraft.acting.brokers import roll_broker
-from towpath.kraft.acting.files import Tools
-from towpath.kraft.acting.waiting import StepWaits
-from towpath.kraft.drivers import drivers_of
-from towpath.kraft.drivers.local import LocalNode
+from towpath.kraft.config import KraftConfig
+from towpath.kraft.config.drivers import LocalDriver
+from towpath.kraft.decide.moves import Facts
+from towpath.kraft.decide.preflight import preflight
+from towpath.kraft.decide.preflight.surroundings import surroundings
+from towpath.kraft.do.brokers import roll_broker
+from towpath.kraft.do.tools import Tools
+from towpath.kraft.do.waiting import StepWaits
+from towpath.kraft.errors import StepRefusedError
+from towpath.kraft.facts.nouns import BrokerMode, NodeId, Role, Stage
+from towpath.kraft.facts.seen import Observation
+from towpath.kraft.facts.surroundings import ClientsSeen, HostTold, Reach, Surroundings
 from towpath.kraft.files.configs import ACL_AUTHORIZER
 from towpath.kraft.files.listeners import inter_broker_address
 from towpath.kraft.findings.codes import FindingCode
 from towpath.kraft.findings.findings import Finding
 from towpath.kraft.journal import KraftJournal
-from towpath.kraft.model import BrokerMode, NodeId, Role, Stage
-from towpath.kraft.observing.reach import addresses_from, ask_host, host_told
-from towpath.kraft.observing.seen import Observation
-from towpath.kraft.observing.surroundings import ClientsSeen, HostTold, Reach, Surroundings
-from towpath.kraft.planning.moves import Facts
-from towpath.kraft.preflight import preflight
-from towpath.kraft.preflight.surroundings import surroundings
-from towpath.kraft.steps import RollBroker
+from towpath.kraft.look.hosts import addresses_from, ask_host, host_told
+from towpath.kraft.reach.drivers import drivers_of
+from towpath.kraft.reach.local import LocalNode
+from towpath.kraft.steps.kinds import RollBroker
 from towpath.kraft.zookeeper.admin_server import connections_in
 from towpath.kraft.zookeeper.clients import Connection, connections_of, sorted_out
-from towpath.model.errors import StepRefusedError
 
 CONFIG = kraft_config()
 START = start_of(CONFIG)

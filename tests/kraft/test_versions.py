@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from tests.support.kraft_worlds import at_stage, kraft_config, walk, with_log, with_zookeeper
-from towpath.kraft.contents.image import ClusterImage, PartitionImage, TopicImage
-from towpath.kraft.model import Goal, Stage
-from towpath.kraft.observing.seen import Observation
-from towpath.kraft.planning.versions import lower_versions
-from towpath.kraft.steps import RaisePartitionVersions, StopControllers
+from towpath.kraft.facts.image import ClusterImage, PartitionImage, TopicImage
+from towpath.kraft.facts.nouns import Goal, Stage
+from towpath.kraft.facts.seen import Observation
+from towpath.kraft.standing.partition_versions import lower_versions
+from towpath.kraft.steps.kinds import RaisePartitionVersions, StopControllers
 from towpath.model.nouns import TopicName, TopicPartition
 
 CONFIG = kraft_config(brokers=2)

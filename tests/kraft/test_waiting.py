@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from tests.support.kraft_worlds import kraft_config, start_of, with_broker
-from towpath.config.kraft import KraftLimits
-from towpath.kraft.acting.waiting import StepWaits, not_gone, not_in_sync, not_serving
-from towpath.kraft.contents.image import ClusterImage, PartitionImage, TopicImage
-from towpath.kraft.model import BrokerMode, NodeId
-from towpath.kraft.observing.seen import Observation
-from towpath.model.errors import NodeEndedError, StepLateError, StepStoppedError
+from towpath.kraft.config.file import KraftLimits
+from towpath.kraft.do.waiting import StepWaits, not_gone, not_in_sync, not_serving
+from towpath.kraft.errors import NodeEndedError, StepLateError, StepStoppedError
+from towpath.kraft.facts.image import ClusterImage, PartitionImage, TopicImage
+from towpath.kraft.facts.nouns import BrokerMode, NodeId
+from towpath.kraft.facts.seen import Observation
 
 ONE = NodeId(1)
 

@@ -17,16 +17,16 @@ from tests.support.kafka import wait_until
 from tests.support.kraft_runs import entries, run_until, run_whole, said_by_brokers, steps, tell
 from tests.support.patients import seed
 from tests.support.traffic import Traffic
-from towpath.config import load_kraft
 from towpath.dev.zookeeper import ZooKeeperCluster
-from towpath.kraft.drivers import drivers_of
-from towpath.kraft.drivers.commands import filled
+from towpath.kraft.config import load_kraft
+from towpath.kraft.facts.nouns import NodeId, Role
 from towpath.kraft.files.properties import read_properties
 from towpath.kraft.journal import KraftEvent, KraftJournal
 from towpath.kraft.metadata.log import read_quorum
-from towpath.kraft.migration import Migration
-from towpath.kraft.model import NodeId, Role
-from towpath.kraft.planning.versions import lower_versions
+from towpath.kraft.reach.commands import filled
+from towpath.kraft.reach.drivers import drivers_of
+from towpath.kraft.run.migration import Migration
+from towpath.kraft.standing.partition_versions import lower_versions
 from towpath.kraft.zookeeper.client import ZooKeeper
 from towpath.model.deadline import Deadline
 

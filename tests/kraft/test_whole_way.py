@@ -16,11 +16,11 @@ from tests.support.kafka import create_topic, wait_until
 from tests.support.kraft_runs import arguments, entries, run_until, run_whole, steps, tell
 from tests.support.patients import seed
 from tests.support.traffic import Traffic
-from towpath.config import load_kraft
 from towpath.dev import distribution
 from towpath.dev.zookeeper import ZooKeeperCluster
-from towpath.kraft.drivers import drivers_of
-from towpath.kraft.model import NodeId
+from towpath.kraft.config import load_kraft
+from towpath.kraft.facts.nouns import NodeId
+from towpath.kraft.reach.drivers import drivers_of
 from towpath.model.deadline import Deadline
 
 pytestmark = pytest.mark.broker

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from prometheus_client import CollectorRegistry, generate_latest
 
-from towpath.metrics import kraft_names
-from towpath.metrics.kraft_collector import KraftCollector, KraftCounts, KraftMeter
+from towpath.kraft.metrics import names as kraft_names
+from towpath.kraft.metrics.collector import KraftCollector, KraftCounts, KraftMeter
 
 FROZEN = [
     ("towpath_kraft_info", ("version", "migration")),

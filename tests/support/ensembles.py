@@ -10,9 +10,9 @@ from pathlib import Path
 from kazoo.client import KazooClient
 from kazoo.exceptions import NoNodeError
 
-from towpath.config.kraft import ZooKeeperConfig
 from towpath.dev import distribution, ports
 from towpath.dev.process import JavaProcess, command
+from towpath.kraft.config.file import ZooKeeperConfig
 from towpath.kraft.zookeeper.client import ZooKeeper
 from towpath.model.deadline import Deadline
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from towpath.kraft.model import Alarm, BrokerMode, LogState
-from towpath.kraft.observing.nodes import in_mode
-from towpath.kraft.observing.seen import Observation
-from towpath.kraft.planning.alarms import anchor, claimed
-from towpath.kraft.planning.states import stage_of
-from towpath.kraft.planning.versions import lower_versions
-from towpath.kraft.steps import (
+from towpath.kraft.facts.nodes import in_mode
+from towpath.kraft.facts.nouns import Alarm, BrokerMode, LogState
+from towpath.kraft.facts.seen import Observation
+from towpath.kraft.standing.alarms import anchor, claimed
+from towpath.kraft.standing.partition_versions import lower_versions
+from towpath.kraft.standing.states import stage_of
+from towpath.kraft.steps.kinds import (
     AwaitFinal,
     AwaitHealthy,
     FormatController,

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.support.kraft_worlds import CLUSTER, broker_properties, kraft_config
-from towpath.config.kraft import KraftConfig
+from towpath.kraft.config.file import KraftConfig
 
 NAMESPACE = "messaging"
 

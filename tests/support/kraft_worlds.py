@@ -6,12 +6,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from towpath.config.kraft import KraftConfig
-from towpath.kraft.contents.image import ClusterImage, ImageComparison, ImageDifference, ImageKind
-from towpath.kraft.findings.codes import FindingCode
-from towpath.kraft.findings.findings import Finding
-from towpath.kraft.model import BrokerMode, Goal, NodeId, Role, Stage
-from towpath.kraft.observing.seen import (
+from towpath.kraft.config.file import KraftConfig
+from towpath.kraft.decide.moves import Reached
+from towpath.kraft.decide.planner import next_step
+from towpath.kraft.facts.image import ClusterImage, ImageComparison, ImageDifference, ImageKind
+from towpath.kraft.facts.nouns import BrokerMode, Goal, NodeId, Role, Stage
+from towpath.kraft.facts.seen import (
     ControllerZnode,
     Health,
     MetaProperties,
@@ -20,11 +20,11 @@ from towpath.kraft.observing.seen import (
     Observation,
     ZooKeeperSeen,
 )
-from towpath.kraft.planning.effects import after, along
-from towpath.kraft.planning.moves import Reached, Refused
-from towpath.kraft.planning.planner import next_step
-from towpath.kraft.planning.states import stage_of
-from towpath.kraft.steps import Step
+from towpath.kraft.findings.codes import FindingCode
+from towpath.kraft.findings.findings import Finding, Refused
+from towpath.kraft.standing.states import stage_of
+from towpath.kraft.steps.effects import after, along
+from towpath.kraft.steps.kinds import Step
 
 CLUSTER = "AAAAAAAAAAAAAAAAAAAAAA"
 FLAG = "zookeeper.metadata.migration.enable"

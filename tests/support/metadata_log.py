@@ -7,10 +7,10 @@ from collections.abc import Iterable
 from typing import Any
 
 from towpath.cluster.data.frames import uvarint
-from towpath.kraft.metadata.image import LogImage
+from towpath.kraft.facts.seen import MetadataLogSeen
+from towpath.kraft.metadata.log_image import LogImage
 from towpath.kraft.metadata.messages import RECORDS
 from towpath.kraft.metadata.records import batches
-from towpath.kraft.observing.seen import MetadataLogSeen
 from towpath.wire.header import CONTROL, seal
 from towpath.wire.plain import Record, encode
 

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from towpath.config.clusters import Sasl, Tls
-from towpath.config.kraft import KraftConfig
 from towpath.dev.broker import LocalCluster
 from towpath.dev.process import JavaProcess, command
+from towpath.kraft.config.file import KraftConfig
 
 AUTHORIZER = {
     "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",

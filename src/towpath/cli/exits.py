@@ -8,6 +8,7 @@ from __future__ import annotations
 import signal
 import sys
 from dataclasses import dataclass
+from importlib import import_module
 
 from towpath.cli.signals import KILLED
 from towpath.cluster.connect.connection import UnresolvedError
@@ -18,6 +19,8 @@ from towpath.model import errors
 from towpath.plan.model import TopicsTakenError
 from towpath.segments.ingress.supply import WithheldError
 
+_WINGS = ("towpath.kraft.errors",)
+"""Errors that products keep for themselves."""
 _INTRODUCTION = """\
 # Exit codes
 
@@ -138,7 +141,12 @@ ALL = (
 
 def kinds() -> dict[str, int]:
     """Return the exit code of each kind of error, by its stable code."""
-    common = [kind for name in errors.__all__ if issubclass(kind := getattr(errors, name), _ROOT)]
+    common = [
+        kind
+        for module in (errors, *map(import_module, _WINGS))
+        for name in module.__all__
+        if issubclass(kind := getattr(module, name), _ROOT)
+    ]
     elsewhere = [
         SecurityError,
         UnresolvedError,

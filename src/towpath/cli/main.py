@@ -1,8 +1,9 @@
 """The program `towpath`: its commands, its errors, its exit codes.
 
-A new command is one line in `COMMANDS` and a module of that name here, which holds a function (one
-command) or a `typer.Typer` (a group of them) of the same name. Only the module of the command that
-was asked for is imported, so `towpath --help` and `towpath lint` never wait for Spark.
+A new command is one line in `COMMANDS` and a module of that name here, or the one that `_MODULES`
+names, with a function (one command) or a `typer.Typer` (a group of them) of the same name. Only the
+module of the command that was asked for is imported, so `towpath --help` and `towpath lint` never
+wait for Spark.
 """
 
 from __future__ import annotations
@@ -54,8 +55,9 @@ COMMANDS = {
 }
 
 
-_MODULES = {"import": "importing"}
-"""Modules of commands whose name Python has for itself."""
+_MODULES = {"import": "towpath.cli.importing", "kraft": "towpath.kraft.commands"}
+"""Modules of commands that do not lie here under their name: Python has `import` for itself, and a
+product keeps its own commands."""
 _SLOW = {"run", "cutover", "verify", "restore"}
 """Commands that import for a second or more before they can show anything."""
 _COLLECT = 50_000, 20, 100
@@ -126,8 +128,8 @@ def program(arguments: Sequence[str]) -> typer.Typer:
 
 def _load(name: str) -> typer.Typer | Callable[..., int | None]:
     command: typer.Typer | Callable[..., int | None]
-    module = _MODULES.get(name, name)
-    command = getattr(import_module(f"towpath.cli.{module}"), module)
+    module = _MODULES.get(name, f"towpath.cli.{name}")
+    command = getattr(import_module(module), "importing" if name == "import" else name)
     return command
 
 

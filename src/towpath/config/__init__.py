@@ -1,8 +1,8 @@
-"""Floor 1: the YAML file of a link, an archive or a migration as typed, frozen models.
+"""Floor 1: the YAML file of a link or an archive as typed, frozen models, and what all files share.
 
-`load` returns a `LinkConfig`, `load_archive` an `ArchiveConfig`, `load_kraft` a `KraftConfig`; else
-they raise with every problem at once. The models pickle, secrets and PEM texts included, so tasks
-on other machines need neither the file nor the environment.
+`load` returns a `LinkConfig`, `load_archive` an `ArchiveConfig`; else they raise with every problem
+at once. Files of other kinds are the products' own (`kinds.py`). The models pickle, secrets and PEM
+texts included, so tasks on other machines need neither the file nor the environment.
 """
 
 from towpath.config.access import AccessConfig, AclMode
@@ -26,15 +26,6 @@ from towpath.config.groups import (
     Mm2Config,
     Mm2Topic,
 )
-from towpath.config.kraft import (
-    KraftBroker,
-    KraftConfig,
-    KraftController,
-    KraftLimits,
-    ZooKeeperConfig,
-)
-from towpath.config.kraft_drivers import LocalDriver, SshDriver
-from towpath.config.kraft_kubernetes import KubernetesDriver
 from towpath.config.link import (
     GapArchive,
     GapRules,
@@ -44,15 +35,7 @@ from towpath.config.link import (
     RecordsConfig,
     StartAt,
 )
-from towpath.config.load import (
-    check,
-    from_tree,
-    load,
-    load_archive,
-    load_kraft,
-    load_target,
-    tree,
-)
+from towpath.config.load import check, from_tree, load, load_archive, load_target, tree
 from towpath.config.metrics import MetricsConfig
 from towpath.config.portions import (
     Bound,
@@ -129,13 +112,7 @@ __all__ = [
     "GroupStates",
     "GroupsConfig",
     "GssapiSasl",
-    "KraftBroker",
-    "KraftConfig",
-    "KraftController",
-    "KraftLimits",
-    "KubernetesDriver",
     "LinkConfig",
-    "LocalDriver",
     "LockMode",
     "LostParts",
     "MetricsConfig",
@@ -169,7 +146,6 @@ __all__ = [
     "SchemaVersions",
     "SchemasConfig",
     "Size",
-    "SshDriver",
     "StartAt",
     "StoreConfig",
     "StoreEncryption",
@@ -178,7 +154,6 @@ __all__ = [
     "StoreLock",
     "Tls",
     "TopicsConfig",
-    "ZooKeeperConfig",
     "certificates",
     "check",
     "filter_of",
@@ -186,7 +161,6 @@ __all__ = [
     "given_ids",
     "load",
     "load_archive",
-    "load_kraft",
     "load_target",
     "max_rate",
     "note",

@@ -61,7 +61,7 @@ KINDS: Mapping[FileKind, Kind] = MappingProxyType(
             "store",
         ),
         FileKind.KRAFT: Kind(
-            "towpath.config.kraft",
+            "towpath.kraft.config.file",
             "KraftConfig",
             "a migration to KRaft",
             "the file of such a migration (`kind: kraft`)",

@@ -13,7 +13,6 @@ from towpath.config.archive import ArchiveConfig
 from towpath.config.clusters import ClusterConfig
 from towpath.config.document import Tree, parse, read
 from towpath.config.kinds import KINDS, FileKind
-from towpath.config.kraft import KraftConfig
 from towpath.config.link import LinkConfig
 from towpath.config.problems import ENVIRONMENT, faults_of, not_one_of
 from towpath.config.secrets import SECRET_KEYS, VARIABLE, variable
@@ -50,15 +49,6 @@ def load_archive(path: Path) -> ArchiveConfig:
         ConfigError: With every problem of the file, or it describes something else.
     """
     return load_as(path, FileKind.ARCHIVE, ArchiveConfig)
-
-
-def load_kraft(path: Path) -> KraftConfig:
-    """Return the content of the file of a migration to KRaft, with secrets and variables filled in.
-
-    Raises:
-        ConfigError: With every problem of the file, or it describes something else.
-    """
-    return load_as(path, FileKind.KRAFT, KraftConfig)
 
 
 def load_as(path: Path, kind: FileKind, model: type[C]) -> C:

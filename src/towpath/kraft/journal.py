@@ -19,11 +19,11 @@ from pathlib import Path
 from types import MappingProxyType, NoneType
 from typing import Any, BinaryIO
 
-from towpath.kraft.model import PROBES, Stage
-from towpath.kraft.observing.seen import Proven
+from towpath.kraft.errors import JournalHeldError, KraftJournalError
+from towpath.kraft.facts.nouns import PROBES, Stage
+from towpath.kraft.facts.seen import Proven
 from towpath.model.clock import now_ms
 from towpath.model.durable import make_folder, sync_folder
-from towpath.model.errors import JournalHeldError, KraftJournalError
 
 _FILE = "journal.jsonl"
 _KEPT = "kept"

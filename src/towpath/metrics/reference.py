@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
+from importlib import import_module
 
-from towpath.metrics import archive_names, kraft_names, restore_names
+from towpath.metrics import archive_names, restore_names
 from towpath.metrics.names import ALL, Metric
 from towpath.metrics.server import STALLED
 from towpath.metrics.stand import LIMIT
@@ -131,7 +132,7 @@ def markdown() -> str:
     """Return the page."""
     archive = _ARCHIVE + _table(archive_names.ALL)
     restore = _RESTORE + _table(restore_names.ALL)
-    kraft = _KRAFT + _table(kraft_names.ALL)
+    kraft = _KRAFT + _table(import_module("towpath.kraft.metrics.names").ALL)
     return _INTRODUCTION + _table(ALL) + archive + restore + kraft + _REPLICATOR
 
 

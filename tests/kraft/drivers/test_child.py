@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from tests.support.kafka import wait_until
-from towpath.kraft.drivers.child import ChildLateError, run_child
-from towpath.kraft.drivers.scripts import WRITE
+from towpath.kraft.reach.child import ChildLateError, run_child
+from towpath.kraft.reach.scripts import WRITE
 
 
 def test_what_a_program_prints_and_its_code_are_returned() -> None:

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from towpath.config.kraft_drivers import LocalDriver
-from towpath.kraft.drivers.fenced import FencedDriver
-from towpath.kraft.drivers.local import LocalNode
-from towpath.kraft.model import NodeId, Role
+from towpath.kraft.config.drivers import LocalDriver
+from towpath.kraft.errors import ZooKeeperLockLostError
+from towpath.kraft.facts.nouns import NodeId, Role
+from towpath.kraft.reach.fenced import FencedDriver
+from towpath.kraft.reach.local import LocalNode
 from towpath.model.deadline import Deadline
-from towpath.model.errors import ZooKeeperLockLostError
 
 
 def lost() -> None:

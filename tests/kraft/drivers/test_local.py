@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 
 from tests.support.kafka import wait_until
-from towpath.config.kraft_drivers import LocalDriver
-from towpath.kraft.drivers.commands import filled
-from towpath.kraft.drivers.local import LocalNode
-from towpath.kraft.model import NodeId, Role
+from towpath.kraft.config.drivers import LocalDriver
+from towpath.kraft.errors import DriverError, NodeEndedError, StepLateError, StepRefusedError
+from towpath.kraft.facts.nouns import NodeId, Role
+from towpath.kraft.reach.commands import filled
+from towpath.kraft.reach.local import LocalNode
 from towpath.model.deadline import Deadline
-from towpath.model.errors import DriverError, NodeEndedError, StepLateError, StepRefusedError
 
 PROGRAM = "import sys, time; print('node', *sys.argv[1:], flush=True); time.sleep(100)"
 

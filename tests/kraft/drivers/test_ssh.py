@@ -12,11 +12,11 @@ import pytest
 
 from tests.support.kafka import wait_until
 from tests.support.sshd import LocalSshd, fetch
-from towpath.config import SshDriver
-from towpath.kraft.drivers.ssh import SshNode, ssh_command
-from towpath.kraft.model import NodeId, Role
+from towpath.kraft.config import SshDriver
+from towpath.kraft.errors import DriverError
+from towpath.kraft.facts.nouns import NodeId, Role
+from towpath.kraft.reach.ssh import SshNode, ssh_command
 from towpath.model.deadline import Deadline
-from towpath.model.errors import DriverError
 
 pytestmark = pytest.mark.soak
 NODE = NodeId(7)

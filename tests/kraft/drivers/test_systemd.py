@@ -12,11 +12,11 @@ import pytest
 
 from tests.support import sshd, systemd
 from tests.support.kafka import wait_until
-from towpath.config import SshDriver
-from towpath.kraft.drivers.ssh import SshNode
-from towpath.kraft.model import NodeId, Role
+from towpath.kraft.config import SshDriver
+from towpath.kraft.errors import DriverError
+from towpath.kraft.facts.nouns import NodeId, Role
+from towpath.kraft.reach.ssh import SshNode
 from towpath.model.deadline import Deadline
-from towpath.model.errors import DriverError
 
 pytestmark = [pytest.mark.soak, pytest.mark.timeout(600)]
 UNIT = "kafka-7.service"

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 import pytest
 
-from towpath.config import SshDriver
-from towpath.kraft.drivers.ssh import SshNode
-from towpath.kraft.model import NodeId, Role
+from towpath.kraft.config import SshDriver
+from towpath.kraft.facts.nouns import NodeId, Role
+from towpath.kraft.reach.ssh import SshNode
 
 PREPARES = {"ActiveState": "activating", "SubState": "start-pre", "MainPID": "0"}
 RUNS = {"ActiveState": "active", "SubState": "running", "MainPID": "41"}

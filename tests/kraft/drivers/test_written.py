@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from tests.support.clusters.small_disks import SmallDisk, mounted
-from towpath.config.kraft_drivers import LocalDriver
-from towpath.kraft.drivers.local import LocalNode
-from towpath.kraft.drivers.scripts import WRITE
-from towpath.kraft.model import NodeId, Role
-from towpath.model.errors import DriverError
+from towpath.kraft.config.drivers import LocalDriver
+from towpath.kraft.errors import DriverError
+from towpath.kraft.facts.nouns import NodeId, Role
+from towpath.kraft.reach.local import LocalNode
+from towpath.kraft.reach.scripts import WRITE
 
 Write = Callable[[Path, bytes], None]
 NOBODY = 65534

@@ -14,14 +14,14 @@ from ruamel.yaml import YAML
 from tests.support.kraft_pods import NAMESPACE, config_map, export, pod_config, text_of
 from tests.support.kraft_worlds import CLUSTER, at_stage, start_of, with_broker
 from towpath.cli.main import main
-from towpath.kraft.drivers import drivers_of
+from towpath.kraft.decide.outline import Outline, outline
+from towpath.kraft.errors import DriverError
+from towpath.kraft.facts.nouns import Goal, Stage
+from towpath.kraft.facts.seen import MetaProperties
 from towpath.kraft.files.properties import read_properties
-from towpath.kraft.kubernetes.manifests import STEPS, manifests, write_pages
-from towpath.kraft.kubernetes.yaml_text import yaml_text
-from towpath.kraft.model import Goal, Stage
-from towpath.kraft.observing.seen import MetaProperties
-from towpath.kraft.planning.outline import Outline, outline
-from towpath.model.errors import DriverError
+from towpath.kraft.reach.drivers import drivers_of
+from towpath.kraft.reach.kubernetes.yaml_text import yaml_text
+from towpath.kraft.run.manifests import STEPS, manifests, write_pages
 
 JAAS = "org.example.Login required password=hunter2;"
 
@@ -207,7 +207,7 @@ def test_yaml_keeps_every_text(text: str) -> None:
 def test_the_command_refuses_nodes_that_are_no_pods(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from towpath.cli.kraft import _write_manifests
+    from towpath.kraft.commands import _write_manifests
     from towpath.model.errors import ConfigError
 
     with pytest.raises(ConfigError, match="not in Kubernetes"):

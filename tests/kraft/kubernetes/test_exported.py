@@ -9,15 +9,15 @@ from typing import Any
 import pytest
 
 from tests.support.kraft_pods import export, pod, pod_config, stateful_set
-from towpath.config import KubernetesDriver
-from towpath.kraft.drivers import drivers_of
-from towpath.kraft.kubernetes.exported import ExportedNode
-from towpath.kraft.kubernetes.objects import HELD, HOLD
-from towpath.kraft.kubernetes.places import hold_name, place_of
-from towpath.kraft.model import NodeId, Role
-from towpath.kraft.observing.node_files import read_files
+from towpath.kraft.config import KubernetesDriver
+from towpath.kraft.errors import DriverError, StepByHandError
+from towpath.kraft.facts.nouns import NodeId, Role
+from towpath.kraft.look.node_files import read_files
+from towpath.kraft.reach.drivers import drivers_of
+from towpath.kraft.reach.kubernetes.exported import ExportedNode
+from towpath.kraft.reach.kubernetes.node_place import hold_name, place_of
+from towpath.kraft.reach.kubernetes.objects import HELD, HOLD
 from towpath.model.deadline import Deadline
-from towpath.model.errors import DriverError, StepByHandError
 
 PATH = "/etc/kafka/1/server.properties"
 

@@ -12,16 +12,16 @@ import pytest
 
 from tests.support.kraft_pods import NAMESPACE, config_map, pod, pod_config
 from tests.support.kraft_worlds import start_of
-from towpath.config import KraftConfig, KubernetesDriver
-from towpath.kraft.drivers import drivers_of
+from towpath.kraft.config import KraftConfig, KubernetesDriver
+from towpath.kraft.decide.moves import Facts
+from towpath.kraft.errors import DriverError
+from towpath.kraft.facts.nouns import Goal, NodeId, Role
 from towpath.kraft.findings.codes import FindingCode
-from towpath.kraft.kubernetes.kubectl import Kubectl
-from towpath.kraft.kubernetes.places import place_of
-from towpath.kraft.migration import Migration
-from towpath.kraft.model import Goal, NodeId, Role
-from towpath.kraft.planning.moves import Facts
+from towpath.kraft.reach.drivers import drivers_of
+from towpath.kraft.reach.kubernetes.kubectl import Kubectl
+from towpath.kraft.reach.kubernetes.node_place import place_of
+from towpath.kraft.run.migration import Migration
 from towpath.model.deadline import Deadline
-from towpath.model.errors import DriverError
 
 
 def test_a_kubectl_that_is_not_there_is_named() -> None:

@@ -11,8 +11,10 @@ from typing import Any
 import pytest
 
 from tests.support.kraft_pods import pod_config, stateful_set
-from towpath.config import KubernetesDriver
-from towpath.kraft.kubernetes.objects import (
+from towpath.kraft.config import KubernetesDriver
+from towpath.kraft.facts.nouns import Role
+from towpath.kraft.reach.kubernetes.node_place import NodePlace, ObjectKind, hold_name, place_of
+from towpath.kraft.reach.kubernetes.objects import (
     HELD,
     HOLD,
     controller_object,
@@ -25,8 +27,6 @@ from towpath.kraft.kubernetes.objects import (
     properties_object,
     service_object,
 )
-from towpath.kraft.kubernetes.places import NodePlace, ObjectKind, hold_name, place_of
-from towpath.kraft.model import Role
 
 CONFIG = pod_config()
 DRIVER = CONFIG.driver

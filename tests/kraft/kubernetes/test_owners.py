@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from tests.support.kraft_pods import config_map, pod_config, stateful_set
-from towpath.config import KubernetesDriver
-from towpath.kraft.kubernetes.objects import gate_object, properties_object
-from towpath.kraft.kubernetes.owners import KeptField, kept_by_others, told_of
-from towpath.kraft.kubernetes.places import manager_of, place_of
-from towpath.kraft.model import Role
+from towpath.kraft.config import KubernetesDriver
+from towpath.kraft.facts.nouns import Role
+from towpath.kraft.reach.kubernetes.node_place import manager_of, place_of
+from towpath.kraft.reach.kubernetes.objects import gate_object, properties_object
+from towpath.kraft.reach.kubernetes.owners import KeptField, kept_by_others, told_of
 
 DATA: dict[str, Any] = {"f:data": {".": {}, "f:other": {}, "f:server.properties": {}}}
 

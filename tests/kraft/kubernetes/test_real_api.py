@@ -17,18 +17,18 @@ from tests.support.kraft_pods import NAMESPACE, config_map, export, pod_config, 
 from tests.support.kraft_worlds import start_of
 from tests.support.kube_api import KubernetesApi, fetch
 from tests.support.kubelet import Kubelet
-from towpath.config import KraftConfig, KubernetesDriver
-from towpath.kraft.drivers import drivers_of
-from towpath.kraft.kubernetes.kubectl import Kubectl
-from towpath.kraft.kubernetes.kubectl_node import KubectlNode
-from towpath.kraft.kubernetes.manifests import manifests
-from towpath.kraft.kubernetes.objects import HOLD, properties_object
-from towpath.kraft.kubernetes.owners import kept_by_others
-from towpath.kraft.kubernetes.places import ObjectKind, manager_of, place_of
-from towpath.kraft.model import Goal, NodeId, Role
-from towpath.kraft.planning.outline import outline
+from towpath.kraft.config import KraftConfig, KubernetesDriver
+from towpath.kraft.decide.outline import outline
+from towpath.kraft.errors import DriverError
+from towpath.kraft.facts.nouns import Goal, NodeId, Role
+from towpath.kraft.reach.drivers import drivers_of
+from towpath.kraft.reach.kubernetes.kubectl import Kubectl
+from towpath.kraft.reach.kubernetes.kubectl_node import KubectlNode
+from towpath.kraft.reach.kubernetes.node_place import ObjectKind, manager_of, place_of
+from towpath.kraft.reach.kubernetes.objects import HOLD, properties_object
+from towpath.kraft.reach.kubernetes.owners import kept_by_others
+from towpath.kraft.run.manifests import manifests
 from towpath.model.deadline import Deadline
-from towpath.model.errors import DriverError
 
 pytestmark = [pytest.mark.soak, pytest.mark.timeout(1800)]
 CORE, APPS = f"/api/v1/namespaces/{NAMESPACE}", f"/apis/apps/v1/namespaces/{NAMESPACE}"

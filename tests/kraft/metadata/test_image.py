@@ -7,11 +7,11 @@ import uuid
 import pytest
 
 from tests.support.metadata_log import batch, control, said, seen_of, value
-from towpath.kraft.contents import digests
-from towpath.kraft.contents.image import ConfigOf, PartitionImage, Token, TopicImage
+from towpath.kraft.facts import digests
+from towpath.kraft.facts.image import ConfigOf, PartitionImage, Token, TopicImage
+from towpath.kraft.facts.nouns import LogState, NodeId
+from towpath.kraft.facts.seen import BrokerRegistration, CopiedRange
 from towpath.kraft.metadata.messages import KRaftVersionRecord, VotersRecord
-from towpath.kraft.model import LogState, NodeId
-from towpath.kraft.observing.seen import BrokerRegistration, CopiedRange
 from towpath.model.acl import Acl, Operation, Pattern, Permission, Resource
 from towpath.model.quota import Entity, EntityKind
 from towpath.model.scram import Credential, Mechanism

@@ -10,10 +10,10 @@ from tests.support.clusters.brokers import SharedCluster
 from tests.support.kafka import create_topic, set_config
 from tests.support.quorums import kraft_config
 from towpath.config import ClusterConfig
-from towpath.kraft.contents.image import ConfigOf
+from towpath.kraft.facts.image import ConfigOf
+from towpath.kraft.facts.nouns import BrokerMode
 from towpath.kraft.metadata.answers import ask_node
 from towpath.kraft.metadata.log import LogReader
-from towpath.kraft.model import BrokerMode
 from towpath.model.deadline import Deadline
 
 

@@ -20,13 +20,13 @@ from towpath.cluster.admin import Admin
 from towpath.cluster.connect.login import SecurityError
 from towpath.config import ClusterConfig
 from towpath.config.clusters import PasswordSasl, Tls
-from towpath.config.kraft import KraftConfig
-from towpath.kraft.contents import digests
-from towpath.kraft.contents.image import ConfigOf
+from towpath.kraft.config.file import KraftConfig
+from towpath.kraft.facts import digests
+from towpath.kraft.facts.image import ConfigOf
+from towpath.kraft.facts.nouns import BrokerMode, LogState
+from towpath.kraft.facts.seen import MetadataLogSeen
 from towpath.kraft.metadata.answers import ask_node
 from towpath.kraft.metadata.log import LogReader, read_log, read_quorum
-from towpath.kraft.model import BrokerMode, LogState
-from towpath.kraft.observing.seen import MetadataLogSeen
 from towpath.model.acl import Acl, Operation, Pattern, Permission, Resource
 from towpath.model.deadline import Deadline
 from towpath.model.errors import RefusedError, UnreachableError

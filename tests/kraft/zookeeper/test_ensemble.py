@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from towpath.kraft.observing.servers import EnsembleSeen, ServerMode, ServerSeen
+from towpath.kraft.facts.servers import EnsembleSeen, ServerMode, ServerSeen
 from towpath.kraft.zookeeper.ensemble import server
 
 SRVR = """Zookeeper version: 3.8.4-9316c2a7a97e1666d8f4593f34dd6fc36ecc436c, built on 2024-02-12

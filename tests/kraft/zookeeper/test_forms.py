@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support import znodes
-from towpath.kraft.contents import digests
+from towpath.kraft.facts import digests
 from towpath.kraft.zookeeper import forms
 from towpath.kraft.zookeeper.forms import FormError
 from towpath.model.acl import Operation, Pattern, Permission, Resource

@@ -9,11 +9,11 @@ import pytest
 
 from tests.support import ensembles, znodes
 from tests.support.ensembles import Ensemble
-from towpath.kraft.contents import digests
-from towpath.kraft.contents.image import ConfigOf
-from towpath.kraft.observing.seen import Oddity, ZooKeeperSeen
+from towpath.kraft.errors import ZnodeUnknownError
+from towpath.kraft.facts import digests
+from towpath.kraft.facts.image import ConfigOf
+from towpath.kraft.facts.seen import Oddity, ZooKeeperSeen
 from towpath.model.deadline import Deadline
-from towpath.model.errors import ZnodeUnknownError
 from towpath.model.quota import Entity, EntityKind
 from towpath.model.scram import Credential, Mechanism
 

@@ -21,10 +21,10 @@ from tests.support.clusters.certificates import Authority
 from tests.support.ensembles import Ensemble
 from tests.support.kafka import wait_until
 from towpath.dev import ports
-from towpath.kraft.observing.servers import EnsembleSeen, ServerMode
+from towpath.kraft.errors import ZooKeeperAwayError, ZooKeeperDeniedError
+from towpath.kraft.facts.servers import EnsembleSeen, ServerMode
 from towpath.kraft.zookeeper.client import ZooKeeper
 from towpath.model.deadline import Deadline
-from towpath.model.errors import ZooKeeperAwayError, ZooKeeperDeniedError
 
 pytestmark = pytest.mark.soak
 
@@ -226,7 +226,7 @@ def test_znodes_that_the_login_may_not_read_are_named(tmp_path: Path) -> None:
 
 _HOLDER = """
 import sys
-from towpath.config.kraft import ZooKeeperConfig
+from towpath.kraft.config.file import ZooKeeperConfig
 from towpath.kraft.zookeeper.client import ZooKeeper
 from towpath.model.deadline import Deadline
 config = ZooKeeperConfig.model_validate({"connect": sys.argv[1], "session_timeout": "2s"})

@@ -13,15 +13,15 @@ from kazoo.client import KazooClient
 
 from tests.support import ensembles, znodes
 from tests.support.ensembles import Ensemble
-from towpath.kraft.zookeeper.client import ZooKeeper
-from towpath.kraft.zookeeper.write import ReleasedZnodes
-from towpath.model.deadline import Deadline
-from towpath.model.errors import (
+from towpath.kraft.errors import (
     ZnodeChangedError,
     ZooKeeperAwayError,
     ZooKeeperHeldError,
     ZooKeeperLockLostError,
 )
+from towpath.kraft.zookeeper.client import ZooKeeper
+from towpath.kraft.zookeeper.write import ReleasedZnodes
+from towpath.model.deadline import Deadline
 from towpath.model.nouns import TopicName, TopicPartition
 
 pytestmark = pytest.mark.soak

@@ -11,7 +11,8 @@ from typing import Any
 from ruamel.yaml import YAML
 
 from tests.support.pages.scrape import Scrape
-from towpath.metrics import archive_names, kraft_names, restore_names
+from towpath.kraft.metrics import names as kraft_names
+from towpath.metrics import archive_names, restore_names
 from towpath.metrics.names import ALL
 
 DEPLOY = Path(__file__).parents[3] / "deploy"

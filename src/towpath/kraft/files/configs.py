@@ -9,14 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from towpath.config.kraft import KraftConfig
+from towpath.kraft.config.file import KraftConfig
+from towpath.kraft.facts.nouns import BrokerMode, NodeId
+from towpath.kraft.facts.seen import FLAG, Observation
 from towpath.kraft.files.kafka_versions import version_of
 from towpath.kraft.files.listeners import INTER_LISTENER, INTER_PROTOCOL, inter_listener
 from towpath.kraft.findings.codes import FindingCode
-from towpath.kraft.findings.findings import Finding
-from towpath.kraft.model import BrokerMode, NodeId
-from towpath.kraft.observing.seen import FLAG, Observation
-from towpath.kraft.planning.moves import Refused
+from towpath.kraft.findings.findings import Finding, Refused
 
 Properties = Mapping[str, str]
 

@@ -74,3 +74,15 @@ def _value(value: int | str | Iterable[object]) -> Value:
 def stops(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     """Return those findings with which a migration must not go on."""
     return tuple(each for each in findings if each.severity is Severity.STOP)
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """No step is safe; the reasons say what was seen, and what would be safe."""
+
+    reasons: tuple[Finding, ...]
+
+    @classmethod
+    def by(cls, *reasons: Finding) -> Refused:
+        """Return a refusal for reasons."""
+        return cls(reasons)

@@ -9,8 +9,8 @@ from towpath.cluster.connect.connection import DESCRIBE_QUORUM, Greeting, greet
 from towpath.cluster.release import METADATA_VERSION, release_of_level
 from towpath.config.address import host_and_port
 from towpath.config.clusters import ClusterConfig
+from towpath.kraft.facts.nouns import BrokerMode
 from towpath.kraft.metadata.controllers import SIDE
-from towpath.kraft.model import BrokerMode
 from towpath.model.deadline import Deadline
 
 _LEADER_AND_ISR, _VOTE = 4, 52

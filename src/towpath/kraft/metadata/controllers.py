@@ -10,8 +10,8 @@ from towpath.cluster.connect.control import Control
 from towpath.cluster.metadata import Broker
 from towpath.config.address import host_and_port
 from towpath.config.clusters import ClusterConfig
-from towpath.config.kraft import KraftConfig
-from towpath.kraft.model import NodeId
+from towpath.kraft.config.file import KraftConfig
+from towpath.kraft.facts.nouns import NodeId
 from towpath.model.deadline import Deadline
 from towpath.model.errors import UnreachableError
 

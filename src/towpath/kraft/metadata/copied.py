@@ -6,11 +6,11 @@ snapshot (`metadata.max.retention.ms`), and the copy stands at its beginning.
 
 from __future__ import annotations
 
+from towpath.kraft.facts.seen import CopiedRange, QuorumSeen
 from towpath.kraft.metadata.controllers import Controllers
 from towpath.kraft.metadata.fetching import SnapshotId, fetch
 from towpath.kraft.metadata.records import batches
 from towpath.kraft.metadata.transactions import MetadataTransactions
-from towpath.kraft.observing.seen import CopiedRange, QuorumSeen
 from towpath.model.deadline import Deadline
 
 _FIRST = 1

@@ -16,10 +16,10 @@ from kafka.protocol.consumer import FetchRequest
 
 from towpath.cluster.codes import refused
 from towpath.cluster.messages import FetchSnapshotRequest
+from towpath.kraft.facts.nouns import NodeId
+from towpath.kraft.facts.seen import QuorumSeen
 from towpath.kraft.metadata.controllers import SIDE, Controllers
 from towpath.kraft.metadata.quorum import TOPIC
-from towpath.kraft.model import NodeId
-from towpath.kraft.observing.seen import QuorumSeen
 from towpath.model.deadline import Deadline
 
 _TOPIC_ID = UUID(int=1)

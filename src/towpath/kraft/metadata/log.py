@@ -8,7 +8,8 @@ from typing import Self
 
 from towpath.cluster.connect.control import AGAIN, healable
 from towpath.cluster.connect.retrying import retried
-from towpath.config.kraft import KraftConfig
+from towpath.kraft.config.file import KraftConfig
+from towpath.kraft.facts.seen import MetadataLogSeen, QuorumSeen
 from towpath.kraft.metadata import quorum as quorums
 from towpath.kraft.metadata.controllers import SIDE, Controllers
 from towpath.kraft.metadata.copied import find_copy
@@ -19,9 +20,8 @@ from towpath.kraft.metadata.fetching import (
     fetch_snapshot,
     knows_newer_epoch,
 )
-from towpath.kraft.metadata.image import LogImage
+from towpath.kraft.metadata.log_image import LogImage
 from towpath.kraft.metadata.records import LogBatch, batches
-from towpath.kraft.observing.seen import MetadataLogSeen, QuorumSeen
 from towpath.model.deadline import Deadline
 from towpath.model.errors import (
     ClusterError,

@@ -10,9 +10,9 @@ from kafka.protocol.admin import DescribeQuorumRequest
 from towpath.cluster.codes import NOT_LEADER_OR_FOLLOWER, refused
 from towpath.cluster.connect.control import AGAIN, healable
 from towpath.cluster.connect.retrying import retried
+from towpath.kraft.facts.nouns import NodeId
+from towpath.kraft.facts.seen import QuorumSeen
 from towpath.kraft.metadata.controllers import SIDE, Controllers
-from towpath.kraft.model import NodeId
-from towpath.kraft.observing.seen import QuorumSeen
 from towpath.model.deadline import Deadline
 from towpath.model.errors import ClusterError, UnreachableError
 

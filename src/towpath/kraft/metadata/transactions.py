@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from towpath.kraft.facts.nouns import LogState
+from towpath.kraft.facts.seen import CopiedRange
 from towpath.kraft.metadata.records import Entry
-from towpath.kraft.model import LogState
-from towpath.kraft.observing.seen import CopiedRange
 
 COPY = "ZK Migration"
 """Name of the transaction that copies ZooKeeper (`KRaftMigrationDriver` of Kafka 3.9)."""

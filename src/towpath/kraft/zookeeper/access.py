@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from functools import partial
 
-from towpath.kraft.contents.image import Scram, Token
-from towpath.kraft.observing.seen import Oddity
+from towpath.kraft.facts.image import Scram, Token
+from towpath.kraft.facts.seen import Oddity
 from towpath.kraft.zookeeper import forms
 from towpath.kraft.zookeeper.at_start import ends_at
 from towpath.kraft.zookeeper.reading import ZnodeReading

@@ -20,7 +20,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from towpath.kraft.observing.seen import Oddity
+from towpath.kraft.facts.seen import Oddity
 from towpath.kraft.zookeeper import forms
 
 _IPV4 = re.compile(r"[0-9]+(\.[0-9]+){0,3}")

@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import Self
 
-from towpath.config.kraft import ZooKeeperConfig
-from towpath.kraft.observing.seen import ZooKeeperSeen
-from towpath.kraft.observing.servers import EnsembleSeen
-from towpath.kraft.observing.surroundings import ClientsSeen
+from towpath.kraft.config.file import ZooKeeperConfig
+from towpath.kraft.facts.seen import ZooKeeperSeen
+from towpath.kraft.facts.servers import EnsembleSeen
+from towpath.kraft.facts.surroundings import ClientsSeen
 from towpath.kraft.zookeeper.clients import clients
 from towpath.kraft.zookeeper.ensemble import ensemble
 from towpath.kraft.zookeeper.lock import ClusterLock, Waiting, take

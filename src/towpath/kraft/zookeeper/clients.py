@@ -11,8 +11,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from towpath.config.address import host_and_port
-from towpath.config.kraft import ZooKeeperConfig
-from towpath.kraft.observing.surroundings import ClientsSeen
+from towpath.kraft.config.file import ZooKeeperConfig
+from towpath.kraft.facts.surroundings import ClientsSeen
 from towpath.kraft.zookeeper.admin_server import connected
 from towpath.kraft.zookeeper.ensemble import asked, asked_all
 from towpath.kraft.zookeeper.reading import BROKERS

@@ -12,7 +12,7 @@ from kazoo.exceptions import KazooException
 
 from towpath.config import Tls
 from towpath.config.address import host_and_port
-from towpath.kraft.observing.servers import EnsembleSeen, ServerMode, ServerSeen
+from towpath.kraft.facts.servers import EnsembleSeen, ServerMode, ServerSeen
 from towpath.kraft.zookeeper.session import ZooKeeperSession
 from towpath.kraft.zookeeper.sockets import connect, reason
 from towpath.model.deadline import Deadline

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 from urllib.parse import unquote_to_bytes
 
-from towpath.kraft.contents import digests
-from towpath.kraft.contents.image import PartitionImage, Scram, Token
+from towpath.kraft.facts import digests
+from towpath.kraft.facts.image import PartitionImage, Scram, Token
 from towpath.model.acl import Acl, Operation, Pattern, Permission, Resource
 from towpath.model.quota import Entity, EntityKind
 from towpath.model.scram import Mechanism

@@ -13,9 +13,10 @@ from functools import partial
 from kazoo.exceptions import KazooException
 from kazoo.security import Permissions
 
-from towpath.kraft.contents.image import ClusterImage, ConfigOf, PartitionImage, TopicImage
-from towpath.kraft.model import NodeId
-from towpath.kraft.observing.seen import ControllerZnode, MigrationZnode, Oddity, ZooKeeperSeen
+from towpath.kraft.errors import ZnodeUnknownError
+from towpath.kraft.facts.image import ClusterImage, ConfigOf, PartitionImage, TopicImage
+from towpath.kraft.facts.nouns import NodeId
+from towpath.kraft.facts.seen import ControllerZnode, MigrationZnode, Oddity, ZooKeeperSeen
 from towpath.kraft.zookeeper import forms
 from towpath.kraft.zookeeper.access import read_acls, read_entities, read_tokens
 from towpath.kraft.zookeeper.at_start import ends_at
@@ -23,7 +24,6 @@ from towpath.kraft.zookeeper.forms import TopicZnode
 from towpath.kraft.zookeeper.reading import BROKERS, TOPICS, ZnodeReading, state_path
 from towpath.kraft.zookeeper.session import Znode, ZooKeeperSession
 from towpath.model.deadline import Deadline
-from towpath.model.errors import ZnodeUnknownError
 
 _WRITE = Permissions.WRITE
 Configs = Mapping[tuple[ConfigOf, str], Mapping[str, str]]

@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import TypeVar
 
-from towpath.kraft.observing.seen import Oddity, OddZnode
+from towpath.kraft.errors import ZnodeUnknownError
+from towpath.kraft.facts.seen import Oddity, OddZnode
 from towpath.kraft.zookeeper.forms import FormError
 from towpath.kraft.zookeeper.session import Forbidden, Znode, ZooKeeperSession
 from towpath.model.deadline import Deadline
-from towpath.model.errors import ZnodeUnknownError
 
 _WHAT = "reading the cluster's metadata"
 _T = TypeVar("_T")

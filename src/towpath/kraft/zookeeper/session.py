@@ -23,10 +23,10 @@ from kazoo.exceptions import (
 )
 from kazoo.handlers.threading import KazooTimeoutError
 
-from towpath.config.kraft import ZooKeeperConfig
+from towpath.kraft.config.file import ZooKeeperConfig
+from towpath.kraft.errors import ZooKeeperAwayError, ZooKeeperDeniedError, ZooKeeperError
 from towpath.kraft.zookeeper.sockets import Sockets, client
 from towpath.model.deadline import Deadline
-from towpath.model.errors import ZooKeeperAwayError, ZooKeeperDeniedError, ZooKeeperError
 from towpath.model.foreign import foreign
 
 _WINDOW = 400

@@ -17,7 +17,7 @@ from kazoo.retry import KazooRetry
 
 from towpath.cluster.connect.security import ssl_context
 from towpath.config import Tls
-from towpath.config.kraft import ZooKeeperConfig
+from towpath.kraft.config.file import ZooKeeperConfig
 from towpath.kraft.zookeeper.digest_md5 import Exchange
 from towpath.model.foreign import foreign
 

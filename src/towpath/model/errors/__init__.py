@@ -41,11 +41,6 @@
     │   ├── StoreFullError             it has no room left
     │   └── StoreAwayError             it gave no usable answer in time
     │       └── StoreLockedError       another process keeps the lock of a folder
-    ├── DriverError                 4  a node of a migration to KRaft could not be reached
-    ├── NodeEndedError              4  such a node ended by itself
-    ├── StepLateError               4  what a step of it waits for did not come in time
-    ├── StepRefusedError            3  a step of it would have destroyed something
-    ├── StepByHandError             3  a step of it must be done by hand, without an API from here
     ├── CorruptBatchError           1  bytes that are no record batch
     ├── CorruptSegmentError         3  an archived object does not hold what its footer says
     ├── NewerSegmentError           4  an archived object was written by a newer Towpath
@@ -59,23 +54,11 @@
     ├── SchemaHeldBackError         3  a schema that another one refers to is not there
     ├── StepHeldBackError           3  a step that must come first could not be done
     ├── StepOutdatedError           3  a cluster is no longer as it was when a step was planned
-    ├── ZooKeeperError              4  ZooKeeper could not be used
-    │   ├── ZooKeeperAwayError         no server answered in time
-    │   ├── ZooKeeperDeniedError       the login was refused, or may not do what was asked
-    │   ├── ZnodeUnknownError          a znode that decides is missing, or of no known form
-    │   └── ZnodeChangedError          a znode is not the one that was seen
-    ├── ZooKeeperHeldError          4  another process works on the cluster
-    ├── ZooKeeperLockLostError      4  the lock of the cluster ended with our session
-    ├── KraftJournalError           4  the journal of a migration to KRaft cannot be used
-    ├── JournalHeldError            4  another process on this machine works on the migration
-    ├── KraftFileError              4  a file of a node has a form that is not understood
-    ├── UnexpectedStageError        3  a step of such a migration led elsewhere
     └── StoppedError                3  Ctrl-C or SIGTERM came before the end
-        └── StepStoppedError           while a step of a migration to KRaft waited
 
 Others stand beside what raises them: two kinds of UnreachableError, SecurityError in
 `cluster/connect/login.py` and UnresolvedError in `cluster/connect/connection.py`; DevError (2) and
-its kinds in `dev/errors.py`.
+its kinds in `dev/errors.py`; those of migrations to KRaft in `kraft/errors/`.
 
 The number is the exit code; the stable `code` of each class stands in what `--output json` says.
 Every constructor hands all of its positional arguments to `Exception`, else an instance could not
@@ -109,20 +92,6 @@ from towpath.model.errors.commit_log import (
     NoArchiveError,
     NoVersionError,
     WriterReplacedError,
-)
-from towpath.model.errors.driver import (
-    DriverError,
-    NodeEndedError,
-    StepByHandError,
-    StepLateError,
-    StepRefusedError,
-    StepStoppedError,
-)
-from towpath.model.errors.kraft import (
-    JournalHeldError,
-    KraftFileError,
-    KraftJournalError,
-    UnexpectedStageError,
 )
 from towpath.model.errors.ledger import (
     LedgerError,
@@ -174,15 +143,6 @@ from towpath.model.errors.store import (
     StoreLockedError,
     StoreRefusedError,
 )
-from towpath.model.errors.zookeeper import (
-    ZnodeChangedError,
-    ZnodeUnknownError,
-    ZooKeeperAwayError,
-    ZooKeeperDeniedError,
-    ZooKeeperError,
-    ZooKeeperHeldError,
-    ZooKeeperLockLostError,
-)
 
 __all__ = [
     "ArchiveHeldError",
@@ -197,11 +157,7 @@ __all__ = [
     "CorruptBatchError",
     "CorruptSegmentError",
     "DoubledError",
-    "DriverError",
     "JavaError",
-    "JournalHeldError",
-    "KraftFileError",
-    "KraftJournalError",
     "LedgerError",
     "LedgerGoneError",
     "LinkBusyError",
@@ -212,7 +168,6 @@ __all__ = [
     "NewerSegmentError",
     "NoArchiveError",
     "NoVersionError",
-    "NodeEndedError",
     "NotIdenticalError",
     "NotSetAsideError",
     "ObjectChangedError",
@@ -232,12 +187,8 @@ __all__ = [
     "SparkStartError",
     "SparkUnencryptedError",
     "Spot",
-    "StepByHandError",
     "StepHeldBackError",
-    "StepLateError",
     "StepOutdatedError",
-    "StepRefusedError",
-    "StepStoppedError",
     "StoppedError",
     "StoreAwayError",
     "StoreError",
@@ -249,16 +200,8 @@ __all__ = [
     "TaskFailedError",
     "TemporaryFileError",
     "TowpathError",
-    "UnexpectedStageError",
     "UnknownIdsError",
     "UnreachableError",
     "WorkersError",
     "WriterReplacedError",
-    "ZnodeChangedError",
-    "ZnodeUnknownError",
-    "ZooKeeperAwayError",
-    "ZooKeeperDeniedError",
-    "ZooKeeperError",
-    "ZooKeeperHeldError",
-    "ZooKeeperLockLostError",
 ]

@@ -1,0 +1,219 @@
+"""The whole file of a migration from ZooKeeper to KRaft."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Annotated, Any, Literal, NewType, Self
+
+from pydantic import AfterValidator, Field, model_validator
+
+from towpath.config.address import check_address, host_and_port, listen_address
+from towpath.config.clusters import ClusterConfig, Sasl, Tls
+from towpath.config.problems import Placed, not_empty, placed_error, require_none
+from towpath.config.secrets import SecretText
+from towpath.config.shape import Section
+from towpath.config.topics import Count
+from towpath.config.units import Duration, between
+from towpath.kraft.config.clashes import clashes
+from towpath.kraft.config.drivers import KraftDriver
+
+MigrationName = NewType("MigrationName", str)
+"""Name of a migration to KRaft, in its journal, report and metrics."""
+
+_NAME = re.compile(r"[A-Za-z0-9._-]{1,100}")
+_PATH = re.compile(r"/(?:[^/\0]+/?)*")
+
+
+def _name(text: str) -> str:
+    if not _NAME.fullmatch(text):
+        raise ValueError("must be 1 to 100 letters, digits, '.', '_' or '-'")
+    return text
+
+
+def _absolute(text: str) -> str:
+    if not _PATH.fullmatch(text):
+        raise ValueError("must be a whole path on the node's host, such as /etc/kafka/x.properties")
+    return text
+
+
+def _journal(text: str) -> str:
+    if not _PATH.fullmatch(text):
+        raise ValueError("must be a whole path on this machine, such as /var/lib/towpath/orders")
+    return text
+
+
+def _hosts(text: str) -> str:
+    hosts, slash, chroot = text.partition("/")
+    for each in hosts.split(","):
+        check_address(each.strip(), "zookeeper1:2181")
+    if slash and not chroot:
+        raise ValueError("ends with '/'; write hosts alone, or with the path of the cluster")
+    return text
+
+
+HostPath = Annotated[str, AfterValidator(_absolute)]
+"""A path on the host of a node."""
+
+
+def _own(text: str) -> str:
+    if not text.strip("/"):
+        raise ValueError("must be a folder of its own, not /")
+    return text.rstrip("/")
+
+
+class ZooKeeperConfig(Section):
+    """The ensemble, and how to log in."""
+
+    connect: Annotated[str, AfterValidator(_hosts)] = Field(
+        description="Its servers and the path of the cluster, as brokers have it in"
+        " `zookeeper.connect`: host1:2181,host2:2181/path."
+    )
+    tls: Tls | None = Field(None, description="Encryption. Default: none.")
+    username: str | None = Field(
+        None, description="Name to log in with (SASL, DIGEST-MD5). Default: no login."
+    )
+    password: SecretText | None = Field(None, description="Secret to log in with.")
+    session_timeout: Annotated[Duration, between("2s", "5m")] = Field(
+        Duration.parse("18s"),
+        description="After how long without a sign of us ZooKeeper ends our session.",
+    )
+    admin_port: Annotated[Count, Field(ge=1, le=65535)] = Field(
+        Count(8080),
+        description="Port of the AdminServer of its servers (`admin.serverPort`), which is asked"
+        " who is connected where `4lw.commands.whitelist` does not allow `cons`.",
+    )
+
+    @model_validator(mode="after")
+    def _both(self) -> Self:
+        if (self.username is None) != (self.password is None):
+            raise placed_error("username and password belong together", "username")
+        return self
+
+
+class KraftNode(Section):
+    """What brokers and controllers have in common."""
+
+    id: Annotated[Count, Field(ge=0, le=2**31 - 1)] = Field(
+        description="Its id: `broker.id` of a broker, `node.id` of a controller."
+    )
+    address: Annotated[str, AfterValidator(lambda text: check_address(text, "host:9093"))] = Field(
+        description="HOST:PORT where it answers: a broker for clients, a controller for all nodes."
+    )
+    properties: HostPath = Field(description="Its properties file, on its host.")
+    host: str | None = Field(
+        None,
+        min_length=1,
+        description="Its host, for ssh; default: that of `address`. For Kubernetes a broker's pod.",
+    )
+
+
+class KraftBroker(KraftNode):
+    """A broker of the cluster."""
+
+
+class KraftController(KraftNode):
+    """A controller that takes over; its properties are written by us."""
+
+    data: Annotated[HostPath, AfterValidator(_own)] = Field(
+        description="Folder for its metadata log; on a disk that stays."
+    )
+
+
+class ControllersConfig(Section):
+    """The controllers that take over from ZooKeeper."""
+
+    nodes: Annotated[tuple[KraftController, ...], AfterValidator(not_empty)] = Field(
+        description="The controllers: three or five, one only for trials."
+    )
+    listener: str = Field(
+        "CONTROLLER",
+        min_length=1,
+        description="Name of their listener (`controller.listener.names`).",
+    )
+    tls: Tls | None = Field(None, description="Encryption of that listener, for our own requests.")
+    sasl: Sasl | None = Field(None, description="Login there, for our own requests.")
+    properties: dict[str, str] = Field(
+        default_factory=dict,
+        description="Further properties of controllers; they win over ours.",
+        repr=False,
+    )
+
+
+class KraftLimits(Section):
+    """How long steps may last; the defaults suit nearly everyone."""
+
+    start: Annotated[Duration, between("1s", "1h")] = Field(
+        Duration.parse("5m"), description="Until a started node serves."
+    )
+    stop: Annotated[Duration, between("1s", "1h")] = Field(
+        Duration.parse("90s"), description="Until a stopped node is killed."
+    )
+    in_sync: Annotated[Duration, between("1s", "1d")] = Field(
+        Duration.parse("30m"), description="Until all replicas are in sync behind a restart."
+    )
+    pause: Annotated[Duration, between("0s", "1h")] = Field(
+        Duration.parse("10s"),
+        description="Between the restarts of two brokers: clients come back to the first in it.",
+    )
+    copy_: Annotated[Duration, between("1s", "1h")] = Field(
+        Duration.parse("10m"), alias="copy", description="Until ZooKeeper is copied."
+    )
+    soak: Annotated[Duration, between("0s", "365d")] = Field(
+        Duration.parse("0s"),
+        description="How long both must have been written and equal before a finalize.",
+    )
+
+
+class KraftMetricsConfig(Section):
+    """What commands that look at a migration offer to Prometheus, and where."""
+
+    listen: Annotated[str, AfterValidator(listen_address)] | None = Field(
+        None,
+        description="HOST:PORT where `towpath kraft run`, `rollback`, `finalize`, and `status"
+        " --watch` serve metrics under `/metrics`, such as `127.0.0.1:9404`. Default: not served.",
+    )
+
+    @property
+    def address(self) -> tuple[str, int] | None:
+        """Host and port to listen on, `None` if metrics are not served."""
+        return host_and_port(self.listen) if self.listen else None
+
+
+class KraftConfig(Section):
+    """A migration from ZooKeeper to KRaft: everything that its file says."""
+
+    kind: Literal["kraft"] = Field(description="What the file describes: `kraft`.")
+    kraft: Annotated[MigrationName, AfterValidator(_name)] = Field(
+        description="Name of this migration in its journal and report; never change it later."
+    )
+    cluster: ClusterConfig = Field(description="The brokers, and how to log in as a client.")
+    zookeeper: ZooKeeperConfig = Field(description="The ZooKeeper that is to be left.")
+    brokers: Annotated[tuple[KraftBroker, ...], AfterValidator(not_empty)] = Field(
+        description="Every broker of the cluster."
+    )
+    controllers: ControllersConfig = Field(description="The controllers that take over.")
+    driver: KraftDriver = Field(description="How processes and files of nodes are reached.")
+    limits: KraftLimits = Field(KraftLimits(), description="How long steps may last.")
+    metrics: KraftMetricsConfig = Field(
+        KraftMetricsConfig(), description="What is served to Prometheus."
+    )
+    journal: Annotated[str, AfterValidator(_journal)] = Field(
+        description="Folder on this machine for what was approved, done, measured and proven."
+    )
+
+    @classmethod
+    def faults(cls, tree: Mapping[str, Any]) -> Iterable[Placed]:
+        """Return what nodes share that each must have for itself."""
+        return clashes(tree)
+
+    @model_validator(mode="after")
+    def _different(self) -> Self:
+        lists = {"brokers": self.brokers, "nodes": self.controllers.nodes}
+        told = {name: [each.model_dump() for each in nodes] for name, nodes in lists.items()}
+        controllers = {"nodes": told["nodes"]}
+        via = {"via": self.driver.via}
+        require_none(
+            clashes({"brokers": told["brokers"], "controllers": controllers, "driver": via})
+        )
+        return self

@@ -1,0 +1,86 @@
+"""What steps on brokers and on controllers share: their tools, and how files are written."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from towpath.kraft.config.file import KraftConfig
+from towpath.kraft.do.waiting import StepWaits
+from towpath.kraft.errors import StepRefusedError
+from towpath.kraft.facts.nouns import NodeId
+from towpath.kraft.facts.seen import Observation
+from towpath.kraft.files.properties import change_properties, read_properties
+from towpath.kraft.findings.findings import Refused
+from towpath.kraft.journal import KraftJournal
+from towpath.kraft.reach.driver import Driver
+from towpath.kraft.steps.file_changes import changes, rendered
+from towpath.kraft.steps.kinds import Step
+from towpath.model.deadline import Deadline
+
+StepFacts = Mapping[str, object]
+"""What a step tells of itself, as JSON has it: seconds by what they were spent on, and others."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tools:
+    """What steps work with; `journal` keeps what they replace."""
+
+    config: KraftConfig
+    drivers: Mapping[NodeId, Driver]
+    waits: StepWaits
+    journal: KraftJournal
+
+    def replace(self, node: NodeId, path: str, before: bytes, after: bytes) -> None:
+        """Write a file of a node, once the journal has what it was."""
+        if before and before != after:
+            self.journal.keep(node, path, before)
+        self.drivers[node].write(path, after)
+
+    def write(self, node: NodeId, wanted: Mapping[str, str], *, whole: bool = False) -> bool:
+        """Let a node's properties file say what is wanted; return whether it said something else.
+
+        Args:
+            node: The node.
+            wanted: All its keys and values.
+            whole: Whether the file is ours as a whole; else its comments and order stay.
+        """
+        driver, path = self.drivers[node], self.path(node)
+        data = driver.read(path) or b""
+        change = changes(read_properties(data), wanted)
+        if not change:
+            return False
+        made = change_properties(b"" if whole else data, wanted if whole else change)
+        self.replace(node, path, data, made)
+        return True
+
+    def path(self, node: NodeId) -> str:
+        """Return the path of a node's properties file."""
+        nodes = (*self.config.brokers, *self.config.controllers.nodes)
+        return next(each.properties for each in nodes if NodeId(each.id) == node)
+
+    def stop(self, node: NodeId) -> StepFacts:
+        """Stop a node's process, killing it after `limits.stop`."""
+        began = time.monotonic()
+        self.waits.tell(f"stopping node {node}")
+        was_clean = self.drivers[node].stop(Deadline.after(self.config.limits.stop))
+        return {"stop_seconds": since(began), "killed": not was_clean}
+
+
+def since(began: float) -> float:
+    """Return the seconds since a moment of the monotonic clock, for people."""
+    return round(time.monotonic() - began, 3)
+
+
+def properties_of(tools: Tools, seen: Observation, step: Step) -> Mapping[str, str]:
+    """Return the properties that a step writes.
+
+    Raises:
+        StepRefusedError: They cannot be made.
+    """
+    made = rendered(tools.config, seen, step)
+    if isinstance(made, Refused):
+        why = "; ".join(str(each) for each in made.reasons)
+        raise StepRefusedError(type(step).__name__, why)
+    return made or {}

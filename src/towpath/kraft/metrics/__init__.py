@@ -1,0 +1,1 @@
+"""Metrics of a migration to KRaft."""

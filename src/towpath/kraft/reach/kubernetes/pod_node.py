@@ -1,0 +1,34 @@
+"""What nodes that are pods have in common, whether the API is reached or was exported."""
+
+from __future__ import annotations
+
+from typing import Protocol, runtime_checkable
+
+from towpath.kraft.reach.kubernetes.node_place import NodePlace, ObjectKind, manager_of
+from towpath.kraft.reach.kubernetes.objects import KubernetesObject, properties_object
+from towpath.kraft.reach.kubernetes.owners import KeptField, kept_by_others
+
+
+@runtime_checkable
+class PodNode(Protocol):
+    """A driver of a node that is a pod."""
+
+    @property
+    def place(self) -> NodePlace:
+        """Where the node lives."""
+
+    def get(self, kind: ObjectKind, name: str) -> KubernetesObject | None:
+        """Return an object, None where there is none."""
+
+    def stateful_set(self) -> KubernetesObject | None:
+        """Return the StatefulSet of the node's pod, None where it has no pod."""
+
+    def read(self, path: str) -> bytes | None:
+        """Return a file's content, None where there is none."""
+
+
+def kept_properties(node: PodNode) -> tuple[KeptField, ...]:
+    """Return who else keeps a node's properties file, so that it cannot just be written."""
+    place = node.place
+    there = node.get(place.holder, place.holder_name)
+    return kept_by_others(properties_object(place, b""), there, manager_of(place))

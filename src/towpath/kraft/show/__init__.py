@@ -1,0 +1,1 @@
+"""Pictures and the report of a migration for people, and the same as data."""

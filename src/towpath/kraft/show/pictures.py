@@ -1,0 +1,362 @@
+"""A migration to KRaft for people: its state, its steps, what was found, how a run ended."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from rich.console import Group, RenderableType
+
+from towpath.cli.show.grid import Grid
+from towpath.cli.show.output import console, line
+from towpath.kraft.decide.moves import Facts
+from towpath.kraft.decide.next_steps import next_steps, other_files
+from towpath.kraft.decide.outline import FileChange, Outline, PlannedStep
+from towpath.kraft.decide.preflight.preflight import BEFORE_COPY
+from towpath.kraft.decide.repairs import disks_lost
+from towpath.kraft.facts.nodes import file_mode
+from towpath.kraft.facts.nouns import Role, Stage
+from towpath.kraft.facts.seen import NodeSeen
+from towpath.kraft.findings.codes import Severity
+from towpath.kraft.findings.findings import Finding, several
+from towpath.kraft.run.loop import RunEnd, comparison_told
+from towpath.kraft.standing.states import KraftStanding
+from towpath.kraft.steps.sentences import sentence
+from towpath.model.amounts import count, counted, span
+from towpath.model.clock import now_ms, readable
+
+_SIGNS = {Severity.STOP: "✗", Severity.WARNING: "!", Severity.NOTE: "·"}
+_DIFFERENCES = 20
+"""Most differences that are shown one by one; JSON has all."""
+
+
+def findings_picture(findings: Iterable[Finding]) -> RenderableType:
+    """Return what a check found."""
+    found = tuple(findings)
+    lines = _found(found)
+    if not any(each.severity is Severity.STOP for each in found):
+        lines.append("✓ nothing was found that would stop the migration")
+    return Group(*map(line, lines))
+
+
+def notes_picture(findings: Iterable[Finding]) -> RenderableType:
+    """Return what a person should know before steps are begun."""
+    return Group(*map(line, _found(findings)))
+
+
+def _found(findings: Iterable[Finding]) -> list[str]:
+    found = sorted(findings, key=lambda each: list(Severity).index(each.severity))
+    return [f"{_SIGNS[each.severity]} {each}" for each in found]
+
+
+def findings_told(findings: Iterable[Finding]) -> Mapping[str, Any]:
+    """Return what a check found, as data."""
+    return {"findings": [_finding(each) for each in findings]}
+
+
+def _finding(finding: Finding) -> Mapping[str, Any]:
+    return {
+        "code": finding.code,
+        "severity": finding.severity,
+        "values": dict(finding.values),
+        "what": finding.what,
+        "advice": finding.advice,
+    }
+
+
+def standing_text(standing: KraftStanding) -> str:
+    """Return a stage with the state of KIP-866, and what Kafka's own metric says then."""
+    kip = "no state of KIP-866"
+    if standing.kip is not None:
+        kip = f"{_kip(standing)} of KIP-866"
+    metric = "" if standing.metric is None else f"; Kafka's own metric says {standing.metric}"
+    return f"stage {standing.stage}: {kip}{metric}"
+
+
+def _kip(standing: KraftStanding) -> str:
+    if standing.kip is None:
+        return ""
+    return f"{standing.kip.name.title().replace('_', '')} ({int(standing.kip)})"
+
+
+def status_picture(facts: Facts) -> RenderableType:
+    """Return where a migration is."""
+    nodes = (*facts.brokers, *facts.controllers)
+    grid = Grid(
+        ("node", "role", "runs", "mode", "flag", "leads"),
+        [
+            (
+                str(each.id),
+                each.role.value,
+                "yes" if each.running else "no",
+                each.mode or "",
+                {True: "yes", False: "no", None: ""}[each.flag],
+                _leads(facts, each),
+            )
+            for each in nodes
+        ],
+        right=("node",),
+    )
+    return Group(line(standing_text(facts.standing)), *map(line, _lines(facts)), grid)
+
+
+def _leads(facts: Facts, node: NodeSeen) -> str:
+    if node.id == facts.leader:
+        return "the quorum"
+    led = facts.leaders.get(node.id, 0)
+    return counted(led, "partition") if led else ""
+
+
+def _lines(facts: Facts) -> Iterator[str]:
+    standing, seen = facts.standing, facts.seen
+    yield from (f"✗ {each}" for each in (*standing.alarms, *standing.doubts))
+    left = standing.stage is Stage.FINAL and seen.zookeeper is None
+    if left:
+        yield "· ZooKeeper does not answer, and no node of this cluster needs it any more"
+    yield from (
+        f"✗ {each.what} could not be looked at: {each.why}"
+        for each in seen.unseen
+        if not (left and each.what == "ZooKeeper")
+    )
+    yield from _found(told_of_nodes(facts))
+    if seen.health is not None:
+        for text, some in (
+            ("offline", seen.health.offline),
+            ("not in sync", seen.health.under_replicated),
+        ):
+            if some:
+                yield f"! {counted(len(some), 'partition')} {text}: {', '.join(some[:5])}"
+    if seen.zookeeper is not None:
+        yield from (f"! {each.path}: {each.why}" for each in seen.zookeeper.odd)
+        yield f"· ZooKeeper was read in {span(seen.zookeeper.seconds)}{_ensemble(facts)}"
+    if seen.ensemble is not None:
+        yield from (
+            f"! server {each.address} of ZooKeeper does not serve: {each.why}"
+            for each in seen.ensemble.away
+        )
+    if seen.log is not None:
+        yield from (
+            f"! {count(n)} records not understood: {what}" for what, n in seen.log.unread.items()
+        )
+    if seen.comparison is not None:
+        yield from _compared(seen.comparison.differences, sum(seen.comparison.compared.values()))
+        if seen.comparison.unproven:
+            named = several(seen.comparison.unproven)
+            yield f"! encoded passwords that both stores have, not known if the same: {named}"
+    yield from (f"→ next: {each}" for each in next_steps(facts))
+
+
+def told_of_nodes(facts: Facts) -> tuple[Finding, ...]:
+    """Return what is wrong with nodes: lost disks behind the copy, files of another mode."""
+    copied = facts.standing.stage not in BEFORE_COPY | {Stage.UNKNOWN}
+    lost = disks_lost(facts) if copied else None
+    other = other_files(facts)
+    return (*(lost.reasons if lost else ()), *([other] if other else []))
+
+
+def _ensemble(facts: Facts) -> str:
+    servers = facts.seen.ensemble
+    if servers is None:
+        return ""
+    return f"; {servers.voting} of {servers.size} voting servers serve, {servers.spare} to spare"
+
+
+def _compared(differences: tuple[Any, ...], things: int) -> Iterator[str]:
+    if not differences:
+        yield f"✓ ZooKeeper and the metadata log are equal: {count(things)} things compared"
+    for each in differences[:_DIFFERENCES]:
+        yield (
+            f"✗ {each.kind} {each.name}: {each.zookeeper or 'nothing'} in ZooKeeper,"
+            f" {each.log or 'nothing'} in the metadata log"
+        )
+    if len(differences) > _DIFFERENCES:
+        yield f"✗ and {count(len(differences) - _DIFFERENCES)} more differences"
+
+
+def is_well(facts: Facts) -> bool:
+    """Whether nothing is alarming: no alarm, a known stage, and all was seen that should be.
+
+    Behind the end ZooKeeper is gone for good, and nobody misses it.
+    """
+    standing = facts.standing
+    missed = facts.seen.unseen if standing.stage is not Stage.FINAL else ()
+    return not (standing.alarms or standing.doubts or missed)
+
+
+def status_told(facts: Facts) -> Mapping[str, Any]:
+    """Return where a migration is, as data."""
+    standing, seen = facts.standing, facts.seen
+    zookeeper = seen.zookeeper
+    return {
+        "at": readable(seen.at),
+        "cluster_id": zookeeper.cluster_id if zookeeper else None,
+        "stage": standing.stage,
+        "well": is_well(facts),
+        "kip": _kip(standing) or "none",
+        "kip_number": standing.kip,
+        "metric": standing.metric,
+        "controller": zookeeper.controller.id if zookeeper and zookeeper.controller else None,
+        "quorum_leader": facts.leader,
+        "alarms": [{"alarm": each.alarm, **_finding(each.finding)} for each in standing.alarms],
+        "doubts": [_finding(each) for each in standing.doubts],
+        "unseen": [f"{each.what}: {each.why}" for each in seen.unseen],
+        "offline": list(seen.health.offline) if seen.health else None,
+        "under_replicated": list(seen.health.under_replicated) if seen.health else None,
+        "comparison": comparison_told(seen.comparison) if seen.comparison else None,
+        "zookeeper_read_seconds": zookeeper.seconds if zookeeper else None,
+        "odd_znodes": [f"{each.path}: {each.why}" for each in zookeeper.odd] if zookeeper else [],
+        "ensemble": _ensemble_told(facts),
+        "about_nodes": [_finding(each) for each in told_of_nodes(facts)],
+        "next": [_finding(each) for each in next_steps(facts)],
+        "nodes": [_node(each) for each in (*facts.brokers, *facts.controllers)],
+    }
+
+
+def _ensemble_told(facts: Facts) -> Mapping[str, Any] | None:
+    servers = facts.seen.ensemble
+    if servers is None:
+        return None
+    told = [
+        {"address": each.address, "mode": each.mode, "version": each.version, "why": each.why}
+        for each in servers.servers
+    ]
+    return {
+        "voters": servers.size,
+        "serve": servers.voting,
+        "spare": servers.spare,
+        "servers": told,
+    }
+
+
+def _node(node: NodeSeen) -> Mapping[str, Any]:
+    return {
+        "id": node.id,
+        "role": node.role,
+        "running": node.running,
+        "mode": node.mode,
+        "file_mode": file_mode(node) if node.role is Role.BROKER else None,
+        "flag": node.flag,
+        "software": node.software,
+        "build": node.build,
+        "heap": node.heap,
+        "meta": [f"{each.directory}: version {each.version}" for each in node.meta],
+    }
+
+
+def outline_picture(facts: Facts, outline: Outline) -> RenderableType:
+    """Return all foreseen steps, each with where it leads and the way back from there."""
+    return Group(line(standing_text(facts.standing)), *map(line, _planned(outline)))
+
+
+def outline_summary(facts: Facts, outline: Outline) -> RenderableType:
+    """Return how many steps are foreseen, for somebody who has agreed to them before."""
+    lines = [standing_text(facts.standing), f"{counted(len(outline.steps), 'step')} to do;"
+             " `towpath kraft plan` shows what each changes, and its way back"]  # fmt: skip
+    lines += [f"✗ no further: {each}" for each in outline.refusals]
+    return Group(*map(line, lines))
+
+
+def _planned(outline: Outline) -> Iterator[str]:
+    yield from (f"✗ this must end first: {each}" for each in outline.first)
+    if not outline.steps and not outline.refusals:
+        yield "nothing to do"
+    for number, step in enumerate(outline.steps, 1):
+        if step.last_chance:
+            yield "— from here on nothing leads back: any election may finalize the migration —"
+        yield f"{number}. {step.sentence}; then stage {step.expected}"
+        yield from (f"   {text}" for text in _changes(step.file))
+        yield f"   way back: {_undo(step)}"
+    for each in outline.refusals:
+        yield f"✗ no further: {each}"
+
+
+def _undo(step: PlannedStep) -> str:
+    back = ", ".join(map(sentence, step.undo)) or "none"
+    if step.undo and step.expected is Stage.FINALIZING:
+        return f"only while no controller without the flag was elected: {back}"
+    return back
+
+
+def _changes(file: FileChange | None) -> Iterator[str]:
+    if file is None:
+        return
+    yield f"{file.path} of node {file.node}:"
+    for each in file.changes:
+        if each.before is not None:
+            yield f"- {each.key}={each.before}"
+        if each.after is not None:
+            yield f"+ {each.key}={each.after}"
+
+
+def outline_markdown(facts: Facts, outline: Outline) -> str:
+    """Return the steps for a review."""
+    lines = [f"# Migration to KRaft\n\n{standing_text(facts.standing)}\n"]
+    lines += [f"- this must end first: {each}\n" for each in outline.first]
+    for number, step in enumerate(outline.steps, 1):
+        lines.append(f"{number}. {step.sentence}; then stage `{step.expected}`")
+        changes = "\n".join(f"   {text}" for text in _changes(step.file))
+        if changes:
+            lines.append(f"   ```diff\n{changes}\n   ```")
+        lines.append(f"   - way back: {_undo(step)}")
+    lines += [f"- no further: {each}" for each in outline.refusals]
+    return "\n".join(lines) + "\n"
+
+
+def outline_told(facts: Facts, outline: Outline) -> Mapping[str, Any]:
+    """Return the steps as data."""
+    return {
+        "now": status_told(facts),
+        "steps": [
+            {
+                "step": type(each.step).__name__,
+                "what": each.sentence,
+                "expected": each.expected,
+                "way_back": [sentence(step) for step in each.undo],
+                "nothing_leads_back": each.last_chance or not each.undo,
+                "changes": list(_changes(each.file)),
+            }
+            for each in outline.steps
+        ],
+        "first": [_finding(each) for each in outline.first],
+        "refusals": [_finding(each) for each in outline.refusals],
+    }
+
+
+def end_picture(end: RunEnd) -> RenderableType:
+    """Return how a run ended."""
+    lines = [f"{counted(end.steps, 'step')} done", standing_text(end.standing)]
+    lines += [f"✗ no further: {each}" for each in end.refused]
+    if end.stopped:
+        lines.append("stopped as you asked; the same command goes on from here")
+    if end.left:
+        lines.append(f"· {end.left}")
+    lines += _found(end.notes)
+    return Group(*map(line, lines))
+
+
+def end_told(end: RunEnd) -> Mapping[str, Any]:
+    """Return how a run ended, as data."""
+    return {
+        "stage": end.standing.stage,
+        "kip": _kip(end.standing) or "none",
+        "steps": end.steps,
+        "reached": end.reached,
+        "stopped": end.stopped,
+        "left": end.left,
+        "refusals": [_finding(each) for each in end.refused],
+        "notes": [_finding(each) for each in end.notes],
+    }
+
+
+class KraftDisplay:
+    """Shows on stderr what goes on, one line for each new thing."""
+
+    def __init__(self) -> None:
+        self._said = ""
+
+    def show(self, facts: Facts, doing: str) -> None:
+        """Show the stage, and what is being done in it."""
+        said = f"{facts.standing.stage}: {doing}" if doing else standing_text(facts.standing)
+        if said != self._said:
+            self._said = said
+            console(stderr=True).print(line(f"{readable(now_ms())} {said}"))

@@ -1,0 +1,77 @@
+"""Controllers whose disks were lost: which others hold the log, and may lead meanwhile. Pure.
+
+A voter that has forgotten its log gives its vote to whoever asks first. Where others lack what it
+had confirmed, one of them could be elected by that, and committed records would be gone. So a
+controller is formatted anew, or started with an empty log, only while a majority without it holds
+all that is committed: nobody of these votes for a log that is behind its own (KIP-595).
+"""
+
+from __future__ import annotations
+
+from towpath.kraft.facts.nouns import NodeId
+from towpath.kraft.facts.seen import NodeSeen, Observation
+from towpath.kraft.findings.codes import FindingCode
+from towpath.kraft.findings.findings import Finding
+from towpath.kraft.standing.alarms import anchor, reaches, without_log
+
+
+def unformatted(seen: Observation) -> tuple[NodeId, ...]:
+    """Return the controllers whose folders are not formatted; behind the copy these were lost."""
+    return tuple(sorted(each.id for each in seen.controllers.values() if not each.meta))
+
+
+def majority(seen: Observation) -> int:
+    """Return how many controllers elect a leader."""
+    return len(seen.controllers) // 2 + 1
+
+
+def lost_for_all(seen: Observation) -> tuple[NodeId, ...]:
+    """Return the controllers without a log, where those that are left elect no leader."""
+    gone = {*unformatted(seen), *without_log(seen)}
+    left = len(seen.controllers) - len(gone)
+    return tuple(sorted(gone)) if left < majority(seen) else ()
+
+
+def holders(seen: Observation, besides: NodeId) -> tuple[NodeId, ...]:
+    """Return the controllers besides one that hold all that is committed, as the leader tells."""
+    if seen.quorum is None:
+        return ()
+    others = (each for each in seen.controllers.values() if each.id != besides)
+    return tuple(sorted(each.id for each in others if _holds(seen, each)))
+
+
+def _holds(seen: Observation, node: NodeSeen) -> bool:
+    quorum = seen.quorum
+    if quorum is None or not node.running or not node.meta:
+        return False
+    # The leader may remember the end of a log that was lost since.
+    led = node.epochs is None or any(epoch == quorum.epoch for epoch, _first in node.epochs)
+    return led and quorum.ends.get(node.id, -1) >= quorum.high_watermark
+
+
+def unproven(seen: Observation, node: NodeId) -> Finding | None:
+    """Return what forbids that a controller begins with an empty log; None where it may."""
+    found, wanted = holders(seen, node), majority(seen)
+    if len(found) >= wanted:
+        return None
+    holding = found or ("none",)
+    return Finding.of(FindingCode.LOG_UNPROVEN, controller=node, holding=holding, wanted=wanted)
+
+
+def catching_up(seen: Observation) -> tuple[NodeId, ...]:
+    """Return the controllers that run, are led, and have not got the log of `/migration` yet."""
+    znode = anchor(seen)
+    if znode is None or znode.offset < 0 or seen.quorum is None:
+        return ()
+    return tuple(
+        sorted(
+            each.id
+            for each in seen.controllers.values()
+            if each.running
+            and each.meta
+            and each.epochs is not None
+            and each.id != seen.quorum.leader
+            and not reaches(each.epochs, znode)
+            and seen.quorum.ends.get(each.id, -1) < seen.quorum.high_watermark
+        )
+    )

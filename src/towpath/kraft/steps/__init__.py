@@ -1,0 +1,1 @@
+"""The steps of a migration and of the way back."""

@@ -1,0 +1,62 @@
+"""What a step writes into a properties file, and how that differs from what is there. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from towpath.kraft.config.file import KraftConfig
+from towpath.kraft.facts.seen import Observation
+from towpath.kraft.files.configs import Properties, broker_properties, controller_properties
+from towpath.kraft.findings.findings import Refused
+from towpath.kraft.steps.kinds import FormatController, RestartController, RollBroker, Step
+
+
+def rendered(config: KraftConfig, seen: Observation, step: Step) -> Properties | Refused | None:
+    """Return the properties that a step writes, why it cannot, or None where it writes none."""
+    match step:
+        case RollBroker():
+            current = seen.brokers[step.node].properties
+            return broker_properties(config, step.mode, current, seen)
+        case FormatController() | RestartController():
+            return controller_properties(config, step.node, seen, flag=step.flag)
+        case _:
+            return None
+
+
+def changes(before: Properties, after: Properties) -> Mapping[str, str | None]:
+    """Return new values by key, None for keys that go; see `properties.change_properties`."""
+    new = {key: value for key, value in after.items() if before.get(key) != value}
+    return {**dict.fromkeys(before.keys() - after.keys()), **new}
+
+
+_SECRET = re.compile(
+    r"password|passwd|secret|jaas|credential|token|private|api.?key|keystore\.key|master\.key", re.I
+)
+
+
+@dataclass(frozen=True, slots=True)
+class PropertiesChange:
+    """One key of a file: its value before and after, None where it is not there; secrets masked."""
+
+    key: str
+    before: str | None
+    after: str | None
+
+    def lines(self) -> tuple[str, ...]:
+        """Return it as lines of a diff."""
+        pairs = (("-", self.before), ("+", self.after))
+        return tuple(f"{sign}{self.key}={each}" for sign, each in pairs if each is not None)
+
+
+def shown_changes(before: Properties, after: Properties) -> tuple[PropertiesChange, ...]:
+    """Return the difference of two files for people, with secrets masked by their keys."""
+    return tuple(
+        PropertiesChange(key, _shown(key, before.get(key)), _shown(key, after.get(key)))
+        for key in sorted(changes(before, after))
+    )
+
+
+def _shown(key: str, value: str | None) -> str | None:
+    return "***" if value is not None and _SECRET.search(key) else value
