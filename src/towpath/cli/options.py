@@ -34,7 +34,6 @@ LinkFile = Annotated[
     Path, typer.Argument(metavar="FILE", help="The YAML file of the link.", callback=_no_plan)
 ]
 ArchiveFile = Annotated[Path, typer.Argument(metavar="FILE", help="The YAML file of the archive.")]
-KraftFile = Annotated[Path, typer.Argument(metavar="FILE", help="The YAML file of the migration.")]
 MasterOption = Annotated[
     str | None, typer.Option(help="Spark master; by default all cores of this machine.")
 ]

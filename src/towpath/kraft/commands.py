@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from towpath.cli.options import KraftFile
 from towpath.cli.show.output import Form, FormOption, Output, OutputOption, console, line, show
 from towpath.cli.signals import stopping
 from towpath.kraft.config import load_kraft
@@ -28,6 +27,7 @@ kraft = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
 )
+KraftFile = Annotated[Path, typer.Argument(metavar="FILE", help="The YAML file of the migration.")]
 GoalOption = Annotated[
     Goal,
     typer.Option(
