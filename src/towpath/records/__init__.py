@@ -1,1 +1,1 @@
-"""Floor 3: what a copy slice does with records."""
+"""Floor 3: the work of a copy slice, from fetching record batches to producing them."""

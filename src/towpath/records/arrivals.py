@@ -1,4 +1,4 @@
-"""The partitions of one slice until they have a lane: found, opened, or left out.
+"""Opening of a slice's partitions: each gets a lane, or is left out with a reason.
 
 A partition that the slice has already may be assigned again, to be tried again or because something
 changed (its topic was created again, a config of the mirror topic changed). Its lane leaves first.
@@ -32,7 +32,7 @@ the last. Those with the most new records are the first."""
 
 
 class Arrivals:
-    """Opens partitions and hands them to the landing. Tries again, or records why not.
+    """Opens partitions and hands them to the landing; retries, or records why not.
 
     Args:
         reactor: Everything happens in its thread.
@@ -100,7 +100,7 @@ class Arrivals:
         self._open(known)
 
     def dealt(self, dealt: Dealt) -> None:
-        """Copy more partitions, or leave some. Those that need no change are passed over."""
+        """Add partitions to the slice or remove some; skip those that need no change."""
         self._withdraw(named_partitions(dealt.withdrawn))
         fresh = [each for each in from_data(dealt.partitions) if not self._goes_on(each)]
         if not fresh or self._landing.feed.ended:

@@ -1,4 +1,4 @@
-"""Records that the target holds beyond the last receipt, found again at the source. Pure.
+"""Match records on the target beyond the last receipt with source records. Pure.
 
 A copier that died wrote them without a receipt. The source may have deleted some of them since, by
 compaction or retention, so they are not just counted: each is looked up by its hash, and where
@@ -21,7 +21,7 @@ from towpath.wire.digest import Hashes
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """First `vanished` records that only the target holds, then `count` records of both sides.
+    """A match: `vanished` records only on the target, then `count` records on both sides.
 
     If `target` is -1, the target has deleted those `count` records since.
     """
@@ -33,7 +33,7 @@ class Passage:
 
 
 class NotHereError(Exception):
-    """The next source record is not at its own target offset; the next one there is at `first`."""
+    """Error: the next source record is missing at its target offset; the next is at `first`."""
 
     def __init__(self, first: int) -> None:
         super().__init__(first)
@@ -41,7 +41,7 @@ class NotHereError(Exception):
 
 
 class Passed:
-    """Target records in the order of their offsets, consumed from the front.
+    """Target records beyond the receipt, by offset, consumed while source records match.
 
     Before them come `retained` records that retention on the target has deleted since. Their hashes
     are unknown, so they are counted, up to the first record with a known hash. The same is done
@@ -76,7 +76,7 @@ class Passed:
         return self._retained + len(self._offsets) - self._at
 
     def begins_here(self) -> None:
-        """Count no deleted records: they are before the position already."""
+        """Count no deleted records, as the position already includes them."""
         self._retained = 0
 
     @cached_property
@@ -85,7 +85,7 @@ class Passed:
         return _Places(self._hashes)
 
     def holds(self, offsets: Table, hashes: Hashes) -> Mask:
-        """Return which records the target holds, with these hashes, at their own offsets."""
+        """Return which of these source records the target holds at the same offsets, by hash."""
         ours = self._offsets[self._at :]
         at = np.searchsorted(ours, offsets)
         there = at < len(ours)
@@ -94,7 +94,7 @@ class Passed:
         return there
 
     def match(self, offsets: Table, hashes: Hashes, *, identical: bool) -> Iterator[Passage]:
-        """Join the next source records to the target records, in steps.
+        """Match the next source records with target records, in steps.
 
         The steps end before the first source record that the target does not hold; then no target
         record is left.

@@ -1,4 +1,4 @@
-"""What lanes that change records need from outside of both logs: ids of schemas, a quarantine.
+"""Services for lanes that change records: schema id decisions and the quarantine.
 
 Both are asked by way of a `Wait` in the queue of the lane, so only that lane waits.
 """
@@ -23,10 +23,10 @@ the partition, unless it is a `ClusterError` that passes."""
 
 
 class IdSource(Protocol):
-    """Decisions about schema ids. Each was durable before it is told here, and never changes."""
+    """Protocol of a source of schema id decisions, which are durable and never change."""
 
     def table(self, a: Assignment, change: RecordChange) -> IdTable:
-        """Return the decisions for a partition that are known now; not blocking.
+        """Return the known schema id decisions for a partition, without blocking.
 
         The same object comes back while there is nothing new.
 
@@ -36,7 +36,7 @@ class IdSource(Protocol):
         """
 
     def want(self, a: Assignment, change: RecordChange, unknown: Sequence[UnknownId]) -> Ready:
-        """Ask for decisions about ids; not blocking.
+        """Request decisions about schema ids, without blocking.
 
         Returns:
             Whether `table` has all of them. It is asked again until then, also beyond the end of a
@@ -46,10 +46,10 @@ class IdSource(Protocol):
 
 
 class Quarantine(Protocol):
-    """Where records go that cannot be changed."""
+    """Protocol of a quarantine for records that cannot be changed."""
 
     def take(self, a: Assignment, records: Sequence[Aside]) -> Ready:
-        """Take records of a partition; not blocking.
+        """Take records of a partition, without blocking.
 
         Returns:
             Whether all of them are durable. A record may come again after a crash.
@@ -58,7 +58,7 @@ class Quarantine(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outside:
-    """What the lanes of one slice need from outside.
+    """The services that the lanes of one slice share: schema ids and quarantine.
 
     Attributes:
         link: The link.
@@ -78,7 +78,7 @@ class Outside:
     def of(
         cls, work: Slice, ids: IdSource | None = None, quarantine: Quarantine | None = None
     ) -> Outside:
-        """Return what the lanes of a slice need."""
+        """Return the services for the lanes of a slice."""
         return cls(
             link=work.link,
             source_cluster=work.source_cluster,
@@ -88,7 +88,7 @@ class Outside:
         )
 
     def origin(self, a: Assignment) -> RecordOrigin:
-        """Return where the records of a partition come from and go to."""
+        """Return the source and target of a partition's records, as quarantine keys have it."""
         return RecordOrigin(
             link=self.link,
             topic=a.source.topic,

@@ -77,7 +77,7 @@ def land(
     throttled: Throttled | None = None,
     outside: Outside | None = None,
 ) -> Iterator[Summary]:
-    """Write what a feed hands out to the target until the round ends, wherever it comes from.
+    """Write the batches of any feed to the target until the round ends.
 
     Args:
         work: The slice.
@@ -116,14 +116,14 @@ def land(
 
 
 def fetching(work: CopySlice, source: Admin) -> Callable[[Landing], Feed[Lane]]:
-    """Return the function that makes the feed of a copy slice: a fetcher."""
+    """Return a factory of the fetcher that feeds a copy slice."""
     return lambda landing: source_side(work, source, landing).fetcher
 
 
 def source_side(
     work: CopySlice, source: Admin, landing: Landing, elsewhere: Elsewhere[Lane] | None = None
 ) -> SourceSide[Lane]:
-    """Return what fetches for the lanes of a copy slice.
+    """Return the fetching side of a copy slice.
 
     Args:
         work: The slice.
@@ -151,7 +151,7 @@ def source_side(
 
 
 def finding(work: CopySlice, source: Admin) -> Callable[[Landing], Beginnings]:
-    """Return the function that makes what asks the source for offsets that are not known yet."""
+    """Return a factory of the finder of start offsets that are not known yet."""
     patience = work.source.request_timeout
     return lambda landing: Beginnings(landing.reactor, landing.jobs, source, patience)
 
@@ -262,7 +262,7 @@ class Copier:
         yield from self._arrivals.summaries()
 
     def ask_again(self) -> None:
-        """Ask now whether what lanes wait for has happened. Another thread may call this."""
+        """Check the conditions that lanes wait for now; callable from other threads."""
         self._reactor.soon(self.landing.ask_again)
 
     @property
@@ -277,7 +277,7 @@ class Copier:
         )
 
     def end(self, end: SliceEnd) -> None:
-        """End the slice soon. Another thread may call this."""
+        """End the slice soon; callable from other threads."""
         self._ended = end
         self._reactor.soon(lambda: None)  # wakes up the reactor
 

@@ -1,4 +1,4 @@
-"""Where the leader epochs of a source log began, as far as a reader has seen it. Pure."""
+"""Start offsets of the leader epochs that a reader has seen in a source log. Pure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _MOST = 100
 
 
 class EpochStarts:
-    """The offsets from which on batches of each leader epoch were seen."""
+    """First seen offset of each leader epoch."""
 
     __slots__ = ("_starts",)
 
@@ -19,7 +19,7 @@ class EpochStarts:
         self._starts: list[tuple[int, int]] = []
 
     def saw(self, table: wire.Table) -> None:
-        """Take in batches, in the order of the log.
+        """Note the epochs of batches, in the order of the log.
 
         Args:
             table: The batches, as `batch.scan` found them.
@@ -33,11 +33,11 @@ class EpochStarts:
                 self._began(int(epochs[at]), int(bases[at]))
 
     def forget(self) -> None:
-        """Forget all: the log is another one now."""
+        """Forget all epochs, as the log was replaced."""
         self._starts.clear()
 
     def after(self, epoch: int, otherwise: int) -> int:
-        """Return the first offset that was seen of a later epoch.
+        """Return the first seen offset of a later epoch.
 
         Args:
             epoch: An epoch.

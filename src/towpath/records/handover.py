@@ -1,4 +1,4 @@
-"""Partitions on their way to the slices of the next round, which begin beside those that end.
+"""Handover of partitions from the slices of one round to those of the next.
 
 A slice of the next round connects at once, and begins each partition when its slice has released
 it. A partition that is not released it begins when no slice of that round runs any more, as if
@@ -26,7 +26,7 @@ _TOGETHER = 1000
 
 
 class Handover:
-    """The partitions of a slice that slices of the round before have.
+    """Partitions of a slice that slices of the previous round still hold.
 
     Args:
         work: The slice.
@@ -44,7 +44,7 @@ class Handover:
         self._waiting: dict[TopicPartition, Assignment] = {}
 
     def start(self, ready: Attempt) -> None:
-        """Begin, or connect to all brokers and wait.
+        """Begin copying at once, or connect to all brokers and wait for the handover.
 
         Args:
             ready: Written to the ledger as soon as everything is connected.
@@ -66,27 +66,27 @@ class Handover:
         )
 
     def released(self, entry: Released) -> None:
-        """Begin partitions that another slice has released."""
+        """Begin copying partitions that another slice has released."""
         due = [self._waiting.pop(tp) for tp in entry.tps if tp in self._waiting]
         if due:
             self._opener.settle(due)
             self._begin(due)
 
     def left(self) -> None:
-        """Begin the others: no slice of the round before runs any more."""
+        """Begin copying the remaining partitions, as no slice of the previous round runs."""
         due, self._waiting = [*self._waiting.values()], {}
         if due:
             self._begin(due)
 
 
 def rests(lane: Lane) -> bool:
-    """Whether nothing that was sent for a lane can still arrive."""
+    """Whether no request of a lane can still reach the target."""
     doubtful = lane.lost or lane.busy or lane.writer is not None
     return not (doubtful or lane.unanswered or lane.queue.in_flight)
 
 
 def releases(work: Slice, tps: Iterable[TopicPartition]) -> Iterator[Released]:
-    """Yield the entries that tell the next round which partitions a slice has released."""
+    """Yield the ledger entries that release a slice's partitions to the next round."""
     tps = [*tps]
     for number, first in enumerate(range(0, len(tps), _TOGETHER)):
         yield Released(

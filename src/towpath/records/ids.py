@@ -1,4 +1,4 @@
-"""What ids of schemas become, for the lanes of one slice (docs/decisions/0035).
+"""Schema id decisions for the lanes of one slice (docs/decisions/0035).
 
 One thread reads the decisions in the ledger. An id without one is asked for there, and only the
 lanes whose records name it wait. A slice registers nothing.
@@ -50,7 +50,7 @@ _UNANSWERED = Reason.of(ReasonCode.SCHEMA_ID_UNANSWERED)
 
 
 class SliceIds:
-    """Reads decisions from the first call of `table` on, and asks for missing ones.
+    """Reads schema id decisions from the ledger, and requests missing ones.
 
     Args:
         work: The slice.
@@ -74,7 +74,7 @@ class SliceIds:
         self.error: TowpathError | None = None
 
     def listen(self, on_news: Callable[[], None]) -> None:
-        """Have `on_news` called, in another thread, whenever lanes that wait should look again."""
+        """Set the callback for news that waiting lanes should check; other threads call it."""
         self._on_news = on_news
 
     def close(self) -> None:
@@ -87,7 +87,7 @@ class SliceIds:
             self._writer.close()
 
     def table(self, a: Assignment, change: RecordChange) -> IdTable:
-        """See `IdSource`."""
+        """Return or request schema id decisions of a partition; see `IdSource`."""
         with self.lock:
             if self._thread.ident is None and not self._closed.is_set():
                 self._thread.start()

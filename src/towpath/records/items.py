@@ -1,4 +1,4 @@
-"""The items of a partition's queue: batches, fills, and what else keeps its place in order."""
+"""Items of a partition's queue: batches, fills, waits, stops and mode changes."""
 
 from __future__ import annotations
 
@@ -57,12 +57,12 @@ class Batch:
 
     @property
     def begin(self) -> SourceOffset:
-        """The source offset behind the item before it."""
+        """The source offset after the previous item."""
         return self.base if self.dropped_from is None else self.dropped_from
 
     @property
     def places(self) -> Table:
-        """Rows of source offset and length: where its records are at the source."""
+        """Source offsets of the batch's records, as rows of offset and length."""
         if self.pieces is not None:
             return self.pieces
         return np.array([(self.base, self.count)], np.int64)
@@ -74,11 +74,11 @@ class Batch:
 
     @property
     def codec(self) -> int:
-        """Number of its codec; see `wire/codec.py`."""
+        """Number of the batch's codec; see `wire/codec.py`."""
         return self.data[CODEC_AT] & CODEC_MASK
 
     def release(self) -> None:
-        """Release the buffer."""
+        """Release the buffer that holds the batch."""
         if self.frame is not None:
             self.frame.release()
             self.frame = None
@@ -86,7 +86,7 @@ class Batch:
 
 @dataclass(slots=True)
 class Fill:
-    """Source offsets [base, end) without a record that a consumer may see.
+    """Source offsets [base, end) that hold no record visible to consumers.
 
     Attributes:
         epoch: Leader epoch of the last of them, -1 if unknown.
@@ -113,7 +113,7 @@ class Fill:
         return self.end == behind.base and self.lost == behind.lost
 
     def cut(self, at: SourceOffset) -> tuple[Fill, Fill]:
-        """Split it at offset `at`."""
+        """Split the fill at offset `at`."""
         holes = min(self.holes, at - self.base)
         before, behind = self.tally.cut((at, self.end))
         first = Fill(self.base, at, -1, holes, tally=before)
@@ -123,7 +123,7 @@ class Fill:
 
 @dataclass(slots=True)
 class BecomeMapped:
-    """The partition becomes mapped at source offset `base`."""
+    """Queue item: from source offset `base` on, the partition's offsets are mapped."""
 
     base: SourceOffset
     why: Reason
@@ -131,14 +131,14 @@ class BecomeMapped:
 
 @dataclass(slots=True)
 class Stop:
-    """The partition stops here, and `why`: the source has nothing more."""
+    """Queue item: the partition stops here, for the reason `why`."""
 
     why: Reason
 
 
 @dataclass(slots=True, eq=False)
 class Wait:
-    """Nothing after it is sent before something has happened outside both clusters' logs.
+    """Queue item: later items wait until an external condition holds.
 
     Attributes:
         why: What the partition waits for.

@@ -1,4 +1,4 @@
-"""Timers and blocking calls for one of many owners, while all others go on.
+"""Timers and blocking calls that hold up one owner, such as a lane, and no other.
 
 One rule holds for all of them: a job is void once its owner was stopped or is opened again, because
 an opening does whatever had been put off. So no timer and no late answer needs its own check of
@@ -23,7 +23,7 @@ from towpath.model.nouns import Side
 
 
 class Owner(Protocol):
-    """Someone for whom jobs are done, for example a lane. Compared by identity.
+    """Owner of jobs, for example a lane; compared by identity.
 
     Attributes:
         busy: Blocking work is running that excludes all other work for the owner.
@@ -54,11 +54,11 @@ class Jobs:
         self._closed = False
 
     def close(self) -> None:
-        """Ignore whatever ends from now on."""
+        """Ignore the results of jobs from now on."""
         self._closed = True
 
     def later(self, owner: Owner, seconds: float, call: Callable[[], None]) -> None:
-        """Call once, after `seconds`."""
+        """Call a function once, after `seconds`."""
         counts = self.counting(owner)
         self._reactor.later(seconds, lambda: call() if counts() else None)
 
@@ -70,7 +70,7 @@ class Jobs:
         failed: Callable[[TowpathError], None],
         pool: ThreadPoolExecutor | None = None,
     ) -> None:
-        """Do blocking `work` beside other work for the owner."""
+        """Do blocking `work` while other work for the owner goes on."""
         self.run(work, self._counted(owner, found, failed), pool)
 
     def hold(
@@ -80,7 +80,7 @@ class Jobs:
         done: Callable[[T], None],
         failed: Callable[[TowpathError], None],
     ) -> None:
-        """Do blocking `work`. The owner is busy until it is done."""
+        """Do blocking `work`, with the owner busy until it is done."""
         owner.busy, openings = True, owner.openings
         counted = self._counted(owner, done, failed)
 
@@ -92,7 +92,7 @@ class Jobs:
         self.run(work, over)
 
     def counting(self, owner: Owner) -> Counts:
-        """Return a function that tells whether a job put off now is still valid."""
+        """Return a function that says whether a job begun now is still valid."""
         openings = owner.openings
         return lambda: not (self._closed or owner.stopped or owner.openings != openings)
 
@@ -161,7 +161,7 @@ class Gathered(Generic[O, T]):
         self._at_work: dict[Hashable, dict[O, Counts]] = {}
 
     def add(self, owner: O, party: Hashable = None) -> None:
-        """Do the work for one more owner, which is busy until then."""
+        """Add an owner to the work; it is busy until the work is done."""
         owner.busy = True
         self._waiting[party][owner] = self._jobs.counting(owner)
         self._start(party)
@@ -194,7 +194,7 @@ class Gathered(Generic[O, T]):
 
 
 class ClientPool:
-    """As many blocking clients of one cluster as there are jobs at a time. Threads may share it.
+    """Pool of blocking clients of one cluster, one for each job at a time; thread-safe.
 
     Each job has one to itself and leaves it for others.
     """
@@ -207,7 +207,7 @@ class ClientPool:
         self.closed = False
 
     def close(self) -> None:
-        """Close all connections. Running jobs end with an error that nobody looks at."""
+        """Close all connections; running jobs fail, and their errors are ignored."""
         with self._lock:
             self.closed = True
             for client in self._all:
@@ -215,7 +215,7 @@ class ClientPool:
 
     @contextmanager
     def one(self) -> Iterator[Client]:
-        """Lend a client that nobody else uses."""
+        """Lend an unused client."""
         client = self._take()
         try:
             yield client

@@ -1,4 +1,4 @@
-"""Whether anything that a run sent can still arrive at the target, round by round. Pure."""
+"""Tracking of requests that may still reach the target, round by round. Pure."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class _Round:
 
 
 class Settled:
-    """Knows whether everything that was sent has settled, so that nothing of it can still arrive.
+    """Tracks whether requests of this run or earlier ones may still reach the target.
 
     A round that another one follows counts until it is `left`. A round that follows none waits in
     its slices for whatever had not settled before, so no earlier round counts from then on.
@@ -33,11 +33,11 @@ class Settled:
 
     @property
     def now(self) -> bool:
-        """Whether nothing that this run or an earlier one sent can still arrive."""
+        """Whether no request of this run or an earlier one can still reach the target."""
         return not self._doubtful and all(each.at_end for each in [*self._rounds.values()])
 
     def doubt(self) -> None:
-        """Take it from now on that something that was sent may still arrive.
+        """Assume from now on that earlier requests may still reach the target.
 
         A slice that leaves a partition does not wait for ever for the answers to what it has sent,
         and the partition may be in no slice of the rounds that follow.
@@ -45,7 +45,7 @@ class Settled:
         self.before, self._doubtful = False, True
 
     def begin(self, number: int, follows: int = 0, *, whole: bool = True) -> bool:
-        """Begin a round, or plan it once more.
+        """Begin a round, or plan it again.
 
         Args:
             number: The number of the round.
@@ -64,18 +64,18 @@ class Settled:
         return self._rounds[number].at_begin
 
     def ended(self, number: int, *, settled: bool) -> None:
-        """Note how a round ended; a failure that was noted before stays."""
+        """Note the end of a round; an earlier failure remains."""
         known = self._rounds.get(number)
         if known is not None and known.at_end is None:
             known.at_end = settled
 
     def has_ended(self, number: int) -> bool:
-        """Whether a round has told of its end, and nobody has left it since."""
+        """Whether a round has ended by its own report, and was not left since."""
         known = self._rounds.get(number)
         return known is not None and known.at_end is not None
 
     def left(self, number: int) -> bool:
-        """Forget a round: the next one has taken over what it did not release.
+        """Forget a round, as the next one has taken over its partitions.
 
         Returns:
             Whether nothing that it sent can still arrive.
@@ -84,6 +84,6 @@ class Settled:
         return known is not None and known.at_end is True and not self._doubtful
 
     def failed(self) -> None:
-        """Note that rounds failed: their slices may go on until they have read of it."""
+        """Note that rounds failed; their slices may run until they read of it."""
         for each in [*self._rounds.values()]:
             each.at_end = False

@@ -1,4 +1,4 @@
-"""Why a partition is mapped. It loads neither numba nor Arrow, as plans ask for it, too."""
+"""Reasons for mapped offsets; imported by plans, so without numba and Arrow."""
 
 from __future__ import annotations
 
@@ -46,10 +46,10 @@ def why_mapped(
 
 
 def dropped(change: RecordChange) -> Reason:
-    """Return the reason that a change leaves records out."""
+    """Return the reason for mapped offsets that a change leaves records out."""
     return Reason.of(ReasonCode.RECORDS_DROPPED, rules=", ".join(change.rules))
 
 
 def taken(found: int, expected: int) -> Reason:
-    """Return the reason that a record is at target offset `found` instead of its own."""
+    """Return the reason that a record lies at target offset `found` instead of its own."""
     return Reason.of(ReasonCode.OFFSET_TAKEN, found=found, expected=expected)

@@ -1,4 +1,4 @@
-"""Whether a slice may still write. Pure but for the clock.
+"""Write permission of a slice, renewed by reads of the ledger. Pure but for the clock.
 
 The target refuses a repeated batch only while it keeps producer state for the partition, and that
 state expires by the timestamps of records (docs/decisions/0003). So records old enough to let the
@@ -23,14 +23,14 @@ _PAUSE = 2.5
 
 @dataclass(frozen=True, slots=True)
 class AskedAt:
-    """When the ledger was read, and how often the process had been paused by then."""
+    """Time of a ledger read, and the number of process pauses before it."""
 
     at: Moment
     pauses: int
 
 
 class WritePermit:
-    """The right of one slice to write. One thread renews it, another one checks it.
+    """Write permission of one slice: one thread renews it, another one checks it.
 
     Attributes:
         lost: Another run has taken over, or the driver is gone.
@@ -44,7 +44,7 @@ class WritePermit:
         self.lost = False
 
     def restart(self) -> None:
-        """Count pauses from now on: nothing was sent before, and nothing heard."""
+        """Count process pauses from now on, as nothing was sent before."""
         self._looked, self._pauses = Moment.now(), 0
 
     def ask(self) -> AskedAt:
@@ -52,7 +52,7 @@ class WritePermit:
         return AskedAt(Moment.now(), self.pauses())
 
     def heard(self, asked: AskedAt) -> None:
-        """Renew the permit: no other run had begun when the ledger was read."""
+        """Renew the permit, as no other run had begun when the ledger was read."""
         self._heard = asked
 
     def heard_since(self, asked: AskedAt) -> bool:
@@ -61,7 +61,7 @@ class WritePermit:
         return self.good and heard is not None and asked.at.until(heard.at) > 0
 
     def lose(self) -> None:
-        """Write no more: another run has begun, or the driver is gone.
+        """Withdraw the permit, as another run has begun or the driver is gone.
 
         This counts as a pause, so that connections keep back what they have not sent yet.
         """
@@ -69,7 +69,7 @@ class WritePermit:
         self._pauses += 1
 
     def pauses(self) -> int:
-        """Look at the clock. Returns how often the process was paused so far."""
+        """Check the clock, and return how often the process was paused so far."""
         now = Moment.now()
         pause, self._looked = self._looked.until(now), now
         if pause > _PAUSE:  # a thread that was paused here would otherwise write back an old value
@@ -78,7 +78,7 @@ class WritePermit:
 
     @property
     def good(self) -> bool:
-        """Whether records may be sent that do not let producer state expire.
+        """Whether records young enough to keep producer state may be sent.
 
         After a pause, a renewal counts only if it was asked for after the pause.
         """
@@ -93,7 +93,7 @@ class WritePermit:
 
     @property
     def remembered_from(self) -> int:
-        """The timestamp in ms from which on records surely keep producer state alive.
+        """The timestamp in ms from which records are sure to keep producer state alive.
 
         Half of the expiration time is allowed for clocks that differ.
         """

@@ -42,7 +42,7 @@ class ReceiptKey:
         """The last receipt of each earlier key."""
 
     def change(self) -> None:
-        """Use another key from now on."""
+        """Use another ledger key from now on."""
         if self._last is not None:
             self._own.append(self._last)
         self._copier, self._last = new_name(), None
@@ -106,7 +106,7 @@ class Receipts:
         self._waiting.append(gap)
 
     def when_written(self, lane: Lane, then: Callable[[], None]) -> None:
-        """Call `then` once the ledger has where a lane stands now, unless it is opened again."""
+        """Call `then` once the ledger has the lane's present position, unless it is reopened."""
         lane.progress.changed = True
         self._awaited.append((self._jobs.counting(lane), then))
 
@@ -115,11 +115,11 @@ class Receipts:
         self._reactor.later(self._work.receipts, self._write)
 
     def write_last(self) -> None:
-        """Write what is left. Blocking."""
+        """Write all pending receipts. Blocking."""
         self._append(self._due())
 
     def tell(self, entries: Iterable[Entry]) -> None:
-        """Tell other slices something, behind all that was written; blocking.
+        """Write an entry for other slices after everything written so far; blocking.
 
         Raises:
             ClusterError: The ledger cannot be written.
@@ -127,7 +127,7 @@ class Receipts:
         self._ledger.append(entries, SESSIONS)
 
     def close_out(self, lane: Lane) -> None:
-        """Write what is left of a lane that leaves the slice, with the next receipts."""
+        """Write the last entries of a leaving lane with the next receipts."""
         entries, removed = self._due_of(lane)
         self._waiting += [*entries, *removed]
         self._keys.pop(lane.source, None)

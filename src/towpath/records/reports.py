@@ -1,4 +1,4 @@
-"""What a slice tells its run of its limits, every few seconds, so that they are shared by need."""
+"""Reports of a slice's use of its rate limits, so that the run shares them by need."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _EVERY = 2.0
 
 
 class PaceReports:
-    """Writes how the slice uses its shares, while there are limits.
+    """Writes a slice's use of its rate limits to the ledger.
 
     Args:
         work: The slice.

@@ -1,4 +1,4 @@
-"""The closed runs of one partition on their way into the ledger. Pure.
+"""Closed runs of a partition's offset map, packed into chunks for the ledger. Pure.
 
 A mapped partition may close many runs each second, one for each transaction of the source. The
 receipt holds the latest of them. From time to time they move into a chunk, a ledger entry that is
@@ -23,7 +23,7 @@ TAIL = 512
 
 
 def again(chunk: Runs) -> Runs:
-    """Return a chunk to write again under another key, as the first write may still arrive."""
+    """Return a chunk under another ledger key, as its first write may still arrive."""
     return replace(chunk, chunk=new_name(), at=now_ms())
 
 
@@ -41,11 +41,11 @@ class RunLog:
         self.finish()
 
     def finish(self) -> None:
-        """Begin a new chunk: an earlier write of the present one may still arrive."""
+        """Begin a new chunk, as an earlier write of the present one may still arrive."""
         self._chunk, self._name, self._at = Packer(), new_name(), now_ms()
 
     def packed(self) -> str:
-        """Return the runs in the receipt, packed."""
+        """Return the packed runs that go into the receipt."""
         return self._packed.text()
 
     def add(self, runs: Iterable[Run]) -> Iterator[Runs]:

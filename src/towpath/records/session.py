@@ -71,7 +71,7 @@ class LinkSession:
         self._thread = threading.Thread(target=self._beat, name="towpath-beat", daemon=True)
 
     def start(self) -> None:
-        """Make sure that no other run is alive, then start to write heartbeats.
+        """Raise if another run is alive, else start to write heartbeats.
 
         Raises:
             LinkBusyError: Another run of this link is alive.
@@ -88,7 +88,7 @@ class LinkSession:
         self._thread.start()
 
     def require_alone(self) -> None:
-        """Make sure that no other run is alive, without writing a heartbeat.
+        """Raise if another run is alive, without writing a heartbeat.
 
         Raises:
             LinkBusyError: Another run of this link is alive.
@@ -106,18 +106,18 @@ class LinkSession:
         self._tell()
 
     def leave_round(self, number: int) -> None:
-        """Let the slices of the next round take over what those of this one have not released."""
+        """Let slices of the next round take over partitions that this round did not release."""
         self._left_round = number
         self.ready.clear()
         self._tell()
 
     def tell_news(self) -> None:
-        """Tell all slices that their source has more than they know."""
+        """Notify all slices that their source has more to read."""
         self._news += 1
         self._tell()
 
     def deal(self, entries: Iterable[Dealt | Share]) -> None:
-        """Give partitions, or shares of limits, to running slices."""
+        """Give partitions, or shares of rate limits, to running slices."""
         with self._lock:
             self._ledger.append(entries, SESSIONS)
 

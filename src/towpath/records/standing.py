@@ -1,4 +1,4 @@
-"""Where a partition stands, by the ledger, and whether it keeps its offsets. Pure."""
+"""Position of a partition by the ledger, and whether its offsets are identical. Pure."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _DELETED = {
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """Where a partition stands: next source offset, next target offset, next sequence.
+    """Position of a partition: next source offset, target offset and sequence.
 
     Attributes:
         epoch: Leader epoch of the last record at the source, -1 if unknown.
@@ -44,7 +44,7 @@ class Position:
 
 @dataclass(slots=True, kw_only=True)
 class Standing:
-    """Where a partition stands when it is opened, and what its totals are."""
+    """Position, mode and totals of a partition when it is opened."""
 
     position: Position
     mode: Mode
@@ -100,7 +100,7 @@ class Standing:
     copier went on behind them, or was about to."""
 
     def agrees(self, books: PartitionBooks) -> bool:
-        """Whether the ledger still says by what records behind the position are written."""
+        """Whether the ledger still names the same writer for records after the position."""
         start = self.position.source
         left_out = frozenset(offset for offset in self.refused if offset >= start)
         known = self.position.generation, self.change.digest, left_out
@@ -116,11 +116,11 @@ class Standing:
         self.mode, self.writer = Mode.MAPPED, writer
 
     def reach(self, target: TargetOffset) -> None:
-        """Move to target offset `target`: no uncounted record is before it."""
+        """Move to target offset `target`, as all records before it are counted."""
         self.position = replace(self.position, target=max(target, self.position.target))
 
     def change_to(self, change: RecordChange) -> None:
-        """Copy what follows the position under another change."""
+        """Copy records after the position under another change."""
         here = self.position.source, self.position.target, change.digest
         self.change, self.changed = change, (*self.changed, here)
 
@@ -134,7 +134,7 @@ class Standing:
 
 
 def known_standing(books: PartitionBooks, at: int, change: RecordChange = NO_CHANGE) -> Standing:
-    """Return where a partition stands by what the ledger said at time `at`.
+    """Return a partition's position by the state of the ledger at time `at`.
 
     Args:
         books: What the ledger said.
@@ -211,7 +211,7 @@ def _passed_over(books: PartitionBooks, start: SourceOffset) -> tuple[Gap, ...]:
 def receipt_of(
     a: Assignment, link: LinkName, standing: Standing, *, copier: str, packed: str
 ) -> Receipt:
-    """Return the receipt that says where a partition stands now.
+    """Return the receipt for a partition's present position.
 
     Args:
         a: The partition.

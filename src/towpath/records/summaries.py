@@ -1,4 +1,4 @@
-"""What a slice tells Spark: only what the ledger does not know.
+"""Rows that a slice returns to Spark: facts that the ledger does not have.
 
 That is what was never opened, what is still under way, and how long brokers throttled the slice.
 """

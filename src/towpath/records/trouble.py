@@ -1,4 +1,4 @@
-"""Which errors pass, and how long they are waited for, on either side. Pure."""
+"""Temporary errors of either side, and how long to wait for them. Pure."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ DELETED = Reason.of(ReasonCode.SOURCE_TOPIC_DELETED)
 
 
 def told_again(topic: TopicName) -> str:
-    """Return the sentence about a source topic that was made again, and what to do."""
+    """Return the sentence about a recreated source topic, and what to do."""
     return f"source: {RECREATED}; `towpath restart FILE --topics {topic}` copies the new one"
 
 
 def throttled(side: Side, node: int, seconds: float) -> UnreachableError:
-    """Return the error for partitions whose leader throttles us for a long time."""
+    """Return the error for partitions whose leader throttles for a long time."""
     rate = "consumer_byte_rate" if side is Side.SOURCE else "producer_byte_rate"
     return UnreachableError(
         side,
@@ -51,7 +51,7 @@ def throttled(side: Side, node: int, seconds: float) -> UnreachableError:
 
 
 def passes(error: ClusterError) -> bool:
-    """Whether trying again may help: another writer may end, and a right may be granted.
+    """Whether a retry may help, as with another writer or a missing right.
 
     A refused login may pass too: while a password is being replaced, the broker may have the new
     one before our file does.

@@ -1,4 +1,4 @@
-"""What a slice learns from its driver, through the ledger, so that only the target must be reached.
+"""Messages of the driver to a slice, sent through the ledger on the target.
 
 It also learns of later attempts of Spark at the same slice. If Spark has lost contact to a task
 that still runs, both attempts would otherwise consider themselves the one that may write.
@@ -30,7 +30,7 @@ _WAIT = 1.0
 
 
 class SliceEnd(Enum):
-    """Why a slice ends."""
+    """Reasons for the end of a slice."""
 
     ROUND = auto()
     """The round is over. Queued batches are still sent."""
@@ -51,13 +51,13 @@ _DRAINS = {SliceEnd.ROUND, SliceEnd.RUN}
 
 
 class Before(Protocol):
-    """Hears of the slices of the round before."""
+    """Protocol of a listener for slices of the previous round."""
 
     def released(self, entry: Released) -> None:
-        """One of them has released partitions."""
+        """Note that a slice of the previous round has released partitions."""
 
     def left(self) -> None:
-        """None of them runs any more."""
+        """Note that no slice of the previous round runs any more."""
 
 
 class SessionWatch(threading.Thread):

@@ -34,7 +34,7 @@ NO_RULES = GapRules()
 
 @dataclass(frozen=True, slots=True)
 class Beginning:
-    """Where a mirror partition begins that the ledger does not know yet.
+    """Start of a mirror partition that the ledger does not know yet.
 
     Attributes:
         offset: The first source offset to copy, or the log start offset if that is larger.
@@ -92,7 +92,7 @@ class Assignment:
 
     @property
     def terms(self) -> Assignment:
-        """The assignment without its beginning and end, to see whether it has changed."""
+        """The assignment without its offsets, for detecting changes."""
         return replace(self, start=SourceOffset(0), end=None, begin=EARLIEST, from_earliest=False)
 
 
@@ -115,7 +115,7 @@ def from_data(data: tuple[Mapping[str, Any], ...]) -> tuple[Assignment, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Slice:
-    """Partitions to write from where they stand until the round ends, whatever their source is.
+    """Partitions to copy in one task until the round ends, from any kind of source.
 
     Partitions may be added while the slice runs (`Dealt` in `ledger/entries/session.py`).
     """
@@ -158,7 +158,7 @@ class Slice:
 
     @property
     def ends(self) -> bool:
-        """Whether the slice ends where its partitions ended when the run began."""
+        """Whether the slice ends at the offsets where its partitions ended when the run began."""
         return self.seconds == float("inf")
 
 
@@ -180,7 +180,7 @@ Throttled = dict[Side, float]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Summary:
-    """What one slice did with one partition in one round."""
+    """Result of one slice for one partition in one round."""
 
     tp: TopicPartition
     source_end: SourceOffset

@@ -1,1 +1,1 @@
-"""What joins reading, lanes and writing: everything that acts on the lanes of a slice."""
+"""The landing of a slice: it moves all lanes, from fetched batches to receipts."""

@@ -1,4 +1,4 @@
-"""The end of a run for mapped partitions: producer state must outlive the run. Blocking.
+"""Fencing at the end of a run, so that producer state outlives the run. Blocking.
 
 Producer state expires by the timestamp of the last record, so after old records at once. A marker
 has the present time. It also fences batches of our own generation that may still arrive; the next

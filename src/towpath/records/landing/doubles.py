@@ -1,4 +1,4 @@
-"""Batches that were appended after their expected offset: the records between are examined.
+"""Check of records between the expected and the actual offset of an appended batch.
 
 Other writers may write to a mirror topic; then the partition becomes mapped. But a copier that was
 frozen may also have written our records again, after the producer state had expired.
@@ -17,7 +17,7 @@ from towpath.records.target.written import Surplus, surplus
 
 
 class Doubles:
-    """Acknowledges appended batches, and looks for our records where none should be."""
+    """Acknowledges appended batches, and checks for doubled records of the link."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""Gaps at the head of lanes: they are filled in the pool, then the lanes go on.
+"""Filling of gaps at the head of lanes, in background threads.
 
 Gaps are filled with markers, those of all partitions of one leader together. If the target refuses
 our markers, each gap is filled by a transaction.
@@ -22,7 +22,7 @@ from towpath.records.work import Slice
 
 
 class Fills:
-    """Does the fills that lanes need."""
+    """Fills the gaps of lanes."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""All lanes of one slice on their way to the target, wherever their batches come from."""
+"""The lanes of one slice and their way to the target, for batches of any feed."""
 
 from __future__ import annotations
 
@@ -159,7 +159,7 @@ class Landing:
 
     @property
     def throttled(self) -> float:
-        """Seconds for which brokers of the target throttled us."""
+        """Seconds for which target brokers throttled the slice."""
         return self.producers.throttled + self._target.throttled
 
     def share_out(self, count: int) -> None:
@@ -204,7 +204,7 @@ class Landing:
         self._start(lane, standing.front)
 
     def go(self, lane: Lane) -> None:
-        """Let a lane do whatever it can do now."""
+        """Let a lane do all that it can do now."""
         self._feed_or_not(lane)
         if lane.progress.stopped:
             self.feed.remove(lane)
@@ -244,7 +244,7 @@ class Landing:
             self.receipts.when_written(lane, lambda: self._reopening.reopen(lane))
 
     def ask_again(self) -> None:
-        """Ask now whether what lanes wait for has happened."""
+        """Check the conditions that lanes wait for now."""
         self._waits.ask_again()
 
     def stop(self, lane: Lane, why: Reason) -> None:

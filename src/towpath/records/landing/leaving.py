@@ -18,7 +18,7 @@ _PATIENCE = 5.0
 
 
 class Leaving:
-    """Lanes that are about to leave. Nothing more is fetched or sent for them."""
+    """Lanes that are leaving the slice; nothing more is fetched or sent for them."""
 
     def __init__(
         self,

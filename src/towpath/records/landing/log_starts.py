@@ -1,4 +1,4 @@
-"""New mirror partitions that begin where the source log begins: filled up to there, and cut.
+"""Log start of new mirror partitions: filled up to the source's log start, then cut.
 
 The log of a new partition is filled with records up to its first source offset, then these are
 deleted with DeleteRecords. A compacted topic accepts neither DeleteRecords nor records without
@@ -26,7 +26,7 @@ from towpath.wire.filler import LARGEST, filler
 
 
 class Fronts:
-    """Fills the beginning of partitions before anything else is written to them."""
+    """Fills new partitions up to the source's log start before anything else is written."""
 
     def __init__(
         self,

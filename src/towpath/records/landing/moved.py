@@ -1,4 +1,4 @@
-"""Mirror partitions whose beginning moves: source retention was faster than the first fetch.
+"""Later start of a partition whose first records retention deleted before the fetch.
 
 No record was copied, so none is missing: the mirror partition begins where the source log begins
 now, as if the run had begun a moment later. An identical target partition is filled up to there and
@@ -21,7 +21,7 @@ from towpath.wire import batch as wire
 
 
 class MovedBeginnings:
-    """Lets lanes that are `untouched` begin at a later source offset."""
+    """Moves the start of lanes that have copied nothing to a later source offset."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""Puts records of a slice into the quarantine topic. Blocking; threads may share it."""
+"""Write records of a slice to the quarantine topic. Blocking and thread-safe."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ WhyOf = Callable[[plain.Record], Reason]
 
 
 class Asides:
-    """The quarantine of one slice.
+    """The quarantine writer of one slice.
 
     Args:
         link: The link.
@@ -37,7 +37,7 @@ class Asides:
         self._ready = False
 
     def take(self, a: Assignment, records: Sequence[Aside]) -> Callable[[], bool]:
-        """Take records that cannot be changed; not blocking.
+        """Take records that cannot be changed, without blocking.
 
         Returns:
             Writes them, and returns whether all of them are durable. A record may come again after
@@ -65,7 +65,7 @@ class Asides:
     def put(
         self, a: Assignment, records: Sequence[plain.Record], why: WhyOf, change: str = ""
     ) -> None:
-        """Write records with their source offsets. All are durable when this returns.
+        """Write records with their source offsets; all are durable on return.
 
         Args:
             a: Their partition.

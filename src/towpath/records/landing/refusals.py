@@ -1,4 +1,4 @@
-"""Records that the target refuses for good: they are left out, if the file says so.
+"""Records that the target refuses for good, left out if the file allows it.
 
 First the records are in the quarantine topic, or nowhere (`skip`). Then the decision to leave them
 out is in the ledger. Then the lane is opened again and goes on behind them, as every later copier
@@ -95,7 +95,7 @@ class Refusals:
         return lane.work.change.undeliverable is not Undeliverable.STOP
 
     def go(self, lane: Lane, refused: Refusal) -> None:
-        """Leave records out, then let the lane go on behind them."""
+        """Leave records out, then let the lane continue after them."""
         self._jobs.hold(
             lane,
             lambda: self._leave_out(lane, refused),

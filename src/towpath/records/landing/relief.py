@@ -22,7 +22,7 @@ _LOOKS = 10
 
 
 class Relief:
-    """Looks for stuck lanes while memory is scarce.
+    """Takes memory back from stuck lanes while memory is scarce.
 
     Their unsent batches are dropped and fetched again later, so that lanes on a frozen broker, or
     without a right, do not delay the others.

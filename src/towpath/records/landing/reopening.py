@@ -1,4 +1,4 @@
-"""Opening lanes again: the opener finds where they stand on the target."""
+"""Reopening of lanes: their position on the target is determined again."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def lane_reopening(
     producers: Producers[Lane],
     start: Callable[[Lane, TargetOffset | None], None],
 ) -> LaneReopening:
-    """Return what opens lanes again.
+    """Return the object that reopens lanes.
 
     `start` gets each opened lane, and the log end offset from which its log must be filled, if any.
     """

@@ -1,4 +1,4 @@
-"""What is done about trouble of one lane at the target, while all others go on."""
+"""Handling of one lane's trouble on the target, while all other lanes go on."""
 
 from __future__ import annotations
 
@@ -164,7 +164,7 @@ class TargetSide:
         self._reopening.reopen(lane)
 
     def not_looked(self, lane: Lane, error: TowpathError) -> None:
-        """Handle a failed look at the records before an appended batch.
+        """Handle a failed check of the records before an appended batch.
 
         The answers that are still due come first: after an opening they would be taken for answers
         to later batches.

@@ -1,4 +1,4 @@
-"""Lanes whose target refuses our producer ids: batches are sent in one transaction at a time.
+"""Lanes that write in transactions, as the target refuses derived producer ids.
 
 Each transaction takes an offset for its marker, so it begins a new run in the offset map, and it
 takes some requests to the coordinator. So small transactions are spaced out, and latency is worse

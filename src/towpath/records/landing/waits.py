@@ -1,4 +1,4 @@
-"""Lanes that wait for something outside, named at the head of their queue.
+"""Lanes that wait for an external condition at the head of their queue.
 
 For example, a schema must be registered before the records that refer to it are sent. Whether it
 is, is asked repeatedly, apart from all other work: only later items of the same queue wait.
@@ -24,7 +24,7 @@ _MOST = 10
 
 
 class Waits:
-    """Asks whether what lanes wait for has happened, and then lets them go on."""
+    """Checks the conditions that lanes wait for, and resumes the lanes."""
 
     def __init__(
         self, jobs: Jobs, *, go: Callable[[Lane], None], stop: Callable[[Lane, Reason], None]
@@ -35,17 +35,17 @@ class Waits:
         """What is asked again after a pause."""
 
     def close(self) -> None:
-        """Ask no more. Running questions end by themselves."""
+        """Stop checking; running checks end by themselves."""
         self._threads.shutdown(wait=False, cancel_futures=True)
 
     def go(self, lane: Lane) -> None:
-        """Ask, if a new wait is at the head of the lane's queue."""
+        """Start checking if a new wait is at the head of the lane's queue."""
         wait = lane.queue.due_wait
         if wait is not None and not wait.asked:
             self._ask(lane, wait)
 
     def ask_again(self) -> None:
-        """Ask now what would be asked after a pause, as something may have happened."""
+        """Check all waits now instead of after a pause."""
         for lane, wait in [*self._pausing.items()]:
             self._again(lane, wait)
 

@@ -1,1 +1,1 @@
-"""The lane of one partition: batches in, batches out, acknowledgements in. Pure."""
+"""Lane of one partition: fetched batches in, batches to send out, answers in. Pure."""

@@ -1,4 +1,4 @@
-"""The change of one lane: which batches it opens, and what it says of their records. Pure."""
+"""Application of `changes` to the records of one lane. Pure."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class LaneChange:
         self._changers: dict[RecordChange, tuple[IdTable | None, Changer]] = {}
 
     def stand(self, standing: Standing) -> None:
-        """Change records as `standing` says from now on."""
+        """Use the change of records in `standing` from now on."""
         self._change, self._changers = standing.change, {}
         self.always = bool(standing.change.digest)
         self._others = standing.others
@@ -62,7 +62,7 @@ class LaneChange:
         return self._changer_of(self._change).apply(source, first, end)
 
     def others(self, source: OpenedBatches, first: int) -> Iterator[OpenedBatches]:
-        """Yield the records as other changes make them that may have been in force."""
+        """Yield the records under other changes that may have been in force."""
         for change in self._others:
             changed = self._changer_of(change).apply(source, first)
             if not changed.unknown:
@@ -85,7 +85,7 @@ class LaneChange:
         return changer
 
     def wait_for_ids(self, changed: ChangedRecords) -> Wait:
-        """Return the wait for decisions about unknown ids, which are asked for at once."""
+        """Return the wait for decisions about unknown schema ids, and request them."""
         named = ", ".join(str(each.name) for each in changed.unknown[:_NAMED])
         more = len(changed.unknown) > _NAMED
         why = Reason.of(ReasonCode.SCHEMA_UNKNOWN, ids=named + (" and others" if more else ""))

@@ -1,4 +1,4 @@
-"""Records that the target holds already, counted as they are found at the source again. Pure."""
+"""Records already on the target, counted as they are fetched from the source. Pure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from towpath.wire.digest import Hashes
 
 
 class Found:
-    """What an opening has found behind the position, until all of it is counted."""
+    """Records that an opening found on the target after the position, until counted."""
 
     def __init__(self, progress: LaneProgress, standing: Standing) -> None:
         self._progress = progress
@@ -32,7 +32,7 @@ class Found:
 
     @property
     def first(self) -> int:
-        """Target offset of the next record. There must be one."""
+        """Target offset of the next record, which must exist."""
         return self._passed.first
 
     @property

@@ -1,4 +1,4 @@
-"""Turning fetched bytes of one partition into items of its queue. Pure.
+"""Conversion of a partition's fetched bytes into items of its queue. Pure.
 
 A whole batch without holes is stamped in place and sent unopened, unless it is small: small batches
 are joined. Any other batch is opened, and so is each batch whose records are changed. Records that
@@ -79,22 +79,22 @@ class Intake:
 
     @property
     def passes(self) -> bool:
-        """Whether the target holds records that were not yet found at the source again."""
+        """Whether the target holds records not yet fetched again from the source."""
         return bool(self._found)
 
     @property
     def outdated(self) -> bool:
-        """Whether all is taken in that was copied under another change than the file's."""
+        """Whether all records copied under an earlier change are taken in."""
         return self._outdated and not self._found
 
     @property
     def holds(self) -> bool:
-        """Whether nothing is taken in now."""
+        """Whether the intake is paused."""
         waits = self._wait is not None and not self._wait.over
         return waits or self._halted or self.outdated
 
     def stand_back(self, source: SourceOffset, epoch: int, sequence: int) -> None:
-        """Continue from an earlier offset, from which on the queue was dropped.
+        """Continue from an earlier offset, after the queue was dropped from there on.
 
         Args:
             source: The offset.

@@ -1,4 +1,4 @@
-"""One partition on its way through a slice. Pure: batches in, batches out, acknowledgements in.
+"""The lane of one partition: fetched batches in, batches to send out, answers in. Pure.
 
     bytes of batches --intake--> waiting --next_batch--> in_flight --acknowledge--> progress
 
@@ -44,7 +44,7 @@ _TOGETHER = 1000
 
 
 class Lane:
-    """One partition between its source leader and its target leader; see the module.
+    """A partition's lane between its source leader and its target leader.
 
     Attributes:
         unanswered: Number of batches in flight that the target has not answered.
@@ -108,7 +108,7 @@ class Lane:
 
     @property
     def has_end(self) -> bool:
-        """Whether the run ends where the source ended when it began."""
+        """Whether the lane ends at the source offset where the run began."""
         return self.work.end is not None
 
     @property
@@ -118,7 +118,7 @@ class Lane:
 
     @property
     def holds(self) -> bool:
-        """Whether the lane takes in nothing now, so that fetching for it is of no use."""
+        """Whether the lane takes in nothing now, so that fetching for it is useless."""
         return self._intake.holds
 
     @property
@@ -196,7 +196,7 @@ class Lane:
             self.failures = 0
 
     def again(self, error: int) -> int:
-        """Count how often in a row the target answered `error`, with nothing appended between."""
+        """Count consecutive answers `error` of the target, with nothing appended between."""
         last, times = self._answer
         self._answer = (error, times + 1 if error == last else 1)
         return self._answer[1]
@@ -241,7 +241,7 @@ class Lane:
         return self._send() if isinstance(head, Batch) else None
 
     def pass_over(self) -> None:
-        """Pass over what heads the queue and takes no offset on the target."""
+        """Remove leading queue items that take no offset on the target."""
         waiting, in_flight = self.queue.waiting, self.queue.in_flight
         while self._may_take:
             head = waiting[0]
@@ -281,7 +281,7 @@ class Lane:
         return any(isinstance(item, Batch) and item.size > self.work.max_batch for item in near)
 
     def send_again(self) -> None:
-        """Send all batches in flight again, after the last answer has come."""
+        """Send all batches in flight again, once all answers have come."""
         self.queue.send_again()
         self.unanswered, self.refused = 0, None
         self.overtaken = False
@@ -336,7 +336,7 @@ class Lane:
         return base_offset - (batch.base if isinstance(batch, Batch) else base_offset)
 
     def acknowledge(self, base_offset: TargetOffset) -> None:
-        """Move over the first batch in flight, which the target appended at `base_offset`."""
+        """Acknowledge the first batch in flight, appended at `base_offset`."""
         batch = self.queue.in_flight.pop(0)
         assert isinstance(batch, Batch)  # noqa: S101  # fills land at once
         if self.progress.mode is Mode.IDENTICAL and base_offset != TargetOffset(batch.base):
@@ -348,13 +348,13 @@ class Lane:
         self._land_fills()
 
     def landed(self, base_offsets: Iterable[TargetOffset]) -> None:
-        """Move over the batches of a committed transaction, each appended at its base offset."""
+        """Acknowledge the batches of a committed transaction, with their base offsets."""
         for base_offset in base_offsets:
             self.unanswered -= 1
             self.acknowledge(base_offset)
 
     def filled(self, end: SourceOffset) -> None:
-        """Move over the due fill, which the target log holds up to `end`.
+        """Acknowledge the due fill, which the target log holds up to `end`.
 
         The fill may have grown since it was due.
         """

@@ -1,4 +1,4 @@
-"""How far one partition is acknowledged: its position, mode, runs and totals. Pure."""
+"""Acknowledged progress of one partition: position, mode, runs and totals. Pure."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _NO_RUNS = np.empty((0, 3), np.int64)
 
 
 class RunBuilder:
-    """Joins acknowledged batches into runs. A run that can no longer grow is `closed`."""
+    """Joins acknowledged batches into runs of the offset map."""
 
     def __init__(self, run: Run) -> None:
         self.growing = run
@@ -50,7 +50,7 @@ class RunBuilder:
         self.growing = (source, target, length)
 
     def add_apart(self, runs: Table) -> None:
-        """Add runs of records behind which, and before which, the source has holes."""
+        """Add runs of records that are surrounded by holes at the source."""
         self.closed.append(self.growing)
         self._many.append(runs[:-1])
         source, target, length = runs[-1].tolist()
@@ -69,7 +69,7 @@ class RunBuilder:
 
 @dataclass(frozen=True, slots=True)
 class WentBack:
-    """Copying went back because the source's log was cut.
+    """A return to an earlier offset, because the source's log was truncated.
 
     Attributes:
         first: The source offset to which it went back.
@@ -83,7 +83,7 @@ class WentBack:
 
 
 class LaneProgress:
-    """How far a partition has come. It moves only over records that the target holds.
+    """Progress of a partition, which moves only over records that the target holds.
 
     Attributes:
         trouble: What keeps the partition from moving now, `None` if nothing does.
@@ -129,7 +129,7 @@ class LaneProgress:
         )  # the ledger must have it at once
 
     def resume(self, standing: Standing) -> None:
-        """Continue from where the target and the ledger say that the partition stands."""
+        """Continue from the position that the target and the ledger give."""
         self.runs.closed.append(self.runs.growing)
         self.runs.growing = standing.run
         self.changed |= self.trouble is not None
@@ -143,7 +143,7 @@ class LaneProgress:
 
     @property
     def last_time(self) -> int:
-        """Largest timestamp in ms of what was copied, -1 if nothing was."""
+        """Largest timestamp in ms of the copied records, -1 if there are none."""
         return self._last_time
 
     @property
@@ -166,7 +166,7 @@ class LaneProgress:
         self.move(batch.end, batch.epoch)
 
     def count(self, tally: OffsetTally) -> None:
-        """Count what the change did to records, but to those that are counted already."""
+        """Count changed records that are not counted yet."""
         for first, end, digest in self._counted if tally else ():
             if digest == self.change.digest:
                 tally = tally.without(first, end)
@@ -278,7 +278,7 @@ class LaneProgress:
         self.trouble, self._side, self.changed = why, side, True
 
     def hindered_by(self, side: Side) -> bool:
-        """Whether the partition will move again as soon as `side` works."""
+        """Whether only trouble of `side` keeps the partition from moving."""
         return self.trouble is not None and self._side is side
 
     def relieve(self, side: Side) -> bool:

@@ -33,7 +33,7 @@ class Queue:
 
     @property
     def holes(self) -> int:
-        """Number of offsets in its fills that compaction left empty."""
+        """Number of offsets in queued fills that compaction left empty."""
         items = (*self.in_flight, *self.waiting)
         return sum(item.holes for item in items if isinstance(item, Fill))
 
@@ -44,12 +44,12 @@ class Queue:
 
     @property
     def due_wait(self) -> Wait | None:
-        """What must happen outside before anything else is sent."""
+        """The external condition that must hold before anything else is sent."""
         head = self.head
         return head if isinstance(head, Wait) and not head.over else None
 
     def waited(self, wait: Wait) -> None:
-        """Mark a wait as over. Batches that are sent again may be before it."""
+        """Mark a wait as over; batches to be sent again may precede it."""
         wait.over = True
         if self.head is wait:
             self.waiting.popleft()
@@ -97,7 +97,7 @@ class Queue:
         batch.release()
 
     def send_again(self) -> None:
-        """Put everything in flight back in front of the waiting items."""
+        """Move all batches in flight back to the front of the waiting items."""
         self.waiting.extendleft(reversed(self.in_flight))
         self.in_flight.clear()
 
@@ -134,7 +134,7 @@ class Queue:
         return first, sequence
 
     def unpin(self) -> None:
-        """Copy waiting batches out of far larger buffers, so that these can be used again.
+        """Copy waiting batches out of much larger buffers, to free these.
 
         Batches in flight stay in their buffers: a connection may still be sending them.
         """
@@ -175,7 +175,7 @@ class Queue:
         return taken if len(taken) > 1 else []
 
     def replace_head(self, taken: list[Batch], by: list[Batch]) -> None:
-        """Replace the leading batches by merged or split ones, which are settled."""
+        """Replace the leading batches by merged or split ones, which stay as they are."""
         self.bytes += sum(b.size for b in by) - sum(b.size for b in taken)
         origin = taken[0].frame
         for batch in by:

@@ -1,4 +1,4 @@
-"""Merging, splitting and cutting batches, which must be opened for it."""
+"""Merging, splitting and cutting of batches, which are opened for that."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def _most_common(batches: Sequence[Batch]) -> int:
 
 
 def deal(done: OffsetTally, made: Sequence[Batch]) -> None:
-    """Let each of some adjacent batches count what was done to its own part of the source."""
+    """Assign counts of changed records to the adjacent batches they belong to."""
     for batch, part in zip(made, done.cut([batch.end for batch in made]), strict=True):
         batch.tally = part
 
@@ -156,7 +156,7 @@ def split(batch: Batch, most: int, producer: int) -> list[Batch]:
 
 
 def divide(batch: Batch, at: int, producer: int) -> list[Batch]:
-    """Split a batch behind its first `at` records, of which there are more."""
+    """Split a batch after its first `at` records."""
     single = split(batch, 1, producer)
     return [
         part for some in (single[:at], single[at:]) for part in merge(some, sys.maxsize, producer)
@@ -186,7 +186,7 @@ class Cutter:
         self.largest = min(self.largest, max(batch.size // 2, _LEAST))
 
     def runs(self, table: wire.Table) -> Iterator[tuple[wire.Table, bool]]:
-        """Split rows of batches into runs that are worth joining and runs that are not.
+        """Divide rows of batches into runs worth joining and runs that are not.
 
         Yields:
             The rows of a run, and whether they are worth joining.

@@ -1,4 +1,4 @@
-"""Stretches of source offsets whose records are counted, in order. Pure."""
+"""Ordered ranges of source offsets whose records are counted. Pure."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ _MOST = 64
 
 
 def left_out(known: Sequence[Stretch], first: int, end: int) -> int:
-    """Return how many of the offsets [first, end) no stretch has."""
+    """Return the number of offsets in [first, end) outside all ranges."""
     inside = (min(end, stop) - max(first, start) for start, stop in known)
     return end - first - sum(max(0, each) for each in inside)
 
 
 def joined(known: Sequence[Stretch], first: int, end: int) -> tuple[Stretch, ...]:
-    """Return the stretches with one more, which takes in those that it touches.
+    """Return the ranges with one more, merged with those it touches.
 
     Of too many, those with the highest offsets are kept: a repair goes back to what is at the end.
     """
@@ -33,5 +33,5 @@ def joined(known: Sequence[Stretch], first: int, end: int) -> tuple[Stretch, ...
 
 
 def ended(known: Sequence[Stretch], end: int) -> tuple[Stretch, ...]:
-    """Return the parts of stretches before an offset."""
+    """Return the parts of ranges before an offset."""
     return tuple((start, SourceOffset(min(stop, end))) for start, stop in known if start < end)

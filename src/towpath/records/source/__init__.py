@@ -1,1 +1,1 @@
-"""Reading source partitions, and what is done about trouble there, for any reader."""
+"""Reading of source partitions for any reader, and handling of trouble there."""

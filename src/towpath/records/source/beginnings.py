@@ -1,4 +1,4 @@
-"""Finding where copying begins and ends, for partitions without a leader at planning time."""
+"""Lookup of start and end offsets for partitions that had no leader at planning."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _AGAIN = 1.0
 
 
 class Beginnings:
-    """Asks for the missing offsets of partitions repeatedly, apart from all other partitions.
+    """Looks up missing start and end offsets repeatedly, without holding up others.
 
     Args:
         reactor: Answers are handled in its thread.
@@ -40,7 +40,7 @@ class Beginnings:
         self._closed = False
 
     def close(self) -> None:
-        """Ask no more."""
+        """Stop asking."""
         self._closed = True
 
     def find(
@@ -49,7 +49,7 @@ class Beginnings:
         on_found: Callable[[Sequence[Assignment]], None],
         on_failed: Callable[[Assignment, ClusterError], None],
     ) -> None:
-        """Ask until all offsets are known.
+        """Look up offsets until all are known.
 
         Args:
             assignments: Assignments that lack an offset.

@@ -17,7 +17,7 @@ for each partition."""
 
 
 class FetchBudget:
-    """Promises memory of the pool to the requests in flight, one to each broker.
+    """Grants pool memory to the fetch requests in flight, one for each broker.
 
     Attributes:
         pool: The memory.
@@ -40,13 +40,13 @@ class FetchBudget:
 
     @property
     def room(self) -> int:
-        """Bytes that a reader may hold now."""
+        """Bytes that one reader may hold now."""
         least = _LEAST_READER_BYTES if self.pool.scarce else PARTITION_BYTES
         return max(least, min(_READER_BYTES, self.share))
 
     @property
     def next_size(self) -> int:
-        """How large the next answer may be, 0 if it has to wait for memory.
+        """Largest size of the next answer in bytes, 0 if memory must be awaited.
 
         If readers hold little, an answer is requested in any case, so that even a batch that is
         larger than all memory gets through.

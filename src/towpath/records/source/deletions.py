@@ -1,4 +1,4 @@
-"""Why the source has deleted records: by retention, or because somebody asked for it.
+"""Cause of deleted source records: retention, or DeleteRecords.
 
 Programs that clean up behind themselves use DeleteRecords: Kafka Streams deletes from its
 repartition topics what it has read (KIP-204). What all readers of a partition had read before it
@@ -23,7 +23,7 @@ from towpath.records.source.trouble import SourceLoss
 def why_deleted(
     source: Admin, tp: TopicPartition, lost: SourceLoss, newest: int = -1
 ) -> SourceLoss:
-    """Return a loss by deletion with its reason; as it is where retention may be the reason.
+    """Return a loss with the deletion's cause, unchanged if retention may be it.
 
     Args:
         source: The source cluster.

@@ -1,4 +1,4 @@
-"""The fetcher: feeds readers with what the brokers of the source answer."""
+"""Fetcher: it hands the source brokers' answers to readers."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ class Fetcher(Generic[R]):
 
     @property
     def throttled(self) -> float:
-        """Seconds for which brokers throttled us."""
+        """Seconds for which source brokers throttled the slice."""
         return self._throttled
 
     @property
@@ -138,7 +138,7 @@ class Fetcher(Generic[R]):
         self._requests.refill()
 
     def news(self) -> None:
-        """See `Feed`: brokers answer as soon as they have more."""
+        """Do nothing on news, as brokers answer as soon as they have more."""
 
     def doubt(self, reader: R) -> None:
         """Fetch no more for `reader`, whose batch was damaged; next time ask the leader."""
@@ -202,13 +202,13 @@ class Fetcher(Generic[R]):
         return self.nodes.channel(node)
 
     def ask(self, node: int, session: FetchSession) -> int:
-        """Take in the readers that come from another fetcher."""
+        """Accept readers that another fetcher hands over."""
         self._take_in(node)
         session.rack = self._near.told(node)
         return self._wants.longest_wait(len(session))
 
     def answered(self, node: int, session: FetchSession, frame: Frame, said: Fetched) -> None:
-        """Hand what a broker said of one partition to its reader."""
+        """Hand a broker's answer about one partition to its reader."""
         tp = said.tp
         reader = self._readers.get(tp)
         if reader is None or self._at.get(tp) != node:

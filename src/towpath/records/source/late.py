@@ -9,7 +9,7 @@ from towpath.records.source.pace import Pace
 
 
 class Late:
-    """Readers that are not fetched for now, as their topic has reached its limit.
+    """Readers that wait because their topic has reached its rate limit.
 
     Args:
         pace: The limits.
@@ -31,7 +31,7 @@ class Late:
         self._waiting.setdefault(tp.topic, {})[tp] = None
 
     def forget(self, tp: TopicPartition) -> None:
-        """Forget that a reader waits, if it does."""
+        """Remove a reader from those that wait."""
         waiting = self._waiting.get(tp.topic)
         if waiting is not None:
             waiting.pop(tp, None)
@@ -39,7 +39,7 @@ class Late:
                 del self._waiting[tp.topic]
 
     def due(self, topic: TopicName) -> Iterator[TopicPartition]:
-        """Yield the readers of a topic to fetch for now, as far as its limit allows.
+        """Yield the readers of a topic for which its rate limit allows a fetch now.
 
         They wait no more, unless they are added again. The limits call back for the others.
         """

@@ -1,4 +1,4 @@
-"""Fetching from a follower in our rack instead of the leader (KIP-392)."""
+"""Fetching from a follower in the same rack instead of the leader (KIP-392)."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Near:
         self._at.pop(tp, None)
 
     def fail(self, tp: TopicPartition) -> None:
-        """Go back to the leader, without our rack: it would name the same replica again."""
+        """Return to the leader without naming the rack, which would lead to the same replica."""
         if self._at.pop(tp, None) is None:
             return
         leader = self._leader(tp)

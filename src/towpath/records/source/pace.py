@@ -1,4 +1,4 @@
-"""How many bytes a slice may fetch now, where the link or topics have a limit (`run.max_rate`).
+"""Rate limits of a slice: bytes that may be fetched now (`run.max_rate`).
 
 Bytes are those of whole record batches, as they come from the source. What is fetched is written,
 so nothing heaps up between source and target: a request to a broker waits for the limit of the
@@ -26,14 +26,14 @@ _LEAST = 16 << 10
 
 
 class Clockwork(Protocol):
-    """What calls back later."""
+    """Protocol of a timer that calls back later."""
 
     def later(self, seconds: float, call: Callable[[], None]) -> None:
         """Call once, `seconds` from now."""
 
 
 class Bucket:
-    """Bytes that may be fetched now; pure, as the caller tells the time in seconds.
+    """Token bucket of bytes; pure, as the caller passes the time in seconds.
 
     A batch comes whole even if it is larger (KIP-74). The bucket is overdrawn then, and the next
     request waits for longer, so the rate holds in the long run.
@@ -53,7 +53,7 @@ class Bucket:
         return min(_MOST_GRAIN, self.rate * _GRAIN)
 
     def change(self, rate: float, now: float) -> None:
-        """Let the rate be another one from now on."""
+        """Change the rate from now on."""
         self.left(now)
         self.rate = rate
 
@@ -76,7 +76,7 @@ class Bucket:
 
 @dataclass(slots=True)
 class Gate:
-    """A bucket with what waits at it.
+    """A token bucket, and the readers that wait for it.
 
     Attributes:
         used: Bytes that were fetched so far.
@@ -93,7 +93,7 @@ class Gate:
 
 
 class Pace:
-    """The limits of one slice. Where there is none, nothing asks for more than `on`.
+    """The rate limits of one slice; without limits only `on` is used.
 
     Args:
         reactor: Everything happens in its thread.
@@ -114,11 +114,11 @@ class Pace:
         self._alarms = 0
 
     def listen(self, due: Callable[[TopicName], None]) -> None:
-        """Have `due` called with each topic of which readers that wait may be fetched for again."""
+        """Set the callback for topics whose waiting readers may be fetched for again."""
         self._listeners.append(due)
 
     def follow(self, rates: RateLimits) -> None:
-        """Keep other limits from now on."""
+        """Replace the rate limits."""
         now, before = self._clock(), self._topics
         self._link = self._gate(self._link, rates.link, now)
         found = {
@@ -225,12 +225,12 @@ class Pace:
 
     @property
     def link(self) -> Gate | None:
-        """The bytes and the seconds of the limit of the link, `None` if it has none."""
+        """Bytes fetched and seconds waited under the link's limit, `None` without one."""
         return self._link
 
     @property
     def topics(self) -> Mapping[TopicName, Gate]:
-        """The same of topics with a limit."""
+        """Bytes fetched and seconds waited by topic with a limit."""
         return self._topics
 
     def _set_alarm(

@@ -1,4 +1,4 @@
-"""Readers that are fetched for when they move again, or after a while."""
+"""Parked readers, fetched for again when they move or after a while."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _PARKED = BackOff(first=10.0, longest=300.0)
 
 
 class Parked(Generic[R]):
-    """Readers that gave back what they had taken in, because they could not use it.
+    """Readers parked because they gave back data that they could not use.
 
     A reader stays parked until it moves again, even if it is fetched for after a while.
 
@@ -42,7 +42,7 @@ class Parked(Generic[R]):
         self._try_later(reader, times + 1)
 
     def leave(self, tp: TopicPartition) -> bool:
-        """Park a reader no more. Returns whether it was parked."""
+        """Unpark a reader, and return whether it was parked."""
         return self._parked.pop(tp, None) is not None
 
     def _try_later(self, reader: R, times: int) -> None:

@@ -1,4 +1,4 @@
-"""What the reading side asks of readers, and what a feed of readers must do."""
+"""Protocols of readers of source partitions, and of the feeds that serve them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class SourceReader(Owner, Protocol):
 
     @property
     def source_id(self) -> TopicId:
-        """Id of the topic to read. Another topic with the same name must not be read."""
+        """Id of the topic to read, which excludes another topic of the same name."""
 
     @property
     def expected(self) -> SourceOffset:
@@ -45,11 +45,11 @@ class SourceReader(Owner, Protocol):
 
     @property
     def held(self) -> int:
-        """Bytes that were taken in and are still held. While they are many, none is fetched."""
+        """Bytes that were taken in and are still held; fetching pauses while they are many."""
 
     @property
     def pending(self) -> bool:
-        """Whether anything that was taken in is still held."""
+        """Whether the reader still holds anything that it took in."""
 
     @property
     def has_end(self) -> bool:
@@ -57,10 +57,10 @@ class SourceReader(Owner, Protocol):
 
     @property
     def begins_later(self) -> bool:
-        """Whether the reader may begin at a later offset: it has read nothing yet."""
+        """Whether the reader has read nothing, and so may begin at a later offset."""
 
     def take(self, frame: Frame, start: int, end: int, aborted: Sequence[tuple[int, int]]) -> None:
-        """Take in the new batches in [start, end) of a frame. The source works, then.
+        """Take in the new batches in [start, end) of a frame.
 
         Args:
             frame: The buffer, which is used again when nobody holds it.
@@ -85,7 +85,7 @@ class SourceReader(Owner, Protocol):
         """Continue at another source offset. The records between are lost."""
 
     def end(self, why: Reason) -> None:
-        """Stop after everything that was taken in: the source has nothing more."""
+        """Stop after everything taken in so far, as the source has nothing more."""
 
     def stop(self, why: Reason) -> None:
         """Stop for the rest of the round."""
@@ -96,10 +96,10 @@ R_contra = TypeVar("R_contra", bound=SourceReader, contravariant=True)
 
 
 class Elsewhere(Protocol[R_contra]):
-    """Another place that may have records which the source has deleted, such as an archive."""
+    """Protocol of an archive that may have records which the source has deleted."""
 
     def take(self, reader: R_contra, what: SourceLoss) -> bool:
-        """Feed a reader, which nobody feeds now, with lost records; then let the source go on.
+        """Feed a reader with lost records, then let the source feed it again.
 
         Returns:
             Whether that is tried. Otherwise the records are lost.
@@ -119,22 +119,22 @@ class Feed(Protocol[R_contra]):
 
     @property
     def throttled(self) -> float:
-        """Seconds for which brokers throttled us."""
+        """Seconds for which brokers throttled the feed."""
 
     def connect(self, tps: Iterable[TopicPartition]) -> None:
-        """Connect to what has batches of these partitions, which are added later."""
+        """Connect to the brokers of partitions that are added later."""
 
     def add(self, reader: R_contra) -> None:
         """Feed `reader` from now on, from `expected`."""
 
     def remove(self, reader: R_contra) -> None:
-        """Feed `reader` no more."""
+        """Stop feeding `reader`."""
 
     def park(self, reader: R_contra) -> None:
         """Feed `reader`, whose `expected` has changed, when it moves again or after a while."""
 
     def doubt(self, reader: R_contra) -> None:
-        """Feed `reader`, whose batch was damaged, no more, and next time from another place."""
+        """Stop feeding `reader` after a damaged batch, and use another source next time."""
 
     def room(self, reader: R_contra) -> None:
         """Go on with `reader` if it was held back and now has room."""
@@ -143,7 +143,7 @@ class Feed(Protocol[R_contra]):
         """Go on with readers that waited for memory, as far as there is memory now."""
 
     def news(self) -> None:
-        """Look for more to read, as the driver says that there is more."""
+        """Check for more to read, as the driver has announced some."""
 
     def end(self) -> None:
         """Feed no reader any more, even if one is added later."""

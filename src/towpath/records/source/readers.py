@@ -1,4 +1,4 @@
-"""Whether all groups that read a partition have read it up to an offset.
+"""Consumer groups of a source partition: have all of them read up to an offset?
 
 Programs that read without a group cannot be seen.
 """
@@ -21,7 +21,7 @@ _NAMED = 5
 
 @dataclass(frozen=True, slots=True)
 class Unread:
-    """Somebody may still want to read records.
+    """A finding: some group may still want to read deleted records.
 
     Attributes:
         why: `NONE`: no group has a commit. `BEHIND`: the group has committed an earlier offset.

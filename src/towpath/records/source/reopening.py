@@ -1,4 +1,4 @@
-"""Opening readers again: only their target knows where they stand."""
+"""Reopening of readers, whose position only their target knows."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Reopening(Generic[R, S]):
         )
 
     def reopen(self, reader: R) -> None:
-        """Ask where the reader stands, and continue from there."""
+        """Look up the reader's position, and continue from there."""
         reader.openings += 1
         reader.failures += 1
         reader.busy = True

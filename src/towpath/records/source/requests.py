@@ -20,7 +20,7 @@ each request costs the broker a look at all of them."""
 
 
 class Asker(Protocol):
-    """Decides what is asked of brokers, and gets their answers."""
+    """Protocol of the owner of fetch sessions: fills requests, and handles answers."""
 
     def channel(self, node: int) -> Channel | None:
         """Return the channel to a broker; where there is none yet, begin to connect."""
@@ -95,7 +95,7 @@ class Requests:
         self._stale.pop(node, None)
 
     def drop(self, node: int | None, tp: TopicPartition) -> None:
-        """Ask a broker for a partition no more. The request in flight is void for it."""
+        """Stop asking a broker for a partition; ignore it in the request in flight."""
         if node is not None and node in self._budget:
             self._stale.setdefault(node, set()).add(tp)
         if node in self.sessions:

@@ -1,4 +1,4 @@
-"""Which broker serves each reader: the leader of its partition, or a replica near us."""
+"""Choice of the broker that serves each reader: the leader, or a near replica."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ class Serving(Generic[R]):
         self.nodes.look_up(gone, 0.1)
 
     def troubled(self, node: int | None, error: ClusterError, hopeless: bool) -> None:
-        """Tell of trouble with a broker, or with the metadata (`None`), to the readers it leads."""
+        """Report trouble with a broker, or with metadata (`None`), to its readers."""
         readers, at = self._wants.readers, self._wants.at
         theirs = [tp for tp in readers if at.get(tp) == node]
         for reader in [readers[tp] for tp in theirs if not self.near.serves(tp, node)]:

@@ -1,4 +1,4 @@
-"""What is done about fetch answers: data goes to the reader, trouble is handled.
+"""Handling of fetch answers: data goes to the reader, errors are resolved.
 
 Trouble concerns one reader. The others go on meanwhile.
 """
@@ -39,7 +39,7 @@ _SURE = 3
 
 
 class SourceSide(Generic[R]):
-    """Fetches for readers. Asks again, reports gaps, continues after gaps, or stops readers.
+    """Fetches for readers: retries, reports gaps, and continues or stops at them.
 
     Args:
         reactor: Everything happens in its thread.

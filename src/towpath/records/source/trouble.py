@@ -1,4 +1,4 @@
-"""What fetch answers of the source mean for a partition. Pure."""
+"""Classification of the source's fetch answers. Pure."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ fault may be in memory, in the network, or in a replica that is not the leader."
 
 
 class SourceTrouble(Enum):
-    """What must be done about a fetch answer."""
+    """Reactions to a fetch answer."""
 
     NONE = auto()
     RANGE = auto()
@@ -66,21 +66,21 @@ class SourceLoss:
 
     @property
     def is_loss(self) -> bool:
-        """Whether records are missing that somebody could still want to read."""
+        """Whether records are missing that some group could still want to read."""
         return self.why.code is not ReasonCode.READ_AND_DELETED
 
 
 def source_loss(
     expected: SourceOffset, earliest: SourceOffset, latest: SourceOffset
 ) -> SourceLoss | None:
-    """Return what an offset out of range means, `None` if it is in range after all."""
+    """Return the loss behind an offset out of range, `None` if it is in range after all."""
     if expected < earliest:
         return SourceLoss(expected, earliest, earliest, Reason.of(ReasonCode.RETENTION))
     return cut(latest, expected) if expected > latest else None
 
 
 def forked(end: int, later: int, expected: SourceOffset) -> SourceLoss:
-    """Return the loss when the leader's log is not the one that was read.
+    """Return the loss when the leader's log diverges from the one that was read.
 
     The leader names an epoch, and where it ended there. Both logs are the same up to that, and at
     most up to where a later epoch began in the log that was read (KIP-101). The leader's log may be

@@ -1,4 +1,4 @@
-"""What is asked of brokers for each reader, and why nothing is asked for some of them now."""
+"""Requests for each reader by broker, and reasons to ask for nothing now."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ who is added during one waits for its end."""
 
 
 class Wants(Generic[R]):
-    """Keeps in the session with each broker what is asked for the readers that it serves.
+    """Keeps the partitions of readers in the fetch session of the broker that serves them.
 
     Nothing is asked for a reader that has no room, is parked, or waits for the limit of its topic.
 
@@ -112,13 +112,13 @@ class Wants(Generic[R]):
     # Readers that come and go
 
     def add(self, reader: R) -> None:
-        """Note a reader, for which nothing is asked yet."""
+        """Add a reader, without asking for anything yet."""
         self._joining = Deadline.after(_JOINING)
         self.readers[reader.source] = reader
         self._wait_no_more(reader.source)
 
     def remove(self, tp: TopicPartition) -> None:
-        """Ask for a reader no more."""
+        """Stop asking for a reader."""
         self.readers.pop(tp, None)
         self._pace.forget(tp)
         self._wait_no_more(tp)
@@ -129,7 +129,7 @@ class Wants(Generic[R]):
         self._requests.drop(self.at.pop(tp, None), tp)
 
     def lost(self, node: int) -> list[TopicPartition]:
-        """Return the readers of a broker whose connection was lost; nobody serves them now."""
+        """Return the readers of a lost broker, which no broker serves now."""
         gone = [tp for tp, at in self.at.items() if at == node]
         for tp in gone:
             del self.at[tp]

@@ -1,1 +1,1 @@
-"""Target partitions: where they stand, who may write them, and sending batches to them."""
+"""Target partitions: their position, their only writer, and producing to them."""

@@ -1,4 +1,4 @@
-"""What the ledger says of the partitions of a slice, as their opening needs it. Blocking."""
+"""Ledger access for the opening of a slice's partitions. Blocking."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ class Bookkeeping:
         self._read_at = 0
 
     def read(self) -> None:
-        """Read what was written since."""
+        """Read new entries of the ledger."""
         self._read_at = now_ms()
         for entry in self._ledger.read(wanted=self.books.wants):
             self.books.take(entry)
 
     def read_about(self, fresh: frozenset[TopicPartition], facts_from: int) -> None:
-        """Serve more partitions, and read what is written of them.
+        """Serve more partitions, and read their entries.
 
         Args:
             fresh: The partitions.
@@ -45,28 +45,28 @@ class Bookkeeping:
             self.books.take(entry)
 
     def write(self, entries: Iterable[Entry]) -> None:
-        """Write entries if there are any, then read what came of them: others write, too."""
+        """Write entries if there are any, then read the ledger, as others write as well."""
         written = [*entries]
         if written:
             self._ledger.append(written)
             self.read()
 
     def announce(self, ready: Attempt) -> None:
-        """Write that an attempt at the slice is ready."""
+        """Write the entry that an attempt at the slice is ready."""
         self._ledger.append([ready], SESSIONS)
 
     def known(self, a: Assignment) -> PartitionBooks | None:
-        """Return what is known of a partition, `None` if it was not opened with its producer id."""
+        """Return a partition's books, `None` if it was not opened with its producer id."""
         books = self.books.partitions.get(a.source)
         if books is None or books.opened is None:
             return None
         return books if books.opened.producer_id == a.producer_id else None
 
     def standing(self, books: PartitionBooks) -> Standing:
-        """Return where a partition stands by the ledger alone."""
+        """Return a partition's position by the ledger alone."""
         return known_standing(books, self._read_at, self.books.change_of(books))
 
     def receipt(self, a: Assignment, books: PartitionBooks, standing: Standing) -> Receipt:
-        """Return the receipt of where a partition stands now."""
+        """Return the receipt for a partition's present position."""
         packed = books.receipt.packed if books.receipt is not None else ""
         return receipt_of(a, self._link, standing, copier=new_name(), packed=packed)

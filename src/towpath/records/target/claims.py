@@ -1,4 +1,4 @@
-"""Who may write the next marker of a partition: one copier, however many try. Pure.
+"""Claims on the next marker of a partition: only one copier succeeds. Pure.
 
 A leader keeps the producer epoch and the coordinator epoch of the last marker of a producer id, and
 refuses a marker if either is lower. These two numbers make a register that only one of several
@@ -33,12 +33,12 @@ IDS = 1024
 
 
 class ExhaustedError(Exception):
-    """All producer ids for markers are used up until the target drops the state of the first."""
+    """Error: all producer ids for markers are used up until the target forgets the first."""
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """The content of the last marker: index of its producer id, number, and epoch of its writer."""
+    """Content of a marker: index of its producer id, number, and its writer's epoch."""
 
     index: int
     number: int

@@ -1,4 +1,4 @@
-"""Becoming the only writer of a partition whose target refuses our producer ids. Blocking.
+"""Fencing of other writers where the target refuses derived producer ids. Blocking.
 
 The order matters: first fence all others, then read what they wrote to the ledger and to the log,
 then write our own producer id to the ledger before anything is written under it.
@@ -29,14 +29,14 @@ def transactional_id(link: LinkName, target: TopicPartition) -> str:
 
 
 class Fences:
-    """Which partitions of a slice are written in transactions; makes their writers."""
+    """Partitions of a slice that are written in transactions, and their writers."""
 
     def __init__(self, work: Slice, admin: Admin) -> None:
         self._work, self._admin = work, admin
         self._refused: dict[TopicPartition, tuple[int, str]] = {}
 
     def refused(self, a: Assignment, generation: int, name: str) -> None:
-        """Note that the target refused our producer id of a generation with the error `name`."""
+        """Note that the target refused a generation's producer id with the error `name`."""
         self._refused[a.source] = generation, name
 
     def needed(self, a: Assignment, books: PartitionBooks) -> bool:
@@ -55,7 +55,7 @@ class Fences:
         )
 
     def raise_one(self, a: Assignment, books: PartitionBooks) -> PartitionWriter:
-        """Fence all other writers, and return ours.
+        """Fence all other writers, and return this slice's writer.
 
         Raises:
             NotIdenticalError: Offsets must stay the same, which transactions make impossible.

@@ -1,4 +1,4 @@
-"""Gaps of a transactional source: take target offsets that no consumer sees. Blocking.
+"""Filling of a transactional source's gaps with aborted transactions. Blocking.
 
 An empty committed transaction takes one offset, its marker. An aborted transaction of n - 1 filler
 records takes n offsets. Neither leaves a transaction open (docs/decisions/0003).

@@ -1,4 +1,4 @@
-"""What opens a partition in the ledger: from then on every copier copies it that way."""
+"""Ledger entries of a partition's first opening, which bind every later copier."""
 
 from __future__ import annotations
 

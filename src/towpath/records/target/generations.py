@@ -1,4 +1,4 @@
-"""Being the only copier of a partition, by generations of its producer id. Blocking.
+"""Takeover of a partition from earlier copiers, by producer id generations. Blocking.
 
 After a marker with epoch 1, the target refuses every later batch of the same producer id with epoch
 0 (docs/decisions/0024). So a copier that takes over a mapped partition fences the present
@@ -108,7 +108,7 @@ class Generations:
         )
 
     def fence(self, due: Sequence[Takeover]) -> list[Takeover]:
-        """Let the target refuse what older copiers still send. Returns the takeovers that worked.
+        """Make the target refuse older copiers' requests; return the takeovers that worked.
 
         The other partitions are opened without a fence, and wait until nothing older can arrive.
         """
@@ -155,7 +155,7 @@ class Generations:
         return replace(claim, claim=True)
 
     def taken(self, a: Assignment, claim: Receipt) -> None:
-        """Note that the claim came first: nothing of older copiers can arrive any more."""
+        """Note a successful claim, after which no request of older copiers is accepted."""
         self._going_by[a.source] = claim.generation
         self._tails.opened(a.source)
 
@@ -166,13 +166,13 @@ def fence(a: Assignment, generation: int) -> Marker:
 
 
 def overtaken(a: Assignment) -> UnreachableError:
-    """Return the error that another copier took over first. It passes."""
+    """Return the error that another copier took over first, which may be retried."""
     why = "another copier of this link is taking over the partition at the same time"
     return UnreachableError(Side.TARGET, f"opening {a.target}", why)
 
 
 def require_no_fence(a: Assignment, books: PartitionBooks, state: TargetState) -> None:
-    """Raise if the target refuses our producer id because it is fenced.
+    """Raise if the target refuses a producer id because it is fenced.
 
     Raises:
         UnreachableError: The id is fenced and the partition could not be taken over: the ledger

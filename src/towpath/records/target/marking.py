@@ -75,7 +75,7 @@ class Due:
 
 
 class NotAloneError(ClusterError):
-    """Somebody else writes to a partition."""
+    """Error: another client writes to a partition."""
 
     def __init__(self, due: Due, end: int) -> None:
         super().__init__(f"target: the log of {due.tp} ends at offset {end}, not at {due.base}")
@@ -116,7 +116,7 @@ class MarkerFiller:
         self._closed = False
 
     def close(self) -> None:
-        """Write no more. A fill that is running ends by itself."""
+        """Stop writing; a running fill ends by itself."""
         self._closed = True
 
     def fill(self, dues: Sequence[Due]) -> None:

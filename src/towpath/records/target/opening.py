@@ -1,4 +1,4 @@
-"""How partitions are opened before a slice copies them. Blocking; once per partition and slice.
+"""Opening of partitions before a slice copies them. Blocking.
 
 A new partition is first opened in the ledger, so that every copier follows the same decision. A
 known partition is taken over from earlier copiers, where that must be, and resumed.
@@ -55,11 +55,11 @@ class Opener:
         self.thread = ThreadPoolExecutor(1, thread_name_prefix="towpath-opener")
 
     def close(self) -> None:
-        """Open no more. A running opening ends by itself."""
+        """Stop opening; a running opening ends by itself."""
         self.thread.shutdown(wait=False, cancel_futures=True)
 
     def preceded(self) -> None:
-        """An earlier attempt at the slice was announced: what it sent may still arrive."""
+        """Note that an earlier attempt at the slice may still write."""
         self._preceded = True
         self._doubt(self._work.assignments)
 
@@ -68,7 +68,7 @@ class Opener:
             self._tails.may_arrive(assignment.source, Underway())
 
     def refused(self, assignment: Assignment, generation: int, name: str) -> None:
-        """Note that the target refused our producer id with the error `name`."""
+        """Note that the target refused a derived producer id with the error `name`."""
         self._fences.refused(assignment, generation, name)
 
     def may_arrive(self, assignment: Assignment, sent: Underway) -> None:
@@ -80,7 +80,7 @@ class Opener:
         return self._tails.settled(tp)
 
     def settle(self, assignments: Iterable[Assignment]) -> None:
-        """The slices before sent nothing for these partitions that can still arrive.
+        """Note that no request of earlier slices for these partitions can still arrive.
 
         An earlier attempt at this slice may have.
         """
@@ -88,7 +88,7 @@ class Opener:
             self._tails.opened(assignment.source)
 
     def rehearse(self, assignments: Iterable[Assignment], ready: Attempt) -> None:
-        """Ask all that `open` asks, so that it finds connections; to be called in `thread`.
+        """Make the requests of `open` beforehand, to set up connections; call in `thread`.
 
         Args:
             assignments: The partitions.
@@ -116,7 +116,7 @@ class Opener:
             self._doubt(assignments)
 
     def open(self, assignments: Iterable[Assignment]) -> Openings:
-        """Return where each source partition stands, or why it cannot be copied now."""
+        """Return each source partition's position, or why it cannot be copied now."""
         wanted = list(assignments)
         answers: Openings = {}
         self._told.read()  # first, so that the state of the target is newer than every receipt

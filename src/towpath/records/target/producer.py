@@ -1,4 +1,4 @@
-"""Sending batches to target leaders: one per partition and request, some requests in flight."""
+"""Producer for target leaders: one batch per partition and request, several in flight."""
 
 from __future__ import annotations
 
@@ -83,14 +83,14 @@ class Producer(Generic[S]):
         )
 
     def add(self, sender: S) -> None:
-        """Send for `sender` from now on."""
+        """Start to send for `sender`."""
         self._senders[sender.target] = sender
         topic, topic_id = sender.target.topic, sender.target_id
         self._ids[topic], self._names[topic_id] = topic_id, topic
         self._settle_one(sender.target)
 
     def remove(self, sender: S) -> None:
-        """Send no more for `sender`. Its leader is looked up again if it comes back."""
+        """Stop sending for `sender`; look its leader up again if it comes back."""
         tp = sender.target
         self._senders.pop(tp, None)
         self._leave(tp)
@@ -238,7 +238,7 @@ class Producer(Generic[S]):
             self._muted.pop(node, None)
 
     def mute_left(self, node: int) -> float:
-        """Return for how many seconds a broker still throttles us, reading no request."""
+        """Return the seconds for which a broker still throttles and reads no request."""
         muted = self._muted.get(node)
         return muted.left() if muted else 0.0
 
@@ -272,7 +272,7 @@ class Producers(Generic[S]):
 
     @property
     def throttled(self) -> float:
-        """Seconds for which brokers throttled us."""
+        """Seconds for which target brokers throttled the slice."""
         return sum(producer.throttled for producer in self._all)
 
     def connect(self, tps: Iterable[TopicPartition]) -> None:

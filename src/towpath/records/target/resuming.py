@@ -1,4 +1,4 @@
-"""Where a known partition stands before a slice copies it.
+"""Position of a known partition before a slice copies it.
 
 It continues from its last receipt. Records that the target holds after it (`tail`) are passed over,
 not sent again.
@@ -25,7 +25,7 @@ from towpath.records.work import Assignment
 
 
 class Resuming:
-    """Finds out where known partitions of a slice stand.
+    """Determines the position of a slice's known partitions.
 
     Args:
         admin: The target.
@@ -57,7 +57,7 @@ class Resuming:
         *,
         claimed: bool,
     ) -> Standing:
-        """Return where a partition stands.
+        """Return a partition's position.
 
         Args:
             a: The partition.
@@ -154,7 +154,7 @@ class Resuming:
 
 
 def look_behind(tails: Tails, a: Assignment, standing: Standing, state: TargetState) -> None:
-    """Find our records that the target holds after the position."""
+    """Find the link's records on the target after the position."""
     tail = tails.behind(a, standing.position, state)
     standing.passed, standing.tail_end = tail.passed, tail.end
     read, identical = tail.end >= 0, standing.mode is Mode.IDENTICAL

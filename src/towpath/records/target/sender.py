@@ -1,4 +1,4 @@
-"""What the producer asks of whoever has batches for a target partition."""
+"""Protocol of senders, which have batches for target partitions."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class SendQueue(Protocol):
 
 
 class Sender(Protocol):
-    """Has batches for one target partition, for example a lane."""
+    """Protocol of a sender of batches for one target partition, such as a lane."""
 
     @property
     def target(self) -> TopicPartition:

@@ -53,7 +53,7 @@ class TargetState:
         return None if known is None or self.is_fenced(producer) else known.last_sequence
 
     def is_fenced(self, producer: ProducerId) -> bool:
-        """Whether the leader refuses batches of a producer id with epoch 0, which is our epoch."""
+        """Whether the leader refuses batches of a producer id with epoch 0."""
         known = self.producers.get(producer)
         return known is not None and known.epoch > 0
 
@@ -73,7 +73,7 @@ class _Led:
 
 
 class Ask(Protocol[T]):
-    """A question to the leaders of partitions."""
+    """A function that sends a request to the leaders of partitions."""
 
     def __call__(
         self, tps: Iterable[TopicPartition], *, patience: float | None = None

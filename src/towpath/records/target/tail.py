@@ -1,4 +1,4 @@
-"""Our records that the target log holds after the last receipt of a partition. Blocking.
+"""Records of the link in the target log after the last receipt. Blocking.
 
 If the leader has producer state for our id and its last sequence fits the receipt, that sequence
 tells how many records there are. Otherwise only the log tells. It is read up to the log end offset
@@ -51,7 +51,7 @@ class Underway:
 
 @dataclass(frozen=True, slots=True)
 class Tail:
-    """Our records after a position.
+    """Records of the link after a position.
 
     Attributes:
         passed: These records.
@@ -65,7 +65,7 @@ class Tail:
 
 
 class Tails:
-    """Finds tails. Callers ask again about records that do not show yet, so that nobody waits."""
+    """Finds records of the link after the last receipt; callers retry instead of waiting."""
 
     def __init__(self, client: Client, timeout: float, memory_ms: int) -> None:
         self._client, self._timeout, self._memory_ms = client, timeout, memory_ms
@@ -80,7 +80,7 @@ class Tails:
         self._quiet.pop(tp, None)
 
     def opened(self, tp: TopicPartition) -> None:
-        """Note that the partition was opened: no earlier batch can arrive any more."""
+        """Note that the partition was opened, so no earlier batch can still arrive."""
         self._underway.pop(tp, None)
         self._quiet.pop(tp, None)
 
@@ -90,7 +90,7 @@ class Tails:
         return tp not in self._underway or (quiet is not None and quiet.over)
 
     def in_doubt(self, a: Assignment, state: TargetState, producer: ProducerId) -> bool:
-        """Whether batches may arrive from `producer` that the leader could append a second time.
+        """Whether batches of `producer` may arrive that the leader could append twice.
 
         Batches of another copier are in doubt even if the leader has producer state: the copier may
         be frozen until after that has expired.
@@ -102,7 +102,7 @@ class Tails:
         return sent.node == ANY_NODE or not known or self._may_forget(a, state, producer)
 
     def behind(self, a: Assignment, position: Position, state: TargetState) -> Tail:
-        """Return our records after `position`.
+        """Return the link's records after `position`.
 
         Raises:
             TargetLostError: The target lost records that it had acknowledged.
@@ -133,7 +133,7 @@ class Tails:
         return Tail(_passed(a, found, position, 0), TargetOffset(found.end))
 
     def nothing_behind(self, a: Assignment, position: Position, state: TargetState) -> bool:
-        """Whether the target log surely holds nothing of ours behind `position`.
+        """Whether the target log is sure to hold no record of the link after `position`.
 
         Raises:
             ClusterError: The target could not be read.
@@ -167,7 +167,7 @@ class Tails:
         plain: int,
         writers: AbstractSet[ProducerId],
     ) -> Passed:
-        """Return our transactional records, and `plain` other ones, from offset `start` on."""
+        """Return the link's transactional records, and `plain` others, from offset `start` on."""
         wanted = Sought(start, end, plain, own_of(a), writers)
         return self._complete(a, wanted, position).passed()
 
@@ -271,7 +271,7 @@ def ahead_of(last: int, position: Position) -> int:
 def follow(
     a: Assignment, spans: Sequence[Span], position: Position, *, begins_later: bool
 ) -> tuple[int, int]:
-    """Check that each of our batches follows the one before it, from the position on.
+    """Check that the link's batches have consecutive sequences from the position on.
 
     Args:
         a: The partition.

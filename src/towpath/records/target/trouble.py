@@ -1,4 +1,4 @@
-"""What error codes of the target mean for a partition. Pure."""
+"""Classification of the target's error codes for a partition. Pure."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ INVALID_RECORD: a record of a compacted topic has no key. Other records of the b
 
 
 class TargetTrouble(Enum):
-    """What must be done about an error in a produce answer."""
+    """Reactions to an error in a produce answer."""
 
     REOPEN = auto()
     """The batch may have been appended, or our sequence is not the next one: find out where the
@@ -69,5 +69,5 @@ def target_trouble(error: int, *, fresh: bool = False) -> TargetTrouble:
 
 
 def refuses_ids(error: int, *, fresh: bool) -> bool:
-    """Whether an error code means that the target refuses our producer ids."""
+    """Whether an error code means that the target refuses derived producer ids."""
     return error in REFUSES_IDS or (fresh and error == UNKNOWN_PRODUCER_ID)

@@ -1,4 +1,4 @@
-"""Writing a target partition in transactions, where our producer ids are refused. Blocking.
+"""Transactional writing to targets that refuse derived producer ids. Blocking.
 
 Only one writer at a time can commit, because opening a partition fences all others. Records that it
 committed after its last receipt are found again by `written`. So nothing is lost or doubled, and
@@ -31,7 +31,7 @@ _ABORT = 5.0
 
 
 class TooLargeError(ClusterError):
-    """The target refuses `batch` as larger than `config` of the topic allows."""
+    """Error: `batch` is larger than `config` of the target topic allows."""
 
     def __init__(self, batch: Batch, config: str) -> None:
         super().__init__(batch.size, config)
@@ -39,7 +39,7 @@ class TooLargeError(ClusterError):
 
 
 class DamagedError(ClusterError):
-    """The checksum of `batch` is wrong, so every target would refuse it."""
+    """Error: the checksum of `batch` is wrong, so every target would refuse it."""
 
     def __init__(self, batch: Batch) -> None:
         super().__init__(batch.base)
@@ -47,7 +47,7 @@ class DamagedError(ClusterError):
 
 
 class BadRecordsError(ClusterError):
-    """The target refuses records of `batch` for good, with the error `refusal`."""
+    """Error: the target refuses records of `batch` for good, with the error `refusal`."""
 
     def __init__(self, batch: Batch, refusal: RefusedError) -> None:
         super().__init__(batch.base, refusal)

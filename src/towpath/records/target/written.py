@@ -1,4 +1,4 @@
-"""Our records in a target partition, read after a crash or to verify. Blocking.
+"""The link's records in a target partition, read after a crash or to verify. Blocking.
 
 Our plain batches count at once. Our transactional batches count once the marker of their
 transaction commits it. The partition is not read with isolation.level=read_committed, which would
@@ -32,7 +32,7 @@ Part = tuple[wire.Table, Hashes, Hashes, wire.Table]
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """The part of one of our batches that counts: target offsets [first, end) and sequences.
+    """The wanted part of a batch: target offsets [first, end) and sequences.
 
     The cleaner of a compacted topic removes records of a batch and keeps its sequences.
     """
@@ -64,7 +64,7 @@ class Sought:
 
 
 def find(client: Client, tp: TopicPartition, wanted: Sought) -> OwnRecords:
-    """Return our wanted records in `tp`, as far as they can be read now.
+    """Return the wanted records in `tp`, as far as they can be read now.
 
     Raises:
         ClusterError: The target could not be read.
@@ -98,7 +98,7 @@ class OwnRecords:
         return self.plain >= self.wanted.plain and self.end >= self.wanted.end
 
     def take(self, chunk: Records) -> int:
-        """Look through a response. Returns the offset after it, -1 if it is empty."""
+        """Search a fetch response; return the offset after it, -1 if it is empty."""
         table = wire.scan(chunk.buffer, chunk.start, chunk.end)
         ours = np.isin(table[:, wire.PRODUCER], [*self.wanted.own, *self.wanted.writers])
         for row in table[ours].tolist():
@@ -175,7 +175,7 @@ def _span(header: wire.BatchHeader, start: int) -> Span:
 
 @dataclass(frozen=True, slots=True)
 class Surplus:
-    """Records of ours where none should be, at target offsets [first, end)."""
+    """Unexpected records of the link at target offsets [first, end)."""
 
     first: int
     end: int
