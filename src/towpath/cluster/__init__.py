@@ -1,4 +1,4 @@
-"""Floor 2: brokers. The product opens sockets to them here only.
+"""Floor 2: connections to brokers; no other package opens sockets to them.
 
 Every connection, of the control plane and of the data path, begins in `connection` (TLS by
 `security`, login by `login`). `admin` is the control plane: it builds kafka-python's messages,

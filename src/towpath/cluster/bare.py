@@ -1,4 +1,4 @@
-"""kafka-python's messages without its clients.
+"""Imports of kafka-python's messages without its clients.
 
 `import kafka.protocol` runs the `__init__` of the package `kafka`, which imports an admin client, a
 consumer, a producer, and an event loop. Nothing here needs them, and importing them takes as long
@@ -43,7 +43,7 @@ def _run(package: ModuleType) -> None:
 
 
 def leave_bare() -> None:
-    """Let these packages exist without their `__init__`, unless they were imported before."""
+    """Register these packages without running their `__init__`, unless imported before."""
     for name in _BARE:
         spec = find_spec(name) if name not in sys.modules else None
         if spec is not None:

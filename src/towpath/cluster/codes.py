@@ -131,7 +131,7 @@ CODES: Mapping[int, ErrorCode] = _table()
 
 
 def code(number: int) -> ErrorCode:
-    """Return the entry of a code; one that we do not know is no reason to stop."""
+    """Return the table entry of an error code, a generic one for unknown codes."""
     return CODES.get(number) or ErrorCode(
         number, "UNKNOWN_CODE", advice="the broker is newer than this program; look it up there"
     )

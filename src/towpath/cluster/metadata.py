@@ -37,7 +37,7 @@ class Broker:
 
 @dataclass(frozen=True, slots=True)
 class PartitionInfo:
-    """One partition; `leader` is -1 while there is none, `epoch` where the broker tells none.
+    """One partition; `leader` is -1 without one, `epoch` is -1 if unknown.
 
     `in_sync` holds the ids of the replicas that are in sync.
     """
@@ -104,7 +104,7 @@ class Metadata:
 
 
 class ConfigSource(IntEnum):
-    """Where the value of a config comes from."""
+    """The origin of a config's value."""
 
     UNKNOWN = 0
     TOPIC = 1
@@ -123,7 +123,7 @@ _SOURCES = {source.value: source for source in ConfigSource}
 
 @dataclass(frozen=True, slots=True)
 class ConfigEntry:
-    """One config; brokers do not return the value of a sensitive one."""
+    """One config; the value of a sensitive one is not returned by brokers."""
 
     value: str | None
     source: ConfigSource

@@ -1,4 +1,4 @@
-"""Which release of Kafka a node runs, as far as its first answer tells."""
+"""Release of Kafka that a node runs, derived from its ApiVersions answer."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NEWEST_KNOWN: Final = _LAST_LEVELS[-1][1]
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """A release of Kafka. Patch levels differ in nothing that a node tells.
+    """A minor release of Kafka; nodes do not reveal patch levels.
 
     Attributes:
         numbers: Such as (4, 4).

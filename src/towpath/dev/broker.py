@@ -261,14 +261,14 @@ class LocalCluster:
 
 @dataclass(frozen=True, slots=True)
 class ToldBrokers:
-    """What a broker says: its cluster's id, and all brokers by id and port; empty without one."""
+    """A broker's answer: cluster id, and all brokers by id and port."""
 
     cluster_id: str = ""
     brokers: frozenset[tuple[int, int]] = frozenset()
 
 
 def answers(port: int) -> ToldBrokers:
-    """Return what the broker says that listens on a port, without a login, of this machine."""
+    """Return the answer of the broker on a local port, without a login."""
     request = struct.pack(">ihhihi", 14, _METADATA, 2, 1, -1, 0)
     try:
         with (
@@ -300,7 +300,7 @@ def _read(answer: BinaryIO) -> ToldBrokers:
 
 
 def listens(port: int) -> bool:
-    """Return whether something listens on a port of this machine."""
+    """Whether something listens on a local port."""
     try:
         with socket.create_connection(("127.0.0.1", port), timeout=1):
             return True
@@ -314,7 +314,7 @@ def _all_ports(brokers: int, clients: Sequence[int]) -> tuple[Ports, ...]:
 
 
 def archive_classes(version: str = distribution.NEWEST) -> None:
-    """Let a broker write the class archive, so that later brokers start in half the time.
+    """Have a broker write the class archive, which halves later start times.
 
     Raises:
         DevError: See `LocalCluster.start`.

@@ -53,7 +53,7 @@ def properties_text(properties: Mapping[str, str]) -> str:
 
 
 def replication(brokers: int) -> dict[str, str]:
-    """Return how often so many brokers keep each record, and what they keep themselves."""
+    """Return the configs of replication for a number of brokers."""
     copies = min(brokers, 3)
     in_sync = str(max(1, copies - 1))
     return {

@@ -13,7 +13,7 @@ from towpath.model.errors import TowpathError
 
 
 class DevError(TowpathError):
-    """This machine lacks something: `what` is wrong, and `advice` how to correct it."""
+    """Error about this machine, with `what` is wrong and `advice` to correct it."""
 
     code = "DEV"
     exit_code = 2
@@ -27,13 +27,13 @@ class DevError(TowpathError):
 
 
 class DistributionError(DevError):
-    """Kafka's jars could not be fetched."""
+    """Error: Kafka's jars could not be fetched."""
 
     code = "DEV_DISTRIBUTION"
 
 
 class PortTakenError(DevError):
-    """Another process listens on the port."""
+    """Error: another process listens on the port."""
 
     code = "DEV_PORT_TAKEN"
 
@@ -50,7 +50,7 @@ class PortTakenError(DevError):
 
 
 class BrokerError(DevError):
-    """A broker did not start or stop; the last lines of its log are in `log`."""
+    """Error: a broker did not start or stop; `log` has the end of its log."""
 
     code = "DEV_BROKER"
 

@@ -1,4 +1,4 @@
-"""A Java process: started, watched, stopped by its pid."""
+"""Java processes, started and stopped by their pid."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def _send(process: psutil.Process, *signals: signal.Signals) -> None:
 
 
 def classes(jars: Path) -> ClassArchive:
-    """Return the archive of the classes that brokers load."""
+    """Return the path of the class archive of brokers."""
     return ClassArchive("kafka", tuple(jars.glob("kafka_*.jar")))
 
 

@@ -1,4 +1,4 @@
-"""What `towpath dev up --secure` adds: certificates, users, rights, and the file of a link.
+"""Certificates, users, rights and link file of `towpath dev up --secure`.
 
 Everything lies in one folder that only this user can enter. One authority signs for both clusters;
 its key is deleted as soon as it has signed. The login of the link has the rights of docs/rights.md

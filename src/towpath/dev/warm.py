@@ -1,4 +1,4 @@
-"""`python -m towpath.dev.warm`: do beforehand what the first run would wait for.
+"""Warm-up of caches for the first run: `python -m towpath.dev.warm`.
 
 Compiles the loops over record bytes, and lets a JVM write the archive of Spark's
 classes (docs/decisions/0007).
@@ -17,7 +17,7 @@ from towpath.wire import loops
 
 
 def main() -> None:
-    """Warm up; work that was done before is not repeated."""
+    """Warm up the caches; finished parts are skipped."""
     loops.compile_all()
     if not classes.archive().present:
         _write_archive()

@@ -138,7 +138,7 @@ class ZooKeeperCluster:
         return self
 
     def stop(self, *, hard: bool = False) -> None:
-        """Stop all that runs: brokers, controllers, ZooKeeper last.
+        """Stop all processes: brokers, controllers, ZooKeeper last.
 
         Args:
             hard: Kill it at once; for clusters whose data is no longer needed.

@@ -28,7 +28,7 @@ class LabPorts:
 
     @classmethod
     def of(cls, home: Path, brokers: int, controllers: int) -> LabPorts:
-        """Return the ports that a lab has had before, else free ones."""
+        """Return the earlier ports of a lab, else free ones."""
         kept = home / "ports.json"
         if kept.exists():
             read = json.loads(kept.read_text())
@@ -42,13 +42,13 @@ class LabPorts:
         )
 
     def keep(self, home: Path) -> None:
-        """Write them down for the next start."""
+        """Store the ports for the next start."""
         (home / "ports.json").write_text(json.dumps(asdict(self)))
 
 
 @dataclass(frozen=True, slots=True)
 class LabFiles:
-    """Where a lab keeps what."""
+    """Paths of the files of a lab."""
 
     home: Path
 

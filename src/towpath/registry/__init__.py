@@ -1,1 +1,1 @@
-"""Floor 2: schema registries over HTTP, with the interface that Confluent's has."""
+"""Floor 2: clients of schema registries with Confluent's HTTP interface."""

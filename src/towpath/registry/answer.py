@@ -1,4 +1,4 @@
-"""An answer of a schema registry, and what it says. Pure but for the time that reading takes."""
+"""Answers of a schema registry: reading, JSON, errors and `Retry-After`."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ AGAIN = frozenset({408, 425, 429, 500, 502, 503, 504})
 
 
 class NotJsonError(ValueError):
-    """The answer is not JSON: the page of a proxy, or a part of an answer."""
+    """Error: an answer is not JSON, such as a proxy's page or a truncated answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """An answer that was read to its end.
+    """A completely read answer of a registry.
 
     Attributes:
         status: The HTTP status.
@@ -48,11 +48,11 @@ class Answer:
 
     @property
     def is_good(self) -> bool:
-        """Whether the registry did what it was asked for."""
+        """Whether the status of the answer is a success."""
         return 200 <= self.status < 300
 
     def json(self) -> Any:
-        """Return what was answered.
+        """Return the JSON of the answer.
 
         Raises:
             NotJsonError: It is not JSON.
@@ -64,7 +64,7 @@ class Answer:
             raise NotJsonError(text) from None
 
     def error(self) -> int:
-        """Return the number of the error; the status where the answer has none."""
+        """Return the registry's error number, or the HTTP status without one."""
         with suppress(ValueError):
             data = self.json()
             number = data.get("error_code") if isinstance(data, dict) else None
@@ -72,7 +72,7 @@ class Answer:
         return self.status
 
     def said(self, schema: str = "") -> str:
-        """Return what the registry says, in one line, without secrets.
+        """Return the registry's message in one line, without secrets.
 
         Args:
             schema: The text of the schema that was sent, which is not repeated: it may be long, and

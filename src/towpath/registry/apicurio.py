@@ -1,4 +1,4 @@
-"""The two numbers that Apicurio has for a schema, from its own interface."""
+"""Schema ids of Apicurio, which has two for each schema, by its own interface."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MOST = 500
 
 
 class ApicurioIds:
-    """Finds ids of versions, and versions of ids; threads may share it.
+    """Translates between versions and both kinds of ids; thread-safe.
 
     Which of the two numbers Apicurio answers at its interface of Confluent's is a setting of the
     server, so both come from its own interface.

@@ -1,4 +1,4 @@
-"""Ask a registry about thousands of things, some at the same time, without holding all answers."""
+"""Concurrent requests about thousands of items, with few answers in memory."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _AHEAD = 256
 def answers(
     pool: Executor, things: Iterable[K], ask: Callable[[K], T]
 ) -> Iterator[tuple[K, T | ClusterError]]:
-    """Yield each thing, in order, with the answer about it, or with the error if there is none.
+    """Yield each item in order, with its answer or error.
 
     Args:
         pool: Asks several at the same time.

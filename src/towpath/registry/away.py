@@ -1,4 +1,4 @@
-"""Whether a registry answers at all, so that of thousands of calls not each waits in vain."""
+"""Detection of a registry that does not answer, so that further calls fail fast."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _PROBE = 1.0
 
 
 class Away:
-    """Notices that a registry is away; threads may share it.
+    """Detects that a registry does not answer; thread-safe.
 
     One call that is never answered says nothing of the registry: it may be about a damaged subject.
     Many in a row, with no answer between them, do.
@@ -27,7 +27,7 @@ class Away:
         return self._silent >= self._most
 
     def refuses(self) -> str:
-        """Return why no call should be made now, "" if one should; one in a second tries again."""
+        """Return why calls should fail now, "" if not; one call a second may try again."""
         with self._lock:
             now = time.monotonic()
             if not self or now >= self._next:
@@ -36,11 +36,11 @@ class Away:
             return self._why
 
     def heard(self) -> None:
-        """Take in that it answered."""
+        """Note that the registry answered."""
         self._silent = 0
 
     def silent(self, why: str) -> None:
-        """Take in that it gave no usable answer before a deadline."""
+        """Note that the registry gave no usable answer before a deadline."""
         with self._lock:
             self._silent += 1
             self._why, self._next = why, time.monotonic() + _PROBE

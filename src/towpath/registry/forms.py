@@ -1,4 +1,4 @@
-"""The JSON of a schema registry, and our values. Pure."""
+"""Conversion between the JSON of a schema registry and values. Pure."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _OWN_PROPERTY = "confluent:version"
 
 
 def rows(found: Any, kind: type[T]) -> list[T]:
-    """Return a list that a registry answers, empty where there is none.
+    """Return the list in a registry's answer, empty if there is none.
 
     Raises:
         TypeError: It is no list of these.
@@ -47,7 +47,7 @@ def path_of(kind: str, subject: str) -> str:
 
 
 def registered(found: Mapping[str, Any], context: str) -> RegisteredSchema:
-    """Return a version of a subject.
+    """Return the version of a subject that JSON describes.
 
     Args:
         found: The answer of a registry.
@@ -59,7 +59,7 @@ def registered(found: Mapping[str, Any], context: str) -> RegisteredSchema:
 
 
 def schema(found: Mapping[str, Any], context: str) -> Schema:
-    """Return a schema without its place; its references are seen from a context."""
+    """Return the schema that JSON describes, with references relative to a context."""
     return Schema(
         str(found["schema"]),
         str(found.get("schemaType") or AVRO),
@@ -70,7 +70,7 @@ def schema(found: Mapping[str, Any], context: str) -> Schema:
 
 
 def body(schema: Schema, context: str) -> dict[str, Any]:
-    """Return what registers a schema in a context."""
+    """Return the JSON that registers a schema in a context."""
     made: dict[str, Any] = {"schema": schema.text}
     if schema.type != AVRO:
         made["schemaType"] = schema.type
@@ -87,14 +87,14 @@ def body(schema: Schema, context: str) -> dict[str, Any]:
 
 
 def subject_config(found: Mapping[str, Any]) -> SubjectConfig:
-    """Return what is set for a subject, without its mode."""
+    """Return a subject's config without its mode, from JSON."""
     rest = dict(found)
     level = rest.pop("compatibilityLevel", None) or rest.pop("compatibility", None)
     return SubjectConfig(None, level, rest.pop("normalize", None)).having(rest)
 
 
 def config_body(config: SubjectConfig) -> dict[str, Any]:
-    """Return what sets everything of a config but its mode."""
+    """Return the JSON that sets a subject's config without its mode."""
     made = {"compatibility": config.compatibility, "normalize": config.normalize, **config.rest}
     return {key: value for key, value in made.items() if value is not None}
 

@@ -1,4 +1,4 @@
-"""Calls to a schema registry: several addresses, one deadline, and what is tried again."""
+"""HTTP calls to a schema registry with several addresses, a deadline and retries."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ Asked = tuple[str, Mapping[str, str] | None, Mapping[str, Any] | None]
 
 
 class RegistryHttp:
-    """Asks one registry; threads may share it.
+    """HTTP client of one registry; thread-safe.
 
     A call has one deadline, `timeout`. Until then it is repeated at the next address after a
     timeout, a broken connection, 429 and 5xx. An address that refuses a change may be one that is
@@ -75,12 +75,12 @@ class RegistryHttp:
         self.requests = 0
 
     def stop(self) -> None:
-        """Send no further request, from any thread, but those that restore something."""
+        """Stop sending requests from any thread, except those that restore something."""
         self._stopped.set()
 
     @contextmanager
     def restoring(self) -> Iterator[None]:
-        """Let the requests of this thread through also after `stop`, as they restore something."""
+        """Allow this thread's requests after `stop`, as they restore something."""
         self._restoring.is_on = True
         try:
             yield
@@ -100,7 +100,7 @@ class RegistryHttp:
         query: Mapping[str, str] | None = None,
         body: Mapping[str, Any] | None = None,
     ) -> Any:
-        """Return the answer, from JSON.
+        """Send a request, and return the JSON of the answer.
 
         Args:
             what: What is done, for messages.
@@ -153,7 +153,7 @@ class RegistryHttp:
             raise self._unreachable(what, "it is asked no more, as the work was stopped")
 
     def if_any(self, what: str, path: str, query: Mapping[str, str] | None = None) -> Any:
-        """Return what a GET answers, `None` if there is no such thing; see `call`."""
+        """Return the JSON of a GET request, `None` if the item does not exist."""
         try:
             return self.call(what, "GET", path, query)
         except RegistryRefusedError as error:
@@ -162,7 +162,7 @@ class RegistryHttp:
             raise
 
     def remove(self, what: str, path: str) -> None:
-        """Delete something, also if there is no such thing; see `call`."""
+        """Send a DELETE request; an item that does not exist is no error."""
         try:
             self.call(what, "DELETE", path)
         except RegistryRefusedError as error:
@@ -223,7 +223,7 @@ class RegistryHttp:
 
     @contextmanager
     def reading(self, what: str) -> Iterator[None]:
-        """Turn what cannot be read in an answer into an error about it.
+        """Turn errors from reading an answer into one that names the registry.
 
         Raises:
             RegistryRefusedError: The answer is not as registries give it.

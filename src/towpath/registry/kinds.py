@@ -1,4 +1,4 @@
-"""What makes of registries can hold, and how a make is found out without changing anything."""
+"""Features of the makes of registries, and read-only detection of the make."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from towpath.registry.http import RegistryHttp
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Traits:
-    """What a make of registry can hold.
+    """The features of a make of registry.
 
     What stays unsaid is found out: what comes back after each write is compared.
 
@@ -54,7 +54,7 @@ _TRAITS = {
 
 
 def traits(config: RegistryConfig, http: RegistryHttp) -> Traits:
-    """Return what a registry can hold; ask it for its make if the file does not say.
+    """Return a registry's features; detect its make if the file does not name it.
 
     Raises:
         ClusterError: The registry cannot be asked.

@@ -1,4 +1,4 @@
-"""What a schema registry lists: contexts, subjects, and all versions at once."""
+"""Listings of a schema registry: contexts, subjects and versions."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ T = TypeVar("T")
 
 
 def contexts(http: RegistryHttp) -> frozenset[str] | None:
-    """Return all contexts with their dots; see `Registry.contexts`."""
+    """Return all contexts, with their dots."""
     try:
         found = http.call("list contexts", "GET", "/contexts")
     except RegistryRefusedError as error:
@@ -40,7 +40,7 @@ def contexts(http: RegistryHttp) -> frozenset[str] | None:
 
 
 def subjects(http: RegistryHttp, contexts: Iterable[str], query: Query) -> Iterator[SubjectName]:
-    """Yield the subjects of contexts; see `Registry.subjects`."""
+    """Yield the subjects of contexts."""
     for context in contexts:
         for path, where, own in _ways("subjects", context):
             names = _names(http, path, {**where, **query})
@@ -64,7 +64,7 @@ def versions(
     query: Query,
     kept: Callable[[RegisteredSchema], T],
 ) -> dict[SchemaVersion, T] | None:
-    """Return all versions in contexts, `None` if there is no such call; see `Registry.all`."""
+    """Return all versions in contexts, `None` if the registry has no such call."""
     found: dict[SchemaVersion, T] = {}
     for context in contexts:
         for path, where, own in _ways("schemas", context):

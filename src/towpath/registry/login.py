@@ -1,4 +1,4 @@
-"""The header of a request that logs in to a schema registry."""
+"""Authorization header for a schema registry."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _DEFAULT_LIFE = 300.0
 
 
 class TokenRefusedError(Exception):
-    """A token server refuses to give a token.
+    """Error: a token server refuses to issue a token.
 
     Args:
         status: The HTTP status.
@@ -34,7 +34,7 @@ class TokenRefusedError(Exception):
 
 
 class RegistryLogin:
-    """Makes the `Authorization` of requests; threads may share it.
+    """Makes the `Authorization` header of requests; thread-safe.
 
     Args:
         config: The registry.
@@ -47,7 +47,7 @@ class RegistryLogin:
         self._token, self._until = "", 0.0
 
     def header(self, timeout: float) -> dict[str, str]:
-        """Return the header, none where the file has no login.
+        """Return the header, `None` if the file has no login.
 
         Args:
             timeout: Seconds that a token server has to answer.
@@ -69,7 +69,7 @@ class RegistryLogin:
         return {}
 
     def refused(self, header: Mapping[str, str]) -> None:
-        """Forget the token of a header that was refused, unless there is another one already."""
+        """Forget a refused token, unless it was replaced already."""
         with self._lock:
             if self._token and header == _bearer(self._token):
                 self._token = ""

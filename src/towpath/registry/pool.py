@@ -1,4 +1,4 @@
-"""Threads that ask registries, several at once."""
+"""Thread pool for concurrent registry calls."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 class AskingPool(Executor):
-    """Does calls in up to so many threads.
+    """Thread pool that is never waited for at its end.
 
     Unlike those of Python's own pool, nobody waits for these threads, neither who closes the pool
     nor the end of the program: a registry that accepts connections and never answers would keep
@@ -51,7 +51,7 @@ class AskingPool(Executor):
         return future
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = True) -> None:
-        """Close the pool; calls that are under way are waited for in no case."""
+        """Close the pool without waiting for running calls."""
         del wait, cancel_futures
         with self._lock:
             self._closed = True

@@ -1,4 +1,4 @@
-"""What is read of a schema registry, whether it answers itself or an archive does."""
+"""Protocol of read access to a schema registry, live or in an archive."""
 
 from __future__ import annotations
 
@@ -21,39 +21,39 @@ T = TypeVar("T")
 
 
 class ReadSettings(Protocol):
-    """Modes and configs; see `RegistrySettings`."""
+    """Protocol of read access to a registry's modes and configs."""
 
     def config(self, subject: SubjectName) -> SubjectConfig:
-        """Return what is set for a subject alone."""
+        """Return a subject's own settings."""
 
     def compatibility(self, subject: SubjectName) -> SubjectConfig:
-        """Return the same without its mode."""
+        """Return a subject's own settings without its mode."""
 
     def mode(self, subject: SubjectName) -> str | None:
         """Return the mode of a subject, `None` if it has none."""
 
 
 class ReadRegistry(Protocol):
-    """A registry that is only read; see `Registry`."""
+    """Protocol of a registry that is only read."""
 
     @property
     def settings(self) -> ReadSettings:
-        """What is set in it."""
+        """Modes and configs of the registry."""
 
     @property
     def traits(self) -> Traits:
-        """What it can hold."""
+        """The features of the registry."""
 
     @property
     def requests(self) -> int:
-        """How many requests were sent so far."""
+        """Number of requests sent so far."""
 
     @property
     def away(self) -> bool:
-        """Whether it answers nobody now."""
+        """Whether the registry does not answer at present."""
 
     def stop(self) -> None:
-        """Send no further request."""
+        """Stop sending requests."""
 
     def contexts(self) -> frozenset[str] | None:
         """Return all contexts; `None` if it has none."""
@@ -70,7 +70,7 @@ class ReadRegistry(Protocol):
         *,
         deleted: bool = False,
     ) -> dict[SchemaVersion, T] | None:
-        """Return what `kept` makes of all versions; `None` if they cannot be listed at once."""
+        """Return all versions, converted by `kept`; `None` if they cannot be listed at once."""
 
     def latest(self, subject: SubjectName, *, deleted: bool = False) -> RegisteredSchema | None:
         """Return the last version of a subject; `None` if it has none."""
@@ -79,7 +79,7 @@ class ReadRegistry(Protocol):
         """Return the versions of a subject."""
 
     def schema(self, at: SchemaVersion, *, deleted: bool = False) -> RegisteredSchema | None:
-        """Return one version of a subject; `None` if it is not there."""
+        """Return one version of a subject; `None` if it does not exist."""
 
     def by_id(self, number: SchemaId, context: str = DEFAULT_CONTEXT) -> Schema | None:
         """Return the schema with an id; `None` if there is none."""
@@ -91,7 +91,7 @@ class ReadRegistry(Protocol):
         """Return the ids that a schema has in any context."""
 
     def users(self, number: SchemaId) -> tuple[SchemaVersion, ...]:
-        """Return the versions that have an id."""
+        """Return the versions that use a schema id."""
 
     def find(
         self, subject: SubjectName, schema: Schema, *, normalize: bool = False

@@ -1,4 +1,4 @@
-"""What a schema registry is asked, in our values."""
+"""Typed client of a schema registry."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ T = TypeVar("T")
 
 
 class Registry:
-    """One schema registry; threads may share it.
+    """Client of one schema registry; thread-safe.
 
     Subjects of contexts other than the default one have their contexts in their names. References
     have the whole names of the subjects that they mean.
@@ -49,7 +49,7 @@ class Registry:
 
     @property
     def traits(self) -> Traits:
-        """What this make of registry can hold; asks it once.
+        """The features of this registry, detected once.
 
         Raises:
             ClusterError: The registry cannot be asked.
@@ -63,12 +63,12 @@ class Registry:
 
     @property
     def requests(self) -> int:
-        """How many requests were sent so far."""
+        """Number of requests sent so far."""
         own = self._apicurio
         return self._http.requests + (own.http.requests if own is not None else 0)
 
     def stop(self) -> None:
-        """Send no further request; calls that wait for an answer fail at the end of their time."""
+        """Stop sending requests; waiting calls fail at the end of their time."""
         self._http.stop()
         if self._apicurio is not None:
             self._apicurio.http.stop()
@@ -103,7 +103,7 @@ class Registry:
 
     @property
     def away(self) -> bool:
-        """Whether it answers nobody now."""
+        """Whether the registry does not answer at present."""
         return bool(self._http.away)
 
     def all(
@@ -151,7 +151,7 @@ class Registry:
             return tuple(sorted(forms.rows(found, int)))
 
     def schema(self, at: SchemaVersion, *, deleted: bool = False) -> RegisteredSchema | None:
-        """Return one version of a subject; `None` if it is not there.
+        """Return one version of a subject; `None` if it does not exist.
 
         Raises:
             ClusterError: The registry cannot be asked.
@@ -236,7 +236,7 @@ class Registry:
             return UUID(found["guid"]) if found.get("guid") else None
 
     def users(self, number: SchemaId) -> tuple[SchemaVersion, ...]:
-        """Return the versions that have an id, none where the registry has no such call.
+        """Return the versions that use a schema id, none if the registry has no such call.
 
         Raises:
             ClusterError: The registry cannot be asked.
@@ -288,7 +288,7 @@ class Registry:
         *,
         normalize: bool = False,
     ) -> SchemaId:
-        """Register a schema, and return the id that the registry answers.
+        """Register a schema, and return the id in the registry's answer.
 
         Args:
             at: Subject and version. The version counts only with an id.

@@ -22,7 +22,7 @@ _NOT_EMPTY = 422
 
 
 class RegistrySettings:
-    """Reads and sets modes and configs; threads may share it.
+    """Reads and sets modes and configs; thread-safe.
 
     Args:
         http: The registry.
@@ -33,11 +33,11 @@ class RegistrySettings:
         self._http, self._traits = http, traits
 
     def restoring(self) -> AbstractContextManager[None]:
-        """Let what this thread sets through also after the registry was told to stop."""
+        """Allow this thread's changes after `stop`, as they restore settings."""
         return self._http.restoring()
 
     def config(self, subject: SubjectName) -> SubjectConfig:
-        """Return what is set for a subject alone.
+        """Return a subject's own settings.
 
         Raises:
             ClusterError: The registry cannot be asked.
@@ -46,7 +46,7 @@ class RegistrySettings:
         return replace(found, mode=self.mode(subject))
 
     def compatibility(self, subject: SubjectName) -> SubjectConfig:
-        """Return what is set for a subject alone, without its mode.
+        """Return a subject's own settings without its mode.
 
         `ALL_SUBJECTS`, or a name with a context alone, gives what is set for all subjects.
 
@@ -59,7 +59,7 @@ class RegistrySettings:
             return forms.subject_config(found)
 
     def mode(self, subject: SubjectName = ALL_SUBJECTS) -> str | None:
-        """Return the mode of a subject, `None` if it has none; without one, that of all.
+        """Return a subject's own mode, `None` if it has none; without a subject, the global one.
 
         Raises:
             ClusterError: The registry cannot be asked.
@@ -69,7 +69,7 @@ class RegistrySettings:
         return self._mode(f"read the mode of {subject}", forms.path_of("mode", subject))
 
     def mode_within(self, context: str) -> str | None:
-        """Return the mode that holds for subjects of a context that have none of their own.
+        """Return the mode of subjects in a context that have no mode of their own.
 
         Raises:
             ClusterError: The registry cannot be asked.
@@ -85,7 +85,7 @@ class RegistrySettings:
             return None if found is None else str(found["mode"])
 
     def set_mode(self, subject: SubjectName, mode: str | None) -> None:
-        """Set the mode of a subject, or let that of the whole registry hold for it again.
+        """Set a subject's mode, or remove it so that the global one applies.
 
         A registry without modes is left alone.
 
@@ -107,7 +107,7 @@ class RegistrySettings:
             self._http.call(what, "PUT", path, {"force": "true"}, {"mode": mode})
 
     def set_config(self, subject: SubjectName, wanted: SubjectConfig, now: SubjectConfig) -> None:
-        """Set everything for a subject but its mode.
+        """Set a subject's settings, except its mode.
 
         Args:
             subject: The subject.

@@ -1,4 +1,4 @@
-"""Clients of AWS's services, and of others with the same interface, with the login of the file."""
+"""Clients of AWS and compatible services, with the login of the file."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def aws_client(
     endpoint: str | None,
     s3: dict[str, Any] | None = None,
 ) -> Any:
-    """Return a client of botocore that tries nothing again by itself.
+    """Return a botocore client without retries of its own.
 
     Args:
         service: The service, such as `s3`.

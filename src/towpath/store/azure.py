@@ -56,7 +56,7 @@ class _Place:
 
 
 class AzureBackend:
-    """A container."""
+    """Store backend for one container of Azure Blob Storage."""
 
     parallel = 4
     keeps_unfinished = False
@@ -84,7 +84,7 @@ class AzureBackend:
         return _stored(key, len(data), answer.headers, how.storage_class)
 
     def upload(self, key: str, how: Put) -> Upload:
-        """Begin to write an object in parts; the store learns of it by the first one."""
+        """Begin to write an object in parts; the first part creates the upload."""
         return _AzureUpload(self._client, key, how)
 
     def get(self, key: str, first: int, end: int | None, tag: str) -> tuple[StoredObject, bytes]:
@@ -110,12 +110,12 @@ class AzureBackend:
         return found
 
     def head(self, key: str) -> tuple[StoredObject, str]:
-        """Return an object without its bytes, and the name of the write that made it."""
+        """Return an object's metadata, and the name of the write that created it."""
         headers = self._client.of_object("HEAD", Errand("look at", key)).headers
         return _stored(key, int(headers["content-length"]), headers), headers.get(_NAME, "")
 
     def page(self, prefix: str, after: str) -> tuple[Sequence[StoredObject], bool]:
-        """Return the next objects with a prefix behind a key, and whether there are more.
+        """Return the next objects with a prefix after a key, and whether there are more.
 
         A list goes on by a word of the store's alone, which is remembered. One that begins behind
         any other key is read from its beginning.
@@ -138,17 +138,17 @@ class AzureBackend:
             raise failed[0]
 
     def thaw(self, found: StoredObject, days: int, speed: ThawSpeed) -> None:
-        """Ask that a cold object is moved to a tier that can be read, where it stays."""
+        """Request that a cold object moves for good to a tier that can be read."""
         del days, speed  # Azure knows no end, and nothing slower than its standard
         headers = {"x-ms-access-tier": _WARM, "x-ms-rehydrate-priority": "Standard"}
         with suppress(ObjectColdError):  # asked for before
             self._client.of_object("PUT", Errand("thaw", found.key), headers, {"comp": "tier"})
 
     def require_lock(self) -> None:
-        """Do nothing: a container that has no immutability of versions refuses the first object."""
+        """Do nothing: a container without version immutability refuses the first object."""
 
     def unfinished(self, prefix: str) -> Sequence[Unfinished]:
-        """Return nothing: blocks of no object go a week after the last one came, and at no call.
+        """Return nothing: Azure deletes uncommitted blocks by itself after a week.
 
         https://learn.microsoft.com/rest/api/storageservices/understanding-block-blobs--append-blobs--and-page-blobs
         """
@@ -240,7 +240,7 @@ class _AzureUpload:
 
 
 def kept(how: Put) -> dict[str, str]:
-    """Return the headers of what an object has besides its bytes, and of conditions."""
+    """Return the request headers for an object's metadata and for conditions."""
     headers = {_NAME: how.name} if how.name else {}
     if how.storage_class:
         headers["x-ms-access-tier"] = how.storage_class

@@ -25,7 +25,7 @@ _DONE = frozenset({200, 201, 202, 206})
 
 
 class AzureClient:
-    """Requests about one container; threads may share it.
+    """Client for one container; thread-safe.
 
     Args:
         config: The store.
@@ -57,7 +57,7 @@ class AzureClient:
         query: Mapping[str, str] = {},
         body: Sequence[Data] = (),
     ) -> urllib3.BaseHTTPResponse:
-        """Return the answer to a request about an object.
+        """Send a request about an object, and return the answer.
 
         Raises:
             StoreError: It was refused, or none came.

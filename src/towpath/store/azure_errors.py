@@ -34,7 +34,7 @@ _FORBIDDEN = (
 
 
 def told(status: int, code: str, where: str, what: str, *, only_new: bool = False) -> StoreError:
-    """Return our error for an answer.
+    """Return the Towpath error for an error answer.
 
     Args:
         status: Its HTTP status.

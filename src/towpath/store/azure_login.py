@@ -33,13 +33,13 @@ _SIGNED = (
 
 
 class BlobLogin(Protocol):
-    """Logs requests in; threads may share it."""
+    """Protocol of a login for requests; thread-safe."""
 
     def url(self, url: str) -> str:
-        """Return the URL that is asked instead of another one."""
+        """Return the URL of a request, with a signature if the login uses one."""
 
     def headers(self, method: str, url: str, headers: Mapping[str, str]) -> dict[str, str]:
-        """Return the headers of a request, with those that log it in.
+        """Return the headers of a request, including those of the login.
 
         Raises:
             StoreError: There is no token to be had.
@@ -151,7 +151,7 @@ class IdentityLogin:
 
 
 def signed_text(account: str, method: str, url: str, headers: Mapping[str, str]) -> str:
-    """Return what the signature of a request is made of.
+    """Return the text that the signature of a request covers.
 
     Args:
         account: The account.

@@ -1,4 +1,4 @@
-"""The CRC-32 of bytes that are known by the checksums of their parts."""
+"""CRC-32 of concatenated bytes, from the checksums of their parts."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _ONE = 1 << 31
 
 
 def joined_crc(first: int, second: int, size: int) -> int:
-    """Return the CRC-32 of two stretches of bytes together, as zlib's `crc32_combine` does.
+    """Return the CRC-32 of two concatenated byte ranges, as zlib's `crc32_combine`.
 
     Args:
         first: The CRC-32 of the first stretch.

@@ -1,4 +1,4 @@
-"""Writing much to a file past the page cache, where the file system can.
+"""Large writes to files past the page cache, where the file system allows it.
 
 Segments are not read again soon. In the page cache they would take the place of what is, such as
 the log of a broker on the same machine, and pages that the system has to find first cost more than
@@ -31,7 +31,7 @@ _SPARE: Spares[mmap.mmap] = Spares(4)
 
 
 def aligned(size: int) -> bytearray:
-    """Return memory that `write_at` hands to the disk as it is; of any other it makes copies.
+    """Return aligned memory, which `write_at` passes to the disk without a copy.
 
     CPython leaves the bytes of an array where they are when some before and behind them are
     deleted (Objects/bytearrayobject.c). If that ever changes, they are copied again.
@@ -46,7 +46,7 @@ def aligned(size: int) -> bytearray:
 
 
 def write_at(path: Path, at: int, data: Data) -> None:
-    """Write bytes into a file that is there. They are durable once it is synced.
+    """Write bytes into an existing file; they are durable once it is synced.
 
     Args:
         path: The file.

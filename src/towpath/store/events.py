@@ -1,4 +1,4 @@
-"""Notifications of S3: which objects were created, by the body of a message. Pure.
+"""Parsing of S3 notifications about created objects. Pure.
 
 The body is S3's own JSON, or that of SNS around it
 (https://docs.aws.amazon.com/AmazonS3/latest/userguide/notification-content-structure.html).
@@ -20,7 +20,7 @@ _SNS = "Notification"
 
 @dataclass(frozen=True, slots=True)
 class CreatedObject:
-    """An object that was created.
+    """An object that a notification reports as created.
 
     Attributes:
         bucket: The bucket.
@@ -34,11 +34,11 @@ class CreatedObject:
 
 
 class UnreadableEventError(ValueError):
-    """A message is no notification of S3."""
+    """Error: a message is not an S3 notification."""
 
 
 def created_objects(body: str) -> tuple[CreatedObject, ...]:
-    """Return the objects of which a message says that they were created.
+    """Return the objects that a message reports as created.
 
     Messages about other events, and the one that S3 sends when it is set up, tell of none.
 

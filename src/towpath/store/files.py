@@ -45,7 +45,7 @@ _PAGE = 1000
 
 
 class FilesBackend:
-    """A folder.
+    """Store backend for a folder, which may be on a network file system.
 
     Once it was seen to hold something, a folder that is missing or empty is away: its disk is not
     mounted. Then no other one is begun in its place, and no object counts as missing.
@@ -112,12 +112,12 @@ class FilesBackend:
         return found
 
     def head(self, key: str) -> tuple[StoredObject, str]:
-        """Return an object without its bytes; files keep no name of their write."""
+        """Return an object's metadata; files keep no name of the write that created them."""
         with self._told("look at", key):
             return self._found(key, self.path(key).stat()), ""
 
     def page(self, prefix: str, after: str) -> tuple[Sequence[StoredObject], bool]:
-        """Return the next objects with a prefix behind a key, and whether there are more."""
+        """Return the next objects with a prefix after a key, and whether there are more."""
         with self._told("list objects below", prefix):
             self._require_there()
             found = list(islice(walk(self._root, prefix, after, hidden=_OWN), _PAGE + 1))
@@ -155,7 +155,7 @@ class FilesBackend:
             (self._own / upload.id).unlink(missing_ok=True)
 
     def publish(self, beside: Path, key: str, how: Put) -> StoredObject:
-        """Give a file that is whole and durable its name.
+        """Give a complete and durable temporary file its final name.
 
         Raises:
             StoreError: It could not be done; the file stays where it is.
@@ -171,7 +171,7 @@ class FilesBackend:
             return self._found(key, path.stat())
 
     def path(self, key: str) -> Path:
-        """Return the file of an object.
+        """Return the path of an object's file.
 
         Raises:
             StoreRefusedError: The key cannot be the name of a file in the folder.
@@ -251,7 +251,7 @@ class FilesBackend:
 
     @contextmanager
     def told(self, where: str, what: str) -> Iterator[None]:
-        """Raise the error of a store for what the system says.
+        """Raise the store error for an `OSError`.
 
         Args:
             where: The file, as a URL.

@@ -1,4 +1,4 @@
-"""Folders of a store: their files in the order of keys, and names that stay after a power cut."""
+"""Folders of a store: files in key order, and durable folder names."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from towpath.model.durable import sync_folder
 
 
 def walk(root: Path, prefix: str, after: str, hidden: str) -> Iterator[tuple[str, os.stat_result]]:
-    """Yield the files with a prefix behind a key, in the order in which stores sort keys.
+    """Yield the files with a prefix after a key, in the key order of stores.
 
     There `a-b` comes before `a/b`, so a folder is sorted with the slash behind its name.
 
@@ -51,7 +51,7 @@ def _sorts(one: str, other: str) -> bool:
 
 
 def make_folders(folder: Path, root: Path) -> None:
-    """Make a folder below `root` whose name is durable, with those above it."""
+    """Make a folder below `root` and its parents, with durable names."""
     missing = []
     while folder != root and not folder.is_dir():
         missing.append(folder)

@@ -42,7 +42,7 @@ _DELETES = 16
 
 
 class GcsBackend:
-    """A bucket."""
+    """Store backend for one bucket of Google Cloud Storage."""
 
     parallel = 1
     keeps_unfinished = False
@@ -113,13 +113,13 @@ class GcsBackend:
         return found
 
     def head(self, key: str) -> tuple[StoredObject, str]:
-        """Return an object without its bytes, and the name of the write that made it."""
+        """Return an object's metadata, and the name of the write that created it."""
         query = {"fields": f"{FIELDS},metadata"}
         told = self._client.of_object("GET", Errand("look at", key), query).json()
         return stored(key, told), told.get("metadata", {}).get(_NAME, "")
 
     def page(self, prefix: str, after: str) -> tuple[Sequence[StoredObject], bool]:
-        """Return the next objects with a prefix behind a key, and whether there are more."""
+        """Return the next objects with a prefix after a key, and whether there are more."""
         query = {
             "prefix": self._client.names.name(prefix),
             "maxResults": _PAGE,
@@ -149,7 +149,7 @@ class GcsBackend:
         """Do nothing: a file that asks for a lock in Google's stores is refused."""
 
     def unfinished(self, prefix: str) -> Sequence[Unfinished]:
-        """Return nothing: Google lists no session, and ends each a week after it began.
+        """Return nothing: Google lists no upload sessions, and ends each after a week.
 
         https://docs.cloud.google.com/storage/docs/resumable-uploads
         """

@@ -24,7 +24,7 @@ _DONE = frozenset({200, 201, 204, 206})
 
 
 class GcsClient:
-    """Requests about one bucket; threads may share it.
+    """Client for one bucket; thread-safe.
 
     Args:
         config: The store.
@@ -52,7 +52,7 @@ class GcsClient:
     def of_object(
         self, method: str, asked: Errand, query: Mapping[str, str], headers: Mapping[str, str] = {}
     ) -> urllib3.BaseHTTPResponse:
-        """Return the answer to a request about an object.
+        """Send a request about an object, and return the answer.
 
         Raises:
             StoreError: It was refused, or none came.
@@ -75,7 +75,7 @@ class GcsClient:
         headers: Mapping[str, str],
         body: Sequence[Data],
     ) -> urllib3.BaseHTTPResponse:
-        """Return the answer to a request that makes an object, or begins to.
+        """Send a request that creates an object or starts its upload; return the answer.
 
         Raises:
             StoreError: It was refused, or none came.
@@ -91,7 +91,7 @@ class GcsClient:
         headers: Mapping[str, str],
         body: Sequence[Data] = (),
     ) -> urllib3.BaseHTTPResponse:
-        """Return the answer to a request about an upload, whose URL is all the login it needs.
+        """Send a request to an upload session's URL, which needs no login; return the answer.
 
         Raises:
             StoreAwayError: None came.

@@ -35,7 +35,7 @@ _FORBIDDEN = (
 
 
 def told(status: int, body: bytes, where: str, what: str, *, only_new: bool = False) -> StoreError:
-    """Return our error for an answer.
+    """Return the Towpath error for an error answer.
 
     Args:
         status: Its HTTP status.
@@ -58,7 +58,7 @@ def told(status: int, body: bytes, where: str, what: str, *, only_new: bool = Fa
 
 
 def no_bucket(where: str, what: str) -> StoreRefusedError:
-    """Return the error for a bucket that is not there."""
+    """Return the error for a missing bucket."""
     why = "the bucket does not exist, or the login may not see it"
     return StoreRefusedError(where, what, why, "create the bucket, or correct `store.url`")
 

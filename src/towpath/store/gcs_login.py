@@ -31,7 +31,7 @@ _SAID = 300
 
 
 class GoogleLogin:
-    """The token that requests carry; threads may share it.
+    """Login by a token that requests carry; thread-safe.
 
     Tokens come over lines that trust the authorities of the system: `store.tls` is about the store.
 
@@ -51,7 +51,7 @@ class GoogleLogin:
             self._credentials = _credentials(config, self._request)
 
     def headers(self, method: str, url: str) -> dict[str, str]:
-        """Return the headers that log a request in; the token is fetched anew before it expires.
+        """Return the login headers of a request, with a token renewed before it expires.
 
         Raises:
             StoreError: There is no token to be had.

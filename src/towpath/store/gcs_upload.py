@@ -1,4 +1,4 @@
-"""Large objects of Google Cloud Storage: a session in which bytes follow each other.
+"""Upload sessions for large objects of Google Cloud Storage.
 
 A session answers how far it has got, so what was lost is sent again, and nothing twice. Its last
 request has the size and the checksum of all bytes, and makes the object if the condition of the
@@ -30,7 +30,7 @@ _CANCELLED = frozenset({204, 404, 410, 499})
 
 
 def stored(key: str, told: Mapping[str, Any]) -> StoredObject:
-    """Return an object, as the API describes one."""
+    """Return the stored object that the API's JSON describes."""
     updated = told.get("updated")
     return StoredObject(
         key=key,
@@ -42,7 +42,7 @@ def stored(key: str, told: Mapping[str, Any]) -> StoredObject:
 
 
 class GcsUpload:
-    """An upload, whose parts come one after another.
+    """A resumable upload, whose parts are sent in order.
 
     Args:
         client: Sends requests.

@@ -1,4 +1,4 @@
-"""The kinds of stores: which backend each has, and what it calls its conditions."""
+"""Kinds of stores by URL scheme, and the backend of each."""
 
 from __future__ import annotations
 

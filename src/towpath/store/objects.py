@@ -1,4 +1,4 @@
-"""What a store holds, and what each kind of store can do.
+"""Objects of a store, and the protocol that each kind of store implements.
 
 A backend does each thing once. `Store` repeats it, so a backend raises `StoreAwayError` for what
 may pass, and the other errors of a store for what may not.
@@ -46,14 +46,14 @@ class StoredObject:
 
 
 class ThawSpeed(StrEnum):
-    """How fast cold objects are to be readable; what is faster costs more."""
+    """Speed of thawing cold objects; faster costs more."""
 
     STANDARD = "standard"
     BULK = "bulk"
 
 
 class ObjectLock(NamedTuple):
-    """A lock of an object.
+    """A lock that keeps an object from being deleted for some days.
 
     Attributes:
         mode: Who may delete it all the same.
@@ -66,7 +66,7 @@ class ObjectLock(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Put:
-    """How an object is written.
+    """Options for writing an object: conditions, metadata and lock.
 
     Attributes:
         only_new: Refuse if there is an object with this key.
@@ -121,7 +121,7 @@ class Unfinished:
 
 
 class Backend(Protocol):
-    """One kind of store. All methods may be called by several threads.
+    """Protocol of one kind of store; all methods are thread-safe.
 
     Attributes:
         parallel: How many parts of an upload may be under way.
@@ -171,7 +171,7 @@ class Backend(Protocol):
         """
 
     def head(self, key: str) -> tuple[StoredObject, str]:
-        """Return an object without its bytes, and the name of the write that made it.
+        """Return an object's metadata, and the name of the write that created it.
 
         Raises:
             ObjectMissingError: There is no such object.
@@ -179,7 +179,7 @@ class Backend(Protocol):
         """
 
     def page(self, prefix: str, after: str) -> tuple[Sequence[StoredObject], bool]:
-        """Return the next objects with a prefix behind a key, by key, and whether there are more.
+        """Return the next objects with a prefix after a key, in key order, and if more follow.
 
         Raises:
             StoreError: The store could not do it.
@@ -193,7 +193,7 @@ class Backend(Protocol):
         """
 
     def thaw(self, found: StoredObject, days: int, speed: ThawSpeed) -> None:
-        """Ask that a cold object can be read, as `Store.thaw` tells.
+        """Request that a cold object becomes readable.
 
         Raises:
             StoreError: The store could not do it.
@@ -214,7 +214,7 @@ class Backend(Protocol):
         """
 
     def require_lock(self) -> None:
-        """Make sure that the store locks objects, as far as it can be asked.
+        """Raise if the store is known not to lock objects.
 
         Raises:
             StoreRefusedError: It does not.
@@ -226,7 +226,7 @@ class Backend(Protocol):
 
 
 def filled(out: memoryview, source: Any, where: str) -> None:
-    """Fill memory with what a file has next.
+    """Fill memory with the next bytes of a file.
 
     Args:
         out: The memory.

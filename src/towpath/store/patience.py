@@ -1,4 +1,4 @@
-"""How long calls to a store are repeated: their time, and less once the user asks to stop."""
+"""Retries of calls to a store, cut short once the user asks to stop."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _LOOK = 0.1
 
 
 def hasty(store: StoreConfig) -> StoreConfig:
-    """Return the config of a store for a loop that repeats its requests.
+    """Return a store config with short timeouts, for a loop that repeats its requests.
 
     A store that is away must not hold up the loop, which tells of it and listens to people.
 
@@ -40,7 +40,7 @@ def hasty(store: StoreConfig) -> StoreConfig:
 
 
 class Patience:
-    """Repeats calls to a store that is away.
+    """Repeats calls to a store that does not answer.
 
     Args:
         config: The store.
@@ -50,7 +50,7 @@ class Patience:
         self._config = config
 
     def repeated(self, call: Callable[[], T]) -> T:
-        """Return what `call` returns, which is repeated while the store is away.
+        """Return the result of `call`, repeated while the store does not answer.
 
         Raises:
             StoreError: The last error.
@@ -59,7 +59,7 @@ class Patience:
 
 
 class StoppablePatience(Patience):
-    """Repeats calls to a store that is away, but not for long once the user asks to stop.
+    """Repeats calls to a store that does not answer, until the user asks to stop.
 
     A store that answers is used as before, so that what was begun can be ended well. One that does
     not is given up soon, also in the middle of a request: whether that was done is open then, as

@@ -22,7 +22,7 @@ _BEYOND = 10.0
 
 @dataclass(frozen=True, slots=True)
 class QueueMessage:
-    """A message.
+    """A message of the queue.
 
     Attributes:
         body: Its text.
@@ -36,7 +36,7 @@ class QueueMessage:
 
 
 class MessageQueue:
-    """Receives messages, and deletes those that were handled. One thread at a time.
+    """Receives messages, and deletes handled ones; for one thread at a time.
 
     Args:
         config: The queue.
@@ -61,7 +61,7 @@ class MessageQueue:
         self._transport.close()
 
     def receive(self) -> list[QueueMessage]:
-        """Wait for messages, and return those that there are; none after `wait`.
+        """Return waiting messages, none if none arrive within `wait`.
 
         Raises:
             StoreError: The queue cannot be read.

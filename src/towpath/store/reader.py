@@ -56,7 +56,7 @@ class ObjectReader(SeekableFile):
         return data
 
     def readinto(self, buffer: bytearray | memoryview) -> int:  # type: ignore[override]
-        """Read into a buffer, and return how many bytes; what is read so is not held."""
+        """Read into a buffer without caching, and return the number of bytes."""
         view = memoryview(buffer).cast("B")[: max(0, self._size - self._at)]
         if len(view) < _LEAST:
             view[:] = self.read(len(view))

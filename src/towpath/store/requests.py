@@ -1,4 +1,4 @@
-"""What is asked of a store, for people."""
+"""Descriptions of store requests for people."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Errand:
-    """What a request is about, for people.
+    """The purpose of a request, for people.
 
     Attributes:
         what: What is being done.

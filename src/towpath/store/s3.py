@@ -47,7 +47,7 @@ _THAW_RIGHTS = "give the login the right s3:RestoreObject"
 
 
 class S3Backend:
-    """A bucket."""
+    """Store backend for one bucket of S3."""
 
     parallel = 4
     keeps_unfinished = True
@@ -119,14 +119,14 @@ class S3Backend:
         return _found(key, answer, _whole_size(answer))
 
     def head(self, key: str) -> tuple[StoredObject, str]:
-        """Return an object without its bytes, and the name of the write that made it."""
+        """Return an object's metadata, and the name of the write that created it."""
         with self._told("look at", key):
             answer = self._client.head_object(**self._at(key), ChecksumMode="ENABLED")
         found = replace(_found(key, answer, answer["ContentLength"]), crc=_crc(answer))
         return found, answer["Metadata"].get(_NAME, "")
 
     def page(self, prefix: str, after: str) -> tuple[Sequence[StoredObject], bool]:
-        """Return the next objects with a prefix behind a key, and whether there are more."""
+        """Return the next objects with a prefix after a key, and whether there are more."""
         start = {"StartAfter": self._names.name(after)} if after else {}
         with self._told("list objects below", prefix):
             answer = self._client.list_objects_v2(
@@ -148,7 +148,7 @@ class S3Backend:
             raise told(error, where, "delete", rights=rights)
 
     def thaw(self, found: StoredObject, days: int, speed: ThawSpeed) -> None:
-        """Ask that a cold object can be read for some days."""
+        """Request that a cold object becomes readable for some days."""
         wish: dict[str, Any] = {"GlacierJobParameters": {"Tier": speed.capitalize()}}
         if found.storage_class not in _FOR_GOOD:
             wish["Days"] = days
@@ -160,7 +160,7 @@ class S3Backend:
                     raise
 
     def require_lock(self) -> None:
-        """Make sure that the bucket has object lock, if the login may ask."""
+        """Raise if the bucket lacks object lock, as far as the login may ask."""
         try:
             with self._told("look at the object lock of", ""):
                 self._client.get_object_lock_configuration(Bucket=self._bucket)
@@ -197,13 +197,13 @@ class S3Backend:
     def in_upload(
         self, call: str, what: str, key: str, upload: str, *, only_new: bool = False, **more: Any
     ) -> Any:
-        """Return the answer to a request about an upload."""
+        """Send a request about an upload, and return the answer."""
         with self._told(what, key, only_new=only_new):
             return getattr(self._client, call)(**self._at(key), UploadId=upload, **more)
 
     @contextmanager
     def only_new(self, key: str, how: Put) -> Iterator[None]:
-        """Tell of an object that is there as such.
+        """Translate the refusal of a conditional write: the object exists already.
 
         versitygw refuses to replace a locked object before it looks at the condition.
 
@@ -372,7 +372,7 @@ def _found(key: str, answer: Any, size: int) -> StoredObject:
 
 
 def is_cold(storage_class: str, answer: Any) -> bool:
-    """Whether an object is archived, by its class or by S3 itself, and no thawed copy is there."""
+    """Whether an object is in cold storage without a thawed copy."""
     archived = storage_class in _COLD or bool(answer.get("ArchiveStatus"))
     return archived and 'ongoing-request="false"' not in str(answer.get("Restore", ""))
 

@@ -77,7 +77,7 @@ def told(
     rights: str = FORBIDDEN,
     invalid: str = "",
 ) -> StoreError:
-    """Return our error for one of botocore.
+    """Return the Towpath error for an error of botocore.
 
     Args:
         error: An error of a request.

@@ -1,4 +1,4 @@
-"""What files in memory, objects and files that are summed have in common."""
+"""Base class of readable and seekable files of known size."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import io
 
 
 class SeekableFile(io.RawIOBase):
-    """A file of a known size that is read, from any position on. One thread uses it at a time."""
+    """A readable file of known size with a position; for one thread at a time."""
 
     def __init__(self, size: int) -> None:
         super().__init__()

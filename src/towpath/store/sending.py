@@ -1,4 +1,4 @@
-"""Connections whose timeout counts from when the last byte of a request has left this machine.
+"""HTTP connections whose timeout starts once the request has left this machine.
 
 A socket takes bytes long before they are sent: on a slow line, megabytes of a part wait in its
 buffer when all of it was handed over. If the time for an answer counted from then, no such part
@@ -23,16 +23,16 @@ _LOOK = 0.25
 
 
 class PatientConnection(HTTPConnection):
-    """A connection without TLS."""
+    """A patient connection without TLS."""
 
     def getresponse(self) -> Any:
-        """Return the answer."""
+        """Return the answer to the request."""
         _await_sent(self.sock)
         return super().getresponse()
 
 
 class PatientSecureConnection(HTTPSConnection):
-    """A connection with TLS."""
+    """A patient connection with TLS."""
 
     def getresponse(self) -> Any:
         """Return the answer."""
@@ -49,7 +49,7 @@ class _PatientSecurePool(HTTPSConnectionPool):
 
 
 def patient(manager: PoolManager) -> PoolManager:
-    """Let a manager make such connections, and return it."""
+    """Make a urllib3 manager use patient connections, and return it."""
     manager.pool_classes_by_scheme = {"http": _PatientPool, "https": _PatientSecurePool}
     return manager
 

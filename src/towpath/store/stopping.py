@@ -1,4 +1,4 @@
-"""What commands tell that the user stopped while the store of the archive did not answer."""
+"""Messages of commands that were stopped while a store did not answer."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from towpath.model.errors import StoppedError, StoreAwayError
 
 
 def given_up(error: StoreAwayError, stop: threading.Event) -> str:
-    """Return why a command that was stopped did not end what it had begun.
+    """Return why a stopped command left its work unfinished.
 
     Raises:
         StoreAwayError: That error, as the user did not ask to stop.
@@ -22,7 +22,7 @@ def given_up(error: StoreAwayError, stop: threading.Event) -> str:
 
 @contextmanager
 def stoppable(stop: threading.Event, what: str) -> Iterator[None]:
-    """Tell that the work in this context was stopped, where it fails as the store is away.
+    """Report failures in this context as stopped, once the user has asked to stop.
 
     Args:
         stop: Set once the user asks to stop.

@@ -1,4 +1,4 @@
-"""A store of objects: the one way in which everything reads and writes archives."""
+"""Store of objects, through which archives are read and written."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ class Store:
         expected: int = 0,
         lock: bool = False,
     ) -> ObjectWriter:
-        """Return a file to write a large object to; `close` makes the object.
+        """Return a file for writing a large object; `close` creates the object.
 
         Args:
             key: The object.
@@ -210,7 +210,7 @@ class Store:
         return ObjectReader(self, key, size)
 
     def head(self, key: str) -> StoredObject:
-        """Return an object without its bytes.
+        """Return an object's metadata.
 
         Raises:
             ObjectMissingError: There is no such object.
@@ -219,7 +219,7 @@ class Store:
         return self.repeated(lambda: self.backend.head(key))[0]
 
     def list(self, prefix: str = "", after: str = "") -> Iterator[StoredObject]:
-        """Yield the objects with a prefix, behind the key `after`, in the order of their keys.
+        """Yield the objects with a prefix after the key `after`, in key order.
 
         Raises:
             StoreError: The store could not do it.
@@ -241,7 +241,7 @@ class Store:
             self.repeated(partial(self.backend.delete, some))
 
     def thaw(self, found: StoredObject, days: int, speed: ThawSpeed) -> None:
-        """Ask that a cold object can be read; asking again does no harm.
+        """Request that a cold object becomes readable; repeating does no harm.
 
         Args:
             found: The object, as `head` told of it.
@@ -256,7 +256,7 @@ class Store:
     def abort_uploads(
         self, prefix: str, older_than: float, ours: Callable[[str], bool] = lambda _: True
     ) -> Sequence[Unfinished]:
-        """Remove what writers left that died while they wrote large objects.
+        """Remove unfinished uploads of dead writers.
 
         Args:
             prefix: What the keys of the objects begin with.
@@ -301,7 +301,7 @@ class Store:
         raise StoreRefusedError(self.config.url, "try conditional writes", why, advice)
 
     def require_lock(self) -> None:
-        """Make sure that the store locks objects, if the config asks for that.
+        """Raise if the config asks for object locks and the store has none.
 
         Raises:
             StoreRefusedError: It does not.
@@ -320,14 +320,14 @@ class Store:
 
     @property
     def threads(self) -> ThreadPoolExecutor:
-        """Threads for requests that go on beside each other."""
+        """Threads for concurrent requests."""
         with self._lock:
             if self._threads is None:
                 self._threads = ThreadPoolExecutor(_THREADS, "store")
             return self._threads
 
     def repeated(self, call: Callable[[], T]) -> T:
-        """Return what `call` returns, which is repeated while the store is away.
+        """Return the result of `call`, repeated while the store does not answer.
 
         Raises:
             StoreError: The last error.
@@ -335,7 +335,7 @@ class Store:
         return self._patience.repeated(call)
 
     def written(self, key: str, how: Put, write: Callable[[], StoredObject]) -> StoredObject:
-        """Return what `write` wrote, also if only the answer was lost.
+        """Return the object that `write` wrote, also if only its answer was lost.
 
         Args:
             key: The object.

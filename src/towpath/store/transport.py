@@ -1,4 +1,4 @@
-"""HTTP for stores: the certificates of the file, and time for what moves.
+"""HTTP for stores, with the file's certificates and timeouts for stalled transfers.
 
 botocore makes, signs and reads the requests of S3; `send` stands where botocore would send them. By
 itself botocore trusts authorities that it brings along, instead of the system's, and it gives all
@@ -38,7 +38,7 @@ _BARE = frozenset({"GET", "HEAD", "DELETE"})
 
 
 class Body(SeekableFile):
-    """The body of a request as a file, which gives its bytes to `Transport` without a copy.
+    """A request body as a file that `Transport` reads without a copy.
 
     Args:
         data: The bytes; nobody changes them until there is an answer.
@@ -60,7 +60,7 @@ class Body(SeekableFile):
 
 
 class Transport:
-    """Sends requests; threads may share it.
+    """Sends HTTP requests; thread-safe.
 
     Args:
         tls: Certificates.
@@ -99,7 +99,7 @@ class Transport:
     def ask(
         self, method: str, url: str, headers: Mapping[str, str], body: Sequence[Data] = ()
     ) -> urllib3.BaseHTTPResponse:
-        """Return the answer to a request, all of which has arrived.
+        """Send a request, and return the complete answer.
 
         Args:
             method: The method.
@@ -182,7 +182,7 @@ def _pieces(body: Sequence[Data]) -> Iterator[Any]:
 
 
 def unanswered(error: BaseException, where: str, what: str) -> StoreError:
-    """Return our error for a request that got no answer.
+    """Return the Towpath error for a request without an answer.
 
     Args:
         error: Why none came.

@@ -32,7 +32,7 @@ _SPARE: Spares[bytearray] = Spares(5)
 
 
 def part_bytes(configured: int, expected: int) -> int:
-    """Return the bytes of each part of an object, so that they are enough for all of it.
+    """Return the part size that lets an object of this size fit the limit of parts.
 
     Args:
         configured: Bytes of a part where nothing speaks against it.
@@ -43,7 +43,7 @@ def part_bytes(configured: int, expected: int) -> int:
 
 
 class ObjectWriter:
-    """A file whose `close` makes an object; until then nobody sees anything of it.
+    """A file whose `close` creates the object, invisible until then.
 
     What fits in one part is written at once, anything larger in parts, some of which are under way
     while more is written. One thread uses it. As a context manager it makes no object if an error
@@ -100,15 +100,15 @@ class ObjectWriter:
         return False
 
     def tell(self) -> int:
-        """Return how many bytes were written."""
+        """Return the number of bytes written so far."""
         given = len(self._given) if self._given is not None else 0
         return self._sent * self._part_size + given + self._filled
 
     def flush(self) -> None:
-        """Do nothing: only `close` makes something visible."""
+        """Do nothing, as only `close` makes the object visible."""
 
     def write(self, data: Any) -> int:
-        """Add bytes, of any object that is a buffer, and return how many.
+        """Write the bytes of any buffer, and return their number.
 
         Raises:
             StoreError: A part could not be written; the upload is aborted.
@@ -132,7 +132,7 @@ class ObjectWriter:
         return at
 
     def give(self, data: Data) -> int:
-        """Add bytes that nobody changes until the object is made, and return how many.
+        """Write bytes without a copy (they must not change), and return their number.
 
         What has the size of a part, behind others of that size, is not copied, nor is what comes
         last.
@@ -151,7 +151,7 @@ class ObjectWriter:
         return len(data)
 
     def close(self) -> StoredObject:
-        """Make the object and return it, with its CRC-32; again, if it was made already.
+        """Create the object and return it with its CRC-32; repeatable.
 
         Raises:
             ObjectExistsError: There is an object with this key.
@@ -166,7 +166,7 @@ class ObjectWriter:
         return self._made
 
     def abort(self) -> None:
-        """Make no object. What cannot be removed now is found by `Store.abort_uploads`."""
+        """Discard the upload; `Store.abort_uploads` finds what cannot be removed now."""
         if self.closed:
             return
         self._aborted, self._given = True, None

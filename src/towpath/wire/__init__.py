@@ -1,1 +1,1 @@
-"""Record batches: header view and patch, codecs, records in and out, digests."""
+"""Floor 1: record batches as bytes: headers, codecs, records and digests."""

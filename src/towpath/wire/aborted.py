@@ -1,4 +1,4 @@
-"""Which batches of a fetch response a consumer of committed records sees (KIP-98). Pure.
+"""Filter for aborted transactions in a fetch response (KIP-98). Pure.
 
 Nothing here loads numba, so that commands that read single topics start quickly; the same for a
 whole table of batches is `visible` in `wire/batch.py`.
@@ -19,14 +19,14 @@ Whoever hands on batches names all of these, so nothing is kept for the next one
 
 
 class AbortedTransactions:
-    """Which transactions are aborted, batch by batch."""
+    """Tracks aborted transactions from batch to batch."""
 
     def __init__(self, told: Iterable[tuple[int, int]]) -> None:
         self._to_come = deque(sorted(told, key=lambda pair: pair[1]))
         self._under_way: set[int] = set()
 
     def void(self, last: int, attributes: int, producer: int) -> bool:
-        """Whether a batch holds nothing for consumers; must be asked for each in turn.
+        """Whether consumers see nothing of a batch; call for each batch in order.
 
         Args:
             last: The last offset of the batch.

@@ -131,7 +131,7 @@ def _scan(buffer: Any, start: Any, end: Any, table: Any) -> Any:
 
 
 def scan(buffer: Buffer, start: int, end: int) -> Table:
-    """Find the whole batches between two positions. An incomplete last batch is left out.
+    """Find the complete batches between two positions.
 
     Args:
         buffer: Bytes as a broker sent them.
@@ -168,7 +168,7 @@ def _plain(table: Any, expected: Any) -> Any:
 
 
 def plain_prefix(table: Table, expected: int) -> int:
-    """Return how many leading batches may be sent unopened.
+    """Return the number of leading batches that may be sent unopened.
 
     Such a batch follows the one before it without a hole, holds a record for every offset, and is
     neither transactional nor a control batch nor stamped by the broker (LogAppendTime).
@@ -252,7 +252,7 @@ def stamp(
     epoch: int = 0,
     transactional: bool = False,
 ) -> None:
-    """Give the batches of `table` our producer id, epoch and consecutive sequences, in place.
+    """Write producer id, epoch and consecutive sequences into batch headers, in place.
 
     The base offset becomes 0 and the leader epoch -1, as in any produced batch. The control and
     delete-horizon bits are cleared, and so is the transactional bit, unless the batches belong to a

@@ -32,7 +32,7 @@ _PARTS = (Part.KEY, Part.VALUE)
 
 @dataclass(frozen=True, slots=True)
 class Aside:
-    """A record that is not kept, for the quarantine.
+    """A record to be set aside in the quarantine instead of being copied.
 
     Attributes:
         offset: Its offset at the source.
@@ -49,7 +49,7 @@ class Aside:
 
 @dataclass(frozen=True, slots=True)
 class Halt:
-    """Where the policy says stop: the record at this offset, and none behind it, may be written."""
+    """The offset of a record at which the policy stops the partition."""
 
     offset: int
     code: BadRecord
@@ -57,7 +57,7 @@ class Halt:
 
 @dataclass(frozen=True, slots=True)
 class UnknownId:
-    """An id without a decision.
+    """A schema id without a decision.
 
     Attributes:
         part: Whether it is the schema of a key or of a value.
@@ -70,7 +70,7 @@ class UnknownId:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangedRecords:
-    """What became of some records. If `unknown` is not empty, nothing else of it counts.
+    """Changed records, or the schema ids that are `unknown`, which void all else.
 
     Attributes:
         opened: The kept records with their changed bytes and the offsets of the source.

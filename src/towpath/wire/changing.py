@@ -1,4 +1,4 @@
-"""The loops that change records: one pass over decompressed batches, or ids in place."""
+"""Compiled loops that change records: one pass over batches, or ids in place."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Collecting the visible records of many batches as columns, in one pass over their bytes.
+"""Collection of visible records of many batches as columns, in one pass.
 
 Keys, values and headers are not copied: Arrow's views name the buffer and the position where they
 lie, and hold short ones themselves. The pass also notes which offsets hold no record, and why, and
@@ -209,7 +209,7 @@ def collect(
     state: Any,
     fold: Any,
 ) -> Any:
-    """Collect the records. Returns the bad batch and the number of the reason, or -1 and 0."""
+    """Collect records; return a bad batch and the reason's number, or -1 and 0."""
     at = 0
     for b in range(len(batches)):
         count = batches[b, opened.COUNT]

@@ -1,4 +1,4 @@
-"""Collecting the visible records of fetched batches, and why other offsets hold none."""
+"""Collection of visible records of fetched batches, with reasons for empty offsets."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Collector:
 
     @property
     def expected(self) -> int:
-        """The offset after those that were collected or passed over."""
+        """The offset after the collected and skipped ones."""
         return int(self._state[collecting.NEXT])
 
     @property
@@ -69,7 +69,7 @@ class Collector:
 
     @property
     def headers(self) -> int:
-        """Number of their headers."""
+        """Number of headers of the records that wait for `drain`."""
         return self._headers + int(self._state[collecting.HEADERS])
 
     @property
@@ -90,7 +90,7 @@ class Collector:
 
     @property
     def times(self) -> tuple[int, int] | None:
-        """Lowest and highest timestamp in ms of these records; None if none of them has one."""
+        """Lowest and highest timestamp in ms of records that wait for `drain`, or `None`."""
         low, high = self._state[[collecting.MIN_TIME, collecting.MAX_TIME]].tolist()
         return None if low > high else (low, high)
 
@@ -143,7 +143,7 @@ class Collector:
             raise CorruptBatchError(f"batch {bad} of {len(told)}: {collecting.REASONS[reason]}")
 
     def pass_over(self, end: int, kind: int) -> None:
-        """Note that the offsets from `expected` to `end` hold no record, and why (`sifting`)."""
+        """Note the reason why the offsets from `expected` to `end` hold no record."""
         end = min(end, self.end)
         if end > self.expected:
             self._gaps.append(np.array([(self.expected, end, kind)], np.int64))
@@ -221,7 +221,7 @@ class Collector:
 
 
 def joined_gaps(parts: list[Table]) -> Table:
-    """Return gaps that follow each other as one table, in which neighbours of a kind are one."""
+    """Return consecutive gaps as one table, with neighbours of one kind merged."""
     gaps = np.concatenate([np.empty((0, 3), np.int64), *parts])
     begins = np.ones(len(gaps), np.bool_)
     begins[1:] = (gaps[1:, 0] != gaps[:-1, 1]) | (gaps[1:, 2] != gaps[:-1, 2])

@@ -1,4 +1,4 @@
-"""Arrays of the columns of collected records, and the Arrow columns that are made of them."""
+"""Column arrays of collected records, and the Arrow columns made of them."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ MANY = BLOCK // 4
 
 
 class ColumnArrays:
-    """Arrays of one block of rows, which grow, and are used again.
+    """Growing, reusable column arrays for one block of rows.
 
     Attributes:
         fixed: Offset, timestamp in ms, timestamp type, leader epoch, schema id (-1 for none), end
@@ -57,7 +57,7 @@ class ColumnArrays:
 
     @property
     def usual(self) -> bool:
-        """Whether they have the size of a block."""
+        """Whether the arrays have the usual size of a block."""
         return self._rows == BLOCK
 
     @property
@@ -66,7 +66,7 @@ class ColumnArrays:
         return self._rows * _ROW_BYTES + self._headers * _HEADER_BYTES
 
     def reserve(self, rows: int, headers: int) -> None:
-        """Make room for so many rows and headers, keeping those that are there."""
+        """Make room for more rows and headers, keeping the present ones."""
         if self.lacks(rows):
             old = self._of_rows
             self._make_rows(max(rows, BLOCK if rows > MANY else 2 * self._rows))
@@ -77,24 +77,24 @@ class ColumnArrays:
             _keep(before, self._of_headers)
 
     def lacks(self, rows: int) -> bool:
-        """Whether there is no room for so many rows."""
+        """Whether the arrays lack room for a number of rows."""
         return rows > self._rows
 
     def take_in(self, other: ColumnArrays) -> None:
-        """Hold what smaller arrays hold."""
+        """Copy the content of smaller arrays."""
         self.reserve(other._rows, other._headers)  # its own kind
         _keep(other._of_rows, self._of_rows)
         _keep(other._of_headers, self._of_headers)
 
     def clear(self) -> None:
-        """Make the arrays as they were at first, but for their size."""
+        """Empty the arrays without shrinking them."""
         for bits in self.valid:
             bits[:] = 0
 
     def batch(
         self, rows: int, headers: int, nulls: Table, buffers: list[pa.Buffer]
     ) -> pa.RecordBatch:
-        """Return the rows, with the schema `COLLECTED`; they are valid until the next row is put.
+        """Return the rows with the schema `COLLECTED`, valid until the next row is added.
 
         Args:
             rows: Number of rows.

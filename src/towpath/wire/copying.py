@@ -19,7 +19,7 @@ _STEP = np.uint64(SLACK)
 
 @inlined
 def copied(data: Any, start: Any, size: Any, out: Any, at: Any) -> Any:
-    """Copy bytes to `out`, which is other memory. Returns the position after them."""
+    """Copy bytes to separate memory `out`, and return the position after them."""
     source, target = np.uint64(start), np.uint64(at)
     for i in range(np.uint64(max(size, 0))):
         out[target + i] = data[source + i]
@@ -43,7 +43,7 @@ def _put_word(out: Any, at: Any, word: Any) -> None:
 
 @inlined
 def copied_short(data: Any, start: Any, size: Any, out: Any, at: Any) -> Any:
-    """Copy bytes as `copied` does, faster where they are few and neither memory ends soon behind.
+    """Copy a few bytes fast, where both memories extend well beyond them.
 
     Up to `SLACK` bytes of the output behind them are overwritten.
     """
@@ -59,7 +59,7 @@ def copied_short(data: Any, start: Any, size: Any, out: Any, at: Any) -> Any:
 
 @inlined
 def repeated(out: Any, distance: Any, size: Any, at: Any) -> Any:
-    """Repeat bytes from so far before `at`, which may reach into what they become themselves.
+    """Repeat earlier output bytes, also overlapping ones, as LZ77 codecs do.
 
     Up to `SLACK` bytes behind them are overwritten. Returns the position after them.
     """
@@ -88,7 +88,7 @@ def same(data: Any, at: Any, texts: Any, text_at: Any, size: Any) -> Any:
 
 @inlined
 def lead(data: Any, at: Any, size: Any) -> Any:
-    """Return up to four bytes as a number that lies in memory as they do (little endian)."""
+    """Return up to four bytes as a little-endian number."""
     found = np.uint32(0)
     for i in range(size):
         found |= np.uint32(data[np.uint64(at + i)]) << np.uint32(8 * i)

@@ -1,4 +1,4 @@
-"""A hash of each record, and digests of many records that tell whether two logs are equal.
+"""Hashes of records, and digests of many records for the comparison of logs.
 
 The hash of a record covers its key, value, headers and timestamp, and nothing that may differ
 between equal logs: no offset, no batch boundaries, no codec. Hashes without timestamps are for

@@ -1,4 +1,4 @@
-"""Which rule leaves a record out, for compiled loops. Pure."""
+"""Evaluation of the rules that leave records out, for compiled loops. Pure."""
 
 from __future__ import annotations
 

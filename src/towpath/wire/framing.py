@@ -1,4 +1,4 @@
-"""Where serializers put schema ids: their sizes, first bytes and headers, for compiled loops.
+"""Framing of schema ids by serializers: sizes, first bytes and headers.
 
 Confluent's wire format: a zero, a number of 4 bytes (big endian), for Protobuf the indexes of the
 message, the payload. In headers (`HeaderSchemaIdSerializer` of Confluent Platform 8.1): a one and a
@@ -21,7 +21,7 @@ GLUE, ZLIB = np.uint8(3), np.uint8(5)
 
 @inlined
 def word(data: Any, at: Any, size: Any) -> Any:
-    """Return a number, big endian, of up to 8 bytes."""
+    """Return a big-endian number of up to 8 bytes."""
     value = np.uint64(0)
     for i in range(at, at + size):
         value = (value << np.uint64(8)) | np.uint64(data[i])
@@ -30,14 +30,14 @@ def word(data: Any, at: Any, size: Any) -> Any:
 
 @inlined
 def put_word(out: Any, at: Any, size: Any, value: Any) -> None:
-    """Write a number, big endian."""
+    """Write a big-endian number."""
     for i in range(size):
         out[at + size - 1 - i] = np.uint8((value >> (8 * i)) & 0xFF)
 
 
 @inlined
 def little(data: Any, at: Any, size: Any) -> Any:
-    """Return a number, little endian, of up to 8 bytes."""
+    """Return a little-endian number of up to 8 bytes."""
     value = np.uint64(0)
     for i in range(size):
         value |= np.uint64(data[at + i]) << np.uint64(8 * i)

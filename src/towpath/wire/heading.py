@@ -1,4 +1,4 @@
-"""Headers that are added, replaced or redacted, for compiled loops.
+"""Adding, replacing and redacting record headers, for compiled loops.
 
 An added header takes the place of the last header of its name, else it comes behind all others, as
 Redpanda's migrator writes them. A header of provenance that is there stays, unless it is empty.
@@ -36,7 +36,7 @@ def _which(data: Any, at: Any, size: Any, texts: Any, names: Any) -> Any:
 
 @inlined
 def mark_headers(data: Any, row: Any, texts: Any, names: Any, marks: Any) -> Any:
-    """Fill the marks. Returns by how much redaction lengthens the headers, and whether one is."""
+    """Mark headers to redact; return added bytes, and whether any header is redacted."""
     for index in range(len(marks)):
         marks[index, INDEX] = -1
     longer, redacted = np.int64(0), np.int64(0)
@@ -111,7 +111,7 @@ def _size(added: Any, mark: Any, place: Any) -> Any:
 
 @inlined
 def lengthening(names: Any, added: Any, marks: Any, place: Any) -> Any:
-    """Return by how much added headers lengthen a record, and how many come behind the others.
+    """Return the bytes that added headers take, and the number of appended headers.
 
     `place` is the offset and the timestamp of the record.
     """
@@ -181,7 +181,7 @@ def _put_marked(
 
 @inlined
 def put_header_id(out: Any, at: Any, edit: Any) -> None:
-    """Write the id of a header's edit over the old one; the byte before it stays."""
+    """Overwrite the schema id in a header, keeping the byte before it."""
     if edit[translate.FRAME] == framing.CONFLUENT_SIZE:
         framing.put_word(out, at + 1, 4, edit[translate.TO_LOW])
     else:
@@ -202,7 +202,7 @@ def put_headers(
     out: Any,
     at: Any,
 ) -> Any:
-    """Write the headers of a record, without their number. Returns the position after them."""
+    """Write a record's headers without their count; return the position after them."""
     texts, names, added = prog[0], prog[2], prog[3]
     position = done = row[rows.HEADERS_AT]
     for index in range(row[rows.HEADERS] if touched else 0):

@@ -1,4 +1,4 @@
-"""Which id of a schema becomes which: a table that compiled loops search.
+"""Table of schema id decisions, which compiled loops search.
 
 An id is a number (Confluent's wire format), or a UUID: Glue's schema version id, or the GUID that
 newer serializers write to a header. An id that the table does not have is not decided yet.
@@ -45,7 +45,7 @@ _HALF = 1 << 64
 
 @dataclass(frozen=True, slots=True)
 class IdTable:
-    """What becomes of the ids of one topic.
+    """The schema id decisions of one topic.
 
     Attributes:
         key: Rows for ids of keys, with the columns above.
@@ -74,7 +74,7 @@ class IdTable:
 
 
 def name_of(kind: int, high: int, low: int) -> SchemaName:
-    """Return the id of a row."""
+    """Return the schema id of a table row."""
     return low if kind == NUMBER else UUID(int=(high % _HALF) << 64 | low % _HALF)
 
 

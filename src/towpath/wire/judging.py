@@ -1,4 +1,4 @@
-"""What becomes of one record: kept with which edits, left out, or set aside. For compiled loops."""
+"""Verdict on one record: kept with edits, left out, or set aside; in compiled loops."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def _part_ids(
 
 @inlined
 def id_header(names: Any, part: Any) -> Any:
-    """Return the number of the name of the header that has the id of a part, or -1."""
+    """Return the number of the header name with a part's schema id, or -1."""
     for index in range(len(names)):
         if names[index, program.PART] == part:
             return index
@@ -148,7 +148,7 @@ def _note_kept(prog: Any, scratch: Any, report: Any) -> None:
 def judge(
     data: Any, start: Any, end: Any, prog: Any, tables: Any, scratch: Any, report: Any
 ) -> Any:
-    """Judge a record. Returns whether it is kept; fills its edits then."""
+    """Return whether a record is kept, and fill in its edits."""
     row, marks, place = scratch[0], scratch[1], scratch[4]
     state, aside = report[0], report[1]
     if len(tables[2]) and _listed(tables[2], place[0]):

@@ -56,7 +56,7 @@ _SETTINGS = vars(config)
 
 
 class LoopLocator(caching.UserProvidedCacheLocator):
-    """Finds the compiled loops of this package wherever the package lies.
+    """Numba cache locator that finds this package's compiled loops in any location.
 
     The name of the cache folder tells the source. numba's own locator also asks for the same path,
     which an archive of packages has never twice (`engine/packages.py`).
@@ -69,7 +69,7 @@ class LoopLocator(caching.UserProvidedCacheLocator):
 
     @classmethod
     def from_function(cls, py_func: Loop, py_file: str) -> LoopLocator | None:
-        """Return a locator for a loop of this package, and none for others."""
+        """Return a locator for a loop of this package, `None` for others."""
         if Path(py_file).parent != Path(__file__).parent:
             return None
         found: LoopLocator | None = super().from_function(py_func, py_file)  # type: ignore[no-untyped-call]
@@ -119,7 +119,7 @@ def compile_all(modules: Sequence[str] = (*MODULES, *SELDOM)) -> None:
 
 
 def compiled() -> bool:
-    """Whether every loop was compiled before, by any process."""
+    """Whether every loop is in the cache."""
     return _all_compiled().exists()
 
 

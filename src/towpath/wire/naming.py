@@ -1,4 +1,4 @@
-"""Which schema ids records name, counted without decoding them.
+"""Counts of the schema ids in records, without decoding the records.
 
 Records in AWS Glue's form are counted only, as no registry with Confluent's interface has their
 schemas (`framing`).
@@ -57,7 +57,7 @@ _VALUE_NAME = np.frombuffer(VALUE_HEADER, np.uint8)
 
 
 class Part(StrEnum):
-    """The part of a record that an id is for."""
+    """The part of a record, key or value, that a schema id belongs to."""
 
     KEY = "key"
     VALUE = "value"
@@ -65,7 +65,7 @@ class Part(StrEnum):
 
 @dataclass(frozen=True, slots=True, order=True)
 class NamedId:
-    """A schema id, and how many records name it.
+    """A schema id, and the number of records that carry it.
 
     Attributes:
         part: Whether it is the schema of the key or of the value.
@@ -84,7 +84,7 @@ class NamedId:
 
 @dataclass(frozen=True, slots=True)
 class NamedIds:
-    """The schema ids that some records name.
+    """The schema ids that some records carry.
 
     Attributes:
         ids: Each of them, at most `MOST` of keys and as many of values.
@@ -101,7 +101,7 @@ class NamedIds:
     glue: int = 0
 
     def then(self, other: NamedIds) -> NamedIds:
-        """Return the ids of both."""
+        """Return the schema ids of both parts together."""
         joined = _joined((*self.ids, *other.ids))
         kept, more = list[NamedId](), [self.more_keys, self.more_values]
         for which, part in enumerate(Part):
@@ -117,20 +117,20 @@ class NamedIds:
         )
 
     def more(self, part: Part) -> int:
-        """Return how many keys, or values, named ids for which there was no room."""
+        """Return the number of keys or values whose ids exceeded the table's room."""
         return self.more_keys if part is Part.KEY else self.more_values
 
 
 @dataclass(frozen=True, slots=True)
 class IdSample:
-    """Which records are looked at: one in `one_in`, the same ones for the same seed."""
+    """Sampling of records: one in `one_in`, the same ones for the same seed."""
 
     one_in: int = 1
     seed: int = 0
 
 
 class IdCounter:
-    """Counts the schema ids that records name."""
+    """Counts the schema ids that records carry."""
 
     def __init__(self, sample: IdSample) -> None:
         self._sample = sample
@@ -138,7 +138,7 @@ class IdCounter:
         self._state = np.zeros(6, np.int64)
 
     def chosen(self, bases: Table, lasts: Table) -> Mask:
-        """Return which batches hold the offset of a record to look at.
+        """Return the batches that hold a sampled record.
 
         Args:
             bases: First offset of each batch.
@@ -150,7 +150,7 @@ class IdCounter:
         return found
 
     def count(self, opened: OpenedBatches, first: int, end: int) -> None:
-        """Count what the records with offsets in [first, end) name.
+        """Count the schema ids of records with offsets in [first, end).
 
         Raises:
             CorruptBatchError: The bytes are not records; nothing of them is counted.
@@ -161,7 +161,7 @@ class IdCounter:
 
     @property
     def found(self) -> NamedIds:
-        """What was counted so far."""
+        """The counts so far."""
         rows = self._table[self._table[:, _KIND] > 0]
         ids = sorted(map(_named, rows.tolist()), key=_order)
         state = list(map(int, self._state))

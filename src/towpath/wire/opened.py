@@ -39,7 +39,7 @@ Number = TypeVar("Number", np.uint8, np.uint64, np.int32, np.int64)
 
 @dataclass(frozen=True, slots=True)
 class OpenedBatches:
-    """The record bytes of several batches in one buffer, and a row of header fields for each."""
+    """Record bytes of several batches in one buffer, with header fields by batch."""
 
     data: Buffer
     batches: Table
@@ -56,7 +56,7 @@ class OpenedBatches:
         return count
 
     def in_codec(self, codec: int) -> OpenedBatches:
-        """Return the same records as if all batches had come in one codec."""
+        """Return the same records, marked as if all batches had one codec."""
         batches = self.batches.copy()
         batches[:, ATTRIBUTES] = batches[:, ATTRIBUTES] & ~CODEC_MASK | codec
         return OpenedBatches(self.data, batches)

@@ -1,4 +1,4 @@
-"""Opening fetched batches, some at a time, in memory that is used again."""
+"""Decompression of fetched batches, some at a time, in reused memory."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _SPARE_CHUNKS: Spares[Buffer] = Spares(72)
 
 
 def open_some(buffer: Buffer, table: Table, kinds: Table) -> Iterator[tuple[OpenedBatches, Table]]:
-    """Yield batches, opened, with what `Collector.add` must be told of them; some at a time.
+    """Yield opened batches with the arguments for `Collector.add`, some at a time.
 
     Their bytes are copies, so the buffer may be used again.
 
@@ -55,7 +55,7 @@ def open_some(buffer: Buffer, table: Table, kinds: Table) -> Iterator[tuple[Open
 
 
 def give_back(data: Buffer) -> None:
-    """Give the chunk that some data lie in back, if they lie in one."""
+    """Return the memory chunk that holds some data to the pool."""
     base: Any = data
     while isinstance(base.base, np.ndarray):
         base = base.base

@@ -1,4 +1,4 @@
-"""Writing columns of records as many batches at once, at the offsets that the records have.
+"""Encoding of record columns as batches that keep the records' offsets.
 
 `wire/records.py` writes one batch without holes; here rows become as many batches as they need,
 with holes between the records of a batch where they are allowed, and types of time as they were.
@@ -79,7 +79,7 @@ class Rows:
 
 
 def pack(rows: Rows, codec: int, *, most: int, apart: bool = False, useful: bool = False) -> Packed:
-    """Return the records as record batches, one behind the other, as in a fetch response.
+    """Return the records as consecutive record batches, as in a fetch response.
 
     A batch ends where the type of time or the leader epoch changes, since it has one of each for
     all its records. All records of a batch with LogAppendTime have the same time.

@@ -1,4 +1,4 @@
-"""Locating the elements in pages of Parquet columns, so that they are not copied into Arrow's.
+"""Positions of the elements in Parquet pages, which saves copies into Arrow.
 
 A page of an optional column of plain bytes (Parquet format, data page 1) has first which elements
 are there, in runs, then each of these with its size in four bytes.

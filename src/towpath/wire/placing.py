@@ -1,4 +1,4 @@
-"""The partition of a key, as Java's default partitioner chooses it: murmur2, modulo the count."""
+"""Partition of a key by Java's default partitioner: murmur2 modulo the count."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ _LONGEST = 10
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One record. Null and empty are different."""
+    """One record, in which null and empty differ."""
 
     key: bytes | None
     value: bytes | None
@@ -43,7 +43,7 @@ class Record:
 
     @property
     def size(self) -> int:
-        """Bytes of its key, value and headers."""
+        """Bytes of the record's key, value and headers."""
         headers = sum(len(name) + len(value or b"") for name, value in self.headers)
         return len(self.key or b"") + len(self.value or b"") + headers
 
@@ -79,7 +79,7 @@ def encode(
     base_sequence: int = -1,
     transactional: bool = False,
 ) -> bytearray:
-    """Return a batch of the records, with offsets from `base_offset` on, without holes.
+    """Return a batch of the records, with consecutive offsets from `base_offset` on.
 
     Raises:
         ValueError: There are no records, or no such codec.
@@ -97,7 +97,7 @@ def encode(
 
 
 def record_of(data: bytes | memoryview, *, timestamp: int, offset: int) -> Record:
-    """Return the record with these bytes, its length included, as they stand in a batch.
+    """Return the record in these bytes of a batch, which include its length.
 
     Args:
         data: The bytes.

@@ -1,4 +1,4 @@
-"""A change of records as arrays, so that compiled loops can carry it out."""
+"""A change of records as arrays for compiled loops."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ _SLACK = 64
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """The arrays of a change for one partition.
+    """The arrays of one partition's change of records.
 
     Attributes:
         texts: All names and texts.
@@ -99,7 +99,7 @@ class Program:
 
     @property
     def arrays(self) -> tuple[Buffer, Table, Table, Table, Table, Table]:
-        """All arrays, as the loops take them."""
+        """All arrays, in the order that the loops take them."""
         return self.texts, self.flags, self.names, self.added, self.drops, self.matches
 
     @classmethod

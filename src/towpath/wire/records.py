@@ -103,7 +103,7 @@ def encode(
     base_sequence: int = -1,
     transactional: bool = False,
 ) -> bytearray:
-    """Return a batch of the records, with offsets from `base_offset` on, without holes.
+    """Return a batch of the records, with consecutive offsets from `base_offset` on.
 
     The column `offset` is ignored.
 
@@ -213,14 +213,14 @@ def _gather(data: Any, positions: Any, sizes: Any, offsets: Any, values: Any, va
 
 @inlined
 def piece_size(column: Any, index: Any) -> Any:
-    """Return how many bytes an element takes, with its length."""
+    """Return the bytes that an element takes, with its length prefix."""
     size = column[0][index, 1]
     return varint.fast_size(size) + max(size, 0)
 
 
 @inlined
 def put_piece(out: Any, at: Any, column: Any, index: Any) -> Any:
-    """Write an element with its length. Returns the position after it."""
+    """Write an element with its length prefix; return the position after it."""
     spans, data = column
     size = spans[index, 1]
     at = varint.fast_write(out, at, size)

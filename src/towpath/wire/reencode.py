@@ -1,4 +1,4 @@
-"""Writing the records of batches again, as dense batches of a size that the target accepts.
+"""Re-encoding of records as dense batches of a size that the target accepts.
 
 In one pass over a buffer, small batches are merged, large ones are split, and a batch can be cut at
 any offset. Keys, values and headers are copied unchanged.
@@ -72,7 +72,7 @@ def reencode(
     max_bytes: int,
     apart: bool = False,
 ) -> list[Dense]:
-    """Write the records of a range of offsets as dense batches.
+    """Return the records of an offset range as dense batches.
 
     A written batch has the codec of the batch that its first record came from. Records of a batch
     with LogAppendTime get the timestamp of that batch, as consumers see them.

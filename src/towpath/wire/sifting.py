@@ -1,4 +1,4 @@
-"""Which record batches hold records for consumers of committed records, and why others do not."""
+"""Sifting of batches: those with records for consumers, and reasons for others."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ RECORDS, MARKER, ABORTED, COMPACTED, RETENTION, FILTERED, ERASED, LOST = range(-
 
 
 def sift(table: Table, aborted: Iterable[tuple[int, int]], left_out: Collection[int] = ()) -> Table:
-    """Return for each batch whether it holds `RECORDS`, or the reason why not.
+    """Return `RECORDS` for each batch with visible records, else the reason why not.
 
     Args:
         table: Batches of one fetch response, all of them in its order, as `batch.scan` found them.

@@ -1,4 +1,4 @@
-"""Memory that is used again: fresh pages cost more than the bytes that go into them.
+"""Pool of reusable memory, as fresh pages cost more than the bytes in them.
 
 The collectors of a process share it, as each has much only for a moment. It keeps a bounded amount.
 """
@@ -12,20 +12,20 @@ T = TypeVar("T")
 
 
 class Spares(Generic[T]):
-    """Things that nobody uses, up to a number. Threads may share them."""
+    """A bounded pool of unused objects; thread-safe."""
 
     def __init__(self, most: int) -> None:
         self._free: deque[T] = deque(maxlen=most)
 
     def take(self) -> T | None:
-        """Return one of them, None if there is none."""
+        """Return an unused object, `None` if there is none."""
         try:
             return self._free.pop()
         except IndexError:
             return None
 
     def give(self, thing: T) -> bool:
-        """Take back a thing that nobody uses any more. Returns whether it is kept."""
+        """Take an unused object back; return whether it is kept."""
         if len(self._free) == self._free.maxlen:
             return False
         self._free.append(thing)

@@ -39,7 +39,7 @@ def decompress(codec: int, data: Bytes, limit: int = LIMIT) -> Buffer:
 
 
 def into(codec: int, data: Buffer, out: Buffer) -> int:
-    """Decompress data into memory, which costs neither fresh pages nor a copy.
+    """Decompress data into given memory, without fresh pages or a copy.
 
     Returns:
         The number of bytes; -1 if that is not possible, as the data is damaged or too large, or

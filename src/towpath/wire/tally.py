@@ -1,4 +1,4 @@
-"""What a change did to records of the source, by their offsets.
+"""Counts of what a change did to source records, by offset.
 
 A batch is not always sent whole, so what is counted can be cut at any offset: each part of a batch
 counts what was done to its own records, and no record is ever counted twice.
@@ -31,7 +31,7 @@ _BAD = tuple(BadRecord)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OffsetTally:
-    """What was done to records, in runs of adjacent ones to which the same was done.
+    """Counts of changes in runs of adjacent records with the same changes.
 
     Attributes:
         rows: The runs, by ascending offset, with the columns above.
@@ -45,7 +45,7 @@ class OffsetTally:
         return len(self.rows) > 0
 
     def between(self, first: int, end: int) -> OffsetTally:
-        """Return what was done to the records of a range of source offsets."""
+        """Return the counts for a range of source offsets."""
         rows = self.rows
         if not self or (rows[0, FIRST] >= first and rows[-1, END] <= end):
             return self
@@ -57,11 +57,11 @@ class OffsetTally:
         return OffsetTally(found, self.rules)
 
     def without(self, first: int, end: int) -> OffsetTally:
-        """Return what was done to the records outside a range of source offsets."""
+        """Return the counts outside a range of source offsets."""
         return self.between(0, first).then(self.between(end, NO_END))
 
     def cut(self, ends: Sequence[int]) -> list[OffsetTally]:
-        """Return a part for each of some ascending offsets at which it ends, the last for all."""
+        """Return the counts split at ascending offsets."""
         if not self:
             return [self] * len(ends)
         firsts = [0, *ends[:-1]]
@@ -69,13 +69,13 @@ class OffsetTally:
         return [self.between(first, end) for first, end in zip(firsts, stops, strict=True)]
 
     def then(self, other: OffsetTally) -> OffsetTally:
-        """Return this and what was done to records behind it."""
+        """Return these counts together with those of later records."""
         if not (self and other):
             return self or other
         return OffsetTally(np.concatenate((self.rows, other.rows)), self.rules or other.rules)
 
     def by_kind(self) -> tuple[tuple[str, int], ...]:
-        """Return the numbers by kind (`ledger/entries/partition.py`). Rules of one name are one."""
+        """Return the counts by kind, as receipts have them, with rules of one name merged."""
         counts = Counter[str]()
         if self:
             what, which = np.unique(self.rows[:, FATE:], axis=0, return_inverse=True)
@@ -103,7 +103,7 @@ NOTHING_DONE = OffsetTally(np.empty((0, COLUMNS), np.int64))
 
 
 def tallied(tallies: Iterable[OffsetTally]) -> OffsetTally:
-    """Return what was done to records that follow each other."""
+    """Return the counts of consecutive records."""
     parts = [each for each in tallies if each]
     if len(parts) < 2:
         return parts[0] if parts else NOTHING_DONE
@@ -122,7 +122,7 @@ def note(
     rows: Any, count: Any, offset: Any, fate: Any, key: Any, value: Any, ids: Any, headers: Any,
     redacted: Any,
 ) -> Any:  # fmt: skip
-    """Add what was done to a record to the first `count` rows. Returns how many there are then."""
+    """Add a record's changes to the first `count` rows; return the new number of rows."""
     if count > 0:
         row = rows[count - 1]
         same = row[END] == offset and row[FATE] == fate and row[KEY] == key and row[VALUE] == value

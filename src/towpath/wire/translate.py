@@ -1,4 +1,4 @@
-"""Schema ids before keys and values and in headers, changed by compiled loops (`framing`)."""
+"""Translation of schema ids in keys, values and headers, in compiled loops."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def _decide(table: Any, wanted: Any, hints: Any, part: Any, edit: Any) -> Any:
 def translate_part(
     data: Any, at: Any, size: Any, framing: Any, table: Any, hints: Any, part: Any, edit: Any
 ) -> Any:
-    """Fill the edit of a key or value. Returns what is said of its id."""
+    """Fill the edit of a key or value; return the verdict on its schema id."""
     edit[FRAME], edit[SKIPPED], edit[SIDE_SIZE] = 0, 0, -1
     said = _framed(data, at, size, framing, edit)
     if said != FOUND:
@@ -102,7 +102,7 @@ def translate_part(
 def translate_header(
     data: Any, at: Any, size: Any, table: Any, hints: Any, part: Any, edit: Any
 ) -> Any:
-    """Fill the edit of a header that names a schema. Returns what is said of its id."""
+    """Fill the edit of a header with a schema id; return the verdict on the id."""
     edit[FRAME] = 0
     said = program.HEADER_MALFORMED
     if size >= GUID_SIZE and data[at] == 1:
@@ -120,7 +120,7 @@ def translate_header(
 
 @inlined
 def put_id(out: Any, at: Any, edit: Any) -> None:
-    """Write the id of an edit behind the first byte of a frame, or both bytes of Glue's."""
+    """Write an edit's schema id after the leading byte of a frame, or Glue's two bytes."""
     if edit[FRAME] == CONFLUENT_SIZE:
         out[at] = 0
         put_word(out, at + 1, 4, edit[TO_LOW])
@@ -134,7 +134,7 @@ def put_id(out: Any, at: Any, edit: Any) -> None:
 
 @inlined
 def unpacked(data: Any, at: Any, framing: Any, packed: Any, hints: Any, edit: Any) -> Any:
-    """Let an edit take the decompressed payload, if its payload is compressed.
+    """Replace an edit's compressed payload by the decompressed one.
 
     `packed` has a row for each compressed part, in the order of the records, and `hints[2]` is the
     next of them. Returns a code if the payload is damaged, else 0.

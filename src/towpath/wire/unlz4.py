@@ -159,7 +159,7 @@ def _head(data: Any, at: Any, stop: Any) -> Any:
 
 @inlined
 def lz4_frame(data: Any, begin: Any, stop: Any, out: Any, first: Any) -> Any:
-    """Open a frame that is all of the data. Returns its end in the output, or why it was left."""
+    """Decompress one whole frame; return the end of the output, or why it was left."""
     at = _head(data, begin, stop)
     if at < 0:
         return OTHER

@@ -1,4 +1,4 @@
-"""Opening the small batches of an answer in one call: a call for each costs more than its work.
+"""Decompression of all small batches of an answer in one call.
 
 One compiled loop opens small batches of lz4 and snappy and copies uncompressed ones. All others go
 to the libraries one by one: other codecs, large batches, frames of kinds that no client of Kafka
@@ -26,7 +26,7 @@ _RATIO, _LEAST_ROOM = 3, 4096
 
 
 def unpack(data: Buffer, places: Table) -> Buffer:
-    """Return the records of batches, decompressed, one behind the other.
+    """Return the decompressed records of batches, concatenated.
 
     Args:
         data: What holds the batches. Their checksums have been found right.

@@ -73,7 +73,7 @@ def _framed(data: Any, begin: Any, stop: Any) -> Any:
 
 @inlined
 def snappy(data: Any, at: Any, stop: Any, out: Any, done: Any) -> Any:
-    """Open what is all of the data. Returns its end in the output, or why it was left."""
+    """Decompress one whole block; return the end of the output, or why it was left."""
     framed = _framed(data, at, stop)
     if at == stop:
         return OTHER

@@ -17,7 +17,7 @@ LONGEST = 10
 
 @inlined
 def fast_read(data: Any, position: Any, end: Any) -> Any:
-    """Return the varint and the position after it. The position is -1 if there is no varint."""
+    """Return the varint and the position after it, -1 if there is no valid varint."""
     if position < end:
         first = np.int64(data[np.uint64(position)])
         if first < 0x80:  # nearly all are short
@@ -40,7 +40,7 @@ def fast_read(data: Any, position: Any, end: Any) -> Any:
 
 @inlined
 def fast_write(out: Any, position: Any, value: Any) -> Any:
-    """Write the varint at `position`. Returns the position after it."""
+    """Write the varint at `position`; return the position after it."""
     rest = np.uint64((value << 1) ^ (value >> 63))
     while rest >= np.uint64(0x80):
         out[position] = np.uint8(rest & np.uint64(0x7F)) | np.uint8(0x80)

@@ -52,7 +52,7 @@ def _parts_size(row: Any, edits: Any) -> Any:
 def put_record(
     data: Any, start: Any, end: Any, prog: Any, tables: Any, scratch: Any, out: Any, at: Any
 ) -> Any:
-    """Write a record that is kept. Returns the position after it."""
+    """Write a kept record; return the position after it."""
     row, marks, edits, place = scratch[0], scratch[1], scratch[2], scratch[4]
     longer, behind = place[4], np.int64(0)
     touched = place[5] > 0 or edits[2, translate.FRAME] > 0 or edits[3, translate.FRAME] > 0

@@ -22,7 +22,7 @@ from towpath.config import ClusterConfig
 
 
 class Admin:
-    """Asks and changes one cluster. Threads may share it; nothing is opened before the first call.
+    """Control plane of one cluster; thread-safe, and connects with the first call.
 
     Every call takes at most the file's `request_timeout`, within which it is tried again as long as
     time may heal what goes wrong. A cluster that was never reached gets five seconds. All raise
@@ -84,5 +84,5 @@ class Admin:
 
     @property
     def throttled(self) -> float:
-        """Seconds for which brokers asked us to wait so far, because of quotas."""
+        """Seconds of throttling by brokers so far, because of quotas."""
         return self._control.throttled

@@ -1,4 +1,4 @@
-"""ACLs: who may do what."""
+"""ACLs of a cluster: listing, creation and deletion."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _SINCE: Mapping[Resource | Operation, tuple[int, int]] = {
 
 
 class AclAdmin:
-    """Asks about ACLs and changes them; see `towpath.cluster.admin.Admin`."""
+    """Lists, creates and deletes ACLs."""
 
     def __init__(self, control: Control) -> None:
         self._control = control

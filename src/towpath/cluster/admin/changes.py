@@ -24,7 +24,7 @@ _AGAIN = BackOff(first=0.02, longest=0.1)
 
 @dataclass(frozen=True, slots=True)
 class Listing(Generic[T]):
-    """A listing from a cluster.
+    """Function that lists items of a cluster.
 
     Attributes:
         known: Entries that this program understands.
@@ -53,7 +53,7 @@ def refusal(side: str, said: Any, what: str, acl: str) -> RefusedError:
 
 
 def tell_controller(control: Control, what: str, request: Any, read: Callable[[Any], T]) -> T:
-    """Send a change to the controller. The change must be harmless if it is applied twice."""
+    """Send a change, harmless if repeated, to the controller."""
 
     def once(deadline: Deadline) -> T:
         controller = control.controller(deadline)

@@ -26,7 +26,7 @@ _EVERY_BROKER = ""
 
 
 class ClusterAdmin:
-    """Asks about the cluster as a whole; see `towpath.cluster.admin.Admin`."""
+    """Queries about a cluster as a whole."""
 
     def __init__(self, control: Control) -> None:
         self._control = control
@@ -41,7 +41,7 @@ class ClusterAdmin:
         return tuple(sorted(found, key=lambda broker: broker.id))
 
     def pulse(self, patience: float) -> tuple[Broker, ...]:
-        """Return the live brokers, asked once.
+        """Return the live brokers, by one request without retries.
 
         Args:
             patience: Seconds to wait for the answer.
@@ -57,7 +57,7 @@ class ClusterAdmin:
         return self.broker_configs([name]).get(name)
 
     def broker_configs(self, names: Collection[str]) -> dict[str, str]:
-        """Return those of these configs that one broker has."""
+        """Return the values of these configs on one broker, without unknown ones."""
         return self._control.retried(lambda deadline: self._broker_configs(names, deadline))
 
     def api_versions(self) -> Versions:
@@ -65,7 +65,7 @@ class ClusterAdmin:
         return self._control.retried(self._control.versions)
 
     def features(self) -> dict[str, int] | None:
-        """Return the finalized level of each feature (KIP-584), `None` if the broker tells none."""
+        """Return the finalized feature levels (KIP-584), `None` if not reported."""
         what = "asking for the features of the cluster"
         request = ApiVersionsRequest(
             client_software_name="towpath", client_software_version=__version__
@@ -126,7 +126,7 @@ class ClusterAdmin:
         return self._control.retried(once)
 
     def rights(self) -> frozenset[Operation] | None:
-        """Return the operations that the login may do on the cluster (KIP-430, KIP-700), if told.
+        """Return the login's operations on the cluster (KIP-430, KIP-700), if reported.
 
         Brokers answer only logins that have Describe on the cluster.
 

@@ -1,4 +1,4 @@
-"""The configs of topics: asked for, changed, checked."""
+"""Configs of topics: description, change and validation."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _TOPICS_AT_ONCE = 500
 
 
 class ConfigAdmin:
-    """Asks about the configs of topics and changes them; see `towpath.cluster.admin.Admin`."""
+    """Describes and changes the configs of topics."""
 
     def __init__(self, control: Control) -> None:
         self._control = control
@@ -67,7 +67,7 @@ class ConfigAdmin:
         return changed
 
     def check(self, changes: Mapping[TopicName, Configs]) -> dict[TopicName, RefusedError]:
-        """Return why configs of topics could not be changed; see `topic_changes.check_all`."""
+        """Return why configs of topics could not be changed, by topic."""
         return check_all(self._control, config_change(validate_only=True), changes)
 
     def _describe(self, names: Sequence[TopicName], deadline: Deadline) -> Sequence[Any]:

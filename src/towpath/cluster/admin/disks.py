@@ -1,4 +1,4 @@
-"""Disks: the size of partitions, and free space."""
+"""Disks of brokers: size of partitions, and free space."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Disks:
 
 
 class DiskAdmin:
-    """Asks about disks; see `towpath.cluster.admin.Admin`."""
+    """Queries about the disks of brokers."""
 
     def __init__(self, control: Control) -> None:
         self._control = control

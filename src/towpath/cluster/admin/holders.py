@@ -30,13 +30,13 @@ _AT_ONCE = 500
 
 
 class HolderAdmin:
-    """Asks about configs of groups and of client metrics; see `towpath.cluster.admin.Admin`."""
+    """Describes and changes configs of groups and of client metrics."""
 
     def __init__(self, control: Control) -> None:
         self._control = control
 
     def names(self, holder: ConfigHolder) -> frozenset[str] | None:
-        """Return those that have configs of their own; `None` if the brokers do not list them.
+        """Return the groups or subscriptions with own configs; `None` if not listed.
 
         Raises:
             ClusterError: The cluster cannot be asked, or the login lacks DescribeConfigs on it.
@@ -63,7 +63,7 @@ class HolderAdmin:
     def describe(
         self, holder: ConfigHolder, names: Iterable[str]
     ) -> Answers[str, dict[str, ConfigEntry]]:
-        """Return all configs of each, the defaults of the brokers included.
+        """Return all configs of each group or subscription, defaults included.
 
         Each name has an answer, whether or not there is such a group or subscription.
         """
@@ -83,7 +83,7 @@ class HolderAdmin:
     def change_all(
         self, holder: ConfigHolder, changes: Mapping[str, Configs]
     ) -> Answers[str, None]:
-        """Change these configs and no others; `None` resets one. All of a name, or none of it."""
+        """Change these configs and no others, all or none of each name; `None` resets."""
         failed = dict(self._changed(holder, changes, validate_only=False))
         return Answers({name: None for name in changes if name not in failed}, failed)
 
@@ -153,7 +153,7 @@ def _parts(names: Sequence[str]) -> Iterator[Sequence[str]]:
 
 
 def unknown_kind(error: ClusterError) -> bool:
-    """Return whether an error says that the brokers know no such kind of config resource.
+    """Whether an error means that brokers do not know this kind of config resource.
 
     Brokers before Kafka 4.0 answer INVALID_REQUEST where they are asked for configs of a group.
     """

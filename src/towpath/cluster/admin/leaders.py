@@ -1,4 +1,4 @@
-"""Requests about many partitions: one to each leader, repeated where a leader could not answer."""
+"""Requests to the leaders of many partitions, repeated where a leader fails."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ KnownLeaders = dict[TopicPartition, Broker]
 
 @dataclass(frozen=True, slots=True)
 class Question(Generic[T]):
-    """A request to the leaders of partitions.
+    """A kind of request to partition leaders.
 
     Attributes:
         what: For errors; a partition's name is put behind it.
@@ -64,7 +64,7 @@ def ask_leaders(
     patience: float | None = None,
     leaders: KnownLeaders | None = None,
 ) -> Answers[TopicPartition, T]:
-    """Ask the leaders of `tps` until each has answered or time is over.
+    """Send requests to the leaders of `tps` until all answer or time is over.
 
     Args:
         control: The cluster.
@@ -93,7 +93,7 @@ def ask_leaders(
 
 
 def patience_for(partitions: int, patience: float, most: float) -> float:
-    """Return the seconds for so many partitions: busy brokers need some for thousands of them.
+    """Return a timeout in seconds that grows with the number of partitions.
 
     Args:
         partitions: How many are asked about.
@@ -220,7 +220,7 @@ def _without_leader(
 def by_topic(
     tps: Iterable[TopicPartition], make: Callable[[TopicName, Sequence[int]], T]
 ) -> list[T]:
-    """Return what `make` makes of each topic and its partitions, as requests are grouped."""
+    """Return `make(topic, partitions)` for each topic, as requests are grouped."""
     grouped: dict[TopicName, list[int]] = defaultdict(list)
     for tp in tps:
         grouped[tp.topic].append(tp.partition)
@@ -230,7 +230,7 @@ def by_topic(
 def each_partition(
     answer: Any, read: Callable[[Any], T]
 ) -> Iterator[tuple[TopicPartition, int, T]]:
-    """Take an answer apart that is grouped by topic: partition, error code, what was said."""
+    """Yield partition, error code and body from an answer grouped by topic."""
     for topic in answer.topics:
         for said in topic.partitions:
             tp = TopicPartition(TopicName(topic.name), said.partition_index)

@@ -1,4 +1,4 @@
-"""Numbers of the Kafka protocol: of resources and access control (KIP-11, 290, 373, 554)."""
+"""Protocol numbers of resources and access control (KIP-11, 290, 373, 554)."""
 
 from __future__ import annotations
 

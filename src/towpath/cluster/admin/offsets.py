@@ -23,7 +23,7 @@ _LATEST, _EARLIEST = -1, -2
 
 
 class EpochEnd(NamedTuple):
-    """What a leader says of a leader epoch (KIP-279).
+    """The end of a leader epoch by a leader's answer (KIP-279).
 
     Attributes:
         epoch: The largest epoch in its log that is not larger; -1 where old brokers do not tell,
@@ -36,7 +36,7 @@ class EpochEnd(NamedTuple):
 
 
 class OffsetAdmin:
-    """Asks about offsets, and deletes records; see `towpath.cluster.admin.Admin`."""
+    """Looks up offsets of partitions, and deletes records."""
 
     def __init__(self, control: Control) -> None:
         self._control = control
@@ -48,7 +48,7 @@ class OffsetAdmin:
         patience: float | None = None,
         leaders: KnownLeaders | None = None,
     ) -> Answers[TopicPartition, int]:
-        """Return the log start offset; for `patience` and `leaders` see `ask_leaders`."""
+        """Return the log start offset of each partition."""
         return self._list_offsets(tps, lambda _: _EARLIEST, patience=patience, leaders=leaders)
 
     def latest(

@@ -27,7 +27,7 @@ T = TypeVar("T")
 
 
 class ProducerAdmin:
-    """Asks about producers, and writes markers; see `towpath.cluster.admin.Admin`."""
+    """Queries producer states and transactions, and writes markers."""
 
     def __init__(self, control: Control) -> None:
         self._control = control
@@ -51,15 +51,15 @@ class ProducerAdmin:
     def write_markers(
         self, markers: MarkersOf, *, patience: float, leaders: KnownLeaders | None = None
     ) -> Answers[TopicPartition, None]:
-        """Write markers; see `towpath.cluster.admin.markers.write_markers`."""
+        """Write transaction markers."""
         return write_markers(self._control, markers, patience, leaders)
 
     def marker_refusal(self) -> RefusedError | None:
-        """Return why the target takes no markers; see `towpath.cluster.admin.markers.refusal`."""
+        """Return why the target refuses markers, `None` if it takes them."""
         return refusal(self._control)
 
     def transactions(self, transactional_id: str) -> Transactions:
-        """Return the transactions of a transactional id, without asking a broker yet."""
+        """Return a handle on the transactions of an id, without a request."""
         return Transactions(self._control, transactional_id)
 
     def transactional_ids(self) -> dict[ProducerId, str]:

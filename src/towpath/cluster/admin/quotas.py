@@ -27,7 +27,7 @@ _ORDER = {kind: place for place, kind in enumerate(EntityKind)}
 
 
 class QuotaAdmin:
-    """Asks about client quotas and changes them; see `towpath.cluster.admin.Admin`."""
+    """Lists and changes client quotas."""
 
     def __init__(self, control: Control) -> None:
         self._control = control

@@ -18,7 +18,7 @@ _ACL = "Alter on the cluster"
 
 
 class ReplicaAdmin:
-    """Changes which brokers hold partitions; see `towpath.cluster.admin.Admin`."""
+    """Changes the assignment of partitions to brokers."""
 
     def __init__(self, control: Control) -> None:
         self._control = control

@@ -50,7 +50,7 @@ class NewTopic:
 
 @dataclass(frozen=True, slots=True)
 class Change(Generic[T]):
-    """A kind of change.
+    """A kind of change to topics.
 
     Attributes:
         what: What is done with one topic, for errors.
@@ -69,7 +69,7 @@ class Change(Generic[T]):
     done_already: int | None = None
 
     def named(self, wanted: Mapping[TopicName, T]) -> str:
-        """Return what is done, for errors that are not about a topic."""
+        """The name of the change, for errors that concern no single topic."""
         texts = [self.what(name, each) for name, each in wanted.items()]
         more = f" and {len(texts) - 1} changes more" if len(texts) > 1 else ""
         return f"{texts[0]}{more}"
@@ -219,7 +219,7 @@ def _creating(topic: NewTopic) -> str:
 def check_all(
     control: Control, change: Change[T], wanted: Mapping[TopicName, T]
 ) -> dict[TopicName, RefusedError]:
-    """Let the cluster check changes; return the refusals alone, by topic.
+    """Let the cluster validate changes; return the refusals by topic.
 
     Raises:
         ClusterError: Nothing could be checked.

@@ -1,4 +1,4 @@
-"""Topics: found, created, grown, deleted."""
+"""Topics of a cluster: lookup, creation, growth and deletion."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _SMALL_REPLICAS = 3
 
 
 class TopicAdmin:
-    """Asks about topics and changes them; see `towpath.cluster.admin.Admin`."""
+    """Describes, creates, grows and deletes topics."""
 
     def __init__(self, control: Control) -> None:
         self._control = control
@@ -75,7 +75,7 @@ class TopicAdmin:
         return self._control.retried(once)
 
     def require_ledger(self) -> None:
-        """Make sure that the ledger which is used is still there.
+        """Raise if the ledger topic is gone or was recreated.
 
         Raises:
             LedgerGoneError: It was deleted, or another topic has its name.
@@ -160,7 +160,7 @@ class TopicAdmin:
         return Answers({name: grown[name] for name in led}, {**grown.failed, **led.failed})
 
     def check_creations(self, topics: Iterable[NewTopic]) -> dict[TopicName, RefusedError]:
-        """Return why topics could not be created; see `topic_changes.check_all`."""
+        """Return why topics could not be created, by topic."""
         change = creation(self._control.timeout_ms, validate_only=True)
         return check_all(self._control, change, {topic.name: topic for topic in topics})
 
@@ -182,7 +182,7 @@ class TopicAdmin:
         return tell_controller(self._control, what, change.request({name: topic}), read)
 
     def check_growth(self, counts: Mapping[TopicName, int]) -> dict[TopicName, RefusedError]:
-        """Return why topics could not grow to these partition counts; see `check_all` there."""
+        """Return why topics could not grow to these partition counts, by topic."""
         change = growth(self._control.timeout_ms, validate_only=True)
         return check_all(self._control, change, counts)
 

@@ -1,4 +1,4 @@
-"""A minimal transactional producer for fills: it begins on one partition, and ends.
+"""Minimal transactional producer, for filling gaps.
 
 It uses old request versions, which every broker from 2.8 to 4.x accepts (KIP-98, KIP-896). With
 them a fenced producer always gets INVALID_PRODUCER_EPOCH, and an epoch lasts for more than one
@@ -42,7 +42,7 @@ _MOVED = frozenset({COORDINATOR_LOAD_IN_PROGRESS, COORDINATOR_NOT_AVAILABLE, NOT
 
 @dataclass(frozen=True, slots=True)
 class ProducerEpoch:
-    """The identity that InitProducerId gave."""
+    """Producer id and epoch from InitProducerId."""
 
     producer_id: int
     epoch: int
@@ -60,7 +60,7 @@ class Transactions:
         self._coordinator: Broker | None = None
 
     def fence(self, deadline: Deadline) -> ProducerEpoch:
-        """Become the only user of the id; an open transaction of an earlier one is aborted."""
+        """Fence other users of the transactional id, aborting an open transaction."""
         request = InitProducerIdRequest(
             transactional_id=self.transactional_id, transaction_timeout_ms=_TIMEOUT_MS
         )

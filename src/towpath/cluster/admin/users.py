@@ -1,4 +1,4 @@
-"""Users that log in by SCRAM (KIP-554)."""
+"""SCRAM users of a cluster (KIP-554)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _NAMES = {number: mechanism for mechanism, number in MECHANISMS.items()}
 
 
 class UserAdmin:
-    """Asks about SCRAM users and changes them; see `towpath.cluster.admin.Admin`."""
+    """Lists and changes SCRAM users."""
 
     def __init__(self, control: Control) -> None:
         self._control = control

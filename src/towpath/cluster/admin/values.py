@@ -1,4 +1,4 @@
-"""The meaning of a config value. Pure."""
+"""Normal form of config values. Pure."""
 
 from __future__ import annotations
 

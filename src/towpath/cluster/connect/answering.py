@@ -1,4 +1,4 @@
-"""How long a cluster has not answered."""
+"""Tracking of how long a cluster has not answered."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from towpath.model.errors import UnreachableError
 
 @dataclass(frozen=True, slots=True)
 class Silence:
-    """A cluster was asked and has not answered since.
+    """A period in which a cluster was asked and did not answer.
 
     Attributes:
         side: The cluster.
@@ -31,7 +31,7 @@ class Silence:
 
 
 class Answering:
-    """Notes who is asked, and who answers. Any thread may use it."""
+    """Tracks requests to brokers and their answers; thread-safe."""
 
     def __init__(self, side: str) -> None:
         self._side = side
@@ -45,7 +45,7 @@ class Answering:
 
     @contextmanager
     def asking(self, broker: str, wait: float = 0.0) -> Iterator[None]:
-        """Ask a broker within the context, which may take `wait` seconds to answer."""
+        """Context around a request to a broker that may take `wait` seconds."""
         asked, number = (time.monotonic() + wait, broker), next(self._numbers)
         with self._lock:
             self._asked[number] = asked
@@ -64,7 +64,7 @@ class Answering:
                     self._failed = self._failed or asked
 
     def silence(self) -> Silence | None:
-        """Return since when no broker has answered; `None` if none is asked, or one answers."""
+        """Return the present silence; `None` if a broker answers or none is asked."""
         with self._lock:
             asked = [*self._asked.values(), *([self._failed] if self._failed else [])]
             answered = self._answered

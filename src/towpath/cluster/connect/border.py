@@ -1,4 +1,4 @@
-"""The border to kafka-python and sockets: their errors and their logs.
+"""Translation of kafka-python's and socket errors, and silence of their logs.
 
 Only kafka-python's messages are used, and none of them raises an error of its own. Its loggers are
 silenced: at debug level some write the requests, credentials included.

@@ -1,4 +1,4 @@
-"""Opens a connection on which a broker answers requests, given host and port.
+"""Opening of a connection to a broker, with TLS and login.
 
 The control plane and the data path both use it, so users see one set of error messages.
 """
@@ -43,7 +43,7 @@ DESCRIBE_QUORUM = 55
 
 @dataclass(frozen=True, slots=True)
 class Greeting:
-    """What a broker or a controller says of itself before any login (ApiVersions).
+    """A node's answer to ApiVersions, given before any login.
 
     Attributes:
         api_versions: Lowest and highest version of each request that the node takes.
@@ -65,7 +65,7 @@ _NAMED_IN = {"controllers": "controllers.nodes"}
 
 @dataclass(frozen=True, slots=True)
 class Connected:
-    """A connection that is logged in.
+    """An open connection after TLS and login.
 
     Attributes:
         socket: A blocking socket without a timeout.
@@ -88,7 +88,7 @@ class Connected:
 
 
 class UnresolvedError(UnreachableError):
-    """A broker's host name does not resolve here; the broker itself may be healthy."""
+    """Error: a broker's host name does not resolve on this machine."""
 
     code = "CLUSTER_UNRESOLVED"
 
@@ -96,7 +96,7 @@ class UnresolvedError(UnreachableError):
 def connect_to(
     config: ClusterConfig, identity: ClusterIdentity, broker: Broker, deadline: Deadline
 ) -> Connected:
-    """Connect to a broker at the address that it advertises, as `connect` does."""
+    """Connect to a broker at its advertised address."""
     side = identity.side
     try:
         return connect(config, side, broker.host, broker.port, deadline, identity)
@@ -158,7 +158,7 @@ def connect(
 
 
 def greet(config: ClusterConfig, side: str, address: Address, deadline: Deadline) -> Greeting:
-    """Return what one node says of itself; it tells that without a login.
+    """Return a node's ApiVersions answer, which needs no login.
 
     Raises:
         SecurityError: `tls` does not match the node; a retry would fail again.

@@ -1,4 +1,4 @@
-"""Sends control plane requests: chooses the broker and the connection, and retries."""
+"""Control plane requests: choice of broker and connection, and retries."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ _BATCHED_COORDINATORS = 4
 
 
 class Control:
-    """Asks brokers of one cluster. Threads may share it; each request has a connection to itself.
+    """Sends control plane requests to one cluster; thread-safe.
 
     A broker that throttles us is asked again only after its throttle time (KIP-219), during which
     it reads nothing. The throttle time does not count towards deadlines.
@@ -91,11 +91,11 @@ class Control:
 
     @property
     def throttled(self) -> float:
-        """Seconds for which brokers asked us to wait so far."""
+        """Seconds of throttling by brokers so far."""
         return self._pool.throttled
 
     def metadata(self, deadline: Deadline, topics: Iterable[TopicName] | None = ()) -> Metadata:
-        """Ask any broker for the brokers, and for `topics`; `None` for all topics.
+        """Return metadata of brokers and `topics` from any broker; `None` means all topics.
 
         Raises:
             ClusterError: No broker answered, or the answer is that of another cluster.
@@ -119,13 +119,13 @@ class Control:
         return found
 
     def found(self, topics: Iterable[TopicName] | None = ()) -> Metadata:
-        """Ask for metadata, retrying errors that may pass."""
+        """Return metadata, retrying temporary errors."""
         return self.retried(lambda deadline: self.metadata(deadline, topics))
 
     def metadata_of_all(
         self, deadline: Deadline, topics: Sequence[TopicName]
     ) -> Iterator[Metadata]:
-        """Ask each reachable broker; after a change their answers differ for a moment."""
+        """Return the metadata of each reachable broker, which may differ after a change."""
         brokers = self.metadata(deadline).brokers.values()
         what, newest = "asking for metadata", _TOPIC_ID_VERSION
         for position, broker in enumerate(brokers):
@@ -142,7 +142,7 @@ class Control:
         newest: int | None = None,
         read: Read = decoded,
     ) -> Any:
-        """Ask the first broker that answers; `read` makes of the answer what is returned.
+        """Send a request to the first broker that answers, and return `read(answer)`.
 
         Raises:
             ClusterError: No broker answered; an error that will not pass takes precedence.
@@ -161,12 +161,12 @@ class Control:
     def ask(
         self, broker: Broker, request: Any, deadline: Deadline, what: str, newest: int | None = None
     ) -> Any:
-        """Ask one broker."""
+        """Send a request to one broker, and return the answer."""
         address = (broker.host, broker.port)
         return self._ask_at(address, str(broker), request, deadline, what, newest)
 
     def controller(self, deadline: Deadline) -> Broker:
-        """Return the controller."""
+        """Return the id of the controller."""
         found = self.metadata(deadline)
         broker = found.brokers.get(found.controller)
         if broker is None:
@@ -206,7 +206,7 @@ class Control:
         return Deadline.after(self._config.request_timeout)
 
     def retried(self, once: Callable[[Deadline], T], deadline: Deadline | None = None) -> T:
-        """Return what `once` returns, calling it again after errors that may pass.
+        """Return the result of `once`, repeated after temporary errors.
 
         Raises:
             ClusterError: The error will not pass, or the request timeout is over.
@@ -288,12 +288,12 @@ def _for_metadata(topics: Iterable[TopicName] | None) -> Any:
 
 
 def may_pass(error: BaseException) -> bool:
-    """Whether an error is one of a cluster, and the same request may succeed later."""
+    """Whether an error comes from a cluster, and a retry may succeed."""
     return isinstance(error, ClusterError) and healable(error)
 
 
 def healable(error: ClusterError, unknown_until: Deadline | None = None) -> bool:
-    """Whether the same request may succeed later; for an unknown topic, only until then."""
+    """Whether a request may succeed later; for unknown topics only until a deadline."""
     if isinstance(error, RefusedError):
         unknown = error.error == UNKNOWN_TOPIC_OR_PARTITION
         return error.retriable and not (unknown and unknown_until and unknown_until.over)

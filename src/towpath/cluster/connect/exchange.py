@@ -25,7 +25,7 @@ _correlations = itertools.count(1)
 
 
 class StrangeAnswerError(ConnectionError):
-    """The bytes are not a Kafka response; `start` holds the first ones."""
+    """Error: the received bytes are not a Kafka response; `start` holds the first ones."""
 
     def __init__(self, start: bytes) -> None:
         super().__init__(start)
@@ -36,7 +36,7 @@ class StrangeAnswerError(ConnectionError):
 
 
 def address_text(address: Address) -> str:
-    """Return a host and a port as they are written."""
+    """Return host and port as address text."""
     host, port = address
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
@@ -61,12 +61,12 @@ def pick_version(side: str, message: Any, versions: Versions, newest: int | None
 
 
 def ask(connection: socket.socket, request: Any, version: int, deadline: Deadline) -> Any:
-    """Send `request`, wait for its answer and return it; see `exchange`."""
+    """Send `request`, and return its decoded answer."""
     return decoded(request, exchange(connection, request, version, deadline))
 
 
 def exchange(connection: socket.socket, request: Any, version: int, deadline: Deadline) -> bytes:
-    """Send `request`, wait for its answer and return the bytes, from the correlation id on.
+    """Send `request`, and return the answer's bytes from the correlation id on.
 
     The socket can be used again only if this returned.
 
@@ -89,7 +89,7 @@ def exchange(connection: socket.socket, request: Any, version: int, deadline: De
 
 
 def decoded(request: Any, data: bytes) -> Any:
-    """Return what an answer says.
+    """Return the decoded answer.
 
     Raises:
         OSError: The bytes are not a Kafka response.

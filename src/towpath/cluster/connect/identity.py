@@ -1,4 +1,4 @@
-"""What a cluster must stay as long as it is used: the same cluster, with the same ledger.
+"""Check that addresses keep leading to the same cluster with the same ledger.
 
 An address may lead to another cluster from one moment to the next (DNS, a virtual IP, a proxy), and
 that cluster may have topics of the same names. So each new connection and each answer about
@@ -27,7 +27,7 @@ class ClusterIdentity:
         self.side, self.cluster, self.ledger = side, cluster, ledger
 
     def require(self, found: str) -> None:
-        """Take the cluster id that a broker told, "" if it told none.
+        """Raise if a broker's cluster id differs from the first one; "" is ignored.
 
         Raises:
             ClusterReplacedError: It is that of another cluster than before.
@@ -40,12 +40,12 @@ class ClusterIdentity:
             raise ClusterReplacedError(self.side, self.cluster, found)
 
     def use_ledger(self, topic_id: TopicId) -> None:
-        """Note which topic the ledger is; the first one that is used holds."""
+        """Note the id of the ledger topic at its first use."""
         if self.ledger == NO_TOPIC_ID:
             self.ledger = topic_id
 
     def require_ledger(self, found: TopicInfo) -> None:
-        """Take what a broker says about the topic of the ledger.
+        """Raise if a broker says that the ledger topic is gone or was recreated.
 
         Raises:
             LedgerGoneError: It is another topic than the one that is used.

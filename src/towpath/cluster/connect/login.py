@@ -1,4 +1,4 @@
-"""SASL: logs in on a new connection."""
+"""SASL login on a new connection."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _USABLE = 0.85
 
 
 class SecurityError(UnreachableError):
-    """`tls` or `sasl` do not match the broker; a retry would fail again."""
+    """Error: `tls` or `sasl` do not match the broker, so a retry is useless."""
 
     code = "CLUSTER_SECURITY"
 

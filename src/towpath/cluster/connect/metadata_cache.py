@@ -1,4 +1,4 @@
-"""Large metadata answers, decoded once: brokers repeat them byte by byte while nothing changes."""
+"""Cache of decoded metadata answers, which brokers often repeat unchanged."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _CORRELATION = 4
 
 
 class RememberedMetadata:
-    """Reads metadata answers; several threads may do so.
+    """Decodes metadata answers with a cache; thread-safe.
 
     Args:
         read: Decodes the bytes of an answer to a request.
@@ -30,7 +30,7 @@ class RememberedMetadata:
         self._lock = Lock()
 
     def read(self, request: Any, data: bytes) -> Metadata:
-        """Return what an answer says, from its correlation id on."""
+        """Return the metadata in an answer, given from its correlation id on."""
         if len(data) < _LARGE:
             return self._read(request, data)
         body = data[_CORRELATION:]

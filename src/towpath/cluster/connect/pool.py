@@ -1,4 +1,4 @@
-"""Connections to the brokers of one cluster, kept for the next request."""
+"""Pool of connections to the brokers of one cluster."""
 
 from __future__ import annotations
 
@@ -76,19 +76,19 @@ class ConnectionPool:
         self._give_back(address, connected)
 
     def mute(self, address: Address, seconds: float) -> None:
-        """Note that a broker throttles us for `seconds`."""
+        """Note that a broker throttles this client for `seconds`."""
         if seconds > 0:
             with self._lock:
                 self._muted[address] = Deadline.after(seconds)
                 self.throttled += seconds
 
     def mute_left(self, address: Address) -> float:
-        """Return for how many seconds a broker throttles us still."""
+        """Return the remaining throttle time of a broker in seconds."""
         muted = self._muted.get(address)
         return muted.left() if muted is not None else 0.0
 
     def wait_unmuted(self, address: Address, deadline: Deadline) -> None:
-        """Wait until a broker reads requests again; that time does not count for the deadline."""
+        """Wait until a broker's throttling ends, and extend the deadline by that time."""
         while (left := min(_NAP, self.mute_left(address))) > 0 and not self._closed:
             began = time.monotonic()
             time.sleep(left)

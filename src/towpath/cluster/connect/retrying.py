@@ -1,4 +1,4 @@
-"""Calls that block, repeated as long as that may help and there is time."""
+"""Retries of blocking calls within a deadline."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def retried(
     back_off: BackOff,
     may_pass: Callable[[BaseException], bool],
 ) -> T:
-    """Return what `call` returns.
+    """Return the result of `call`, repeated after temporary errors.
 
     Args:
         call: Called again after each error that may pass.

@@ -52,7 +52,7 @@ _making = Lock()
 
 
 def ssl_context(tls: Tls) -> ssl.SSLContext:
-    """Return the context for connections under `tls`; one for all of them until a file changes.
+    """Return the TLS context of `tls`, cached until one of its files changes.
 
     While files are being replaced, they may not match; then the previous context is returned.
 

@@ -1,4 +1,4 @@
-"""The memory of a slice: response buffers, counted as long as any byte of them is in use.
+"""Memory of a slice: response buffers, counted while any of their bytes are in use.
 
 One `BufferPool` serves all connections of a slice. It counts three things, in bytes: what is held
 (buffers and copies that are in use), what is promised (responses that were asked for), and what is
@@ -30,7 +30,7 @@ _LEFT: Spares[Buffer] = Spares(256)
 
 
 class Frame:
-    """A response in a pooled buffer, kept until nobody uses it any more."""
+    """A response in a pooled buffer, with a count of its users."""
 
     __slots__ = ("_pool", "_reusable", "_users", "buffer", "size")
 
@@ -50,12 +50,12 @@ class Frame:
 
     @property
     def held(self) -> int:
-        """Bytes of memory that it takes."""
+        """Bytes of memory that the frame takes."""
         return len(self.buffer)
 
     @property
     def room(self) -> int:
-        """Bytes that copies of what is in it may take."""
+        """Bytes that copies of the frame's batches may take."""
         return self._pool.room
 
     def instead(self, data: bytes | bytearray | memoryview) -> Frame:
@@ -91,7 +91,7 @@ class BufferPool:
         self._inherit()
 
     def close(self) -> None:
-        """Leave the free buffers to the pools that come."""
+        """Leave the free buffers to later pools of the process."""
         for buffer in self._free:
             _LEFT.give(buffer)
         self._free, self._kept = [], 0
@@ -110,7 +110,7 @@ class BufferPool:
 
     @property
     def left(self) -> int:
-        """Bytes that may still be asked for."""
+        """Bytes that may still be requested."""
         return self.room - self.limit // _SPARE
 
     @property
@@ -132,7 +132,7 @@ class BufferPool:
         return self._use(Frame(self, buffer, size))
 
     def adopt(self, buffer: Buffer) -> Frame:
-        """Return a frame of bytes that were made elsewhere; they count, and are not used again."""
+        """Return a frame of foreign bytes, which are counted but not reused."""
         return self._use(Frame(self, buffer, len(buffer), reusable=False))
 
     def _use(self, frame: Frame) -> Frame:

@@ -82,7 +82,7 @@ class Channel:
 
     @property
     def waiting(self) -> int:
-        """How many responses are outstanding."""
+        """Number of outstanding responses."""
         return len(self._waiting)
 
     @property
@@ -101,7 +101,7 @@ class Channel:
         return max(0.0, self._muted_until - time.monotonic())
 
     def mute(self, seconds: float) -> None:
-        """Send nothing for `seconds`, the throttle time of an answer.
+        """Send nothing for `seconds`, as an answer's throttle time asks.
 
         The broker answers at once and then reads nothing from the connection for that long
         (KIP-219), so requests that it has not read yet are answered later, too.
@@ -135,7 +135,7 @@ class Channel:
             self._reactor.later(0, lambda: self.close(why))
 
     def on_ready(self, *, readable: bool, writable: bool) -> None:
-        """Called by the reactor."""
+        """Read and write what the socket allows; the reactor calls this."""
         why = self._flush() if writable and not self.closed else ""
         if why:
             self.close(why)

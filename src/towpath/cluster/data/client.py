@@ -56,7 +56,7 @@ class Records:
 
     @property
     def buffer(self) -> npt.NDArray[np.uint8]:
-        """All of `data` as an array; commands that never ask for it do not load numpy."""
+        """All of `data` as an array, made on first use so that numpy loads late."""
         import numpy as np  # noqa: PLC0415
 
         return np.frombuffer(self.data, np.uint8)

@@ -24,7 +24,7 @@ _PATIENCE = 30.0
 
 
 class CommittedReader:
-    """Reads a partition of the target; a second call of `read` gives what was added.
+    """Reads a partition; each call of `read` yields the records added since.
 
     Records may expire while they are read: reading then goes on where the log begins now, and what
     was read before still counts, as it was the last word when it was read.

@@ -18,7 +18,7 @@ _HEAD = struct.Struct(">iiiibii")
 
 
 def version_for(newest: int, *, ids: bool) -> int:
-    """Return the version for a broker that takes versions up to `newest`.
+    """Return the Fetch version for a broker that supports versions up to `newest`.
 
     Args:
         newest: What the broker told.
@@ -57,7 +57,7 @@ class FetchSession:
         self._dropped = {}
 
     def want(self, tp: TopicPartition, position: FetchFrom) -> None:
-        """Ask for `tp` from `position` in the next request and all after it.
+        """Fetch `tp` from `position` in the next request and all later ones.
 
         If its topic was made again, the broker is told to forget the earlier topic, which it would
         go on to answer for otherwise, with INCONSISTENT_TOPIC_ID.
@@ -85,7 +85,7 @@ class FetchSession:
 
     @property
     def flexible(self) -> bool:
-        """Whether requests and responses have tags, in their headers, too (KIP-482)."""
+        """Whether requests and responses use the flexible format with tags (KIP-482)."""
         return self.version >= DIVERGING
 
     @property

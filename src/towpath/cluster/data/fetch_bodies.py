@@ -1,4 +1,4 @@
-"""What requests and responses of Fetch say of partitions: version 11, and versions 12 and 13. Pure.
+"""Partition parts of Fetch requests and responses, versions 11 to 13. Pure.
 
 Version 13 (Kafka 3.1) names topics by id (KIP-516), so a recreated topic is never mistaken for the
 old one. From version 12 (Kafka 2.7) on the broker tells where its log diverges from what was
@@ -67,7 +67,7 @@ Dropped = Mapping[TopicPartition, TopicId]
 
 
 def failed(tp: TopicPartition, error: int) -> Fetched:
-    """Return the answer about a partition where the broker refused the whole request."""
+    """Return the answer for a partition when the broker refused the whole request."""
     return Fetched(
         tp=tp,
         error=error,
@@ -82,7 +82,7 @@ def failed(tp: TopicPartition, error: int) -> Fetched:
 
 
 def written(version: int, changed: Positions, dropped: Dropped, rack: str) -> bytes:
-    """Return the partitions of a request, and behind them our rack.
+    """Return the encoded partitions of a request, followed by the rack.
 
     Args:
         version: The version of the request.

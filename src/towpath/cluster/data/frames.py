@@ -19,7 +19,7 @@ _SIZED_HEADER = struct.Struct(">ihhih")
 def request(
     api: int, version: int, correlation: int, parts: list[Part], *, tags: bool
 ) -> list[Part]:
-    """Put size and request header (version 1, or 2 with `tags`) in front of a body."""
+    """Prefix a body with its size and request header (version 1, or 2 with `tags`)."""
     tail = b"\0" if tags else b""
     size = 10 + len(CLIENT_ID) + len(tail) + sum(len(part) for part in parts)
     head = _SIZED_HEADER.pack(size, api, version, correlation, len(CLIENT_ID))
@@ -27,7 +27,7 @@ def request(
 
 
 def receive(connection: socket.socket, view: memoryview, wait: Callable[[], float | None]) -> None:
-    """Fill `view` from a socket that waits; `wait` tells how many seconds it may from now on.
+    """Fill `view` from a blocking socket; `wait` returns the remaining seconds.
 
     Raises:
         OSError: The connection was lost, or time is over.
@@ -69,7 +69,7 @@ def compact_array(items: Iterable[bytes]) -> bytes:
 
 
 class ResponseReader:
-    """Walks over a response; every read moves on."""
+    """Reads a response field by field."""
 
     __slots__ = ("at", "data")
 
@@ -78,7 +78,7 @@ class ResponseReader:
         self.at = at
 
     def unpack(self, form: struct.Struct) -> tuple[int, ...]:
-        """Read one fixed structure."""
+        """Read one structure of fixed size."""
         values = form.unpack_from(self.data, self.at)
         self.at += form.size
         return values

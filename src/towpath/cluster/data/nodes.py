@@ -32,7 +32,7 @@ _GRACE = 2.0
 
 
 class Nodes:
-    """Looks leaders up, connects to them in the background, and tells its owner.
+    """Looks leaders up, connects in the background, and notifies its owner.
 
     Args:
         reactor: Calls back in its thread.
@@ -93,7 +93,7 @@ class Nodes:
 
     @property
     def known(self) -> tuple[dict[TopicPartition, Leader], dict[int, Broker]]:
-        """The leaders and brokers found so far, for others to look up and add to."""
+        """The leaders and brokers found so far, shared with other users."""
         return self._leaders, self._brokers
 
     def knows(self, node: int) -> bool:
@@ -130,7 +130,7 @@ class Nodes:
         self.look_up(tps)
 
     def learn(self, tp: TopicPartition, leader: Leader) -> None:
-        """Take the leader of `tp` from someone who has just looked it up."""
+        """Store the leader of `tp` that another user has just looked up."""
         self._leaders[tp] = leader
         self._brokers[leader.node] = leader.broker
         self._wanted.pop(tp, None)

@@ -60,7 +60,7 @@ class Reactor:
             self._selector.unregister(thing.fileno())
 
     def later(self, seconds: float, call: Callable[[], None]) -> None:
-        """Call once, `seconds` from now."""
+        """Call a function once, `seconds` from now."""
         heapq.heappush(self._timers, (time.monotonic() + seconds, next(self._serial), call))
 
     def run(
@@ -69,7 +69,7 @@ class Reactor:
         then: Callable[[Future[T]], None],
         pool: ThreadPoolExecutor | None = None,
     ) -> None:
-        """Do blocking `work` in the pool, or in another one; then call `then` in this thread."""
+        """Do blocking `work` in a pool, then call `then` in the reactor's thread."""
 
         def finished(future: Future[T]) -> None:
             if future.cancelled():
@@ -80,7 +80,7 @@ class Reactor:
         (pool or self._pool).submit(work).add_done_callback(finished)
 
     def soon(self, call: Callable[[], None]) -> bool:
-        """Call in the reactor's thread; return `False` if the reactor is closed.
+        """Call a function in the reactor's thread; return `False` if the reactor is closed.
 
         Any thread may call this.
         """

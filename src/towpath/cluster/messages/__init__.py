@@ -1,4 +1,4 @@
-"""Kafka messages that kafka-python lacks. It makes a message from a JSON file of its name.
+"""Kafka messages that kafka-python lacks, as JSON files from which it makes classes.
 
 The files beside this one describe them in the form of Kafka's own (KIP-932, KIP-630, KIP-848).
 """

@@ -1,4 +1,4 @@
-"""Groups of clients of all kinds: `listing`, `asking` and `changing` their offsets."""
+"""Consumer, share and Streams groups: listing, offsets and changes."""
 
 from __future__ import annotations
 

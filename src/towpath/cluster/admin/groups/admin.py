@@ -1,4 +1,4 @@
-"""Asks about groups of clients, and changes where they stand."""
+"""Queries about groups of all kinds, and changes of their offsets."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _GROUP_BY_NAME = 7
 
 
 class GroupAdmin:
-    """Asks about consumer groups; see `towpath.cluster.admin.Admin`."""
+    """Lists groups of all kinds, and reads and changes their offsets."""
 
     def __init__(self, control: Control) -> None:
         self._control = control
@@ -60,7 +60,7 @@ class GroupAdmin:
         return tuple(sorted(name for name, kind in kinds.items() if kind is not GroupKind.SHARE))
 
     def listed(self) -> GroupListing:
-        """Return the groups that the login may describe, and the brokers that did not tell theirs.
+        """Return the groups the login may describe, and brokers that did not answer.
 
         Raises:
             ClusterError: No broker can be asked.
@@ -70,7 +70,7 @@ class GroupAdmin:
         )
 
     def subscriptions(self, groups: Iterable[GroupState]) -> Subscriptions:
-        """Return the topics that members of groups read; see `subscriptions`."""
+        """Return the topics that members of groups read."""
         return subscriptions(self._control, groups, self._deadline())
 
     def connect(self) -> dict[str, str]:
@@ -95,7 +95,7 @@ class GroupAdmin:
     def offsets(
         self, groups: Iterable[ClientGroup], known: Mapping[ClientGroup, Broker] | None = None
     ) -> Answers[ClientGroup, Commits]:
-        """Return where groups stand: the commits, or the start offsets of share groups.
+        """Return groups' offsets: commits, or start offsets of share groups.
 
         Groups without offsets, and those that do not exist, have an empty answer.
 
@@ -191,7 +191,7 @@ class GroupAdmin:
         return Answers(done, {**lost, **done.failed})
 
     def assignors(self, groups: Iterable[ClientGroup]) -> Answers[ClientGroup, str]:
-        """Return the assignors of classic groups with members; of Kafka Streams it is `stream`.
+        """Return the assignors of classic groups with members; Kafka Streams has `stream`.
 
         Raises:
             ClusterError: No broker can be asked for the coordinators.

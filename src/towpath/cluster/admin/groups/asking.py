@@ -1,4 +1,4 @@
-"""Asks where many groups stand, with few requests."""
+"""Lookup of many groups' offsets in few requests."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _Ask = Callable[[Broker, Sequence[str], Deadline], Sequence[Any]]
 
 
 class Asking:
-    """Asks coordinators for the offsets of their groups, side by side.
+    """Requests groups' offsets from their coordinators, concurrently.
 
     Args:
         control: The cluster.
@@ -135,7 +135,7 @@ def _starts_in(said: Any) -> Iterator[tuple[TopicPartition, Commit]]:
 
 
 def refused_for_now(failed: Mapping[ClientGroup, ClusterError]) -> list[ClientGroup]:
-    """Return the groups whose coordinator moves or loads them."""
+    """Return the groups whose coordinator is moving or still loading."""
     return [
         group
         for group, error in failed.items()

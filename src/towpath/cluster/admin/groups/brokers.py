@@ -1,4 +1,4 @@
-"""Asks several brokers side by side, each in a thread of its own."""
+"""Concurrent requests to several brokers, each in its own thread."""
 
 from __future__ import annotations
 

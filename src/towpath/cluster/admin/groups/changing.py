@@ -1,4 +1,4 @@
-"""Changes where groups without members stand."""
+"""Changes of offsets of groups without members."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Written = Answers[TopicPartition, Commit]
 
 
 class UnaskedError(UnreachableError):
-    """Nothing was sent to a broker, as it had not answered the request before."""
+    """Error: nothing was sent to a broker that had not answered the previous request."""
 
 
 def _unasked(error: UnreachableError) -> UnaskedError:
@@ -42,7 +42,7 @@ def _unasked(error: UnreachableError) -> UnaskedError:
 
 
 class Changing:
-    """Writes offsets of groups to their coordinators, which are asked side by side.
+    """Writes groups' offsets to their coordinators, concurrently.
 
     A broker refuses a group that has members: nobody else commits for them. Each group gets
     requests of its own, as the protocol takes one group only.
@@ -60,7 +60,7 @@ class Changing:
     def all(
         self, wanted: Wanted, coordinators: Mapping[ClientGroup, Broker]
     ) -> dict[ClientGroup, Written]:
-        """Write the offsets; whatever has no answer is in `failed` with an `UnreachableError`."""
+        """Write the offsets; those without an answer are in `failed`."""
         shares: dict[tuple[Broker, int], list[ClientGroup]] = defaultdict(list)
         for number, group in enumerate(wanted):
             shares[coordinators[group], number % _LANES].append(group)

@@ -1,4 +1,4 @@
-"""The groups that brokers coordinate, and what these do now."""
+"""Groups of a cluster, with kind, protocol and state."""
 
 from __future__ import annotations
 
@@ -93,12 +93,12 @@ class GroupListing:
 
     @property
     def whole(self) -> bool:
-        """Whether every broker told its groups; where not, absent groups may exist."""
+        """Whether every broker listed its groups; otherwise absent groups may exist."""
         return not self.failed
 
 
 def listed(control: Control, deadline: Deadline) -> GroupListing:
-    """Ask all brokers side by side, because each lists only the groups that it coordinates.
+    """List the groups of all brokers, as each lists only those that it coordinates.
 
     Brokers silently leave out groups on which the login lacks Describe.
 
@@ -153,7 +153,7 @@ def _groups(answer: Any, broker: Broker) -> Iterator[GroupState]:
 def coordinators(
     control: Control, names: Iterable[str], deadline: Deadline
 ) -> Answers[str, Broker]:
-    """Return the coordinator of each group; those that are away are waited for a moment.
+    """Return each group's coordinator, waiting a moment for missing ones.
 
     The first request for one creates the topic in which coordinators keep their groups.
 

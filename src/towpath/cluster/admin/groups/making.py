@@ -1,4 +1,4 @@
-"""Makes groups of the consumer protocol (KIP-848), and asks which protocol members speak.
+"""Creation of consumer protocol groups (KIP-848), and lookup of assignors.
 
 Offsets alone make a group of type classic. A member that runs while it is moved to another cluster
 knows an epoch there that the coordinator does not: it joins anew if the group is one of its own
@@ -33,7 +33,7 @@ _REBALANCE_MS = 1000
 def make_groups(
     control: Control, groups: Mapping[ClientGroup, Broker], deadline: Deadline
 ) -> Answers[ClientGroup, ClientGroup]:
-    """Let a member without topics join and leave each group, given their coordinators."""
+    """Create groups: a member without topics joins and leaves each one."""
     done: dict[ClientGroup, ClientGroup] = {}
 
     def one(group: ClientGroup) -> None:

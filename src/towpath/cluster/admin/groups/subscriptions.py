@@ -1,4 +1,4 @@
-"""Which topics the members of groups read."""
+"""Topics that members of groups read."""
 
 from __future__ import annotations
 
