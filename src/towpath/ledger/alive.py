@@ -116,7 +116,7 @@ ProcessKey = tuple[str, int, str]
 
 
 def process_of(sign: Sign) -> ProcessKey:
-    """Return what tells the process behind a heartbeat from all others."""
+    """Return a value that identifies the process behind a heartbeat."""
     return sign.host, sign.pid, sign.space
 
 

@@ -65,7 +65,7 @@ _TROUBLE = {What.ROUND_FAILED, What.STEP_FAILED, What.PARTITION_GAP}
 
 
 def is_trouble(what: What, facts: Mapping[str, Any]) -> bool:
-    """Whether an event of this kind needs somebody's attention."""
+    """Whether an event of this kind needs attention."""
     if what is What.PARTITION_STATE:
         return facts.get("state") == STOPPED
     if what is What.RUN_ENDED:

@@ -30,7 +30,7 @@ def is_silent(at: int) -> bool:
 
 
 def is_abandoned(at: int, read_at: int) -> bool:
-    """Whether nobody writes under a key any more whose last entry is of time `at`.
+    """Whether a key whose last entry is of time `at` has no writer any more.
 
     Args:
         at: When the last entry under the key was written, in ms.

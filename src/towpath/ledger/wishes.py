@@ -1,4 +1,4 @@
-"""Checks before an operator's request about a link is written: a begun link and known topics."""
+"""Checks of an operator's request: the link has run, and mirrors the topics."""
 
 from __future__ import annotations
 

@@ -157,5 +157,5 @@ class JournalWriter:
 
 
 def failures(books: LinkBooks) -> list[Journal]:
-    """Return the steps whose last attempt failed and that nobody has mended, the oldest first."""
+    """Return the steps whose last attempt failed and that are still open, oldest first."""
     return [e for e in books.journal.values() if e.phase is Phase.FAILED and e.error]

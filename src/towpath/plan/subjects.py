@@ -106,7 +106,7 @@ class SubjectClients:
         return found
 
     def apply(self, steps: Sequence[Step]) -> Changed:
-        """Apply steps of one kind; see `SubjectClient.apply`."""
+        """Apply steps of one kind by the client of their subject."""
         return self.of(self.subjects.of(steps[0])).apply(steps) if steps else Changed()
 
     def settle(self, steps: Iterable[Step]) -> list[tuple[Step, SettledStep]]:

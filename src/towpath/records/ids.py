@@ -87,14 +87,14 @@ class SliceIds:
             self._writer.close()
 
     def table(self, a: Assignment, change: RecordChange) -> IdTable:
-        """Return or request schema id decisions of a partition; see `IdSource`."""
+        """Return the known schema id decisions for a partition, without blocking."""
         with self.lock:
             if self._thread.ident is None and not self._closed.is_set():
                 self._thread.start()
             return _NO_IDS if change.ids is None else self._tables.of(a.source.topic, change.ids)
 
     def want(self, a: Assignment, change: RecordChange, unknown: Sequence[UnknownId]) -> Ready:
-        """See `IdSource`."""
+        """Request decisions about schema ids, without blocking."""
         self.waiting += 1
         return _Want(self, self._work, a.source, change.ids or IdChange(), unknown).ready
 

@@ -159,7 +159,7 @@ Item = Batch | Fill | BecomeMapped | Stop | Wait
 
 
 class TransactionalWriter(Protocol):
-    """Writes a target partition in transactions, because the target refuses our producer ids."""
+    """Protocol of a transactional writer, for targets that refuse derived producer ids."""
 
     def write(self, client: Client, batches: Sequence[Batch]) -> list[TargetOffset]:
         """Write batches in one transaction. Returns the base offset of each. Blocking."""

@@ -49,7 +49,7 @@ class RunLog:
         return self._packed.text()
 
     def add(self, runs: Iterable[Run]) -> Iterator[Runs]:
-        """Add closed runs. Yields the chunks to write before the next receipt."""
+        """Add closed runs; yield the chunks to write before the next receipt."""
         for run in runs:
             if run[2] and run not in self.tail:  # an opening may bring known runs again
                 self.tail[run] = None
@@ -58,7 +58,7 @@ class RunLog:
             yield from self._move()
 
     def add_all(self, runs: Table) -> Iterator[Runs]:
-        """Add runs that came many at a time. Yields the chunks to write before the next receipt."""
+        """Add many runs at once; yield the chunks to write before the next receipt."""
         if len(runs) <= TAIL:
             yield from self.add((start, there, length) for start, there, length in runs.tolist())
             return

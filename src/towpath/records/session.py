@@ -1,4 +1,4 @@
-"""The session of a run in the ledger: it excludes other runs and tells slices when to end."""
+"""Session of a run in the ledger: it excludes other runs and ends slices."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _SILENCE = 7.0
 
 
 class LinkSession:
-    """The heartbeats of this run; `end_round` and `close` tell its slices to drain.
+    """The heartbeats of this run, by which it also ends its slices.
 
     Args:
         link: The link, or what else has progress in the ledger under a name.
@@ -101,7 +101,7 @@ class LinkSession:
         stop.wait(self._alone.left())
 
     def end_round(self, number: int) -> None:
-        """Tell the slices of this round to drain and return."""
+        """Make the slices of this round drain and return."""
         self._ended_round = number
         self._tell()
 
@@ -122,7 +122,7 @@ class LinkSession:
             self._ledger.append(entries, SESSIONS)
 
     def end(self) -> None:
-        """Tell all slices to drain and return, as the run is over."""
+        """Make all slices drain and return, as the run is over."""
         self._over = True
         self._tell()
 

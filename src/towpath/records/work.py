@@ -195,12 +195,12 @@ class Summary:
 
     @property
     def reason(self) -> str:
-        """Why the partition is mapped, as a sentence; "" if it is not."""
+        """A sentence on why the partition is mapped; "" if it is not."""
         return sentence(self.reasons)
 
     @property
     def error(self) -> str:
-        """What keeps the partition from moving, as a sentence; "" if nothing does."""
+        """A sentence on what keeps the partition from moving; "" if nothing does."""
         return str(self.trouble) if self.trouble is not None else ""
 
 

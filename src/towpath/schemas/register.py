@@ -84,7 +84,7 @@ class Registrar:
             self._modes.clear()
 
     def apply(self, steps: Sequence[SchemaStep]) -> Changed:
-        """Apply steps of one kind; see `SubjectClient.apply`."""
+        """Apply steps of one kind, each about another subject."""
         changed = Changed()
         rest = deque(steps)
         # One after the other until one has shown that the target keeps what it is sent: of a

@@ -87,7 +87,7 @@ class RegistryLook:
         self.unread: Mapping[SubjectName, ClusterError] = {}
 
     def contexts(self) -> frozenset[str] | None:
-        """Return all contexts, `None` for a registry that has none; see `Registry.contexts`."""
+        """Return all contexts, `None` for a registry without contexts."""
         return self._registry.contexts()
 
     @property

@@ -138,7 +138,7 @@ class FilesBackend:
         """Do nothing: a file that asks for a lock in a folder is refused."""
 
     def unfinished(self, prefix: str) -> Sequence[Unfinished]:
-        """Return the uploads with a prefix that nobody completed or aborted."""
+        """Return the unfinished uploads with a prefix."""
         found = []
         with self._told("list unfinished uploads below", prefix):
             for path in sorted(self._own.iterdir()) if self._own.is_dir() else ():

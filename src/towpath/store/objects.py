@@ -107,7 +107,7 @@ class Upload(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unfinished:
-    """An upload that nobody completed or aborted.
+    """An upload that was neither completed nor aborted.
 
     Attributes:
         key: The key of the object that it was to become.
@@ -164,7 +164,7 @@ class Backend(Protocol):
         """
 
     def get_into(self, key: str, first: int, tag: str, out: memoryview) -> StoredObject:
-        """Fill memory with the bytes of an object from `first` on; see `get`.
+        """Fill memory with the bytes of an object from `first` on.
 
         Raises:
             StoreAwayError: Fewer bytes came.
@@ -200,7 +200,7 @@ class Backend(Protocol):
         """
 
     def unfinished(self, prefix: str) -> Sequence[Unfinished]:
-        """Return the uploads with a prefix that nobody completed or aborted.
+        """Return the unfinished uploads with a prefix.
 
         Raises:
             StoreError: The store could not do it.

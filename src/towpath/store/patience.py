@@ -76,7 +76,7 @@ class StoppablePatience(Patience):
         self._given_up: float | None = None
 
     def repeated(self, call: Callable[[], T]) -> T:
-        """Return what `call` returns, which is repeated while the store is away.
+        """Return the result of `call`, repeated while the store does not answer.
 
         Raises:
             StoreError: The last error.

@@ -174,7 +174,7 @@ class S3Backend:
             raise StoreRefusedError(error.where, error.what, why, LOCK_ADVICE) from None
 
     def unfinished(self, prefix: str) -> Sequence[Unfinished]:
-        """Return the uploads with a prefix that nobody completed or aborted."""
+        """Return the unfinished uploads with a prefix."""
         found: list[Unfinished] = []
         more: dict[str, str] = {}
         while True:

@@ -108,7 +108,7 @@ class Store:
     def put(
         self, key: str, data: Data, storage_class: str = "", *, lock: bool = False
     ) -> StoredObject:
-        """Write an object, also in place of another one; see `put_new`.
+        """Write an object, also in place of another one.
 
         Raises:
             StoreError: The store could not do it.
@@ -175,7 +175,7 @@ class Store:
         return self.repeated(lambda: self.backend.get(key, first, end, tag))
 
     def read_into(self, key: str, first: int, out: memoryview, tag: str = "") -> StoredObject:
-        """Fill memory with the bytes of an object from `first` on; see `read`.
+        """Fill memory with the bytes of an object from `first` on.
 
         Fresh memory for as many bytes would cost more than what is done with them.
         """

@@ -42,7 +42,7 @@ _BROKEN = (cramjam.DecompressionError, OSError, ValueError, RuntimeError, Memory
 def decompress(
     codec: int, data: Bytes, limit: int = LIMIT, readers: Mapping[int, Reader] | None = None
 ) -> Buffer:
-    """Return the decompressed data as an array; see `unpacked`."""
+    """Return the decompressed data as an array."""
     import numpy as np  # noqa: PLC0415  # commands that only read the ledger do not load it
 
     return np.frombuffer(unpacked(codec, data, limit, readers), np.uint8)

@@ -103,7 +103,7 @@ def reencode_opened(
     max_bytes: int,
     apart: bool = False,
 ) -> list[Dense]:
-    """Write the records of opened batches as dense batches; see `reencode`."""
+    """Return the records of opened batches as dense batches."""
     room = _room(source, max_bytes)
     made = _as_it_is(source, first_offset, end_offset, room) if len(room) == 1 else None
     if made is not None and (len(made.batch) <= max_bytes or made.count == 1):

@@ -143,7 +143,7 @@ class Channel:
             self._receive()
 
     def close(self, why: str = "") -> None:
-        """Close the connection; with a reason, tell the owner."""
+        """Close the connection; if a reason is given, notify the owner."""
         if self.closed:
             return
         self.closed = True

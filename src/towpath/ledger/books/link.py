@@ -148,7 +148,7 @@ class LinkBooks:
         return restart is not None and restart.source_topic_id == topic_id
 
     def change_of(self, books: PartitionBooks) -> RecordChange:
-        """Return the change of records under which a partition is copied; see `defined`."""
+        """Return the change of records under which a partition is copied."""
         return self.defined(books.change)
 
     def defined(self, digest: str) -> RecordChange:

@@ -82,7 +82,7 @@ class PartitionBooks:
 
     @property
     def changed(self) -> tuple[ChangedAt, ...]:
-        """Where the partition was opened again under another change, in order."""
+        """Openings of the partition under another change of records, in order."""
         told = self._told_of_change
         return told.changed if told is not None else ()
 

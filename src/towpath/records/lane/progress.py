@@ -290,7 +290,7 @@ class LaneProgress:
 
     @property
     def error(self) -> str:
-        """What keeps the partition from moving, as a sentence; "" if nothing does."""
+        """A sentence on what keeps the partition from moving; "" if nothing does."""
         return str(self.trouble) if self.trouble is not None else ""
 
     def receipt(self, link: LinkName, copier: str, packed: str = "") -> Receipt:

@@ -89,7 +89,7 @@ class RestingFetcher(Fetcher[R]):
 
     @property
     def throttled(self) -> float:
-        """Seconds for which brokers throttled us."""
+        """Seconds for which source brokers throttled the slice."""
         return self._throttled + self._resting.throttled
 
     def add(self, reader: R) -> None:

@@ -30,7 +30,7 @@ Subscriptions = dict[ClientGroup, frozenset[TopicName]]
 def subscriptions(
     control: Control, groups: Iterable[GroupState], deadline: Deadline
 ) -> Subscriptions:
-    """Return the topics that the members of groups read; groups that do not tell are absent.
+    """Return the topics that members of groups read; groups without an answer are absent.
 
     Classic groups tell it in the protocol of consumers, those of KIP-848 in a request of their own.
     Share groups and Streams groups are not asked.
