@@ -168,6 +168,8 @@ class Receipts:
         return [*wanted, *removed]
 
     def _due_of(self, lane: Lane) -> tuple[list[Entry], list[Removed]]:
+        if lane.progress.front:
+            return [], []
         log = self._log(lane)
         runs = lane.progress.runs
         entries: list[Entry] = [*self._cuts(lane), *log.add(runs.take_closed())]

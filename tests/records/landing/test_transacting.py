@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,7 +14,15 @@ from confluent_kafka import Producer
 
 from tests.support.clients.records import ODD, numbered, transactions
 from tests.support.clients.views import assert_same_by_map, compared
-from tests.support.kafka import Record, consume, create_topic, delete_before, end_offsets, produce
+from tests.support.kafka import (
+    Record,
+    consume,
+    create_topic,
+    delete_before,
+    end_offsets,
+    produce,
+    wait_until,
+)
 from tests.support.mirror import Mirror
 from tests.support.network.refusal import Refusal, Refused
 from towpath.cluster.admin import Admin
@@ -22,8 +32,12 @@ from towpath.ledger.books import LinkBooks
 from towpath.model.deadline import Deadline
 from towpath.model.errors import ClusterError
 from towpath.model.nouns import Mode, Side, SourceOffset, TopicName, TopicPartition
+from towpath.model.reasons import Reason
+from towpath.records.copy import copy
 from towpath.records.items import Batch
+from towpath.records.lane.progress import LaneProgress
 from towpath.records.target import fencing
+from towpath.records.target.trouble import NOT_ENOUGH_REPLICAS
 from towpath.records.target.writing import PartitionWriter
 from towpath.records.trouble import FENCED
 from towpath.status.status import State, status
@@ -152,6 +166,31 @@ def test_a_front_that_cannot_be_filled(mirror: Mirror, refusal: Refusal) -> None
     assert refusal.refused == 1
     assert mirror.books().offsets().to_target(SourceOffset(321)).offset == 0
     assert assert_same_by_map(mirror) == 179
+
+
+def test_a_front_that_is_filled_late(
+    mirror: Mirror, refusal: Refusal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Receipts were written meanwhile, and the next opening missed what they seemed to promise."""
+    hindered: list[int] = []
+
+    def hinder(progress: LaneProgress, side: Side, why: Reason) -> None:
+        hindered.append(refusal.refused)
+        unchanged(progress, side, why)
+
+    unchanged = LaneProgress.hinder
+    monkeypatch.setattr(LaneProgress, "hinder", hinder)
+    produce(mirror.source.bootstrap, mirror.topic, numbered(0, 500))
+    delete_before(mirror.source.bootstrap, mirror.topic, 321)
+    mirror.timeout, refusal.error = "1s", NOT_ENOUGH_REPLICAS
+    [work] = mirror.slices()
+    with ThreadPoolExecutor(1) as pool:
+        copying = pool.submit(lambda: list(copy(replace(work, receipts=0.01))))
+        wait_until(lambda: len(hindered) >= 3, "three fills that failed")
+        refusal.error = 0
+        [done] = copying.result(60)
+    assert (done.mode, done.reason, done.error, done.records) == (Mode.IDENTICAL, "", "", 179)
+    assert end_offsets(mirror.target.bootstrap, mirror.topic) == (321, 500)
 
 
 @pytest.mark.parametrize(

@@ -285,6 +285,7 @@ class Landing:
             self._fronts.go(lane, front)
 
     def _join(self, lane: Lane) -> None:
+        lane.progress.front = False
         if lane in self.leaving:
             return
         self._unfed.discard(lane)

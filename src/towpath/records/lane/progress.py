@@ -94,6 +94,9 @@ class LaneProgress:
         transacted: Number of offsets filled in transactions, because the target accepts no markers.
         change: The change under which records are copied.
         went_back: Where copying went back and the ledger does not know yet at which target offset.
+        front: The target log is still being filled up to the position, and cut there. No receipt is
+            written meanwhile: whoever opens the partition next would take it that all before the
+            position stays, and miss what is not filled yet.
     """
 
     def __init__(self, work: Assignment, standing: Standing) -> None:
@@ -102,6 +105,7 @@ class LaneProgress:
         self.trouble: Reason | None = None
         self._side: Side | None = None
         self.stopped = False
+        self.front = standing.front is not None
         self.changed = standing.trouble is not None
         self.copied_records = self.copied_bytes = 0
         self.went_back: list[WentBack] = []
@@ -134,6 +138,7 @@ class LaneProgress:
         self.runs.growing = standing.run
         self.changed |= self.trouble is not None
         self.trouble = None
+        self.front = standing.front is not None
         self._stand(standing)
 
     @property
