@@ -14,6 +14,7 @@ import pytest
 from tests.support.clusters.certificates import Certificate, Vault
 from towpath.cluster.connect.security import sasl_mechanism, sasl_options, ssl_context
 from towpath.config import ClusterConfig, Tls, troubles
+from towpath.model.errors import ExtraMissingError
 from towpath.model.secret import Secret
 
 
@@ -144,6 +145,15 @@ def test_aws_gets_host_and_region(
     assert b'"host":"b-1.msk"' in message
     assert b"/" + region + b"/kafka-cluster/aws4_request" in message
     assert b"SK" not in message
+
+
+def test_aws_without_its_library_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "botocore.session", None)
+    with pytest.raises(ExtraMissingError) as caught:
+        sasl_mechanism(config({"mechanism": "AWS_MSK_IAM"}), "b-1.msk")
+    assert str(caught.value) == (
+        "AWS_MSK_IAM needs botocore, which is not installed: pip install 'towpath[s3]'"
+    )
 
 
 def test_aws_without_credentials_says_so(monkeypatch: pytest.MonkeyPatch) -> None:

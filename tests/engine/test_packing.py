@@ -21,7 +21,9 @@ Find = Callable[[str], Distribution]
 SITE = {
     "towpath-0.1.0.dist-info/METADATA": "Name: towpath\nVersion: 0.1.0\n"
     "Requires-Dist: Some.Lib>=1\nRequires-Dist: pyspark>=4\n"
-    "Requires-Dist: extra-lib; extra == 'more'\n",
+    "Requires-Dist: extra-lib; extra == 'more'\n"
+    "Requires-Dist: other-lib>=2; extra == 'spark'\n"
+    "Requires-Dist: cloud-lib; extra == 's3'\n",
     "some_lib-1.0.dist-info/METADATA": "Name: some-lib\nVersion: 1.0\n"
     "Requires-Dist: not-here; sys_platform == 'win32'\n",
     "some_lib-1.0.dist-info/direct_url.json": "{}",
@@ -30,6 +32,10 @@ SITE = {
     "some_lib/__pycache__/__init__.cpython-311.pyc": "compiled",
     "some_lib/tests/test_it.py": "assert False\n",
     "some_lib/module.so": "code",
+    "other_lib-2.0.dist-info/METADATA": "Name: other-lib\nVersion: 2.0\n",
+    "other_lib-2.0.dist-info/RECORD": "other_lib/__init__.py,,\n"
+    "other_lib-2.0.dist-info/METADATA,,\n",
+    "other_lib/__init__.py": "",
     "../../bin/some": "#!/bin/sh\n",
 }
 """An environment, as pip would have made it."""
@@ -42,11 +48,12 @@ def environment(folder: Path, without: str = "") -> Find:
         path = site / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
-    own = [name for name in SITE if not name.startswith("towpath")]
+    own = [name for name in SITE if not name.startswith(("towpath", "other"))]
     (site / "some_lib-1.0.dist-info" / "RECORD").write_text("".join(f"{n},,\n" for n in own))
 
     def find(name: str) -> Distribution:
         known = {"towpath": "towpath-0.1.0", "some-lib": "some_lib-1.0"}
+        known["other-lib"] = "other_lib-2.0"
         if name == without or name not in known:
             raise packing.PackageNotFoundError(name)
         return PathDistribution(site / f"{known[name]}.dist-info")
@@ -65,6 +72,8 @@ def test_it_holds_the_packages_and_nothing_of_the_machine(tmp_path: Path) -> Non
     assert others == [
         "towpath.json",
         "bin/python",
+        "packages/other_lib-2.0.dist-info/METADATA",
+        "packages/other_lib/__init__.py",
         "packages/some_lib-1.0.dist-info/METADATA",
         "packages/some_lib/__init__.py",
         "packages/some_lib/module.so",
@@ -73,7 +82,7 @@ def test_it_holds_the_packages_and_nothing_of_the_machine(tmp_path: Path) -> Non
     assert "packages/towpath/engine/daemon.py" in names
     assert "packages/towpath/runbook/gap.md" in names
     assert not any(".pyc" in name for name in names)
-    assert packed.packages == {"towpath": __version__, "some-lib": "1.0"}
+    assert packed.packages == {"towpath": __version__, "other-lib": "2.0", "some-lib": "1.0"}
     assert packed.bytes == packed.path.stat().st_size
     assert not [each for each in tmp_path.glob("*.tar.gz*") if each != packed.path]
 

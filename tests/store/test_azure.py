@@ -13,6 +13,7 @@ from tests.support.objects.azurite import ACCOUNT, KEY, AzureStore, sas
 from tests.support.objects.buckets import StoreFront
 from towpath.config import Size, StoreConfig
 from towpath.model.errors import (
+    ExtraMissingError,
     ObjectColdError,
     ObjectExistsError,
     StoreAwayError,
@@ -195,11 +196,11 @@ def test_a_missing_library_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "azure.identity", None)
     with (
         Store(StoreConfig.model_validate({"url": "abfs://c@a"})) as store,
-        pytest.raises(StoreRefusedError) as caught,
+        pytest.raises(ExtraMissingError) as caught,
     ):
         store.get("a")
     assert str(caught.value) == (
-        "abfs://c@a.dfs.core.windows.net: log in: azure-identity is not installed; pip install"
+        "abfs://c@a.dfs.core.windows.net needs azure-identity, which is not installed: pip install"
         " 'towpath[azure]', or give a key or a SAS under `store.azure`"
     )
 

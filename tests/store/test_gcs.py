@@ -13,6 +13,7 @@ from tests.support.objects.answers import NO_TIME, Answer, has_no_bucket
 from tests.support.objects.google import GoogleFront, GoogleStore
 from towpath.config import Size, StoreConfig
 from towpath.model.errors import (
+    ExtraMissingError,
     ObjectExistsError,
     StoreAwayError,
     StoreRefusedError,
@@ -202,9 +203,9 @@ def test_a_missing_library_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "google.auth", None)
     with (
         Store(StoreConfig.model_validate({"url": "gs://b"})) as store,
-        pytest.raises(StoreRefusedError) as caught,
+        pytest.raises(ExtraMissingError) as caught,
     ):
         store.get("a")
     assert str(caught.value) == (
-        "gs://b: log in: google-auth is not installed; pip install 'towpath[gcs]'"
+        "gs://b needs google-auth, which is not installed: pip install 'towpath[gcs]'"
     )

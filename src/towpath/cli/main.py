@@ -22,6 +22,7 @@ from towpath import __version__
 from towpath.cli.show.output import Failure, remember_form, show_failure
 from towpath.cli.signals import INTERRUPTED, SignalledError, interrupting
 from towpath.model.errors import ConfigError, TowpathError
+from towpath.model.extras import missing_extra, require_spark
 from towpath.model.foreign import foreign, printed, watch_threads
 
 COMMANDS = {
@@ -58,6 +59,8 @@ COMMANDS = {
 _MODULES = {"import": "towpath.cli.importing", "kraft": "towpath.kraft.commands"}
 """Modules of commands that do not lie here under their name: Python has `import` for itself, and a
 product keeps its own commands."""
+_SPARK = {"run", "cutover", "verify", "repair", "quarantine", "pack", "archive", "restore"}
+"""Commands that need the extra `spark`."""
 _SLOW = {"run", "cutover", "verify", "restore"}
 """Commands that import for a second or more before they can show anything."""
 _COLLECT = 50_000, 20, 100
@@ -78,9 +81,14 @@ def run() -> None:
 
 def greeting(arguments: Sequence[str]) -> str:
     """Return what a terminal shows before anything is imported."""
-    wanted = next((word for word in arguments if not word.startswith("-")), "")
+    wanted = wanted_of(arguments)
     is_asked = {"-h", "--help"} & set(arguments)
     return f"towpath {__version__} {wanted}\n" if wanted in _SLOW and not is_asked else ""
+
+
+def wanted_of(arguments: Sequence[str]) -> str:
+    """Return the name of the command that was asked for, "" for none."""
+    return next((word for word in arguments if not word.startswith("-")), "")
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -103,7 +111,7 @@ def main(arguments: Sequence[str]) -> int:
     except Exception as error:  # noqa: BLE001, the last border: nobody should meet a traceback
         if "--debug" in arguments:
             sys.stderr.write(printed(traceback.format_exc()))
-        return show_failure(_unexpected(error))
+        return show_failure(_unexpected(error, wanted_of(arguments)))
     return code if isinstance(code, int) else 0
 
 
@@ -116,7 +124,7 @@ def program(arguments: Sequence[str]) -> typer.Typer:
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     app.callback()(_options)
-    wanted = next((word for word in arguments if not word.startswith("-")), None)
+    wanted = wanted_of(arguments)
     for name, summary in COMMANDS.items():
         command = _load(name) if name == wanted else _unloaded
         if isinstance(command, typer.Typer):
@@ -128,6 +136,8 @@ def program(arguments: Sequence[str]) -> typer.Typer:
 
 def _load(name: str) -> typer.Typer | Callable[..., int | None]:
     command: typer.Typer | Callable[..., int | None]
+    if name in _SPARK:
+        require_spark(f"towpath {name}")
     module = _MODULES.get(name, f"towpath.cli.{name}")
     command = getattr(import_module(module), "importing" if name == "import" else name)
     return command
@@ -173,7 +183,9 @@ def _of_usage(error: typer.TyperException) -> Failure:
     return Failure("USAGE", f"{text}\nSee `towpath --help`, also behind a command.", 2)
 
 
-def _unexpected(error: Exception) -> Failure:
+def _unexpected(error: Exception, wanted: str) -> Failure:
+    if missing := missing_extra(f"towpath {wanted}", error):
+        return _of_ours(missing)
     name, told = type(error).__name__, foreign(error)[:300]
     what = name if told == name else f"{name}: {told}"
     text = f"a fault in Towpath: {what}; `towpath --debug ...` shows where"

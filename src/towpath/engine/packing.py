@@ -28,6 +28,9 @@ __all__ = ["PackageNotFoundError", "Packed", "pack"]
 
 Find = Callable[[str], Distribution]
 _OF_SPARK = {"pyspark", "py4j"}
+_EXTRAS = {"spark", "s3", "gcs", "azure"}
+"""The extras whose libraries slices use; those that are not installed here are left out."""
+_EXTRA = re.compile(r"""extra\s*==\s*["']([\w-]+)["']""")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _UNUSED = {"__pycache__", "tests", "include"}
 """Folders that nothing needs at run time: compiled code of one path, tests, C headers."""
@@ -95,9 +98,14 @@ def _required(find: Find) -> dict[str, Distribution]:
         for requirement in found[known].requires or ():
             text, _, condition = requirement.partition(";")
             match = _NAME.match(text)
-            if match and "extra" not in condition:
+            if match and _is_asked_for(known, condition):
                 wanted.append((match[0], condition.strip(), known))
     return dict(sorted(found.items()))
+
+
+def _is_asked_for(package: str, condition: str) -> bool:
+    extra = _EXTRA.search(condition)
+    return extra is None or (package == "towpath" and extra[1] in _EXTRAS)
 
 
 def _versions(found: Mapping[str, Distribution]) -> dict[str, str]:

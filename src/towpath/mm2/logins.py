@@ -193,7 +193,7 @@ class _Maker:
             self._oauth(jaas)
         elif word == "AWS_MSK_IAM":
             self._login.section["sasl"] = {"mechanism": word}
-            text = "the credentials that botocore finds are used (`pip install botocore`)"
+            text = "the credentials that botocore finds are used (`pip install 'towpath[s3]'`)"
             self._by_hand(jaas, text)
             handler = self._find("sasl.client.callback.handler.class")
             self._file.note(handler, Fate.NEEDLESS, f"`{self._side}.sasl.mechanism` says it")

@@ -15,7 +15,7 @@ from urllib.parse import unquote, urlsplit
 
 from towpath.config import StoreConfig
 from towpath.model.clock import now_ms
-from towpath.model.errors import StoreAwayError, StoreRefusedError
+from towpath.model.errors import ExtraMissingError, StoreAwayError, StoreRefusedError
 from towpath.model.secret import Secret, remember
 
 _SCOPE = "https://storage.azure.com/.default"
@@ -102,16 +102,15 @@ class IdentityLogin:
         config: The store.
 
     Raises:
-        StoreRefusedError: azure-identity is not installed.
+        ExtraMissingError: azure-identity is not installed.
     """
 
     def __init__(self, config: StoreConfig) -> None:
         try:
             from azure.identity import DefaultAzureCredential  # noqa: PLC0415  # an extra
         except ImportError:
-            why, advice = "azure-identity is not installed", "pip install 'towpath[azure]'"
-            advice = f"{advice}, or give a key or a SAS under `store.azure`"
-            raise StoreRefusedError(config.url, "log in", why, advice) from None
+            instead = "give a key or a SAS under `store.azure`"
+            raise ExtraMissingError(config.url, "azure-identity", "azure", instead) from None
         # Its warnings repeat what programs printed; the error says what to do.
         logging.getLogger("azure").setLevel(logging.ERROR)
         self._where = config.url

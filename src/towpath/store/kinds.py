@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from towpath.config import StoreConfig, StoreKind
-from towpath.model.errors import StoreRefusedError
+from towpath.model.errors import ExtraMissingError
 from towpath.store.objects import Backend
 
 CONDITIONS = {
@@ -25,7 +25,7 @@ def backend_of(config: StoreConfig, *, begun: bool) -> Backend:
         begun: Whether it is known to hold something; see `Store`.
 
     Raises:
-        StoreRefusedError: A library that this kind needs is not installed.
+        ExtraMissingError: A library that this kind needs is not installed.
     """
     # Each kind needs a library that takes a while to load.
     match config.kind:
@@ -34,7 +34,8 @@ def backend_of(config: StoreConfig, *, begun: bool) -> Backend:
 
             return FilesBackend(config, begun=begun)
         case StoreKind.S3:
-            from towpath.store.s3 import S3Backend  # noqa: PLC0415
+            with _needed(config, "botocore", "s3"):
+                from towpath.store.s3 import S3Backend  # noqa: PLC0415
 
             return S3Backend(config)
         case StoreKind.GOOGLE:
@@ -43,22 +44,20 @@ def backend_of(config: StoreConfig, *, begun: bool) -> Backend:
 
             return GcsBackend(config)
         case StoreKind.AZURE:
-            from towpath.store.azure import AzureBackend  # noqa: PLC0415
+            with _needed(config, "urllib3", "azure"):
+                from towpath.store.azure import AzureBackend  # noqa: PLC0415
 
             return AzureBackend(config)
 
 
 @contextmanager
 def _needed(config: StoreConfig, library: str, extra: str) -> Iterator[None]:
-    """Tell which extra a store needs.
+    """Name the extra that a store needs.
 
     Raises:
-        StoreRefusedError: Its library is not installed.
+        ExtraMissingError: Its library is not installed.
     """
     try:
         yield
     except ImportError:
-        why = f"{library} is not installed"
-        raise StoreRefusedError(
-            config.url, "log in", why, f"pip install 'towpath[{extra}]'"
-        ) from None
+        raise ExtraMissingError(config.url, library, extra) from None

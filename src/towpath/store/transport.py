@@ -11,13 +11,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from ssl import SSLCertVerificationError, SSLContext
 from threading import Lock
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 import urllib3
-from botocore.awsrequest import AWSPreparedRequest, AWSResponse
-from botocore.exceptions import HTTPClientError
 
 from towpath.cluster.connect.security import ssl_context
 from towpath.config import Tls
@@ -26,6 +24,9 @@ from towpath.model.foreign import foreign, printed
 from towpath.store.objects import Data
 from towpath.store.seekable import SeekableFile
 from towpath.store.sending import patient
+
+if TYPE_CHECKING:
+    from botocore.awsrequest import AWSPreparedRequest, AWSResponse
 
 _PIECE = 256 << 10
 """Bytes that must be sent within the timeout."""
@@ -82,6 +83,10 @@ class Transport:
         Raises:
             HTTPClientError: None came.
         """
+        # Stores of other kinds do without botocore.
+        from botocore.awsrequest import AWSResponse  # noqa: PLC0415
+        from botocore.exceptions import HTTPClientError  # noqa: PLC0415
+
         headers = dict(request.headers)
         body = request.body.view if isinstance(request.body, Body) else request.body
         if isinstance(body, bytes | bytearray | memoryview):

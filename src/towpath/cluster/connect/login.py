@@ -19,7 +19,7 @@ from towpath.cluster.connect.exchange import Address, Versions, address_text, as
 from towpath.cluster.connect.security import sasl_mechanism
 from towpath.config import ClusterConfig
 from towpath.model.deadline import Deadline
-from towpath.model.errors import RefusedError, UnreachableError
+from towpath.model.errors import ExtraMissingError, RefusedError, UnreachableError
 from towpath.model.foreign import foreign
 
 _USABLE = 0.85
@@ -43,6 +43,7 @@ def log_in(
     """Log in as `config.sasl` says; return when the session expires, `None` for never.
 
     Raises:
+        ExtraMissingError: The library that the mechanism needs is not installed.
         RefusedError: The broker does not offer the mechanism, or does not know the login.
         SecurityError: The credentials cannot be produced on our side.
         OSError: The connection broke.
@@ -96,6 +97,8 @@ def _our_part(side: str, what: str) -> Iterator[None]:
     """Treat every error of Kerberos, AWS and the user's command as a failed login."""
     try:
         yield
+    except ExtraMissingError:
+        raise
     except Exception as error:
         raise SecurityError(
             side, what, foreign(error), "check the `sasl` block and what it needs on this machine"

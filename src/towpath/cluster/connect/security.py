@@ -11,6 +11,7 @@ import ssl
 import subprocess
 from collections.abc import Sequence
 from contextlib import suppress
+from importlib import import_module
 from tempfile import NamedTemporaryFile
 from threading import Lock
 from typing import Any, NamedTuple
@@ -31,6 +32,7 @@ from towpath.config import (
     certificates,
     note,
 )
+from towpath.model.errors import ExtraMissingError
 from towpath.model.foreign import foreign
 from towpath.model.secret import Secret, remember
 
@@ -208,6 +210,10 @@ class _MskMechanism(SaslMechanismAwsMskIam):  # type: ignore[misc]  # kafka-pyth
     """kafka-python's, with a region from the file: it knows that of the environment alone."""
 
     def __init__(self, region: str | None, **options: Any) -> None:
+        try:
+            import_module("botocore.session")
+        except ImportError:
+            raise ExtraMissingError("AWS_MSK_IAM", "botocore", "s3") from None
         super().__init__(**options)
         self._boto_session_cls: Any
         session: Any = self._boto_session_cls

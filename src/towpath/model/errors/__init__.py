@@ -10,6 +10,7 @@
     │   ├── OtherClusterError          the source is not the cluster of the archive
     │   ├── NotSetAsideError           the quarantine topic did not take a record
     │   └── TaskFailedError            a task ended with an error of ours, whose code it has
+    ├── ExtraMissingError           2  a library of an extra is not installed
     ├── JavaError                   2  no Java, or one that is too old
     ├── SparkStartError             4  Spark did not start
     ├── SparkUnencryptedError       4  Spark would send credentials unencrypted
@@ -93,6 +94,7 @@ from towpath.model.errors.commit_log import (
     NoVersionError,
     WriterReplacedError,
 )
+from towpath.model.errors.extra import ExtraMissingError
 from towpath.model.errors.ledger import (
     LedgerError,
     LedgerGoneError,
@@ -157,6 +159,7 @@ __all__ = [
     "CorruptBatchError",
     "CorruptSegmentError",
     "DoubledError",
+    "ExtraMissingError",
     "JavaError",
     "LedgerError",
     "LedgerGoneError",
