@@ -13,7 +13,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.support.kraft_laws import broken
-from tests.support.kraft_worlds import kraft_config, start_of, with_broker, with_controller
+from tests.support.kraft_worlds import (
+    end,
+    kraft_config,
+    start,
+    start_of,
+    with_broker,
+    with_controller,
+)
 from towpath.kraft.config.file import KraftConfig
 from towpath.kraft.decide.moves import Reached
 from towpath.kraft.decide.planner import next_step
@@ -23,9 +30,8 @@ from towpath.kraft.findings.codes import FindingCode
 from towpath.kraft.findings.findings import Refused
 from towpath.kraft.standing.disks import unformatted
 from towpath.kraft.standing.states import stage_of
-from towpath.kraft.steps.effects import along, end, start
 from towpath.kraft.steps.elections import by_itself, elected
-from towpath.kraft.steps.kinds import Step
+from towpath.kraft.steps.step import Step
 
 _MOST = 120
 _COPIED = {Stage.HYBRID, Stage.MIXED, Stage.DUAL_WRITE, Stage.FINALIZING, Stage.FINAL}
@@ -40,7 +46,7 @@ def _watched(seen: Observation) -> Observation:
 
 def _do(config: KraftConfig, seen: Observation, step: Step, effects: int = 99) -> Observation:
     assert broken(seen, step) == (), (broken(seen, step), step, seen)
-    done = [seen, *along(config, seen, step)]
+    done = [seen, *step.effects(config, seen)]
     last = done[min(effects, len(done) - 1)]
     return _watched(by_itself(last))
 

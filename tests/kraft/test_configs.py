@@ -21,6 +21,7 @@ from tests.support.kraft_worlds import (
 )
 from towpath.kraft.decide.planner import next_step
 from towpath.kraft.facts.nouns import BrokerMode, Goal, NodeId, Stage
+from towpath.kraft.files.changes import changes, shown_changes
 from towpath.kraft.files.configs import (
     ACL_AUTHORIZER,
     IBP,
@@ -34,7 +35,6 @@ from towpath.kraft.files.kafka_versions import level_of, version_of
 from towpath.kraft.findings.codes import FindingCode
 from towpath.kraft.findings.findings import Refused
 from towpath.kraft.reach.commands import format_command
-from towpath.kraft.steps.file_changes import changes, shown_changes
 
 _CONFIG = kraft_config(brokers=2, controllers=2)
 _SEEN = start_of(_CONFIG)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.kraft_worlds import at_stage, kraft_config, start_of, walk, with_zookeeper
+from tests.support.kraft_worlds import at_stage, end, kraft_config, start_of, walk, with_zookeeper
 from towpath.kraft.decide.moves import Reached
 from towpath.kraft.decide.planner import next_step
 from towpath.kraft.decide.preflight.preflight import preflight
@@ -13,8 +13,9 @@ from towpath.kraft.facts.seen import Observation, Oddity, OddZnode
 from towpath.kraft.findings.codes import FindingCode
 from towpath.kraft.findings.findings import Refused
 from towpath.kraft.standing.states import stage_of
-from towpath.kraft.steps.effects import after, end
-from towpath.kraft.steps.kinds import ReleaseZooKeeper, RollBroker, Step
+from towpath.kraft.steps.release_zookeeper import ReleaseZooKeeper
+from towpath.kraft.steps.roll_broker import RollBroker
+from towpath.kraft.steps.step import Step
 from towpath.kraft.zookeeper.at_start import AT_START, ends_at
 from towpath.kraft.zookeeper.forms import DEFAULT
 
@@ -97,10 +98,10 @@ def test_a_rollback_stops_nothing_and_names_it(stage: Stage) -> None:
 def test_a_cluster_without_controllers_gets_a_broker_as_controller_and_no_restart() -> None:
     seen = with_one(at_stage(_CONFIG, Stage.DUAL_WRITE))
     while not isinstance(free_step(seen), ReleaseZooKeeper):
-        seen = after(_CONFIG, free(seen), free_step(seen))
+        seen = free_step(seen).after(_CONFIG, free(seen))
     assert stage_of(seen).stage is Stage.HEADLESS
     assert isinstance(next_step(_CONFIG, with_one(seen), Goal.ZOOKEEPER), ReleaseZooKeeper)
-    released = after(_CONFIG, free(seen), free_step(seen))
+    released = free_step(seen).after(_CONFIG, free(seen))
     assert stage_of(released).stage is Stage.ZOOKEEPER
     assert isinstance(next_step(_CONFIG, with_one(released), Goal.ZOOKEEPER), Refused)
 

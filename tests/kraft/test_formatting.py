@@ -15,7 +15,6 @@ from tests.support.kraft_worlds import (
     with_controller,
 )
 from towpath.kraft.config.file import KraftConfig
-from towpath.kraft.do.controllers import format_controller, wipe_controller
 from towpath.kraft.do.tools import Tools
 from towpath.kraft.do.waiting import StepWaits
 from towpath.kraft.errors import StepRefusedError
@@ -24,7 +23,9 @@ from towpath.kraft.facts.seen import MetaProperties, Observation
 from towpath.kraft.files.properties import read_properties
 from towpath.kraft.journal import KraftJournal
 from towpath.kraft.reach.drivers import drivers_of
-from towpath.kraft.steps.kinds import FormatController, WipeController
+from towpath.kraft.steps.format_controller import FormatController
+from towpath.kraft.steps.wipe_controller import WipeController
+from towpath.kraft.zookeeper.client import ZooKeeper
 from towpath.model.deadline import Deadline
 
 ONE = NodeId(3000)
@@ -33,7 +34,8 @@ ONE = NodeId(3000)
 def tools(folder: Path, told: KraftConfig, seen: Observation) -> Tools:
     drivers = drivers_of(told)
     waits = StepWaits(told.limits, drivers, lambda _: seen, lambda _: None)
-    return Tools(told, drivers, waits, KraftJournal(folder / "journal"))
+    journal = KraftJournal(folder / "journal")
+    return Tools(told, drivers, waits, journal, ZooKeeper(told.zookeeper))
 
 
 def config(folder: Path, start: str = "true") -> KraftConfig:
@@ -57,9 +59,9 @@ def test_keys_that_the_host_of_a_controller_lacks_are_named(tmp_path: Path) -> N
         seen = with_broker(seen, broker.id, properties={**broker.properties, **keys})
     (tmp_path / "trust.p12").touch()
     with pytest.raises(StepRefusedError, match=r"lacks files: \S*/keys\.p12 \(zookeeper\.ssl\.k"):
-        format_controller(tools(tmp_path, told, seen), FormatController(ONE))
+        FormatController(ONE).do(tools(tmp_path, told, seen))
     (tmp_path / "keys.p12").touch()
-    format_controller(tools(tmp_path, told, seen), FormatController(ONE))
+    FormatController(ONE).do(tools(tmp_path, told, seen))
     written = read_properties((tmp_path / "c.properties").read_bytes())
     assert written.items() >= keys.items()
 
@@ -68,11 +70,11 @@ def test_a_metadata_log_of_unknown_origin_is_left(tmp_path: Path) -> None:
     (tmp_path / "data" / "__cluster_metadata-0").mkdir(parents=True)
     told, seen = config(tmp_path), start_of(kraft_config())
     with pytest.raises(StepRefusedError, match=r"without meta\.properties"):
-        format_controller(tools(tmp_path, told, seen), FormatController(ONE))
+        FormatController(ONE).do(tools(tmp_path, told, seen))
     assert seen.zookeeper is not None
     unseen = replace(seen, zookeeper=None)
     with pytest.raises(StepRefusedError, match="the cluster's id was not seen"):
-        format_controller(tools(tmp_path, told, unseen), FormatController(ONE))
+        FormatController(ONE).do(tools(tmp_path, told, unseen))
 
 
 def test_what_others_keep_in_the_folder_of_a_controller_survives_its_wipe(tmp_path: Path) -> None:
@@ -83,7 +85,7 @@ def test_what_others_keep_in_the_folder_of_a_controller_survives_its_wipe(tmp_pa
     (data / "lost+found").mkdir()
     for name in ("meta.properties", "bootstrap.checkpoint", ".lock", "photo.jpg"):
         (data / name).touch()
-    wipe_controller(tools(tmp_path, told, seen), WipeController(ONE))
+    WipeController(ONE).do(tools(tmp_path, told, seen))
     assert {each.name for each in data.iterdir()} == {"lost+found", "photo.jpg"}
 
 
@@ -132,6 +134,6 @@ def test_a_controller_that_runs_is_neither_formatted_nor_wiped(
 
 def do(step: FormatController | WipeController, with_it: Tools) -> None:
     if isinstance(step, FormatController):
-        format_controller(with_it, step)
+        step.do(with_it)
     else:
-        wipe_controller(with_it, step)
+        step.do(with_it)

@@ -12,6 +12,7 @@ from tests.support.kraft_worlds import (
     UNEQUAL,
     at_stage,
     codes_of,
+    end,
     kraft_config,
     migration_znode,
     reasons,
@@ -36,14 +37,11 @@ from towpath.kraft.facts.seen import (
 )
 from towpath.kraft.findings.codes import FindingCode
 from towpath.kraft.findings.findings import Refused
-from towpath.kraft.steps.effects import end
-from towpath.kraft.steps.kinds import (
-    AwaitHealthy,
-    Compare,
-    RestartController,
-    RollBroker,
-    StopControllers,
-)
+from towpath.kraft.steps.await_healthy import AwaitHealthy
+from towpath.kraft.steps.compare import Compare
+from towpath.kraft.steps.restart_controller import RestartController
+from towpath.kraft.steps.roll_broker import RollBroker
+from towpath.kraft.steps.stop_controllers import StopControllers
 
 _CONFIG = kraft_config()
 _C = tuple(NodeId(each) for each in (3000, 3001, 3002))

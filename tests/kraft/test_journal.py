@@ -19,6 +19,7 @@ from towpath.kraft.facts.nouns import NodeId, Role, Stage
 from towpath.kraft.facts.seen import Proven
 from towpath.kraft.journal import KraftEvent, KraftJournal
 from towpath.kraft.reach.local import LocalNode
+from towpath.kraft.zookeeper.client import ZooKeeper
 
 _COMPARED: Mapping[str, object] = {"compared": {}, "digests": {}, "differences": []}
 
@@ -116,7 +117,7 @@ def test_a_file_is_written_only_once_its_original_is_in_the_journal(tmp_path: Pa
     node = LocalNode(local, NodeId(0), Role.BROKER, str(file))
     waits = StepWaits(config.limits, {NodeId(0): node}, lambda _: start_of(config), lambda _: None)
     journal = KraftJournal(tmp_path / "journal")
-    tools = Tools(config, {NodeId(0): node}, waits, journal)
+    tools = Tools(config, {NodeId(0): node}, waits, journal, ZooKeeper(config.zookeeper))
     tools.replace(NodeId(0), str(file), b"broker.id=0\n", b"node.id=0\n")
     (kept,) = (tmp_path / "journal" / "kept").iterdir()
     assert kept.read_bytes() == b"broker.id=0\n"

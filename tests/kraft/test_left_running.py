@@ -12,8 +12,6 @@ import pytest
 from tests.support.kraft_worlds import kraft_config, start_of, with_broker, with_controller
 from towpath.dev import ports
 from towpath.kraft.config.file import KraftConfig
-from towpath.kraft.do.brokers import mend_meta_properties, roll_broker
-from towpath.kraft.do.controllers import restart_controller
 from towpath.kraft.do.tools import Tools
 from towpath.kraft.do.waiting import StepWaits
 from towpath.kraft.errors import DriverError, KraftJournalError
@@ -21,7 +19,10 @@ from towpath.kraft.facts.nouns import BrokerMode, NodeId
 from towpath.kraft.facts.seen import Observation
 from towpath.kraft.journal import KraftJournal
 from towpath.kraft.reach.drivers import drivers_of
-from towpath.kraft.steps.kinds import MendMetaProperties, RestartController, RollBroker
+from towpath.kraft.steps.mend_meta_properties import MendMetaProperties
+from towpath.kraft.steps.restart_controller import RestartController
+from towpath.kraft.steps.roll_broker import RollBroker
+from towpath.kraft.zookeeper.client import ZooKeeper
 
 BROKER, CONTROLLER = NodeId(0), NodeId(3000)
 
@@ -40,7 +41,8 @@ class Site:
 def tools(folder: Path, config: KraftConfig, seen: Observation) -> Tools:
     drivers = drivers_of(config)
     waits = StepWaits(config.limits, drivers, lambda _: seen, lambda _: None)
-    return Tools(config, drivers, waits, KraftJournal(folder / "journal"))
+    journal = KraftJournal(folder / "journal")
+    return Tools(config, drivers, waits, journal, ZooKeeper(config.zookeeper))
 
 
 @pytest.fixture
@@ -71,15 +73,15 @@ def site(tmp_path: Path) -> Iterator[Site]:
 STEPS: dict[str, tuple[NodeId, Callable[[Site], object]]] = {
     "a broker": (
         BROKER,
-        lambda site: roll_broker(site.tools, RollBroker(BROKER, BrokerMode.MIGRATION)),
+        lambda site: RollBroker(BROKER, BrokerMode.MIGRATION).do(site.tools),
     ),
     "a controller": (
         CONTROLLER,
-        lambda site: restart_controller(site.tools, RestartController(CONTROLLER, flag=True)),
+        lambda site: RestartController(CONTROLLER, flag=True).do(site.tools),
     ),
     "meta.properties": (
         BROKER,
-        lambda site: mend_meta_properties(site.tools, MendMetaProperties(BROKER, str(site.folder))),
+        lambda site: MendMetaProperties(BROKER, str(site.folder)).do(site.tools),
     ),
 }
 

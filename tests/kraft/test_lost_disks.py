@@ -11,6 +11,7 @@ from tests.support.kraft_laws import broken
 from tests.support.kraft_worlds import (
     at_stage,
     codes_of,
+    end,
     kraft_config,
     migration_znode,
     reasons,
@@ -29,15 +30,12 @@ from towpath.kraft.findings.codes import FindingCode
 from towpath.kraft.findings.findings import Refused
 from towpath.kraft.standing.disks import holders, unproven
 from towpath.kraft.standing.states import stage_of
-from towpath.kraft.steps.effects import after, along, end
 from towpath.kraft.steps.elections import elected
-from towpath.kraft.steps.kinds import (
-    FormatController,
-    RestartController,
-    StartControllers,
-    Step,
-    StopControllers,
-)
+from towpath.kraft.steps.format_controller import FormatController
+from towpath.kraft.steps.restart_controller import RestartController
+from towpath.kraft.steps.start_controllers import StartControllers
+from towpath.kraft.steps.step import Step
+from towpath.kraft.steps.stop_controllers import StopControllers
 
 _CONFIG = kraft_config()
 _FIVE = kraft_config(controllers=5)
@@ -69,7 +67,7 @@ def _walk(
             return steps, step
         assert not broken(seen, step), (broken(seen, step), step)
         steps.append(step)
-        seen = after(_CONFIG, seen, step)
+        seen = step.after(_CONFIG, seen)
     raise AssertionError(f"no end: {steps}")
 
 
@@ -101,10 +99,10 @@ def test_it_goes_on_from_wherever_it_was_killed_without_being_told_again(stage: 
     seen = _lose(_at(stage))
     first = next_step(_CONFIG, seen, Goal.DUAL_WRITE, _SAID)
     assert isinstance(first, FormatController)
-    formatted = after(_CONFIG, seen, first)
+    formatted = first.after(_CONFIG, seen)
     start = next_step(_CONFIG, formatted, Goal.DUAL_WRITE)
     assert start == StartControllers((_LOST,))
-    for cut in along(_CONFIG, formatted, start):
+    for cut in start.effects(_CONFIG, formatted):
         steps, ended = _walk(cut, Goal.DUAL_WRITE, frozenset())
         assert ended == Reached(Stage.DUAL_WRITE)
         assert not any(isinstance(each, FormatController) for each in steps)
@@ -183,7 +181,7 @@ def test_with_five_a_majority_of_the_others_must_hold_all() -> None:
     both = _SAID | {NodeId(3001)}
     step = next_step(_FIVE, two, Goal.DUAL_WRITE, both)
     assert step == FormatController(NodeId(3001), anew=True)
-    behind = after(_FIVE, two, step)
+    behind = step.after(_FIVE, two)
     assert next_step(_FIVE, behind, Goal.DUAL_WRITE, both) == StartControllers((NodeId(3001),))
 
 
@@ -209,7 +207,7 @@ def test_without_a_leader_one_that_was_formatted_anew_votes_for_nobody() -> None
     astray = with_controller(seen, _LOST, running=True, flag=True)
     stop = next_step(_CONFIG, astray, Goal.DUAL_WRITE)
     assert stop == StopControllers((_LOST,))
-    behind = after(_CONFIG, seen, StartControllers(others))
+    behind = StartControllers(others).after(_CONFIG, seen)
     assert next_step(_CONFIG, behind, Goal.DUAL_WRITE) == StartControllers((_LOST,))
     refused = next_step(_CONFIG, _behind(behind, 3001), Goal.DUAL_WRITE)
     assert isinstance(refused, Refused)
@@ -243,5 +241,5 @@ def test_a_rollback_releases_zookeeper_where_no_log_is_left() -> None:
         if isinstance(step, Reached):
             break
         assert not isinstance(step, Refused | StartControllers | FormatController), step
-        seen = after(_CONFIG, proven, step)
+        seen = step.after(_CONFIG, proven)
     assert stage_of(seen).stage is Stage.ZOOKEEPER

@@ -33,8 +33,10 @@ from towpath.kraft.journal import KraftJournal
 from towpath.kraft.run.loop import KraftRun
 from towpath.kraft.standing.alarms import may_lead_empty, without_log
 from towpath.kraft.standing.states import stage_of
-from towpath.kraft.steps.effects import after
-from towpath.kraft.steps.kinds import ReleaseZooKeeper, StartControllers, Step, StopControllers
+from towpath.kraft.steps.release_zookeeper import ReleaseZooKeeper
+from towpath.kraft.steps.start_controllers import StartControllers
+from towpath.kraft.steps.step import Step
+from towpath.kraft.steps.stop_controllers import StopControllers
 from towpath.model.deadline import Deadline
 
 _CONFIG = kraft_config()
@@ -142,7 +144,7 @@ def _walk_back(seen: Observation) -> tuple[list[Step], Refused | Reached]:
         laws = set(broken(seen, step)) - {"ZooKeeper is released without being proven equal"}
         assert not laws
         steps.append(step)
-        seen = after(_CONFIG, seen, step)
+        seen = step.after(_CONFIG, seen)
     raise AssertionError(f"no end: {steps}")
 
 
@@ -173,7 +175,7 @@ def test_a_rollback_with_brokers_in_kraft_mode_is_refused_with_a_way_out(stage: 
     seen = replace(_lost(stage, (), (), (), running=True), proven=Proven(equal_since=1))
     step = next_step(_CONFIG, seen, Goal.ZOOKEEPER)
     assert isinstance(step, StopControllers)
-    steps, end = _walk_back(after(_CONFIG, seen, step))
+    steps, end = _walk_back(step.after(_CONFIG, seen))
     assert steps == []
     assert isinstance(end, Refused)
     assert codes_of(end.reasons) == _REFUSED
@@ -182,7 +184,7 @@ def test_a_rollback_with_brokers_in_kraft_mode_is_refused_with_a_way_out(stage: 
 
 def _empty_start(seen: Observation, step: Step) -> Observation:
     """Return what is seen behind a start of empty controllers, whose folders told nothing."""
-    behind = after(_CONFIG, seen, step)
+    behind = step.after(_CONFIG, seen)
     if not isinstance(step, StartControllers) or behind.log is None:
         return behind
     log = replace(behind.log, state=LogState.PRE_MIGRATION, image=behind.log.image)

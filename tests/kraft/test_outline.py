@@ -28,25 +28,21 @@ from towpath.kraft.show.pictures import (
     outline_summary,
     outline_told,
 )
-from towpath.kraft.steps.effects import after
-from towpath.kraft.steps.kinds import (
-    AwaitCopy,
-    AwaitFinal,
-    AwaitHealthy,
-    Compare,
-    FormatController,
-    MendMetaProperties,
-    RaiseControllerEpoch,
-    RaisePartitionVersions,
-    ReleaseZooKeeper,
-    RestartController,
-    RollBroker,
-    StartControllers,
-    Step,
-    StopControllers,
-    WipeController,
-)
-from towpath.kraft.steps.sentences import sentence
+from towpath.kraft.steps.await_copy import AwaitCopy
+from towpath.kraft.steps.await_final import AwaitFinal
+from towpath.kraft.steps.await_healthy import AwaitHealthy
+from towpath.kraft.steps.compare import Compare
+from towpath.kraft.steps.format_controller import FormatController
+from towpath.kraft.steps.mend_meta_properties import MendMetaProperties
+from towpath.kraft.steps.raise_controller_epoch import RaiseControllerEpoch
+from towpath.kraft.steps.raise_partition_versions import RaisePartitionVersions
+from towpath.kraft.steps.release_zookeeper import ReleaseZooKeeper
+from towpath.kraft.steps.restart_controller import RestartController
+from towpath.kraft.steps.roll_broker import RollBroker
+from towpath.kraft.steps.start_controllers import StartControllers
+from towpath.kraft.steps.step import Step
+from towpath.kraft.steps.stop_controllers import StopControllers
+from towpath.kraft.steps.wipe_controller import WipeController
 
 _CONFIG = kraft_config(brokers=2)
 
@@ -74,7 +70,7 @@ def test_ways_back_that_join_are_those_that_are_decided_step_by_step() -> None:
     config = kraft_config(brokers=4)
     seen = start_of(config)
     for each in outline(config, seen, Goal.FINAL).steps:
-        seen = after(config, seen, each.step)
+        seen = each.step.after(config, seen)
         if each.undo:
             assert list(each.undo) == [step for step, _ in walk(config, seen, Goal.ZOOKEEPER)[0]]
 
@@ -162,7 +158,7 @@ def test_an_outline_ends_where_no_step_is_safe() -> None:
     ],
 )
 def test_each_step_is_told(step: Step, text: str) -> None:
-    assert sentence(step) == text
+    assert step.sentence == text
 
 
 @pytest.mark.parametrize("stage", [Stage.ZOOKEEPER, Stage.PROVISIONED, Stage.REGISTERING])

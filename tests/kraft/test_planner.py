@@ -23,20 +23,18 @@ from towpath.kraft.facts.seen import Health
 from towpath.kraft.findings.codes import FindingCode
 from towpath.kraft.findings.findings import Refused
 from towpath.kraft.standing.states import stage_of
-from towpath.kraft.steps.kinds import (
-    AwaitCopy,
-    AwaitFinal,
-    Compare,
-    FormatController,
-    RaiseControllerEpoch,
-    ReleaseZooKeeper,
-    RestartController,
-    RollBroker,
-    StartControllers,
-    Step,
-    StopControllers,
-    WipeController,
-)
+from towpath.kraft.steps.await_copy import AwaitCopy
+from towpath.kraft.steps.await_final import AwaitFinal
+from towpath.kraft.steps.compare import Compare
+from towpath.kraft.steps.format_controller import FormatController
+from towpath.kraft.steps.raise_controller_epoch import RaiseControllerEpoch
+from towpath.kraft.steps.release_zookeeper import ReleaseZooKeeper
+from towpath.kraft.steps.restart_controller import RestartController
+from towpath.kraft.steps.roll_broker import RollBroker
+from towpath.kraft.steps.start_controllers import StartControllers
+from towpath.kraft.steps.step import Step
+from towpath.kraft.steps.stop_controllers import StopControllers
+from towpath.kraft.steps.wipe_controller import WipeController
 
 _C = tuple(NodeId(each) for each in (3000, 3001, 3002))
 

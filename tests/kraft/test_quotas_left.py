@@ -20,7 +20,6 @@ from tests.support.kraft_worlds import (
 )
 from towpath.kraft.decide.outline import outline
 from towpath.kraft.decide.planner import next_step
-from towpath.kraft.do import hands
 from towpath.kraft.do.tools import Tools
 from towpath.kraft.do.waiting import StepWaits
 from towpath.kraft.errors import StepLateError, StepRefusedError
@@ -30,8 +29,9 @@ from towpath.kraft.facts.quotas import left_behind
 from towpath.kraft.facts.seen import Observation
 from towpath.kraft.findings.codes import FindingCode
 from towpath.kraft.standing.states import stage_of
-from towpath.kraft.steps.kinds import RestartController
-from towpath.kraft.steps.sentences import sentence
+from towpath.kraft.steps import compare
+from towpath.kraft.steps.restart_controller import RestartController
+from towpath.kraft.zookeeper.client import ZooKeeper
 from towpath.model.quota import Entity, EntityKind
 
 _CONFIG = kraft_config()
@@ -81,10 +81,10 @@ def test_the_leader_is_restarted_once_and_the_way_goes_on(stage: Stage, goal: Go
     leader = seen.quorum.leader if seen.quorum else NodeId(0)
     step = RestartController(leader, flag=True, rewrite=True)
     assert next_step(_CONFIG, seen, goal) == step
-    assert sentence(step).endswith("the next leader writes to ZooKeeper what differs")
+    assert step.sentence.endswith("the next leader writes to ZooKeeper what differs")
     done, _ = walk(_CONFIG, seen, goal)
     assert [each for each, _ in done if getattr(each, "rewrite", False)] == [step]
-    assert outline(_CONFIG, seen, goal).steps[0].sentence == sentence(step)
+    assert outline(_CONFIG, seen, goal).steps[0].sentence == step.sentence
 
 
 def test_no_leader_is_elected_where_that_would_finalize_or_forget_users() -> None:
@@ -117,22 +117,22 @@ def tools(seen: Observation, log: str = "", copy: str = "1s") -> Tools:
     )
     drivers = cast("Any", dict.fromkeys(seen.controllers, Logging(log)))
     waits = StepWaits(config.limits, drivers, lambda _: seen, lambda _: None, Event())
-    return Tools(config, drivers, waits, cast("Any", None))
+    return Tools(config, drivers, waits, cast("Any", None), ZooKeeper(config.zookeeper))
 
 
 def test_a_wait_that_never_ends_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hands, "_LOST", 0.2)
+    monkeypatch.setattr(compare, "_LOST", 0.2)
     with pytest.raises(StepRefusedError, match="the quotas of client-id app were deleted"):
-        hands._await_equal(tools(left(Stage.DUAL_WRITE, (_CLIENT,)), copy="1m"))
+        compare._await_equal(tools(left(Stage.DUAL_WRITE, (_CLIENT,)), copy="1m"))
 
 
 def test_a_wait_that_was_too_long_tells_what_the_leader_logged() -> None:
     seen = replace(at_stage(_CONFIG, Stage.DUAL_WRITE), comparison=UNEQUAL)
     log = "INFO all is well\n[1] ERROR Encountered zk migration fault: Unhandled error\n  at x\n"
     with pytest.raises(StepLateError) as caught:
-        hands._await_equal(tools(seen, log))
+        compare._await_equal(tools(seen, log))
     leader = seen.quorum.leader if seen.quorum else 0
     assert f"log of controller {leader} says: [1] ERROR Encountered zk" in str(caught.value)
     with pytest.raises(StepLateError) as silent:
-        hands._await_equal(tools(seen))
+        compare._await_equal(tools(seen))
     assert "the log of controller" not in str(silent.value)

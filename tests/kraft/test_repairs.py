@@ -11,6 +11,7 @@ from tests.support.kraft_worlds import (
     FLAG,
     UNEQUAL,
     at_stage,
+    end,
     kraft_config,
     migration_znode,
     reasons,
@@ -27,20 +28,17 @@ from towpath.kraft.facts.image import ClusterImage, PartitionImage, TopicImage
 from towpath.kraft.facts.nouns import BrokerMode, Goal, LogState, NodeId, Stage
 from towpath.kraft.facts.seen import Health, MetaProperties, Observation, Proven
 from towpath.kraft.findings.codes import FindingCode
-from towpath.kraft.steps.effects import after, along, end
-from towpath.kraft.steps.kinds import (
-    AwaitHealthy,
-    Compare,
-    FormatController,
-    MendMetaProperties,
-    RaiseControllerEpoch,
-    ReleaseZooKeeper,
-    RestartController,
-    RollBroker,
-    StartControllers,
-    StopControllers,
-    WipeController,
-)
+from towpath.kraft.steps.await_healthy import AwaitHealthy
+from towpath.kraft.steps.compare import Compare
+from towpath.kraft.steps.format_controller import FormatController
+from towpath.kraft.steps.mend_meta_properties import MendMetaProperties
+from towpath.kraft.steps.raise_controller_epoch import RaiseControllerEpoch
+from towpath.kraft.steps.release_zookeeper import ReleaseZooKeeper
+from towpath.kraft.steps.restart_controller import RestartController
+from towpath.kraft.steps.roll_broker import RollBroker
+from towpath.kraft.steps.start_controllers import StartControllers
+from towpath.kraft.steps.stop_controllers import StopControllers
+from towpath.kraft.steps.wipe_controller import WipeController
 
 _CONFIG = kraft_config()
 _ALL = (0, 1, 2)
@@ -164,9 +162,9 @@ def test_a_broker_whose_file_was_written_and_that_was_not_stopped_is_rolled(brok
     config = kraft_config(brokers=brokers)
     seen = at_stage(config, Stage.HYBRID)
     while isinstance(step := next_step(config, seen, Goal.DUAL_WRITE), Compare):
-        seen = after(config, seen, step)
+        seen = step.after(config, seen)
     assert isinstance(step, RollBroker)
-    written = next(iter(along(config, seen, step)))
+    written = next(iter(step.effects(config, seen)))
     assert written.brokers[step.node].stale
     assert next_step(config, written, Goal.DUAL_WRITE) == step
 
@@ -189,7 +187,7 @@ def _stopped(**znodes: object) -> Observation:
     seen = at_stage(_CONFIG, Stage.HYBRID)
     step = next_step(_CONFIG, seen, Goal.ZOOKEEPER)
     assert isinstance(step, StopControllers)
-    return with_zookeeper(after(_CONFIG, seen, step), **znodes)
+    return with_zookeeper(step.after(_CONFIG, seen), **znodes)
 
 
 def test_zookeeper_is_not_released_where_a_controller_would_start_without_the_flag() -> None:

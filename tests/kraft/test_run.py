@@ -31,8 +31,11 @@ from towpath.kraft.journal import KraftEvent, KraftJournal
 from towpath.kraft.run.loop import KraftRun
 from towpath.kraft.show.pictures import end_told
 from towpath.kraft.standing.states import stage_of
-from towpath.kraft.steps.effects import after
-from towpath.kraft.steps.kinds import Compare, RollBroker, StartControllers, Step, StopControllers
+from towpath.kraft.steps.compare import Compare
+from towpath.kraft.steps.roll_broker import RollBroker
+from towpath.kraft.steps.start_controllers import StartControllers
+from towpath.kraft.steps.step import Step
+from towpath.kraft.steps.stop_controllers import StopControllers
 from towpath.model.deadline import Deadline
 from towpath.model.errors import StoppedError
 
@@ -42,7 +45,7 @@ _BEGAN = KraftEvent.STEP_BEGAN
 
 def behind(seen: Observation, step: Step) -> Observation:
     """Return what would be seen once a step is done."""
-    return after(CONFIG, seen, step)
+    return step.after(CONFIG, seen)
 
 
 class World:

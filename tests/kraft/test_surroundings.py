@@ -26,7 +26,6 @@ from towpath.kraft.config.drivers import LocalDriver
 from towpath.kraft.decide.moves import Facts
 from towpath.kraft.decide.preflight import preflight
 from towpath.kraft.decide.preflight.surroundings import surroundings
-from towpath.kraft.do.brokers import roll_broker
 from towpath.kraft.do.tools import Tools
 from towpath.kraft.do.waiting import StepWaits
 from towpath.kraft.errors import StepRefusedError
@@ -41,8 +40,9 @@ from towpath.kraft.journal import KraftJournal
 from towpath.kraft.look.hosts import addresses_from, ask_host, host_told
 from towpath.kraft.reach.drivers import drivers_of
 from towpath.kraft.reach.local import LocalNode
-from towpath.kraft.steps.kinds import RollBroker
+from towpath.kraft.steps.roll_broker import RollBroker
 from towpath.kraft.zookeeper.admin_server import connections_in
+from towpath.kraft.zookeeper.client import ZooKeeper
 from towpath.kraft.zookeeper.clients import Connection, connections_of, sorted_out
 
 CONFIG = kraft_config()
@@ -219,10 +219,11 @@ def test_a_broker_whose_host_reaches_no_controller_is_not_restarted(tmp_path: Pa
     seen = with_controller(at_stage(config, Stage.PROVISIONED), 3002, running=False)
     drivers = drivers_of(config)
     waits = StepWaits(config.limits, drivers, lambda _: seen, lambda _: None)
-    tools = Tools(config, drivers, waits, KraftJournal(tmp_path / "journal"))
+    journal = KraftJournal(tmp_path / "journal")
+    tools = Tools(config, drivers, waits, journal, ZooKeeper(config.zookeeper))
     said = rf"does not reach the controllers {there} \(closed\), {gone} \(closed\); "
     with pytest.raises(StepRefusedError, match=said):
-        roll_broker(tools, RollBroker(NodeId(1), BrokerMode.MIGRATION))
+        RollBroker(NodeId(1), BrokerMode.MIGRATION).do(tools)
     assert list(tmp_path.iterdir()) == [], "nothing was stopped, written or started"
 
 

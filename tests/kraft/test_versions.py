@@ -12,7 +12,8 @@ from towpath.kraft.facts.image import ClusterImage, PartitionImage, TopicImage
 from towpath.kraft.facts.nouns import Goal, Stage
 from towpath.kraft.facts.seen import Observation
 from towpath.kraft.standing.partition_versions import lower_versions
-from towpath.kraft.steps.kinds import RaisePartitionVersions, StopControllers
+from towpath.kraft.steps.raise_partition_versions import RaisePartitionVersions
+from towpath.kraft.steps.stop_controllers import StopControllers
 from towpath.model.nouns import TopicName, TopicPartition
 
 CONFIG = kraft_config(brokers=2)

@@ -10,20 +10,18 @@ from towpath.kraft.facts.seen import Observation
 from towpath.kraft.standing.alarms import anchor, claimed
 from towpath.kraft.standing.partition_versions import lower_versions
 from towpath.kraft.standing.states import stage_of
-from towpath.kraft.steps.kinds import (
-    AwaitFinal,
-    AwaitHealthy,
-    FormatController,
-    MendMetaProperties,
-    RaiseControllerEpoch,
-    ReleaseZooKeeper,
-    RestartController,
-    RollBroker,
-    StartControllers,
-    Step,
-    StopControllers,
-    WipeController,
-)
+from towpath.kraft.steps.await_final import AwaitFinal
+from towpath.kraft.steps.await_healthy import AwaitHealthy
+from towpath.kraft.steps.format_controller import FormatController
+from towpath.kraft.steps.mend_meta_properties import MendMetaProperties
+from towpath.kraft.steps.raise_controller_epoch import RaiseControllerEpoch
+from towpath.kraft.steps.release_zookeeper import ReleaseZooKeeper
+from towpath.kraft.steps.restart_controller import RestartController
+from towpath.kraft.steps.roll_broker import RollBroker
+from towpath.kraft.steps.start_controllers import StartControllers
+from towpath.kraft.steps.step import Step
+from towpath.kraft.steps.stop_controllers import StopControllers
+from towpath.kraft.steps.wipe_controller import WipeController
 
 _FINAL = RollBroker | RestartController | StartControllers | AwaitHealthy | AwaitFinal
 

@@ -23,8 +23,9 @@ from towpath.kraft.facts.seen import (
 from towpath.kraft.findings.codes import FindingCode
 from towpath.kraft.findings.findings import Finding, Refused
 from towpath.kraft.standing.states import stage_of
-from towpath.kraft.steps.effects import after, along
-from towpath.kraft.steps.kinds import Step
+from towpath.kraft.steps.foretell import answering, registered, stopped
+from towpath.kraft.steps.start_controllers import StartControllers
+from towpath.kraft.steps.step import Step
 
 CLUSTER = "AAAAAAAAAAAAAAAAAAAAAA"
 FLAG = "zookeeper.metadata.migration.enable"
@@ -179,7 +180,7 @@ def walk(
         if isinstance(step, Reached):
             return done, seen
         assert not isinstance(step, Refused), [str(each) for each in step.reasons]
-        seen = after(config, seen, step)
+        seen = step.after(config, seen)
         done.append((step, stage_of(seen).stage))
     raise AssertionError(f"no end: {done}")
 
@@ -191,8 +192,8 @@ def at_stage(config: KraftConfig, stage: Stage, *, epoch: int = 5) -> Observatio
         step = next_step(config, seen, Goal.FINAL)
         assert not isinstance(step, Reached | Refused), step
         seen = next(
-            (at for at in along(config, seen, step) if stage_of(at).stage is stage), None
-        ) or after(config, seen, step)
+            (at for at in step.effects(config, seen) if stage_of(at).stage is stage), None
+        ) or step.after(config, seen)
     return seen
 
 
@@ -206,3 +207,16 @@ def reasons(config: KraftConfig, seen: Observation, goal: Goal) -> set[FindingCo
     step = next_step(config, seen, goal)
     assert isinstance(step, Refused), step
     return codes_of(step.reasons)
+
+
+def end(seen: Observation, node: NodeSeen) -> Observation:
+    """Return what would be seen if a node ended."""
+    return stopped(seen, node)
+
+
+def start(seen: Observation, node: NodeSeen) -> Observation:
+    """Return what would be seen if a node was started with the file that it has."""
+    if node.role is Role.CONTROLLER:
+        return [seen, *StartControllers((node.id,)).effects(kraft_config(), seen)][-1]
+    seen = answering(seen, node)
+    return registered(seen, seen.brokers[node.id])

@@ -14,7 +14,7 @@ from towpath.kraft.facts.seen import NodeSeen, Observation, ZooKeeperSeen
 from towpath.kraft.findings.findings import Finding, Refused
 from towpath.kraft.standing.stages import StageType
 from towpath.kraft.standing.states import KraftStanding, stage_of
-from towpath.kraft.steps.kinds import Step
+from towpath.kraft.steps.step import Step
 
 
 @dataclass(frozen=True, slots=True)

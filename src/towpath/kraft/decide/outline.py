@@ -13,13 +13,11 @@ from towpath.kraft.decide.planner import decide
 from towpath.kraft.decide.preflight.preflight import BEFORE_COPY
 from towpath.kraft.facts.nouns import Goal, NodeId, Stage
 from towpath.kraft.facts.seen import Observation
+from towpath.kraft.files.changes import PropertiesChange, shown_changes
 from towpath.kraft.findings.codes import FindingCode
 from towpath.kraft.findings.findings import Finding, Refused
 from towpath.kraft.standing.stages import DualWrite
-from towpath.kraft.steps.effects import after
-from towpath.kraft.steps.file_changes import PropertiesChange, rendered, shown_changes
-from towpath.kraft.steps.kinds import FormatController, RestartController, RollBroker, Step
-from towpath.kraft.steps.sentences import sentence
+from towpath.kraft.steps.step import Step, WritingStep
 
 _WaysBack = dict[tuple[Stage, Step], tuple[Observation, tuple[Step, ...]]]
 """What was seen last where a way back passed a stage with a step, and all steps from there: ways
@@ -61,7 +59,7 @@ class PlannedStep:
     @property
     def sentence(self) -> str:
         """What the step does, for people."""
-        return sentence(self.step)
+        return self.step.sentence
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,14 +118,13 @@ def _soaked(facts: Facts) -> Facts:
 
 
 def _planned(facts: Facts, step: Step, known: _WaysBack) -> tuple[PlannedStep, Facts]:
-    behind = facts.at(after(facts.config, facts.seen, step))
-    first = isinstance(step, RestartController) and not step.flag
+    behind = facts.at(step.after(facts.config, facts.seen))
     planned = PlannedStep(
         step=step,
         expected=behind.standing.stage,
         undo=_undo(behind, known),
         file=_file(facts, step),
-        last_chance=first and isinstance(facts.standing.typed, DualWrite),
+        last_chance=step.finalizes and isinstance(facts.standing.typed, DualWrite),
     )
     return planned, behind
 
@@ -145,7 +142,7 @@ def _undo(facts: Facts, known: _WaysBack) -> tuple[Step, ...]:
             break
         passed.append((place, facts.seen))
         steps.append(decision.step)
-        facts = facts.at(after(facts.config, facts.seen, decision.step))
+        facts = facts.at(decision.step.after(facts.config, facts.seen))
         decision = decide(facts, Goal.ZOOKEEPER)
     for number, (place, at) in enumerate(passed):
         known[place] = at, tuple(steps[number:])
@@ -155,16 +152,12 @@ def _undo(facts: Facts, known: _WaysBack) -> tuple[Step, ...]:
 def _file(facts: Facts, step: Step) -> FileChange | None:
     """Return what a step changes in a properties file; None where it writes none."""
     config, seen = facts.config, facts.seen
-    made = rendered(config, seen, step)
-    match step:
-        case RollBroker():
-            before = seen.brokers[step.node].properties
-            paths = {NodeId(each.id): each.properties for each in config.brokers}
-        case FormatController() | RestartController():
-            before = seen.controllers[step.node].properties
-            paths = {NodeId(each.id): each.properties for each in config.controllers.nodes}
-        case _:
-            return None
-    if made is None or isinstance(made, Refused):
+    if not isinstance(step, WritingStep):
         return None
-    return FileChange(step.node, paths[step.node], shown_changes(before, made))
+    made = step.properties(config, seen)
+    if isinstance(made, Refused):
+        return None
+    before = {**seen.brokers, **seen.controllers}[step.node].properties
+    nodes = (*config.brokers, *config.controllers.nodes)
+    path = next(each.properties for each in nodes if NodeId(each.id) == step.node)
+    return FileChange(step.node, path, shown_changes(before, made))

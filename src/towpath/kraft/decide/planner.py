@@ -53,17 +53,14 @@ from towpath.kraft.standing.stages import (
     Stranded,
     Unknown,
 )
-from towpath.kraft.steps.file_changes import rendered
-from towpath.kraft.steps.kinds import (
-    AwaitCopy,
-    AwaitFinal,
-    AwaitHealthy,
-    FormatController,
-    RestartController,
-    RollBroker,
-    StartControllers,
-    Step,
-)
+from towpath.kraft.steps.await_copy import AwaitCopy
+from towpath.kraft.steps.await_final import AwaitFinal
+from towpath.kraft.steps.await_healthy import AwaitHealthy
+from towpath.kraft.steps.format_controller import FormatController
+from towpath.kraft.steps.restart_controller import RestartController
+from towpath.kraft.steps.roll_broker import RollBroker
+from towpath.kraft.steps.start_controllers import StartControllers
+from towpath.kraft.steps.step import Step, WritingStep
 
 
 def next_step(
@@ -87,8 +84,10 @@ def decide(facts: Facts, goal: Goal) -> Decision:
     if missing:
         return Refused(missing)
     found = back(facts, state) if goal is Goal.ZOOKEEPER else _forward(facts, state, goal)
-    made = rendered(facts.config, facts.seen, found.step) if isinstance(found, Move) else None
-    return made if isinstance(made, Refused) else found
+    if isinstance(found, Move) and isinstance(found.step, WritingStep):
+        made = found.step.properties(facts.config, facts.seen)
+        return made if isinstance(made, Refused) else found
+    return found
 
 
 def _missing(facts: Facts, state: KnownStage) -> tuple[Finding, ...]:

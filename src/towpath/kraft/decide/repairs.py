@@ -22,16 +22,14 @@ from towpath.kraft.standing.alarms import (
     running_flagless,
     without_log,
 )
-from towpath.kraft.steps.kinds import (
-    AwaitHealthy,
-    Compare,
-    FormatController,
-    RestartController,
-    RollBroker,
-    StartControllers,
-    Step,
-    StopControllers,
-)
+from towpath.kraft.steps.await_healthy import AwaitHealthy
+from towpath.kraft.steps.compare import Compare
+from towpath.kraft.steps.format_controller import FormatController
+from towpath.kraft.steps.restart_controller import RestartController
+from towpath.kraft.steps.roll_broker import RollBroker
+from towpath.kraft.steps.start_controllers import StartControllers
+from towpath.kraft.steps.step import Step
+from towpath.kraft.steps.stop_controllers import StopControllers
 
 
 def mend_controllers(facts: Facts, *, without_lost: bool = False) -> Step | Refused | None:

@@ -41,21 +41,16 @@ from towpath.kraft.standing.stages import (
     StageType,
     Stranded,
 )
-from towpath.kraft.steps.kinds import (
-    AwaitHealthy,
-    Compare,
-    MendMetaProperties,
-    RaiseControllerEpoch,
-    RaisePartitionVersions,
-    ReleaseZooKeeper,
-    RollBroker,
-    Step,
-    StopControllers,
-    WipeController,
-)
-
-_STOPPING = RollBroker | MendMetaProperties
-"""Steps behind which a broker must start again."""
+from towpath.kraft.steps.await_healthy import AwaitHealthy
+from towpath.kraft.steps.compare import Compare
+from towpath.kraft.steps.mend_meta_properties import MendMetaProperties
+from towpath.kraft.steps.raise_controller_epoch import RaiseControllerEpoch
+from towpath.kraft.steps.raise_partition_versions import RaisePartitionVersions
+from towpath.kraft.steps.release_zookeeper import ReleaseZooKeeper
+from towpath.kraft.steps.roll_broker import RollBroker
+from towpath.kraft.steps.step import Step
+from towpath.kraft.steps.stop_controllers import StopControllers
+from towpath.kraft.steps.wipe_controller import WipeController
 
 
 def back(facts: Facts, state: KnownStage) -> Decision:
@@ -67,7 +62,7 @@ def back(facts: Facts, state: KnownStage) -> Decision:
     decision = _back(facts, state)
     if not isinstance(decision, Move) or not facts.standing.has(Alarm.ENDS_BROKERS):
         return decision
-    if isinstance(state, Headless | InZooKeeper) and not isinstance(decision.step, _STOPPING):
+    if isinstance(state, Headless | InZooKeeper) and not decision.step.stops_broker:
         return decision
     return alarmed(facts, Alarm.ENDS_BROKERS)
 

@@ -1,4 +1,4 @@
-"""What steps on brokers and on controllers share: their tools, and how files are written."""
+"""The tools of steps: nodes, waits, the journal, ZooKeeper, and how files are written."""
 
 from __future__ import annotations
 
@@ -7,16 +7,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from towpath.kraft.config.file import KraftConfig
-from towpath.kraft.do.waiting import StepWaits
-from towpath.kraft.errors import StepRefusedError
+from towpath.kraft.do.waiting import Missing, StepWaits
 from towpath.kraft.facts.nouns import NodeId
-from towpath.kraft.facts.seen import Observation
+from towpath.kraft.files.changes import changes
 from towpath.kraft.files.properties import change_properties, read_properties
-from towpath.kraft.findings.findings import Refused
 from towpath.kraft.journal import KraftJournal
 from towpath.kraft.reach.driver import Driver
-from towpath.kraft.steps.file_changes import changes, rendered
-from towpath.kraft.steps.kinds import Step
+from towpath.kraft.zookeeper.client import ZooKeeper
 from towpath.model.deadline import Deadline
 
 StepFacts = Mapping[str, object]
@@ -25,12 +22,21 @@ StepFacts = Mapping[str, object]
 
 @dataclass(frozen=True, slots=True)
 class Tools:
-    """What steps work with; `journal` keeps what they replace."""
+    """What steps work with.
+
+    Attributes:
+        config: The file.
+        drivers: One for each node.
+        waits: Looks at the cluster until something has come.
+        journal: Keeps what steps replace.
+        zookeeper: An open session.
+    """
 
     config: KraftConfig
     drivers: Mapping[NodeId, Driver]
     waits: StepWaits
     journal: KraftJournal
+    zookeeper: ZooKeeper
 
     def replace(self, node: NodeId, path: str, before: bytes, after: bytes) -> None:
         """Write a file of a node, once the journal has what it was."""
@@ -60,6 +66,17 @@ class Tools:
         nodes = (*self.config.brokers, *self.config.controllers.nodes)
         return next(each.properties for each in nodes if NodeId(each.id) == node)
 
+    @property
+    def patience(self) -> Deadline:
+        """The deadline of a write to ZooKeeper that begins now."""
+        return Deadline.after(self.config.limits.start)
+
+    def wait(self, what: str, limit: str, missing: Missing) -> StepFacts:
+        """Wait until nothing is missing; see `StepWaits.until`."""
+        began = time.monotonic()
+        self.waits.until(what, limit, missing)
+        return {"seconds": since(began)}
+
     def stop(self, node: NodeId) -> StepFacts:
         """Stop a node's process, killing it after `limits.stop`."""
         began = time.monotonic()
@@ -71,16 +88,3 @@ class Tools:
 def since(began: float) -> float:
     """Return the seconds since a moment of the monotonic clock, for people."""
     return round(time.monotonic() - began, 3)
-
-
-def properties_of(tools: Tools, seen: Observation, step: Step) -> Mapping[str, str]:
-    """Return the properties that a step writes.
-
-    Raises:
-        StepRefusedError: They cannot be made.
-    """
-    made = rendered(tools.config, seen, step)
-    if isinstance(made, Refused):
-        why = "; ".join(str(each) for each in made.reasons)
-        raise StepRefusedError(type(step).__name__, why)
-    return made or {}

@@ -26,17 +26,9 @@ from towpath.kraft.facts.nouns import Alarm, Goal, NodeId, Stage
 from towpath.kraft.facts.seen import Observation
 from towpath.kraft.findings.findings import Finding, Refused
 from towpath.kraft.journal import KraftEvent, KraftJournal
-from towpath.kraft.standing.alarms import holds_everything
 from towpath.kraft.standing.states import KraftStanding
-from towpath.kraft.steps.kinds import (
-    Compare,
-    RestartController,
-    RollBroker,
-    StartControllers,
-    Step,
-    StopControllers,
-)
-from towpath.kraft.steps.sentences import sentence
+from towpath.kraft.steps.step import Step
+from towpath.kraft.steps.stop_controllers import StopControllers
 from towpath.model.deadline import Deadline
 from towpath.model.errors import TowpathError
 
@@ -158,7 +150,7 @@ class KraftRun:
                     return RunEnd(facts.standing, self._done, reasons)
                 case Move() if stop.is_set():
                     return RunEnd(facts.standing, self._done, stopped=True)
-                case Move(StartControllers() | RestartController()) if self._undone:
+                case Move(step) if step.starts and self._undone:
                     return RunEnd(facts.standing, self._done, self._undone)
                 case Move(step):
                     if not self._paused(facts, step, stop):
@@ -177,7 +169,7 @@ class KraftRun:
         """
         pause = self._config.limits.pause
         left = self._rolled_at + pause - time.monotonic()
-        if left <= 0 or not isinstance(step, RollBroker):
+        if left <= 0 or not step.brings_broker_back:
             return True
         self._tell(facts, f"waiting {pause:g} s for clients to come back")
         stop.wait(left)
@@ -215,14 +207,14 @@ class KraftRun:
         step = move.step
         told = {
             "step": type(step).__name__,
-            "what": sentence(step),
+            "what": step.sentence,
             "compared": _both_told(facts.seen.comparison),
         }
         self._before()
         self._journal.add(KraftEvent.STEP_BEGAN, **told)
-        if isinstance(step, RestartController) and not step.flag:
+        if step.finalizes:
             self._journal.add(KraftEvent.FINALIZING)
-        self._tell(facts, sentence(step))
+        self._tell(facts, step.sentence)
         began = time.monotonic()
         try:
             done = self._hands.do(step, lambda text: self._tell(facts, text), stop)
@@ -234,9 +226,11 @@ class KraftRun:
             raise
         seconds = round(time.monotonic() - began, 3)
         self._journal.add(KraftEvent.STEP_DONE, **told, seconds=seconds, facts=dict(done))
-        if isinstance(step, RollBroker):
+        if step.brings_broker_back:
             self._rolled_at = time.monotonic()
-        self._prove(facts, step)
+        if (proof := step.proof(facts.seen)) is not None:
+            event, kept = proof
+            self._journal.add(event, **kept)
         self._stop_emptying(step)
         self._check(facts, move)
 
@@ -246,39 +240,20 @@ class KraftRun:
         Folders may tell too little, or may have been changed behind the look. What was started and
         stopped so is not started again: the reasons end the run.
         """
-        match step:
-            case StartControllers(nodes):
-                pass
-            case RestartController(node):
-                nodes = (node,)
-            case _:
-                return
+        nodes = step.starts
+        if not nodes:
+            return
         facts = self._look()
         found = alarmed(facts, Alarm.WIPE_AHEAD).reasons
         if not found:
             return
         self._undone = found
         stop = StopControllers(nodes)
-        told = {"step": type(stop).__name__, "what": sentence(stop), "compared": None}
-        self._tell(facts, sentence(stop))
+        told = {"step": type(stop).__name__, "what": stop.sentence, "compared": None}
+        self._tell(facts, stop.sentence)
         # Whoever asked the run to stop wants them stopped, too.
         done = self._hands.do(stop, lambda text: self._tell(facts, text), Event())
         self._journal.add(KraftEvent.STEP_DONE, **told, seconds=0, facts=dict(done))
-
-    def _prove(self, facts: Facts, step: Step) -> None:
-        """Write down what the step proved, which no later look can see."""
-        match step:
-            case Compare():
-                epoch = probed_epoch(facts.seen)
-                self._journal.add(KraftEvent.PROBED, epoch=epoch)
-            case StopControllers():
-                znode = facts.seen.zookeeper
-                if znode and znode.controller and holds_everything(facts.seen):
-                    self._journal.add(KraftEvent.STOPPED, epoch=znode.controller.kraft_epoch)
-            case StartControllers() | RestartController():
-                self._journal.add(KraftEvent.STARTED)
-            case _:
-                pass
 
     def _check(self, before: Facts, move: Move) -> None:
         """Look whether the cluster is where the step should lead.
@@ -290,20 +265,10 @@ class KraftRun:
         fine = {before.standing.stage, move.to.stage}
         for stage in (*fine, Stage.REGISTERING):
             fine |= _FOLLOWS.get(stage, frozenset())
-        starts = isinstance(move.step, StartControllers | RestartController)
-        if starts and before.standing.stage is Stage.HEADLESS:
+        if move.step.starts and before.standing.stage is Stage.HEADLESS:
             fine |= _TOLD_BY_LOG
         if after.stage not in fine and after.stage is not Stage.UNKNOWN:
-            raise UnexpectedStageError(sentence(move.step), move.to.stage, after.stage)
-
-
-def probed_epoch(seen: Observation) -> int | None:
-    """Return the epoch under which a probe topic passes now; see `Proven.probed`."""
-    if seen.quorum is not None:
-        return seen.quorum.epoch
-    if seen.zookeeper is not None and seen.zookeeper.controller_epoch is not None:
-        return seen.zookeeper.controller_epoch[0]
-    return None
+            raise UnexpectedStageError(move.step.sentence, move.to.stage, after.stage)
 
 
 def comparison_told(compared: ImageComparison) -> Mapping[str, object]:

@@ -16,8 +16,7 @@ from towpath.kraft.reach.kubernetes.node_place import ObjectKind, hold_name
 from towpath.kraft.reach.kubernetes.objects import held_in, kind_and_name
 from towpath.kraft.reach.kubernetes.pod_node import PodNode
 from towpath.kraft.reach.kubernetes.yaml_text import yaml_text
-from towpath.kraft.steps.kinds import Step
-from towpath.kraft.steps.sentences import sentence
+from towpath.kraft.steps.step import Step
 
 STEPS = "steps.md"
 _HEAD = """\
@@ -108,8 +107,8 @@ def _back(book: HandBook, number: int, planned: PlannedStep, held: Held) -> str:
 
 
 def _step(book: HandBook, number: int, step: Step, held: Held, command: str) -> tuple[str, Held]:
-    commands, held = book.commands(step, held)
-    head = f"## {number}. {sentence(step)}\n"
+    commands, held = step.by_hand(book, held)
+    head = f"## {number}. {step.sentence}\n"
     if not commands:
         return f"{head}\n`{command}` does this step.\n", held
     return "\n".join((head, "```sh", *commands, "```\n")), held

@@ -19,7 +19,6 @@ from towpath.kraft.decide.outline import Outline, outline
 from towpath.kraft.decide.planner import decide
 from towpath.kraft.decide.preflight.preflight import BEFORE_COPY, preflight
 from towpath.kraft.decide.preflight.surroundings import surroundings, users
-from towpath.kraft.do.hands import Hands
 from towpath.kraft.errors import ZooKeeperError
 from towpath.kraft.facts.nouns import Goal, NodeId
 from towpath.kraft.facts.seen import ZooKeeperSeen
@@ -29,6 +28,7 @@ from towpath.kraft.look.around import look_around, users_of
 from towpath.kraft.look.observer import Observer
 from towpath.kraft.reach.drivers import drivers_of
 from towpath.kraft.reach.fenced import FencedDriver
+from towpath.kraft.run.hands import Hands
 from towpath.kraft.run.loop import KraftRun, RunEnd
 from towpath.kraft.run.manifests import manifests
 from towpath.kraft.run.metering import Tell, Teller, telling

@@ -21,7 +21,6 @@ from towpath.kraft.findings.codes import Severity
 from towpath.kraft.findings.findings import Finding, several
 from towpath.kraft.run.loop import RunEnd, comparison_told
 from towpath.kraft.standing.states import KraftStanding
-from towpath.kraft.steps.sentences import sentence
 from towpath.model.amounts import count, counted, span
 from towpath.model.clock import now_ms, readable
 
@@ -271,7 +270,7 @@ def _planned(outline: Outline) -> Iterator[str]:
 
 
 def _undo(step: PlannedStep) -> str:
-    back = ", ".join(map(sentence, step.undo)) or "none"
+    back = ", ".join(each.sentence for each in step.undo) or "none"
     if step.undo and step.expected is Stage.FINALIZING:
         return f"only while no controller without the flag was elected: {back}"
     return back
@@ -311,7 +310,7 @@ def outline_told(facts: Facts, outline: Outline) -> Mapping[str, Any]:
                 "step": type(each.step).__name__,
                 "what": each.sentence,
                 "expected": each.expected,
-                "way_back": [sentence(step) for step in each.undo],
+                "way_back": [step.sentence for step in each.undo],
                 "nothing_leads_back": each.last_chance or not each.undo,
                 "changes": list(_changes(each.file)),
             }

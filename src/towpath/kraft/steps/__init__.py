@@ -1,1 +1,1 @@
-"""The steps of a migration and of the way back."""
+"""The steps of a migration, forwards and back: each file has all of one step."""

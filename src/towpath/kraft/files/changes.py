@@ -1,4 +1,4 @@
-"""What a step writes into a properties file, and how that differs from what is there. Pure."""
+"""Differences of two properties files: the keys to change, and lines for people. Pure."""
 
 from __future__ import annotations
 
@@ -6,23 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from towpath.kraft.config.file import KraftConfig
-from towpath.kraft.facts.seen import Observation
-from towpath.kraft.files.configs import Properties, broker_properties, controller_properties
-from towpath.kraft.findings.findings import Refused
-from towpath.kraft.steps.kinds import FormatController, RestartController, RollBroker, Step
-
-
-def rendered(config: KraftConfig, seen: Observation, step: Step) -> Properties | Refused | None:
-    """Return the properties that a step writes, why it cannot, or None where it writes none."""
-    match step:
-        case RollBroker():
-            current = seen.brokers[step.node].properties
-            return broker_properties(config, step.mode, current, seen)
-        case FormatController() | RestartController():
-            return controller_properties(config, step.node, seen, flag=step.flag)
-        case _:
-            return None
+from towpath.kraft.files.configs import Properties
 
 
 def changes(before: Properties, after: Properties) -> Mapping[str, str | None]:

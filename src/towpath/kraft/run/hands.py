@@ -1,0 +1,53 @@
+"""The hands of a migration: each step is done with fresh tools, and may be cut off anywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from threading import Event
+
+from towpath.kraft.config import KraftConfig
+from towpath.kraft.do.tools import StepFacts, Tools
+from towpath.kraft.do.waiting import Look, StepWaits, Tell
+from towpath.kraft.facts.nouns import NodeId
+from towpath.kraft.journal import KraftJournal
+from towpath.kraft.reach.driver import Driver
+from towpath.kraft.steps.step import Step
+from towpath.kraft.zookeeper.client import ZooKeeper
+
+
+class Hands:
+    """Does steps.
+
+    Args:
+        config: The file.
+        drivers: One for each node.
+        zookeeper: An open session.
+        look: Looks at the whole cluster.
+        journal: Keeps originals of files and znodes.
+    """
+
+    def __init__(
+        self,
+        config: KraftConfig,
+        drivers: Mapping[NodeId, Driver],
+        zookeeper: ZooKeeper,
+        look: Look,
+        journal: KraftJournal,
+    ) -> None:
+        self._journal = journal
+        self._config, self._drivers = config, drivers
+        self._zookeeper, self._look = zookeeper, look
+
+    def do(self, step: Step, tell: Tell, stop: Event) -> StepFacts:
+        """Do a step, and return its facts; it is done when this returns.
+
+        Args:
+            step: The step.
+            tell: Is told what is waited for.
+            stop: Once it is set, waits end as soon as nothing of the step must follow.
+
+        Raises:
+            TowpathError: What `Step.do` raises.
+        """
+        waits = StepWaits(self._config.limits, self._drivers, self._look, tell, stop)
+        return step.do(Tools(self._config, self._drivers, waits, self._journal, self._zookeeper))

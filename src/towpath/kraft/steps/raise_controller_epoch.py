@@ -1,0 +1,45 @@
+"""The step that raises `/controller_epoch` in ZooKeeper."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from towpath.kraft.config import KraftConfig
+from towpath.kraft.do.tools import StepFacts, Tools
+from towpath.kraft.facts.seen import Observation
+from towpath.kraft.steps.step import Step
+
+
+@dataclass(frozen=True, slots=True)
+class RaiseControllerEpoch(Step):
+    """Set `/controller_epoch`, so that no broker's election is refused as an old one.
+
+    Attributes:
+        to: The new epoch.
+        version: Version of the znode that was seen; another refuses the write.
+    """
+
+    to: int
+    version: int
+
+    @property
+    def sentence(self) -> str:
+        """What it does."""
+        return f"raise ZooKeeper's /controller_epoch to {self.to}"
+
+    def effects(self, config: KraftConfig, seen: Observation) -> Iterator[Observation]:
+        """Yield the new epoch."""
+        del config
+        zookeeper = seen.zookeeper
+        raised = (self.to, self.version + 1)
+        yield (
+            seen
+            if zookeeper is None
+            else replace(seen, zookeeper=replace(zookeeper, controller_epoch=raised))
+        )
+
+    def do(self, tools: Tools) -> StepFacts:
+        """Write the epoch."""
+        tools.zookeeper.raise_epoch(self.to, self.version, tools.patience)
+        return {"to": self.to}

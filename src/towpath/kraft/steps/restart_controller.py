@@ -1,0 +1,125 @@
+"""The step that restarts a controller with or without the migration's flag."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from towpath.kraft.config import KraftConfig
+from towpath.kraft.do.quorum import await_quorum
+from towpath.kraft.do.tools import StepFacts, Tools, since
+from towpath.kraft.do.waiting import unchanged
+from towpath.kraft.facts.nouns import NodeId
+from towpath.kraft.facts.seen import Observation
+from towpath.kraft.files.configs import Properties, controller_properties
+from towpath.kraft.findings.findings import Refused, several
+from towpath.kraft.journal import KraftEvent
+from towpath.kraft.reach.kubernetes.hand_book import HandBook, Held
+from towpath.kraft.standing.alarms import quotas_left
+from towpath.kraft.steps.elections import EQUAL, elected, with_node
+from towpath.kraft.steps.foretell import controller_started, stopped
+from towpath.kraft.steps.step import WritingStep
+
+
+@dataclass(frozen=True, slots=True)
+class RestartController(WritingStep):
+    """Restart a controller with or without the migration's flag, and wait for it in the quorum.
+
+    Attributes:
+        flag: Whether it gets the flag.
+        rewrite: Whether it is restarted, though nothing about it is to change, so that the next
+            leader writes to ZooKeeper what this one has lost (`facts.quotas`).
+    """
+
+    flag: bool
+    rewrite: bool = False
+
+    @property
+    def sentence(self) -> str:
+        """What it does."""
+        if self.rewrite:
+            return (
+                f"restart controller {self.node}, which leads, so that the next leader writes to"
+                " ZooKeeper what differs"
+            )
+        how = "with" if self.flag else "without"
+        return f"restart controller {self.node} {how} the migration's flag"
+
+    @property
+    def starts(self) -> tuple[NodeId, ...]:
+        """The controller."""
+        return (self.node,)
+
+    @property
+    def finalizes(self) -> bool:
+        """Whether it runs without the flag then: any election may finalize from then on."""
+        return not self.flag
+
+    def properties(self, config: KraftConfig, seen: Observation) -> Properties | Refused:
+        """Return the controller's properties."""
+        return controller_properties(config, self.node, seen, flag=self.flag)
+
+    def effects(self, config: KraftConfig, seen: Observation) -> Iterator[Observation]:
+        """Yield its file, its end, its start, and an election."""
+        node = seen.controllers[self.node]
+        node = replace(node, properties=self.foreseen(config, seen), stale=node.running)
+        proven = replace(seen.proven, stopped=None, finalizing=not self.flag)
+        seen = with_node(replace(seen, proven=proven), node)
+        yield seen
+        seen = stopped(seen, node)
+        yield seen
+        seen = controller_started(seen, self.node)
+        yield seen
+        seen = elected(seen)
+        yield _rewritten(seen) if self.rewrite else seen
+
+    def proof(self, seen: Observation) -> tuple[KraftEvent, Mapping[str, object]] | None:
+        """Return that a controller was started."""
+        del seen
+        return KraftEvent.STARTED, {}
+
+    def do(self, tools: Tools) -> StepFacts:
+        """Restart it, unless it runs so, and wait for it.
+
+        One that is restarted so that the next leader writes ZooKeeper is restarted if it leads
+        still: the wait is not over before ZooKeeper has lost what the log has not.
+        """
+        node, seen = self.node, tools.waits.now()
+        wanted = self.required(tools.config, seen)
+        there, facts = seen.controllers.get(node), dict[str, object]()
+        runs = there is not None and there.running and not there.stale and there.flag is self.flag
+        still = self.rewrite and bool(quotas_left(seen))
+        if there is None or not runs or still or dict(there.properties) != dict(wanted):
+            tools.write(node, wanted, whole=True)
+            facts |= tools.stop(node)
+            tools.drivers[node].start()
+        began, flag = time.monotonic(), "with" if self.flag else "without"
+        done = f"controller {node} was restarted {flag} the migration's flag"
+        left = done if facts else unchanged()
+        await_quorum(tools, [node], lambda: left)
+        if self.rewrite:
+            what = "the next leader has written to ZooKeeper what differs"
+            tools.waits.until(what, "copy", _not_rewritten, [node], lambda: left)
+        return {**facts, "start_seconds": since(began)}
+
+    def by_hand(self, book: HandBook, held: Held) -> tuple[list[str], Held]:
+        """Apply its properties, and let its pod be made anew."""
+        flag = "with-flag" if self.flag else "without-flag"
+        wanted = self.required(book.config, book.seen)
+        properties = book.properties(self.node, wanted, f"controller-{self.node}-{flag}.yaml")
+        lines, held = book.release((self.node,), held)
+        return [book.apply_properties(properties, self.node), *lines], held
+
+
+def _rewritten(seen: Observation) -> Observation:
+    """Return what is seen once a new leader has written to ZooKeeper what differs."""
+    if seen.zookeeper is None or seen.log is None:
+        return seen
+    image = replace(seen.zookeeper.image, quotas=seen.log.image.quotas)
+    return replace(seen, zookeeper=replace(seen.zookeeper, image=image), comparison=EQUAL)
+
+
+def _not_rewritten(seen: Observation) -> str | None:
+    left = quotas_left(seen)
+    return f"ZooKeeper still has the quotas of {several(left)}" if left else None

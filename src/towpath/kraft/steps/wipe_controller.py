@@ -1,0 +1,60 @@
+"""The step that removes what a controller has stored."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import PurePosixPath
+
+from towpath.kraft.config import KraftConfig
+from towpath.kraft.do.folders import controller_of, inside, require_own
+from towpath.kraft.do.tools import StepFacts, Tools
+from towpath.kraft.errors import StepRefusedError
+from towpath.kraft.facts.nouns import NodeId
+from towpath.kraft.facts.seen import Observation
+from towpath.kraft.files.stored import CONTROLLER_FILES
+from towpath.kraft.reach.kubernetes.hand_book import HandBook, Held
+from towpath.kraft.steps.elections import with_node
+from towpath.kraft.steps.step import Step
+
+
+@dataclass(frozen=True, slots=True)
+class WipeController(Step):
+    """Remove what a stopped controller of a withdrawn migration has stored.
+
+    Attributes:
+        node: The controller.
+    """
+
+    node: NodeId
+
+    @property
+    def sentence(self) -> str:
+        """What it does."""
+        return f"remove everything that controller {self.node} has stored"
+
+    def effects(self, config: KraftConfig, seen: Observation) -> Iterator[Observation]:
+        """Yield a folder that is not formatted."""
+        del config
+        yield with_node(seen, replace(seen.controllers[self.node], meta=()))
+
+    def do(self, tools: Tools) -> StepFacts:
+        """Remove Kafka's own files; what else is in the folder stays there.
+
+        Raises:
+            StepRefusedError: The controller runs, or the folder is that of another node.
+        """
+        driver, at = tools.drivers[self.node], controller_of(tools.config, self.node)
+        if driver.started() is not None:
+            raise StepRefusedError("WipeController", f"controller {self.node} runs")
+        require_own(tools.waits.now(), self.node, "WipeController")
+        for name in CONTROLLER_FILES:
+            driver.remove(inside(at.data, name))
+        return {}
+
+    def by_hand(self, book: HandBook, held: Held) -> tuple[list[str], Held]:
+        """Remove them inside its pod, which is held back."""
+        data = PurePosixPath(book.place(self.node).data or "")
+        paths = shlex.join(str(data / name) for name in CONTROLLER_FILES)
+        return [book.inside(self.node, f"rm -rf -- {paths}")], held
