@@ -22,7 +22,13 @@ from tests.support.kraft_worlds import (
     with_log,
     with_zookeeper,
 )
-from towpath.kraft.decide.gates import g1, g2, g3, g4, g5
+from towpath.kraft.decide.gates import (
+    gate_both_written,
+    gate_finalize,
+    gate_restart,
+    gate_to_kraft,
+    gate_to_migration,
+)
 from towpath.kraft.decide.moves import Facts
 from towpath.kraft.decide.planner import next_step
 from towpath.kraft.facts.nouns import BrokerMode, Goal, NodeId, Stage
@@ -49,33 +55,33 @@ _C = tuple(NodeId(each) for each in (3000, 3001, 3002))
 
 def test_g1_lets_no_broker_leave_zookeeper_without_ready_controllers() -> None:
     seen = at_stage(_CONFIG, Stage.PROVISIONED)
-    assert g1(Facts.of(_CONFIG, seen)) == ()
+    assert gate_to_migration(Facts.of(_CONFIG, seen)) == ()
     silent = with_controller(seen, 3001, flag=None)
-    assert codes_of(g1(Facts.of(_CONFIG, silent))) == {FindingCode.FLAG_NOT_TOLD}
+    assert codes_of(gate_to_migration(Facts.of(_CONFIG, silent))) == {FindingCode.FLAG_NOT_TOLD}
     taken = with_zookeeper(seen, migration=migration_znode(5))
-    assert codes_of(g1(Facts.of(_CONFIG, taken))) == {FindingCode.ANCHOR_TAKEN}
+    assert codes_of(gate_to_migration(Facts.of(_CONFIG, taken))) == {FindingCode.ANCHOR_TAKEN}
     assert reasons(_CONFIG, silent, Goal.DUAL_WRITE) == {FindingCode.FLAG_NOT_TOLD}
     assert seen.quorum is not None
     fewer = replace(seen, quorum=replace(seen.quorum, voters=_C[:2]))
-    assert codes_of(g1(Facts.of(_CONFIG, fewer))) == {FindingCode.VOTERS_DIFFER}
+    assert codes_of(gate_to_migration(Facts.of(_CONFIG, fewer))) == {FindingCode.VOTERS_DIFFER}
     leaderless = replace(seen, quorum=None)
-    assert codes_of(g1(Facts.of(_CONFIG, leaderless))) == {FindingCode.QUORUM_UNSEEN}
+    assert codes_of(gate_to_migration(Facts.of(_CONFIG, leaderless))) == {FindingCode.QUORUM_UNSEEN}
     theirs = tuple(replace(each, cluster_id="OTHER") for each in seen.controllers[_C[0]].meta)
     foreign = with_controller(seen, 3000, meta=theirs)
-    assert codes_of(g1(Facts.of(_CONFIG, foreign))) == {FindingCode.CLUSTER_ID}
+    assert codes_of(gate_to_migration(Facts.of(_CONFIG, foreign))) == {FindingCode.CLUSTER_ID}
 
 
 def test_g2_lets_no_broker_go_to_kraft_before_both_are_proven_equal() -> None:
     seen = at_stage(_CONFIG, Stage.HYBRID)
     assert next_step(_CONFIG, seen, Goal.DUAL_WRITE) == Compare()
-    assert codes_of(g2(Facts.of(_CONFIG, seen))) == {FindingCode.NOT_PROBED}
+    assert codes_of(gate_to_kraft(Facts.of(_CONFIG, seen))) == {FindingCode.NOT_PROBED}
     assert seen.quorum is not None
     proven = replace(seen, proven=Proven(probed=seen.quorum.epoch))
-    assert g2(Facts.of(_CONFIG, proven)) == ()
+    assert gate_to_kraft(Facts.of(_CONFIG, proven)) == ()
     unequal = replace(proven, comparison=UNEQUAL)
-    assert codes_of(g2(Facts.of(_CONFIG, unequal))) == {FindingCode.UNEQUAL}
+    assert codes_of(gate_to_kraft(Facts.of(_CONFIG, unequal))) == {FindingCode.UNEQUAL}
     flagless = with_controller(proven, 3001, flag=False)
-    assert codes_of(g2(Facts.of(_CONFIG, flagless))) == {FindingCode.FLAG_NOT_TOLD}
+    assert codes_of(gate_to_kraft(Facts.of(_CONFIG, flagless))) == {FindingCode.FLAG_NOT_TOLD}
     assert next_step(_CONFIG, unequal, Goal.DUAL_WRITE) == Compare()
     # Another leader writes to ZooKeeper by its own connection.
     elected = replace(proven, quorum=replace(seen.quorum, epoch=seen.quorum.epoch + 1))
@@ -85,10 +91,10 @@ def test_g2_lets_no_broker_go_to_kraft_before_both_are_proven_equal() -> None:
 def test_g3_restarts_nothing_while_a_broker_or_a_replica_is_away() -> None:
     seen = at_stage(_CONFIG, Stage.REGISTERING)
     thin = replace(seen, health=Health(under_replicated=("t-0",)))
-    assert FindingCode.NOT_IN_SYNC in codes_of(g3(Facts.of(_CONFIG, thin)))
+    assert FindingCode.NOT_IN_SYNC in codes_of(gate_restart(Facts.of(_CONFIG, thin)))
     assert next_step(_CONFIG, thin, Goal.DUAL_WRITE) == AwaitHealthy()
     blind = replace(seen, health=None)
-    assert FindingCode.HEALTH_UNSEEN in codes_of(g3(Facts.of(_CONFIG, blind)))
+    assert FindingCode.HEALTH_UNSEEN in codes_of(gate_restart(Facts.of(_CONFIG, blind)))
     assert reasons(_CONFIG, blind, Goal.DUAL_WRITE) == {FindingCode.HEALTH_UNSEEN}
     down = end(at_stage(_CONFIG, Stage.MIXED), seen.brokers[NodeId(2)])
     started = next_step(_CONFIG, down, Goal.DUAL_WRITE)
@@ -108,21 +114,21 @@ def test_each_gate_between_restarts_waits_for_brokers_that_do_not_serve() -> Non
     hybrid = at_stage(_CONFIG, Stage.HYBRID)
     assert hybrid.quorum is not None
     proven = replace(hybrid, proven=Proven(probed=hybrid.quorum.epoch))
-    assert codes_of(g2(Facts.of(_CONFIG, _away(proven, 2)))) == away
-    assert codes_of(g3(Facts.of(_CONFIG, _away(proven, 2)))) == away
+    assert codes_of(gate_to_kraft(Facts.of(_CONFIG, _away(proven, 2)))) == away
+    assert codes_of(gate_restart(Facts.of(_CONFIG, _away(proven, 2)))) == away
     kraft = at_stage(_CONFIG, Stage.DUAL_WRITE)
-    assert codes_of(g5(Facts.of(_CONFIG, _away(kraft, 2)))) == away
+    assert codes_of(gate_finalize(Facts.of(_CONFIG, _away(kraft, 2)))) == away
     # The broker whose restart was cut off is the one that goes on; it need not serve before.
     cut_off = with_broker(_away(proven, 2), 2, stale=True)
-    assert g2(Facts.of(_CONFIG, cut_off), NodeId(2)) == ()
-    assert codes_of(g2(Facts.of(_CONFIG, cut_off), NodeId(1))) == away
-    assert codes_of(g2(Facts.of(_CONFIG, _away(proven, 2)), NodeId(2))) == away
+    assert gate_to_kraft(Facts.of(_CONFIG, cut_off), NodeId(2)) == ()
+    assert codes_of(gate_to_kraft(Facts.of(_CONFIG, cut_off), NodeId(1))) == away
+    assert codes_of(gate_to_kraft(Facts.of(_CONFIG, _away(proven, 2)), NodeId(2))) == away
 
 
 def test_g4_a_controller_without_the_flag_is_mended_before_anything_else() -> None:
     seen = at_stage(_CONFIG, Stage.MIXED)
     flagless = with_controller(seen, 3001, flag=False)
-    assert codes_of(g4(Facts.of(_CONFIG, flagless))) == {FindingCode.FLAG_NOT_TOLD}
+    assert codes_of(gate_both_written(Facts.of(_CONFIG, flagless))) == {FindingCode.FLAG_NOT_TOLD}
     for goal in Goal:
         assert next_step(_CONFIG, flagless, goal) == RestartController(NodeId(3001), flag=True)
     leads = with_controller(seen, 3000, flag=False)
@@ -155,10 +161,10 @@ def test_g5_finalizes_nothing_that_is_not_whole(
 ) -> None:
     """Also where somebody has restarted a controller without the flag by hand."""
     seen = at_stage(_CONFIG, stage)
-    assert g5(Facts.of(_CONFIG, seen)) == ()
+    assert gate_finalize(Facts.of(_CONFIG, seen)) == ()
     assert callable(change)
     bad = change(seen)
-    assert code in codes_of(g5(Facts.of(_CONFIG, bad)))
+    assert code in codes_of(gate_finalize(Facts.of(_CONFIG, bad)))
     step = next_step(_CONFIG, bad, Goal.FINAL)
     assert not (isinstance(step, RestartController) and not step.flag)
 
@@ -237,9 +243,11 @@ def test_a_leader_that_has_not_taken_over_is_waited_for() -> None:
     moved = replace(seen, quorum=replace(seen.quorum, leader=NodeId(3001)))
     for goal in Goal:
         assert reasons(_CONFIG, moved, goal) == {FindingCode.TAKEOVER_PENDING}
-    assert codes_of(g3(Facts.of(_CONFIG, moved))) == {FindingCode.TAKEOVER_PENDING}
+    assert codes_of(gate_restart(Facts.of(_CONFIG, moved))) == {FindingCode.TAKEOVER_PENDING}
     nobody = with_zookeeper(moved, controller=None)
-    assert g3(Facts.of(_CONFIG, nobody)) == (), "who decides is then a doubt, not a takeover"
+    assert gate_restart(Facts.of(_CONFIG, nobody)) == (), (
+        "who decides is then a doubt, not a takeover"
+    )
 
 
 def test_nothing_is_compared_that_can_never_become_equal() -> None:
@@ -265,8 +273,8 @@ def test_stores_are_not_equal_where_znodes_were_not_read(oddity: Oddity, code: F
         odd = (OddZnode("/config/users/x", oddity, ""),)
         unread = with_zookeeper(at_stage(_CONFIG, stage), odd=odd)
         assert reasons(_CONFIG, unread, goal) == {code}
-        assert code in codes_of(g2(Facts.of(_CONFIG, unread)))
-        assert code in codes_of(g5(Facts.of(_CONFIG, unread)))
+        assert code in codes_of(gate_to_kraft(Facts.of(_CONFIG, unread)))
+        assert code in codes_of(gate_finalize(Facts.of(_CONFIG, unread)))
     harmless = OddZnode("/config/topics/x", Oddity.ORPHAN_CONFIG, "")
     seen = with_zookeeper(at_stage(_CONFIG, Stage.HYBRID), odd=(harmless,))
     assert isinstance(next_step(_CONFIG, seen, Goal.ZOOKEEPER), StopControllers)

@@ -1,7 +1,8 @@
 """The gates that an orchestrator holds itself, since Kafka does not. Pure.
 
-G1 stands before any broker leaves ZooKeeper mode, G2 before any broker goes to KRaft mode, G3
-between two restarts, G4 as long as both stores are written, G5 before finalizing.
+A gate is a function `gate_...` that returns what forbids to pass it: before a broker leaves
+ZooKeeper mode, before a broker goes to KRaft mode, before the next restart, as long as both stores
+are written, and before finalizing.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ _NOT_READ: Mapping[Oddity, FindingCode] = MappingProxyType(
 )
 
 
-def g1(facts: Facts) -> tuple[Finding, ...]:
+def gate_to_migration(facts: Facts) -> tuple[Finding, ...]:
     """Return what forbids that a broker leaves ZooKeeper mode.
 
     All controllers tell the flag, are the voters of a quorum that is led, and belong to this
@@ -45,7 +46,7 @@ def g1(facts: Facts) -> tuple[Finding, ...]:
     )
 
 
-def g2(facts: Facts, node: NodeId | None = None) -> tuple[Finding, ...]:
+def gate_to_kraft(facts: Facts, node: NodeId | None = None) -> tuple[Finding, ...]:
     """Return what forbids that a broker goes to KRaft mode.
 
     All brokers are registered, both stores are equal, and a probe topic has passed.
@@ -57,20 +58,22 @@ def g2(facts: Facts, node: NodeId | None = None) -> tuple[Finding, ...]:
     there = facts.seen.brokers.get(node) if node is not None else None
     cut_off = None if there is None or is_settled(there) else there.id
     serving = _serving(facts, cut_off)
-    return _found(*g4(facts), *incomparable(facts), _equal(facts), _probed(facts), serving)
+    return _found(
+        *gate_both_written(facts), *incomparable(facts), _equal(facts), _probed(facts), serving
+    )
 
 
-def g3(facts: Facts) -> tuple[Finding, ...]:
+def gate_restart(facts: Facts) -> tuple[Finding, ...]:
     """Return what forbids to restart another node: brokers and replicas that are not back."""
     return _found(_serving(facts), in_sync(facts), takeover(facts))
 
 
-def g4(facts: Facts) -> tuple[Finding, ...]:
+def gate_both_written(facts: Facts) -> tuple[Finding, ...]:
     """Return what forbids to go on while both stores are written: a controller without the flag."""
     return _found(_flags(facts))
 
 
-def g5(facts: Facts) -> tuple[Finding, ...]:
+def gate_finalize(facts: Facts) -> tuple[Finding, ...]:
     """Return what forbids to finalize.
 
     Every broker is in KRaft mode by its registration, its process and its file; all is equal,
@@ -82,7 +85,7 @@ def g5(facts: Facts) -> tuple[Finding, ...]:
         _equal(facts),
         _probed(facts),
         _soaked(facts),
-        *g3(facts),
+        *gate_restart(facts),
     )
 
 

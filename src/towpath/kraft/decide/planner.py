@@ -9,9 +9,9 @@ from __future__ import annotations
 from towpath.kraft.config.file import KraftConfig
 from towpath.kraft.decide.gates import (
     elsewhere,
-    g1,
-    g2,
-    g5,
+    gate_finalize,
+    gate_to_kraft,
+    gate_to_migration,
     nodes_elsewhere,
     nodes_unseen,
     not_in_file,
@@ -156,7 +156,7 @@ def _register(facts: Facts, state: Provisioned | Registering) -> Decision:
         return Move(FormatController(fresh[0]), state.keep())
     if (repair := mend_controllers(facts)) is not None:
         return move(repair, state.keep(), Reached(state.stage))
-    if gate := g1(facts):
+    if gate := gate_to_migration(facts):
         return Refused(gate)
     step = start_broker(facts, BrokerMode.MIGRATION) or await_healthy(facts)
     if step is not None:
@@ -183,7 +183,7 @@ def _convert(facts: Facts, state: Hybrid | Mixed) -> Decision:
         to = state.convert(_migrating(facts)) if isinstance(repair, RollBroker) else state.keep()
         return move(repair, to, Reached(state.stage))
     node = next_broker(facts, BrokerMode.KRAFT)
-    if (gate := g2(facts, node)) or node is None:
+    if (gate := gate_to_kraft(facts, node)) or node is None:
         return Refused(gate)
     return Move(RollBroker(node, BrokerMode.KRAFT), state.convert(_migrating(facts, node)))
 
@@ -205,7 +205,7 @@ def _dual_write(facts: Facts, state: DualWrite, goal: Goal) -> Decision:
     )
     if repair is not None or goal is Goal.DUAL_WRITE:
         return move(repair, state.keep(), Reached(state.stage))
-    if gate := g5(facts):
+    if gate := gate_finalize(facts):
         return Refused(gate)
     first, *_others = leader_last(facts, (each.id for each in facts.controllers))
     return Move(RestartController(first, flag=False), state.finalize())
@@ -229,7 +229,7 @@ def _finish(facts: Facts, state: Finalizing, goal: Goal) -> Decision:
         repair = await_healthy(facts) or prove_equal(facts, probe=True)
         if repair is not None:
             return move(repair, state.finalize(), Reached(state.stage))
-        if gate := g5(facts):
+        if gate := gate_finalize(facts):
             return Refused(gate)
     return Move(AwaitFinal() if step is None else step, state.finalize())
 

@@ -301,8 +301,8 @@ class Proven:
             (`alarms.holds_everything`); None once controllers are started, or seen to lead.
         equal_since: From when on both stores were written, and equal each time that they were
             compared, in ms since 1970; None where the last comparison was not.
-        finalizing: Whether a finalize of ours began, all of gate G5 being so, and no stage before
-            was seen since.
+        finalizing: Whether a finalize of ours began behind its gate (`gate_finalize`), and no stage
+            before was seen since.
         final: Whether the metadata log told that the migration is over, when a log was read last.
     """
 
