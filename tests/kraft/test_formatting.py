@@ -14,13 +14,13 @@ from tests.support.kraft_worlds import (
     with_broker,
     with_controller,
 )
+from towpath.config.java_properties import read_properties
 from towpath.kraft.config.file import KraftConfig
 from towpath.kraft.do.tools import Tools
 from towpath.kraft.do.waiting import StepWaits
 from towpath.kraft.errors import StepRefusedError
 from towpath.kraft.facts.nouns import NodeId
 from towpath.kraft.facts.seen import MetaProperties, Observation
-from towpath.kraft.files.properties import read_properties
 from towpath.kraft.journal import KraftJournal
 from towpath.kraft.reach.drivers import drivers_of
 from towpath.kraft.steps.format_controller import FormatController

@@ -15,12 +15,12 @@ from tests.support.kraft_runs import arguments
 from tests.support.patients import seed
 from towpath.cluster.admin import Admin
 from towpath.config import ClusterConfig
+from towpath.config.java_properties import read_properties
 from towpath.dev.zookeeper import ZooKeeperCluster
 from towpath.kraft.config import load_kraft
 from towpath.kraft.facts.comparison import compare
 from towpath.kraft.facts.image import ClusterImage
 from towpath.kraft.files.configs import KEPT
-from towpath.kraft.files.properties import read_properties
 from towpath.model.deadline import Deadline
 
 pytestmark = [pytest.mark.soak, pytest.mark.broker, pytest.mark.timeout(1200)]

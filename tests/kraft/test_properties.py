@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from towpath.kraft.files.properties import PropertiesFormError, change_properties, read_properties
+from towpath.config.java_properties import PropertiesFormError, change_properties, read_properties
 
 FILE = b"""# the broker
 broker.id=1

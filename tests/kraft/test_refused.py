@@ -24,10 +24,10 @@ from tests.support.program import environment
 from tests.support.traffic import Traffic
 from towpath.cluster.admin import Admin
 from towpath.config import ClusterConfig
+from towpath.config.java_properties import change_properties, read_properties
 from towpath.dev.broker_configs import properties_text
 from towpath.dev.zookeeper import ZooKeeperCluster
 from towpath.dev.zookeeper_configs import MECHANISM
-from towpath.kraft.files.properties import change_properties, read_properties
 from towpath.kraft.zookeeper.lock import PATH
 from towpath.model.nouns import Side
 from towpath.model.scram import Credential, Mechanism

@@ -11,8 +11,8 @@ from tests.support.kafka import wait_until
 from tests.support.kraft_runs import arguments, run_until, run_whole, tell
 from tests.support.patients import seed
 from tests.support.traffic import Traffic
+from towpath.config.java_properties import change_properties
 from towpath.dev.zookeeper import ZooKeeperCluster
-from towpath.kraft.files.properties import change_properties
 from towpath.model.deadline import Deadline
 
 pytestmark = [pytest.mark.soak, pytest.mark.broker, pytest.mark.timeout(1200)]

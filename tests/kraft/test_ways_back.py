@@ -17,10 +17,10 @@ from tests.support.kafka import wait_until
 from tests.support.kraft_runs import entries, run_until, run_whole, said_by_brokers, steps, tell
 from tests.support.patients import seed
 from tests.support.traffic import Traffic
+from towpath.config.java_properties import read_properties
 from towpath.dev.zookeeper import ZooKeeperCluster
 from towpath.kraft.config import load_kraft
 from towpath.kraft.facts.nouns import NodeId, Role
-from towpath.kraft.files.properties import read_properties
 from towpath.kraft.journal import KraftEvent, KraftJournal
 from towpath.kraft.metadata.log import read_quorum
 from towpath.kraft.reach.commands import filled

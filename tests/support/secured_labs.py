@@ -10,11 +10,11 @@ from typing import Any
 from ruamel.yaml import YAML
 
 from tests.support.clusters.certificates import Authority
+from towpath.config.java_properties import change_properties
 from towpath.dev import ports
 from towpath.dev.broker_configs import properties_text
 from towpath.dev.zookeeper import ZooKeeperCluster
 from towpath.dev.zookeeper_configs import MECHANISM, zookeeper_properties
-from towpath.kraft.files.properties import change_properties
 from towpath.model.deadline import Deadline
 
 _DIGEST = "org.apache.zookeeper.server.auth.DigestLoginModule required"

@@ -9,10 +9,10 @@ from typing import Any
 
 from ruamel.yaml import YAML
 
+from towpath.config.java_properties import Property, parse
 from towpath.mm2.flows import Fact, Fate, Flow, Mm2File, words
 from towpath.mm2.leftovers import leftover
 from towpath.mm2.logins import WantedSecret, login
-from towpath.mm2.properties import Property, parse
 from towpath.model.errors import ConfigError, ConfigProblem
 from towpath.model.foreign import foreign
 

@@ -14,11 +14,11 @@ from ruamel.yaml import YAML
 from tests.support.kraft_pods import NAMESPACE, config_map, export, pod_config, text_of
 from tests.support.kraft_worlds import CLUSTER, at_stage, start_of, with_broker
 from towpath.cli.main import main
+from towpath.config.java_properties import read_properties
 from towpath.kraft.decide.outline import Outline, outline
 from towpath.kraft.errors import DriverError
 from towpath.kraft.facts.nouns import Goal, Stage
 from towpath.kraft.facts.seen import MetaProperties
-from towpath.kraft.files.properties import read_properties
 from towpath.kraft.reach.drivers import drivers_of
 from towpath.kraft.reach.kubernetes.yaml_text import yaml_text
 from towpath.kraft.run.manifests import STEPS, manifests, write_pages

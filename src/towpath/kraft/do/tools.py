@@ -6,11 +6,11 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from towpath.config.java_properties import change_properties, read_properties
 from towpath.kraft.config.file import KraftConfig
 from towpath.kraft.do.waiting import Missing, StepWaits
 from towpath.kraft.facts.nouns import NodeId
 from towpath.kraft.files.changes import changes
-from towpath.kraft.files.properties import change_properties, read_properties
 from towpath.kraft.journal import KraftJournal
 from towpath.kraft.reach.driver import Driver
 from towpath.kraft.zookeeper.client import ZooKeeper

@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from typing import ClassVar
 
+from towpath.config.java_properties import change_properties, read_properties
 from towpath.kraft.config import KraftConfig
 from towpath.kraft.do.tools import StepFacts, Tools
 from towpath.kraft.errors import StepRefusedError
 from towpath.kraft.facts.nouns import NodeId
 from towpath.kraft.facts.seen import Observation
-from towpath.kraft.files.properties import change_properties, read_properties
 from towpath.kraft.files.stored import META
 from towpath.kraft.reach.kubernetes.hand_book import HandBook, Held
 from towpath.kraft.steps.elections import with_node

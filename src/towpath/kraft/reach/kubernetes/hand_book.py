@@ -10,6 +10,7 @@ import shlex
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
+from towpath.config.java_properties import change_properties
 from towpath.kraft.config.file import KraftConfig, KraftController
 from towpath.kraft.config.kubernetes import KubernetesDriver
 from towpath.kraft.errors import DriverError, StepRefusedError
@@ -17,7 +18,6 @@ from towpath.kraft.facts.nouns import NodeId, Role
 from towpath.kraft.facts.seen import Observation
 from towpath.kraft.files.changes import changes
 from towpath.kraft.files.configs import Properties
-from towpath.kraft.files.properties import change_properties
 from towpath.kraft.reach.kubernetes.controller_objects import controller_objects
 from towpath.kraft.reach.kubernetes.node_place import (
     MANAGER,

@@ -1,6 +1,6 @@
-"""Properties files of brokers and controllers: read as Java does, changed key by key.
+"""Java's properties files, as brokers and other tools have them: read, and changed key by key.
 
-Kafka reads them with `Properties.load(InputStream)`: ISO 8859-1, escapes, lines that go on.
+Kafka reads its own with `Properties.load(InputStream)`: ISO 8859-1, escapes, lines that go on.
 """
 
 from __future__ import annotations
@@ -8,12 +8,15 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 
-from javaproperties import InvalidUEscapeError, PropertiesFile, join_key_value
+import javaproperties
+from javaproperties import InvalidUEscapeError, KeyValue, PropertiesFile, join_key_value
 
 from towpath.model.foreign import foreign
 
 _ENCODING = "iso-8859-1"
+_LINE_END = re.compile(r"\r\n|\r|\n")
 _LINE = re.compile(r"(?P<key>(?:[^\\=]|\\.)*)=(?P<value>.*)", re.DOTALL)
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 _NEEDLESS = frozenset(":=#!")
@@ -22,6 +25,51 @@ _NEEDLESS = frozenset(":=#!")
 
 class PropertiesFormError(ValueError):
     """A file that Java would refuse: it has a wrong escape."""
+
+
+@dataclass(frozen=True, slots=True)
+class Property:
+    """A key with its value; the value may be a secret, so it is never shown as it is.
+
+    Attributes:
+        key: The key.
+        value: The value, without blanks before it.
+        line: The number of its first line, from 1.
+    """
+
+    key: str
+    value: str
+    line: int
+
+    def __repr__(self) -> str:
+        return f"Property({self.key!r}, line {self.line})"
+
+
+def parse(text: str) -> tuple[Property, ...]:
+    r"""Return the properties of a text in order; of several with one key, the last one counts.
+
+    Raises:
+        PropertiesFormError: A `\u` is not followed by four hexadecimal digits; the text names the
+            line.
+    """
+    found: dict[str, Property] = {}
+    number = 1
+    try:
+        for each in javaproperties.parse(text):
+            if isinstance(each, KeyValue):
+                made = Property(_whole(each.key), _whole(each.value), number)
+                found.pop(made.key, None)
+                found[made.key] = made
+            number += len(_LINE_END.findall(each.source))
+    except InvalidUEscapeError:
+        what = r"\u is not followed by four hexadecimal digits"
+        raise PropertiesFormError(f"line {number}: {what}") from None
+    return tuple(found.values())
+
+
+def _whole(text: str) -> str:
+    """Return a text whose characters are whole: Java's are units of UTF-16, as escapes are."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def read_properties(data: bytes) -> Mapping[str, str]:

@@ -1,4 +1,4 @@
-"""Properties files, as Java reads them."""
+"""Properties files with the lines of their keys, as Java reads them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from towpath.mm2.properties import parse
+from towpath.config.java_properties import parse
 
 TEXT = r"""
 # a comment \
