@@ -31,7 +31,7 @@ from towpath.kraft.findings.findings import Refused
 from towpath.kraft.standing.disks import unformatted
 from towpath.kraft.standing.states import stage_of
 from towpath.kraft.steps.elections import by_itself, elected
-from towpath.kraft.steps.step import Step
+from towpath.kraft.steps.step import KraftStep
 
 _MOST = 120
 _COPIED = {Stage.HYBRID, Stage.MIXED, Stage.DUAL_WRITE, Stage.FINALIZING, Stage.FINAL}
@@ -44,7 +44,7 @@ def _watched(seen: Observation) -> Observation:
     return replace(seen, health=Health(under_replicated=("t-0",) if away else ()))
 
 
-def _do(config: KraftConfig, seen: Observation, step: Step, effects: int = 99) -> Observation:
+def _do(config: KraftConfig, seen: Observation, step: KraftStep, effects: int = 99) -> Observation:
     assert broken(seen, step) == (), (broken(seen, step), step, seen)
     done = [seen, *step.effects(config, seen)]
     last = done[min(effects, len(done) - 1)]

@@ -15,7 +15,7 @@ from towpath.kraft.findings.findings import Refused
 from towpath.kraft.standing.states import stage_of
 from towpath.kraft.steps.release_zookeeper import ReleaseZooKeeper
 from towpath.kraft.steps.roll_broker import RollBroker
-from towpath.kraft.steps.step import Step
+from towpath.kraft.steps.step import KraftStep
 from towpath.kraft.zookeeper.at_start import AT_START, ends_at
 from towpath.kraft.zookeeper.forms import DEFAULT
 
@@ -34,7 +34,7 @@ def free(seen: Observation) -> Observation:
     return with_zookeeper(seen, odd=())
 
 
-def free_step(seen: Observation) -> Step:
+def free_step(seen: Observation) -> KraftStep:
     """Return the next step of a rollback that nothing hinders."""
     step = next_step(_CONFIG, free(seen), Goal.ZOOKEEPER)
     assert not isinstance(step, Reached | Refused), step

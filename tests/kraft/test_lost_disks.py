@@ -34,7 +34,7 @@ from towpath.kraft.steps.elections import elected
 from towpath.kraft.steps.format_controller import FormatController
 from towpath.kraft.steps.restart_controller import RestartController
 from towpath.kraft.steps.start_controllers import StartControllers
-from towpath.kraft.steps.step import Step
+from towpath.kraft.steps.step import KraftStep
 from towpath.kraft.steps.stop_controllers import StopControllers
 
 _CONFIG = kraft_config()
@@ -59,8 +59,8 @@ def _lose(seen: Observation, node: NodeId = _LOST) -> Observation:
 
 def _walk(
     seen: Observation, goal: Goal, lost: frozenset[NodeId]
-) -> tuple[list[Step], Reached | Refused]:
-    steps = list[Step]()
+) -> tuple[list[KraftStep], Reached | Refused]:
+    steps = list[KraftStep]()
     for _ in range(60):
         step = next_step(_CONFIG, seen, goal, lost)
         if isinstance(step, Reached | Refused):

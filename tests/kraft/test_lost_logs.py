@@ -35,7 +35,7 @@ from towpath.kraft.standing.alarms import may_lead_empty, without_log
 from towpath.kraft.standing.states import stage_of
 from towpath.kraft.steps.release_zookeeper import ReleaseZooKeeper
 from towpath.kraft.steps.start_controllers import StartControllers
-from towpath.kraft.steps.step import Step
+from towpath.kraft.steps.step import KraftStep
 from towpath.kraft.steps.stop_controllers import StopControllers
 from towpath.model.deadline import Deadline
 
@@ -135,8 +135,8 @@ def test_behind_the_end_an_old_anchor_tells_nothing() -> None:
     assert not codes_of(preflight(_CONFIG, seen)) & _REFUSED
 
 
-def _walk_back(seen: Observation) -> tuple[list[Step], Refused | Reached]:
-    steps = list[Step]()
+def _walk_back(seen: Observation) -> tuple[list[KraftStep], Refused | Reached]:
+    steps = list[KraftStep]()
     for _ in range(40):
         step = next_step(_CONFIG, seen, Goal.ZOOKEEPER)
         if isinstance(step, Refused | Reached):
@@ -182,7 +182,7 @@ def test_a_rollback_with_brokers_in_kraft_mode_is_refused_with_a_way_out(stage: 
     assert any("bring back folders" in str(each) for each in end.reasons)
 
 
-def _empty_start(seen: Observation, step: Step) -> Observation:
+def _empty_start(seen: Observation, step: KraftStep) -> Observation:
     """Return what is seen behind a start of empty controllers, whose folders told nothing."""
     behind = step.after(_CONFIG, seen)
     if not isinstance(step, StartControllers) or behind.log is None:
@@ -195,12 +195,12 @@ class _World:
     """A cluster whose controllers come up empty: eyes and hands of a run."""
 
     def __init__(self, seen: Observation, journal: KraftJournal) -> None:
-        self.seen, self.journal, self.done = seen, journal, list[Step]()
+        self.seen, self.journal, self.done = seen, journal, list[KraftStep]()
 
     def look(self, _: Deadline) -> Observation:
         return replace(self.seen, proven=self.journal.proven)
 
-    def do(self, step: Step, _: Callable[[str], None], __: Event) -> Mapping[str, object]:
+    def do(self, step: KraftStep, _: Callable[[str], None], __: Event) -> Mapping[str, object]:
         self.done.append(step)
         self.seen = _empty_start(self.seen, step)
         return {}

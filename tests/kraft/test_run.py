@@ -34,7 +34,7 @@ from towpath.kraft.standing.states import stage_of
 from towpath.kraft.steps.compare import Compare
 from towpath.kraft.steps.roll_broker import RollBroker
 from towpath.kraft.steps.start_controllers import StartControllers
-from towpath.kraft.steps.step import Step
+from towpath.kraft.steps.step import KraftStep
 from towpath.kraft.steps.stop_controllers import StopControllers
 from towpath.model.deadline import Deadline
 from towpath.model.errors import StoppedError
@@ -43,7 +43,7 @@ CONFIG = kraft_config()
 _BEGAN = KraftEvent.STEP_BEGAN
 
 
-def behind(seen: Observation, step: Step) -> Observation:
+def behind(seen: Observation, step: KraftStep) -> Observation:
     """Return what would be seen once a step is done."""
     return step.after(CONFIG, seen)
 
@@ -52,13 +52,13 @@ class World:
     """A cluster without faults: eyes and hands of a run."""
 
     def __init__(self, seen: Observation, journal: KraftJournal) -> None:
-        self.seen, self.journal, self.done = seen, journal, list[Step]()
-        self.next: Callable[[Observation, Step], Observation] = behind
+        self.seen, self.journal, self.done = seen, journal, list[KraftStep]()
+        self.next: Callable[[Observation, KraftStep], Observation] = behind
 
     def look(self, _: Deadline) -> Observation:
         return replace(self.seen, proven=self.journal.proven)
 
-    def do(self, step: Step, tell: Callable[[str], None], stop: Event) -> Mapping[str, object]:
+    def do(self, step: KraftStep, tell: Callable[[str], None], stop: Event) -> Mapping[str, object]:
         del stop
         tell("doing it")
         self.done.append(step)
@@ -104,7 +104,7 @@ def test_clients_get_time_between_the_restarts_of_two_brokers(journal: KraftJour
 def test_who_ends_a_wait_is_told_what_the_step_had_changed(journal: KraftJournal) -> None:
     world = World(start_of(CONFIG), journal)
 
-    def waiting(seen: Observation, step: Step) -> Observation:
+    def waiting(seen: Observation, step: KraftStep) -> Observation:
         if isinstance(step, Compare):
             raise StepStoppedError("both are equal", "nothing was changed by this step")
         return behind(seen, step)
@@ -125,7 +125,7 @@ def test_who_ends_a_wait_is_told_what_the_step_had_changed(journal: KraftJournal
 def test_who_stops_a_run_need_not_wait_for_clients(journal: KraftJournal) -> None:
     world, stop = World(start_of(CONFIG), journal), Event()
 
-    def stopping(seen: Observation, step: Step) -> Observation:
+    def stopping(seen: Observation, step: KraftStep) -> Observation:
         if isinstance(step, RollBroker):
             stop.set()
         return behind(seen, step)
@@ -148,7 +148,7 @@ def test_no_step_is_done_while_both_are_written_that_was_not_compared(
     world = World(at_stage(CONFIG, begin), journal)
     stages: list[tuple[Stage, bool]] = []
 
-    def watched(seen: Observation, step: Step) -> Observation:
+    def watched(seen: Observation, step: KraftStep) -> Observation:
         stages.append((stage_of(seen).stage, seen.comparison is not None))
         return behind(seen, step)
 
@@ -180,7 +180,7 @@ def test_the_journal_lists_some_of_many_differences(journal: KraftJournal) -> No
     world = World(replace(at_stage(CONFIG, Stage.DUAL_WRITE), comparison=unequal), journal)
     stop = Event()
 
-    def halted(seen: Observation, _step: Step) -> Observation:
+    def halted(seen: Observation, _step: KraftStep) -> Observation:
         stop.set()
         return seen
 
@@ -221,7 +221,7 @@ def test_a_second_migration_takes_no_proof_from_the_first_one(journal: KraftJour
     epoch = journal.proven.probed
     assert epoch is not None
 
-    def elected_often(seen: Observation, step: Step) -> Observation:
+    def elected_often(seen: Observation, step: KraftStep) -> Observation:
         seen = behind(seen, step)
         return replace(seen, quorum=replace(seen.quorum, epoch=epoch)) if seen.quorum else seen
 
@@ -242,7 +242,7 @@ def test_a_stop_in_the_middle_of_the_copy_proves_nothing(journal: KraftJournal) 
     world = World(replace(seen, comparison=None), journal)
     stop = Event()
 
-    def stopping(seen: Observation, step: Step) -> Observation:
+    def stopping(seen: Observation, step: KraftStep) -> Observation:
         stop.set()
         return behind(seen, step)
 
@@ -298,7 +298,7 @@ def test_a_stop_ends_it_behind_a_step(journal: KraftJournal) -> None:
     world = World(start_of(CONFIG), journal)
     stop = Event()
 
-    def halted(seen: Observation, step: Step) -> Observation:
+    def halted(seen: Observation, step: KraftStep) -> Observation:
         stop.set()
         return behind(seen, step)
 
@@ -318,7 +318,7 @@ def test_a_step_that_leads_elsewhere_stops_everything(journal: KraftJournal) -> 
 def test_a_step_that_fails_is_written_down(journal: KraftJournal) -> None:
     world = World(start_of(CONFIG), journal)
 
-    def failing(_seen: Observation, _step: Step) -> Observation:
+    def failing(_seen: Observation, _step: KraftStep) -> Observation:
         raise StoppedError("it")
 
     world.next = failing

@@ -19,14 +19,14 @@ from towpath.kraft.steps.release_zookeeper import ReleaseZooKeeper
 from towpath.kraft.steps.restart_controller import RestartController
 from towpath.kraft.steps.roll_broker import RollBroker
 from towpath.kraft.steps.start_controllers import StartControllers
-from towpath.kraft.steps.step import Step
+from towpath.kraft.steps.step import KraftStep
 from towpath.kraft.steps.stop_controllers import StopControllers
 from towpath.kraft.steps.wipe_controller import WipeController
 
 _FINAL = RollBroker | RestartController | StartControllers | AwaitHealthy | AwaitFinal
 
 
-def broken(seen: Observation, step: Step) -> tuple[str, ...]:
+def broken(seen: Observation, step: KraftStep) -> tuple[str, ...]:
     """Return the laws that a step would break."""
     laws = [*_two_down(seen, step)]
     state = seen.log.state if seen.log else None
@@ -57,7 +57,7 @@ def _running(seen: Observation) -> bool:
     return any(each.running for each in seen.controllers.values())
 
 
-def _two_down(seen: Observation, step: Step) -> Iterator[str]:
+def _two_down(seen: Observation, step: KraftStep) -> Iterator[str]:
     if isinstance(step, RollBroker | MendMetaProperties) and seen.brokers[step.node].running:
         others = [each.running for each in seen.brokers.values() if each.id != step.node]
         if not all(others):

@@ -25,7 +25,7 @@ from towpath.kraft.findings.findings import Finding, Refused
 from towpath.kraft.standing.states import stage_of
 from towpath.kraft.steps.foretell import answering, registered, stopped
 from towpath.kraft.steps.start_controllers import StartControllers
-from towpath.kraft.steps.step import Step
+from towpath.kraft.steps.step import KraftStep
 
 CLUSTER = "AAAAAAAAAAAAAAAAAAAAAA"
 FLAG = "zookeeper.metadata.migration.enable"
@@ -172,9 +172,9 @@ def migration_znode(offset: int, *, claimed: bool = True) -> MigrationZnode:
 
 def walk(
     config: KraftConfig, seen: Observation, goal: Goal
-) -> tuple[list[tuple[Step, Stage]], Observation]:
+) -> tuple[list[tuple[KraftStep, Stage]], Observation]:
     """Do all steps on the model; return them with the stages that they lead to."""
-    done: list[tuple[Step, Stage]] = []
+    done: list[tuple[KraftStep, Stage]] = []
     for _ in range(100):
         step = next_step(config, seen, goal)
         if isinstance(step, Reached):

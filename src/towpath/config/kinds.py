@@ -24,7 +24,7 @@ class FileKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class KindOfFile:
     """A kind of file.
 
     Attributes:
@@ -48,19 +48,19 @@ class Kind:
         return model
 
 
-KINDS: Mapping[FileKind, Kind] = MappingProxyType(
+KINDS: Mapping[FileKind, KindOfFile] = MappingProxyType(
     {
-        FileKind.LINK: Kind(
+        FileKind.LINK: KindOfFile(
             "towpath.config.link", "LinkConfig", "a link", "the file of a link", "link"
         ),
-        FileKind.ARCHIVE: Kind(
+        FileKind.ARCHIVE: KindOfFile(
             "towpath.config.archive",
             "ArchiveConfig",
             "an archive",
             "the file of an archive (`kind: archive`)",
             "store",
         ),
-        FileKind.KRAFT: Kind(
+        FileKind.KRAFT: KindOfFile(
             "towpath.kraft.config.file",
             "KraftConfig",
             "a migration to KRaft",

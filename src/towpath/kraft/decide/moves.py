@@ -14,7 +14,7 @@ from towpath.kraft.facts.seen import NodeSeen, Observation, ZooKeeperSeen
 from towpath.kraft.findings.findings import Finding, Refused
 from towpath.kraft.standing.stages import StageType
 from towpath.kraft.standing.states import KraftStanding, stage_of
-from towpath.kraft.steps.step import Step
+from towpath.kraft.steps.step import KraftStep
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class Reached:
 class Move:
     """The next step, and the stage that it leads to by a legal move."""
 
-    step: Step
+    step: KraftStep
     to: StageType
 
 

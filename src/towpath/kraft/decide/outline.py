@@ -17,9 +17,9 @@ from towpath.kraft.files.changes import PropertiesChange, shown_changes
 from towpath.kraft.findings.codes import FindingCode
 from towpath.kraft.findings.findings import Finding, Refused
 from towpath.kraft.standing.stages import DualWrite
-from towpath.kraft.steps.step import Step, WritingStep
+from towpath.kraft.steps.step import KraftStep, WritingStep
 
-_WaysBack = dict[tuple[Stage, Step], tuple[Observation, tuple[Step, ...]]]
+_WaysBack = dict[tuple[Stage, KraftStep], tuple[Observation, tuple[KraftStep, ...]]]
 """What was seen last where a way back passed a stage with a step, and all steps from there: ways
 back from different steps have long parts in common, in which nothing is decided anew."""
 
@@ -50,9 +50,9 @@ class PlannedStep:
             restart of a controller without the flag, since any election may finalize from then on.
     """
 
-    step: Step
+    step: KraftStep
     expected: Stage
-    undo: tuple[Step, ...]
+    undo: tuple[KraftStep, ...]
     file: FileChange | None
     last_chance: bool
 
@@ -117,7 +117,7 @@ def _soaked(facts: Facts) -> Facts:
     return facts.at(replace(facts.seen, proven=soaked))
 
 
-def _planned(facts: Facts, step: Step, known: _WaysBack) -> tuple[PlannedStep, Facts]:
+def _planned(facts: Facts, step: KraftStep, known: _WaysBack) -> tuple[PlannedStep, Facts]:
     behind = facts.at(step.after(facts.config, facts.seen))
     planned = PlannedStep(
         step=step,
@@ -129,10 +129,10 @@ def _planned(facts: Facts, step: Step, known: _WaysBack) -> tuple[PlannedStep, F
     return planned, behind
 
 
-def _undo(facts: Facts, known: _WaysBack) -> tuple[Step, ...]:
+def _undo(facts: Facts, known: _WaysBack) -> tuple[KraftStep, ...]:
     """Return the steps back to ZooKeeper mode; none where nothing leads there."""
-    steps: list[Step] = []
-    passed: list[tuple[tuple[Stage, Step], Observation]] = []
+    steps: list[KraftStep] = []
+    passed: list[tuple[tuple[Stage, KraftStep], Observation]] = []
     decision = decide(facts, Goal.ZOOKEEPER)
     while isinstance(decision, Move):
         place = facts.standing.stage, decision.step
@@ -149,7 +149,7 @@ def _undo(facts: Facts, known: _WaysBack) -> tuple[Step, ...]:
     return tuple(steps)
 
 
-def _file(facts: Facts, step: Step) -> FileChange | None:
+def _file(facts: Facts, step: KraftStep) -> FileChange | None:
     """Return what a step changes in a properties file; None where it writes none."""
     config, seen = facts.config, facts.seen
     if not isinstance(step, WritingStep):

@@ -60,12 +60,12 @@ from towpath.kraft.steps.format_controller import FormatController
 from towpath.kraft.steps.restart_controller import RestartController
 from towpath.kraft.steps.roll_broker import RollBroker
 from towpath.kraft.steps.start_controllers import StartControllers
-from towpath.kraft.steps.step import Step, WritingStep
+from towpath.kraft.steps.step import KraftStep, WritingStep
 
 
 def next_step(
     config: KraftConfig, seen: Observation, goal: Goal, lost: frozenset[NodeId] = frozenset()
-) -> Step | Reached | Refused:
+) -> KraftStep | Reached | Refused:
     """Return the next safe step towards a goal, that it is reached, or why no step is safe.
 
     The goal FINAL must have been confirmed by a person before it is asked for; so must it have
@@ -211,7 +211,7 @@ def _dual_write(facts: Facts, state: DualWrite, goal: Goal) -> Decision:
     return Move(RestartController(first, flag=False), state.finalize())
 
 
-def _cut_off(facts: Facts) -> Step | None:
+def _cut_off(facts: Facts) -> KraftStep | None:
     """Return the step for a broker whose restart back to migration mode was cut off."""
     node = next_broker(facts, BrokerMode.KRAFT)
     return None if node is None else RollBroker(node, BrokerMode.KRAFT)
@@ -234,7 +234,7 @@ def _finish(facts: Facts, state: Finalizing, goal: Goal) -> Decision:
     return Move(AwaitFinal() if step is None else step, state.finalize())
 
 
-def _without_flag(facts: Facts) -> Step | None:
+def _without_flag(facts: Facts) -> KraftStep | None:
     """Return the step towards all controllers running without the flag, the leader last."""
     down = [each for each in facts.controllers if not each.running]
     if down:
@@ -251,7 +251,7 @@ def _without_flag(facts: Facts) -> Step | None:
 def _settle(facts: Facts, state: Stranded | Final, goal: Goal) -> Decision:
     if isinstance(state, Stranded):
         down = tuple(each.id for each in facts.controllers if not each.running)
-        step: Step | None = StartControllers(down) if down else None
+        step: KraftStep | None = StartControllers(down) if down else None
         step = step or start_broker(facts, BrokerMode.KRAFT) or _cut_off(facts)
         return move(step or AwaitHealthy(), state.rescue(), Reached(state.stage))
     if goal is Goal.DUAL_WRITE and not facts.lost:

@@ -28,11 +28,11 @@ from towpath.kraft.steps.format_controller import FormatController
 from towpath.kraft.steps.restart_controller import RestartController
 from towpath.kraft.steps.roll_broker import RollBroker
 from towpath.kraft.steps.start_controllers import StartControllers
-from towpath.kraft.steps.step import Step
+from towpath.kraft.steps.step import KraftStep
 from towpath.kraft.steps.stop_controllers import StopControllers
 
 
-def mend_controllers(facts: Facts, *, without_lost: bool = False) -> Step | Refused | None:
+def mend_controllers(facts: Facts, *, without_lost: bool = False) -> KraftStep | Refused | None:
     """Return the step towards all controllers running with the flag; None where they do.
 
     Args:
@@ -61,7 +61,7 @@ def disks_lost(facts: Facts, *, without_lost: bool = False) -> Refused | None:
     return None
 
 
-def reformat(facts: Facts, *, flag: bool) -> Step | Refused | None:
+def reformat(facts: Facts, *, flag: bool) -> KraftStep | Refused | None:
     """Return the step for a controller whose disk is lost for good; None where there is none."""
     for node in disks.unformatted(facts.seen):
         gate = disks.unproven(facts.seen, node)
@@ -69,7 +69,7 @@ def reformat(facts: Facts, *, flag: bool) -> Step | Refused | None:
     return None
 
 
-def _all_running(facts: Facts) -> Step | Refused | None:
+def _all_running(facts: Facts) -> KraftStep | Refused | None:
     """Return the step towards all formatted controllers running; those without the log come last.
 
     Where nobody leads, one that has no log gives its vote to whoever asks first.
@@ -92,7 +92,7 @@ def _all_running(facts: Facts) -> Step | Refused | None:
     return StartControllers(behind) if behind else None
 
 
-def _join(facts: Facts, down: tuple[NodeId, ...]) -> Step | Refused:
+def _join(facts: Facts, down: tuple[NodeId, ...]) -> KraftStep | Refused:
     """Return the step that starts controllers which are down while others lead."""
     lacking, empty = flagless(facts.seen), without_log(facts.seen)
     unproven = (disks.unproven(facts.seen, node) for node in down if node in empty)
@@ -113,7 +113,7 @@ def _ids(facts: Facts) -> tuple[NodeId, ...]:
     return tuple(each.id for each in facts.controllers)
 
 
-def _give_flag(facts: Facts, lacking: Iterable[NodeId]) -> Step | Refused | None:
+def _give_flag(facts: Facts, lacking: Iterable[NodeId]) -> KraftStep | Refused | None:
     """Return the step that restarts a controller with the flag; None where none lacks it."""
     elected = facts.leader in running_flagless(facts.seen)
     if elected and facts.seen.log and facts.seen.log.state is LogState.MIGRATION:
@@ -127,7 +127,9 @@ def leader_last(facts: Facts, nodes: Iterable[NodeId]) -> list[NodeId]:
     return sorted(nodes, key=lambda node: (node == facts.leader, node))
 
 
-def start_broker(facts: Facts, mode: BrokerMode, also: BrokerMode | None = None) -> Step | None:
+def start_broker(
+    facts: Facts, mode: BrokerMode, also: BrokerMode | None = None
+) -> KraftStep | None:
     """Return the step that starts a broker that is down; None where none is.
 
     Args:
@@ -142,7 +144,7 @@ def start_broker(facts: Facts, mode: BrokerMode, also: BrokerMode | None = None)
     return RollBroker(down[0].id, kept)
 
 
-def bring_on(facts: Facts, mode: BrokerMode) -> Step | None:
+def bring_on(facts: Facts, mode: BrokerMode) -> KraftStep | None:
     """Return the step for a broker that somebody put back to ZooKeeper mode; None where none is.
 
     Behind the copy controllers fence such a broker, and it knows no topic: it comes before any
@@ -157,7 +159,7 @@ def bring_on(facts: Facts, mode: BrokerMode) -> Step | None:
     return None if node is None else RollBroker(node, mode)
 
 
-def await_healthy(facts: Facts) -> Step | Refused | None:
+def await_healthy(facts: Facts) -> KraftStep | Refused | None:
     """Return the step that waits for brokers and replicas; None where all serve and are in sync."""
     if (moving := takeover(facts)) is not None:
         return Refused.by(moving)
@@ -192,7 +194,7 @@ def next_broker(facts: Facts, mode: BrokerMode) -> NodeId | None:
     return min(waiting, key=order).id if waiting else None
 
 
-def prove_equal(facts: Facts, *, probe: bool) -> Step | Refused | None:
+def prove_equal(facts: Facts, *, probe: bool) -> KraftStep | Refused | None:
     """Return the step that waits for equal stores; None where they are, and a probe passed.
 
     Args:
@@ -211,7 +213,7 @@ def prove_equal(facts: Facts, *, probe: bool) -> Step | Refused | None:
     return None if comparison.equal and (probed or not probe) else Compare()
 
 
-def _rewrite(facts: Facts, leader: NodeId) -> Step | Refused:
+def _rewrite(facts: Facts, leader: NodeId) -> KraftStep | Refused:
     """Return the step that lets a new leader write ZooKeeper, which this one never will.
 
     None is elected on purpose while one without the flag might be, which would finalize, nor where

@@ -48,7 +48,7 @@ from towpath.kraft.steps.raise_controller_epoch import RaiseControllerEpoch
 from towpath.kraft.steps.raise_partition_versions import RaisePartitionVersions
 from towpath.kraft.steps.release_zookeeper import ReleaseZooKeeper
 from towpath.kraft.steps.roll_broker import RollBroker
-from towpath.kraft.steps.step import Step
+from towpath.kraft.steps.step import KraftStep
 from towpath.kraft.steps.stop_controllers import StopControllers
 from towpath.kraft.steps.wipe_controller import WipeController
 
@@ -89,7 +89,7 @@ def _back(facts: Facts, state: KnownStage) -> Decision:
     return decision
 
 
-def move(step: Step | Refused | None, to: StageType, otherwise: Decision) -> Decision:
+def move(step: KraftStep | Refused | None, to: StageType, otherwise: Decision) -> Decision:
     """Return the move of a step, a refusal as it is, and what comes otherwise where none is."""
     if step is None:
         return otherwise
@@ -101,7 +101,7 @@ def _resume(facts: Facts, state: Finalizing) -> Decision:
     return move(step, state.resume(), Refused(facts.standing.doubts))
 
 
-def _stop(facts: Facts) -> Step:
+def _stop(facts: Facts) -> KraftStep:
     """Return the step that stops all controllers that run, followers first."""
     running = [each.id for each in facts.controllers if each.running]
     return StopControllers(tuple(leader_last(facts, running)))
@@ -150,7 +150,7 @@ def _stop_equal(facts: Facts, state: Hybrid) -> Decision:
     return move(repair, state.revert(), Move(_stop(facts), state.stop()))
 
 
-def _versions(facts: Facts) -> Step | None:
+def _versions(facts: Facts) -> KraftStep | None:
     """Return the step that raises ZooKeeper's versions of partition states to the log's.
 
     Behind the stop a leader would skip each new leader epoch until ZooKeeper's version has reached
@@ -160,7 +160,7 @@ def _versions(facts: Facts) -> Step | None:
     return RaisePartitionVersions(len(lower)) if lower else None
 
 
-def _all_in_sync(facts: Facts) -> Step | Refused | None:
+def _all_in_sync(facts: Facts) -> KraftStep | Refused | None:
     """Return the step towards all replicas being in sync, before the controllers are stopped.
 
     Each store has its own version of a partition's state, and a leader keeps that of the metadata
@@ -235,7 +235,7 @@ def _guard(facts: Facts) -> RaiseControllerEpoch | None:
 
 def _tidy(facts: Facts, state: InZooKeeper) -> Decision:
     znode = facts.zookeeper.migration
-    step: Step | Refused | None = None
+    step: KraftStep | Refused | None = None
     if any(each.running for each in facts.controllers):
         step = _stop(facts)
     elif znode is not None:
@@ -245,7 +245,7 @@ def _tidy(facts: Facts, state: InZooKeeper) -> Decision:
     return move(step, state.tidy(), Reached(state.stage))
 
 
-def _to_zookeeper(facts: Facts) -> Step | Refused | None:
+def _to_zookeeper(facts: Facts) -> KraftStep | Refused | None:
     node = _down(facts)
     if node is None and (wait := await_healthy(facts)) is not None:
         return wait
@@ -255,14 +255,14 @@ def _to_zookeeper(facts: Facts) -> Step | Refused | None:
     return _mend_meta(facts.seen.brokers[node]) or RollBroker(node, BrokerMode.ZOOKEEPER)
 
 
-def _mend_meta(node: NodeSeen) -> Step | None:
+def _mend_meta(node: NodeSeen) -> KraftStep | None:
     """Return the step for a folder that was formatted: ZooKeeper mode reads version 0 alone."""
     newer = (each.directory for each in node.meta if each.version != 0)
     directory = next(newer, None)
     return None if directory is None else MendMetaProperties(node.id, directory)
 
 
-def _wipe(facts: Facts) -> Step | None:
+def _wipe(facts: Facts) -> KraftStep | None:
     """Return what ends a rollback: a probe topic under the new controller, then the wipes."""
     cluster = facts.zookeeper.cluster_id
     formatted = [

@@ -11,7 +11,7 @@ from towpath.kraft.do.waiting import Look, StepWaits, Tell
 from towpath.kraft.facts.nouns import NodeId
 from towpath.kraft.journal import KraftJournal
 from towpath.kraft.reach.driver import Driver
-from towpath.kraft.steps.step import Step
+from towpath.kraft.steps.step import KraftStep
 from towpath.kraft.zookeeper.client import ZooKeeper
 
 
@@ -38,7 +38,7 @@ class Hands:
         self._config, self._drivers = config, drivers
         self._zookeeper, self._look = zookeeper, look
 
-    def do(self, step: Step, tell: Tell, stop: Event) -> StepFacts:
+    def do(self, step: KraftStep, tell: Tell, stop: Event) -> StepFacts:
         """Do a step, and return its facts; it is done when this returns.
 
         Args:
@@ -47,7 +47,7 @@ class Hands:
             stop: Once it is set, waits end as soon as nothing of the step must follow.
 
         Raises:
-            TowpathError: What `Step.do` raises.
+            TowpathError: What `KraftStep.do` raises.
         """
         waits = StepWaits(self._config.limits, self._drivers, self._look, tell, stop)
         return step.do(Tools(self._config, self._drivers, waits, self._journal, self._zookeeper))

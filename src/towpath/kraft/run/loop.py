@@ -27,7 +27,7 @@ from towpath.kraft.facts.seen import Observation
 from towpath.kraft.findings.findings import Finding, Refused
 from towpath.kraft.journal import KraftEvent, KraftJournal
 from towpath.kraft.standing.states import KraftStanding
-from towpath.kraft.steps.step import Step
+from towpath.kraft.steps.step import KraftStep
 from towpath.kraft.steps.stop_controllers import StopControllers
 from towpath.model.deadline import Deadline
 from towpath.model.errors import TowpathError
@@ -64,7 +64,7 @@ class Looks(Protocol):
 class Does(Protocol):
     """What does a step."""
 
-    def do(self, step: Step, tell: Callable[[str], None], stop: Event) -> Mapping[str, object]:
+    def do(self, step: KraftStep, tell: Callable[[str], None], stop: Event) -> Mapping[str, object]:
         """Do a step and return its facts; raise where it could not be done, or `stop` was set."""
 
 
@@ -161,7 +161,7 @@ class KraftRun:
                         return RunEnd(facts.standing, self._done, stopped=True, left=ended.what)
                     self._done += 1
 
-    def _paused(self, facts: Facts, step: Step, stop: Event) -> bool:
+    def _paused(self, facts: Facts, step: KraftStep, stop: Event) -> bool:
         """Wait between restarts of brokers; return False where all must be looked at again.
 
         Clients that know brokers which are away only may take seconds to come back to one
@@ -234,7 +234,7 @@ class KraftRun:
         self._stop_emptying(step)
         self._check(facts, move)
 
-    def _stop_emptying(self, step: Step) -> None:
+    def _stop_emptying(self, step: KraftStep) -> None:
         """Stop controllers that a step started where they would empty ZooKeeper.
 
         Folders may tell too little, or may have been changed behind the look. What was started and

@@ -16,7 +16,7 @@ from towpath.kraft.reach.kubernetes.node_place import ObjectKind, hold_name
 from towpath.kraft.reach.kubernetes.objects import held_in, kind_and_name
 from towpath.kraft.reach.kubernetes.pod_node import PodNode
 from towpath.kraft.reach.kubernetes.yaml_text import yaml_text
-from towpath.kraft.steps.step import Step
+from towpath.kraft.steps.step import KraftStep
 
 STEPS = "steps.md"
 _HEAD = """\
@@ -106,7 +106,9 @@ def _back(book: HandBook, number: int, planned: PlannedStep, held: Held) -> str:
     return "\n".join(lines)
 
 
-def _step(book: HandBook, number: int, step: Step, held: Held, command: str) -> tuple[str, Held]:
+def _step(
+    book: HandBook, number: int, step: KraftStep, held: Held, command: str
+) -> tuple[str, Held]:
     commands, held = step.by_hand(book, held)
     head = f"## {number}. {step.sentence}\n"
     if not commands:

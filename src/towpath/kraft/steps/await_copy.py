@@ -10,11 +10,11 @@ from towpath.kraft.do.tools import StepFacts, Tools
 from towpath.kraft.facts.nouns import LogState
 from towpath.kraft.facts.seen import Observation
 from towpath.kraft.steps.elections import by_itself
-from towpath.kraft.steps.step import Step
+from towpath.kraft.steps.step import KraftStep
 
 
 @dataclass(frozen=True, slots=True)
-class AwaitCopy(Step):
+class AwaitCopy(KraftStep):
     """Wait until the controllers have copied ZooKeeper and write both: it happens by itself."""
 
     @property

@@ -10,11 +10,11 @@ from towpath.kraft.do.tools import StepFacts, Tools
 from towpath.kraft.facts.nouns import LogState
 from towpath.kraft.facts.seen import Observation
 from towpath.kraft.steps.elections import with_log
-from towpath.kraft.steps.step import Step
+from towpath.kraft.steps.step import KraftStep
 
 
 @dataclass(frozen=True, slots=True)
-class AwaitFinal(Step):
+class AwaitFinal(KraftStep):
     """Wait until the metadata log says that the migration is over."""
 
     @property

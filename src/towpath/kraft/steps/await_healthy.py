@@ -13,11 +13,11 @@ from towpath.kraft.facts.nodes import file_mode, serves
 from towpath.kraft.facts.seen import Health, Observation
 from towpath.kraft.steps.elections import with_node
 from towpath.kraft.steps.foretell import registered
-from towpath.kraft.steps.step import Step
+from towpath.kraft.steps.step import KraftStep
 
 
 @dataclass(frozen=True, slots=True)
-class AwaitHealthy(Step):
+class AwaitHealthy(KraftStep):
     """Wait until every broker that runs is registered and not fenced, and all are in sync.
 
     Nothing is restarted: an orchestrator that was killed behind a restart goes on with this.

@@ -18,7 +18,7 @@ from towpath.kraft.findings.findings import Finding
 from towpath.kraft.journal import KraftEvent
 from towpath.kraft.standing.alarms import quotas_left
 from towpath.kraft.steps.elections import EQUAL
-from towpath.kraft.steps.step import Step
+from towpath.kraft.steps.step import KraftStep
 from towpath.model.errors import TowpathError
 
 _NAMED = 3
@@ -31,7 +31,7 @@ _FAULTS = "zk migration fault", "MigrationClientException"
 
 
 @dataclass(frozen=True, slots=True)
-class Compare(Step):
+class Compare(KraftStep):
     """Wait until ZooKeeper and the metadata log are equal, and a probe topic passes through.
 
     Behind a rollback, when a broker decides again and there is no log, only the probe topic is

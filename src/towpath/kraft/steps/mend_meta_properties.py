@@ -18,13 +18,13 @@ from towpath.kraft.files.stored import META
 from towpath.kraft.reach.kubernetes.hand_book import HandBook, Held
 from towpath.kraft.steps.elections import with_node
 from towpath.kraft.steps.foretell import stopped
-from towpath.kraft.steps.step import Step
+from towpath.kraft.steps.step import KraftStep
 
 _MEND = "sed -i -e 's/^version=.*/version=0/' -e 's/^node\\.id=/broker.id=/'"
 
 
 @dataclass(frozen=True, slots=True)
-class MendMetaProperties(Step):
+class MendMetaProperties(KraftStep):
     """Stop a broker, rewrite `meta.properties` of one of its log directories as version 0.
 
     The broker is left stopped: the next step for it starts it again.

@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 from towpath.kraft.config import KraftConfig
 from towpath.kraft.do.tools import StepFacts, Tools
 from towpath.kraft.facts.seen import Observation
-from towpath.kraft.steps.step import Step
+from towpath.kraft.steps.step import KraftStep
 
 
 @dataclass(frozen=True, slots=True)
-class RaiseControllerEpoch(Step):
+class RaiseControllerEpoch(KraftStep):
     """Set `/controller_epoch`, so that no broker's election is refused as an old one.
 
     Attributes:

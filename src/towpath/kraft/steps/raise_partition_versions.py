@@ -10,12 +10,12 @@ from towpath.kraft.config import KraftConfig
 from towpath.kraft.do.tools import StepFacts, Tools, since
 from towpath.kraft.facts.seen import Observation
 from towpath.kraft.standing.partition_versions import lower_versions, with_versions
-from towpath.kraft.steps.step import Step
+from towpath.kraft.steps.step import KraftStep
 from towpath.model.amounts import counted
 
 
 @dataclass(frozen=True, slots=True)
-class RaisePartitionVersions(Step):
+class RaisePartitionVersions(KraftStep):
     """Write partition states in ZooKeeper again, until their versions are the log's epochs.
 
     A leader goes by the partition epoch of the metadata log, and skips what a broker that is

@@ -11,12 +11,12 @@ from towpath.kraft.do.tools import StepFacts, Tools, since
 from towpath.kraft.facts.seen import Observation
 from towpath.kraft.journal import KraftEvent
 from towpath.kraft.steps.elections import broker_elected
-from towpath.kraft.steps.step import Step
+from towpath.kraft.steps.step import KraftStep
 from towpath.kraft.zookeeper.write import CONTROLLER, MIGRATION, ReleasedZnodes
 
 
 @dataclass(frozen=True, slots=True)
-class ReleaseZooKeeper(Step):
+class ReleaseZooKeeper(KraftStep):
     """Delete `/controller` and `/migration` together, then wait for a broker as controller.
 
     Attributes:

@@ -19,11 +19,11 @@ from towpath.kraft.reach.kubernetes.hand_book import HandBook, Held
 from towpath.kraft.standing.alarms import may_lead_empty, without_log
 from towpath.kraft.steps.elections import elected, with_node
 from towpath.kraft.steps.foretell import controller_started
-from towpath.kraft.steps.step import Step
+from towpath.kraft.steps.step import KraftStep
 
 
 @dataclass(frozen=True, slots=True)
-class StartControllers(Step):
+class StartControllers(KraftStep):
     """Start controllers and wait for their quorum: a member alone is not ready.
 
     Attributes:

@@ -25,7 +25,7 @@ from towpath.kraft.reach.kubernetes.hand_book import HandBook, Held
 from towpath.kraft.steps.elections import by_itself
 
 
-class Step(ABC):
+class KraftStep(ABC):
     """What is done next, and on which node; a value that can be compared.
 
     Attributes:
@@ -105,7 +105,7 @@ class Step(ABC):
 
 
 @dataclass(frozen=True, slots=True)
-class WritingStep(Step):
+class WritingStep(KraftStep):
     """A step that writes the properties file of a node.
 
     Attributes:

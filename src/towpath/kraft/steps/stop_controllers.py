@@ -14,11 +14,11 @@ from towpath.kraft.journal import KraftEvent
 from towpath.kraft.reach.kubernetes.hand_book import HandBook, Held
 from towpath.kraft.standing.alarms import holds_everything
 from towpath.kraft.steps.foretell import stopped
-from towpath.kraft.steps.step import Step
+from towpath.kraft.steps.step import KraftStep
 
 
 @dataclass(frozen=True, slots=True)
-class StopControllers(Step):
+class StopControllers(KraftStep):
     """Stop controllers; they stay stopped until a step starts them.
 
     Contents are equal before all are stopped (`Proven.stopped`), as nothing can be compared behind

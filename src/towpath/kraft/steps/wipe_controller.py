@@ -16,11 +16,11 @@ from towpath.kraft.facts.seen import Observation
 from towpath.kraft.files.stored import CONTROLLER_FILES
 from towpath.kraft.reach.kubernetes.hand_book import HandBook, Held
 from towpath.kraft.steps.elections import with_node
-from towpath.kraft.steps.step import Step
+from towpath.kraft.steps.step import KraftStep
 
 
 @dataclass(frozen=True, slots=True)
-class WipeController(Step):
+class WipeController(KraftStep):
     """Remove what a stopped controller of a withdrawn migration has stored.
 
     Attributes:

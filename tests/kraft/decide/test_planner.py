@@ -32,18 +32,18 @@ from towpath.kraft.steps.release_zookeeper import ReleaseZooKeeper
 from towpath.kraft.steps.restart_controller import RestartController
 from towpath.kraft.steps.roll_broker import RollBroker
 from towpath.kraft.steps.start_controllers import StartControllers
-from towpath.kraft.steps.step import Step
+from towpath.kraft.steps.step import KraftStep
 from towpath.kraft.steps.stop_controllers import StopControllers
 from towpath.kraft.steps.wipe_controller import WipeController
 
 _C = tuple(NodeId(each) for each in (3000, 3001, 3002))
 
 
-def _rolls(mode: BrokerMode, *nodes: int) -> list[Step]:
+def _rolls(mode: BrokerMode, *nodes: int) -> list[KraftStep]:
     return [RollBroker(NodeId(node), mode) for node in nodes]
 
 
-def _steps(done: list[tuple[Step, Stage]]) -> list[Step]:
+def _steps(done: list[tuple[KraftStep, Stage]]) -> list[KraftStep]:
     return [step for step, _stage in done]
 
 

@@ -40,7 +40,7 @@ from towpath.kraft.steps.release_zookeeper import ReleaseZooKeeper
 from towpath.kraft.steps.restart_controller import RestartController
 from towpath.kraft.steps.roll_broker import RollBroker
 from towpath.kraft.steps.start_controllers import StartControllers
-from towpath.kraft.steps.step import Step
+from towpath.kraft.steps.step import KraftStep
 from towpath.kraft.steps.stop_controllers import StopControllers
 from towpath.kraft.steps.wipe_controller import WipeController
 
@@ -157,7 +157,7 @@ def test_an_outline_ends_where_no_step_is_safe() -> None:
         (WipeController(NodeId(3)), "remove everything that controller 3 has stored"),
     ],
 )
-def test_each_step_is_told(step: Step, text: str) -> None:
+def test_each_step_is_told(step: KraftStep, text: str) -> None:
     assert step.sentence == text
 
 
