@@ -14,13 +14,13 @@ from tests.support.objects.buckets import Buckets
 
 from bench.arena import Arena
 from bench.watched import WatchedProcess
+from towpath.archive.log import CommitLog
 from towpath.config import StoreConfig, load_archive
 from towpath.dev import distribution, ports
 from towpath.dev.broker_configs import properties_text
 from towpath.dev.process import LOG4J2
 from towpath.engine import java
 from towpath.model.errors import NoArchiveError
-from towpath.segments.log import CommitLog
 from towpath.store import Store
 
 SPARK_KAFKA = ("org.apache.spark", "spark-sql-kafka-0-10_2.13", "4.2.0")

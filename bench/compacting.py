@@ -21,12 +21,12 @@ from bench.functions import number_batches
 from bench.meter import GIB, cpu
 from bench.one_core import MB, Fetched, Figures, arguments, egress, fetched, run
 from bench.report import table
+from towpath.archive.model import Segment, SegmentPlace
+from towpath.archive.upkeep.slice.compact_slice import compact
+from towpath.archive.upkeep.slice.compact_work import CompactSlice
+from towpath.archive.upkeep.slice.merge_plan import PlannedMerge
 from towpath.config import StoreConfig, Tls
 from towpath.model.nouns import SegmentFormat
-from towpath.segments.compact.plan import PlannedMerge
-from towpath.segments.compact.slice import compact
-from towpath.segments.compact.work import CompactSlice
-from towpath.segments.model import Segment, SegmentPlace
 from towpath.store import Store
 
 WANTED = 500

@@ -25,18 +25,18 @@ from tests.support.objects.buckets import fetch as fetch_buckets
 from bench.meter import MIB, machine
 from bench.pages import RESULTS, publish
 from bench.report import table
+from towpath.archive.keys import checkpoint_key, entry_key, segment_key
+from towpath.archive.log import commit_log
+from towpath.archive.log.checkpoints import LogCheckpoints
+from towpath.archive.log.coding import encode, hashed
+from towpath.archive.log.columns import COLUMNS, SegmentTable, TabledPartition
+from towpath.archive.log.commit_log import CommitLog
+from towpath.archive.log.entries import Draft, LogEntry, LogWriter
+from towpath.archive.log.state import ArchivedTo, ArchiveState
+from towpath.archive.model import GapCounts, PartitionId, Segment, SegmentPlace
 from towpath.config import StoreConfig
 from towpath.model.digest import Digest
 from towpath.model.nouns import ClusterId, SourceOffset, TopicId, TopicName
-from towpath.segments.keys import checkpoint_key, entry_key, segment_key
-from towpath.segments.log import commit_log
-from towpath.segments.log.checkpoints import LogCheckpoints
-from towpath.segments.log.coding import encode, hashed
-from towpath.segments.log.columns import COLUMNS, SegmentTable, TabledPartition
-from towpath.segments.log.commit_log import CommitLog
-from towpath.segments.log.entries import Draft, LogEntry, LogWriter
-from towpath.segments.log.state import ArchivedTo, ArchiveState
-from towpath.segments.model import GapCounts, PartitionId, Segment, SegmentPlace
 from towpath.store import Store
 
 REGION, RECORDS = "eu-west-1", 100_000

@@ -22,10 +22,10 @@ from bench.functions import number_batches
 from bench.meter import machine
 from bench.pages import RESULTS, publish, some_of
 from bench.report import table
+from towpath.archive.format.files import write_object
+from towpath.archive.format.footer import SegmentFooter, SegmentHead
+from towpath.archive.format.sink import Sink
 from towpath.model.nouns import ClusterId, SegmentFormat, SourceOffset, TopicId, TopicName
-from towpath.segments.format.files import write_object
-from towpath.segments.format.footer import SegmentFooter, SegmentHead
-from towpath.segments.format.sink import Sink
 from towpath.wire.batch import LENGTH, POSITION, Buffer, scan
 from towpath.wire.opened import open_batches
 from towpath.wire.reencode import reencode_opened

@@ -27,10 +27,10 @@ from bench.one_core import (
     run,
 )
 from bench.report import table
+from towpath.archive.model import PartitionId, Segment, SegmentPlace
+from towpath.archive.read.feed.restore_work import ArchivedRange
+from towpath.archive.read.feed.segment_supply import SegmentSupply
 from towpath.model.nouns import SegmentFormat, SourceOffset
-from towpath.segments.ingress.segment_supply import SegmentSupply
-from towpath.segments.ingress.work import ArchivedRange
-from towpath.segments.model import PartitionId, Segment, SegmentPlace
 
 _WAYS = {
     "parquet": "**a restore from Parquet, lz4**",

@@ -36,14 +36,14 @@ from bench.one_core import (
     run,
 )
 from bench.report import table
+from towpath.archive.format.batches_reader import BatchesObjectReader
+from towpath.archive.format.footer import SegmentFooter
+from towpath.archive.format.merging import merge, open_input
+from towpath.archive.format.packing import digest_of, pack_rows
+from towpath.archive.format.parquet_reader import ParquetObjectReader
+from towpath.archive.format.parquet_writer import ParquetOptions, is_noise, writer_settings
+from towpath.archive.format.schema import ARCHIVED, KEY, VALUE
 from towpath.model.nouns import SegmentFormat
-from towpath.segments.format.batches_reader import BatchesObjectReader
-from towpath.segments.format.footer import SegmentFooter
-from towpath.segments.format.merging import merge, open_input
-from towpath.segments.format.packing import digest_of, pack_rows
-from towpath.segments.format.parquet_reader import ParquetObjectReader
-from towpath.segments.format.parquet_writer import ParquetOptions, is_noise, writer_settings
-from towpath.segments.format.schema import ARCHIVED, KEY, VALUE
 from towpath.wire.batch import scan
 from towpath.wire.codec import LZ4
 from towpath.wire.collector import Collector

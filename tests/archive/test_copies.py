@@ -18,7 +18,7 @@ from tests.support.mixed import MixedArchive
 from tests.support.objects.buckets import Buckets, client
 from tests.support.objects.stores import section
 from tests.support.stored import old_records
-from towpath.archive.newest_objects import told_missing
+from towpath.archive.write.newest_objects import told_missing
 from towpath.config import StoreConfig
 from towpath.store import Store
 

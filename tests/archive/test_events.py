@@ -12,21 +12,21 @@ import pytest
 from tests.support.archives import WRITER, archiving, compacting, segment, whole
 from tests.support.compacting import compacted
 from tests.support.stored import REGION, StoredArchive, old_records
-from towpath.archive.events import history, told_run
-from towpath.archive.lease import ArchiveLease, HeldArchive
+from towpath.archive.keys import event_key
+from towpath.archive.log import Capture, Draft, EntryKind, sweep
+from towpath.archive.log.events import ArchiveEvents, ArchiveWhat, read_events
+from towpath.archive.log.happenings import history, told_run
+from towpath.archive.log.lease import ArchiveLease, HeldArchive
+from towpath.archive.model import GapKind
+from towpath.archive.restore.metered import told_restore
+from towpath.archive.restore.progress import RestoreProgress
+from towpath.archive.restore.task import RestoreTask
 from towpath.cli.main import main
 from towpath.cli.show.archive_events import as_json, sentence
 from towpath.ledger.events import Event, Origin
 from towpath.model.clock import now_ms
 from towpath.model.errors import StoreAwayError
 from towpath.model.nouns import LinkName
-from towpath.restore.progress import RestoreProgress
-from towpath.restore.task import RestoreTask
-from towpath.restore.telling import told_restore
-from towpath.segments.events import ArchiveEvents, ArchiveWhat, read_events
-from towpath.segments.keys import event_key
-from towpath.segments.log import Capture, Draft, EntryKind, sweep
-from towpath.segments.model import GapKind
 from towpath.store import Store
 
 DAY = 86_400_000

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from rich.console import Console
 
-from towpath.archive.progress import ArchiveProgress
+from towpath.archive.write.progress import ArchiveProgress
 from towpath.cli.show.archive_run import run_data, run_result
 
 

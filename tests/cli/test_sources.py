@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from tests.support.stored import StoredArchive
+from towpath.archive.restore.task import RestoreTask
 from towpath.cli.sources import look_at_each
 from towpath.model.errors import NoArchiveError, StoreAwayError, TowpathError, UnreachableError
-from towpath.restore.task import RestoreTask
 
 
 @pytest.fixture

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from towpath.archive.restore.task import RestoreTask
 from towpath.config import RestoredSchemas, check, load, load_archive
 from towpath.config.segments import SegmentLimits
 from towpath.model.changes import IdChange, SubjectStrategy
 from towpath.model.errors import ConfigError
-from towpath.restore.task import RestoreTask
 
 Write = Callable[[str], Path]
 

@@ -10,12 +10,12 @@ from pathlib import Path
 
 from tests.support.pages.commands import blocks
 from tests.support.stored import REGION, StoredArchive, old_records
+from towpath.archive.format.footer import SegmentHead, SegmentPart
+from towpath.archive.format.schema import ARCHIVED
+from towpath.archive.keys import quoted
+from towpath.archive.log.entries import EntryKind, LogEntry, SeenPartition
+from towpath.archive.model import GapKind, Segment
 from towpath.model.nouns import SegmentFormat
-from towpath.segments.format.footer import SegmentHead, SegmentPart
-from towpath.segments.format.schema import ARCHIVED
-from towpath.segments.keys import quoted
-from towpath.segments.log.entries import EntryKind, LogEntry, SeenPartition
-from towpath.segments.model import GapKind, Segment
 
 PAGE = (Path(__file__).parents[2] / "docs/reference/archive-format.md").read_text()
 

@@ -17,9 +17,9 @@ import pytest
 
 from tests.support.compacting import compacted, held_records
 from tests.support.stored import StoredArchive, old_records
-from towpath.archive.verify.content import check
-from towpath.archive.verify.found import CheckedArchive, VerifyScope
-from towpath.archive.verify.verify import verify
+from towpath.archive.read.verify.content import check
+from towpath.archive.read.verify.findings import CheckedArchive, VerifyScope
+from towpath.archive.read.verify.verify import verify
 from towpath.engine import packages
 from towpath.kraft.errors import KraftJournalError
 from towpath.kraft.journal import KraftEvent, KraftJournal

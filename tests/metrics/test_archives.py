@@ -11,7 +11,14 @@ from http.client import HTTPConnection
 import pytest
 
 from tests.support.pages.scrape import Scrape
-from towpath.archive.progress import ArchiveRowState
+from towpath.archive.model import PartitionId
+from towpath.archive.restore.log_watch import Heard, HeardState
+from towpath.archive.restore.metered import Show, telling_restore
+from towpath.archive.restore.model import RestorePart, SegmentMarks
+from towpath.archive.restore.progress import RestoreProgress, RestoreRow
+from towpath.archive.restore.task import RestoreTask
+from towpath.archive.restore.waking import Notified
+from towpath.archive.write.progress import ArchiveRowState
 from towpath.config import MetricsConfig, StoreConfig
 from towpath.dev import ports
 from towpath.ledger.entries import Gap
@@ -33,13 +40,6 @@ from towpath.model.nouns import (
     TopicPartition,
 )
 from towpath.model.reasons import Reason, ReasonCode
-from towpath.restore.heard import Heard, HeardState
-from towpath.restore.model import RestorePart, SegmentMarks
-from towpath.restore.progress import RestoreProgress, RestoreRow
-from towpath.restore.task import RestoreTask
-from towpath.restore.telling import Show, telling_restore
-from towpath.restore.waking import Notified
-from towpath.segments.model import PartitionId
 
 ARCHIVE = [
     ("egress_messages_consumed_total", "counter", ("region", "topic", "partition")),

@@ -14,11 +14,11 @@ from tests.support.compacting import EAGER, compacted, held_records
 from tests.support.mixed import REGION, MixedArchive, partition
 from tests.support.objects.buckets import Buckets, StoreFront, client
 from tests.support.stored import old_records
+from towpath.archive.log import CommitLog
 from towpath.config import ArchiveConfig, LockMode, Size, StoreConfig
 from towpath.config.locks import lock_notes
 from towpath.model.clock import now_ms
 from towpath.model.errors import ObjectExistsError, StoreRefusedError
-from towpath.segments.log import CommitLog
 from towpath.store import Store
 from towpath.store.azure import kept
 from towpath.store.objects import ObjectLock, Put
@@ -139,8 +139,8 @@ def test_nothing_is_swept_before_its_lock_is_over(
     newest = f"{REGION}/_log/{archive.log.state.version:020d}.json"
     assert round(until(archive.kept, newest)) == 3
     # When it is over, as for objects of three days ago, all of them go.
-    monkeypatch.setattr("towpath.archive.tidying.now_ms", lambda: now_ms() + 4 * DAY)
-    monkeypatch.setattr("towpath.segments.log.readers.now_ms", lambda: now_ms() + 4 * DAY)
+    monkeypatch.setattr("towpath.archive.upkeep.tidying.now_ms", lambda: now_ms() + 4 * DAY)
+    monkeypatch.setattr("towpath.archive.log.readers.now_ms", lambda: now_ms() + 4 * DAY)
     assert stray.place is not None
     done = compacted(archive.config(), EAGER)
     assert (done.swept, done.waiting, done.orphans) == (3, 0, 1)

@@ -18,12 +18,12 @@ import urllib3
 
 from tests.support.archives import COMPACTOR, archiving, partition_id, segment
 from tests.support.steps import KillingSteps
+from towpath.archive.log import commit_log
+from towpath.archive.log.commit_log import CommitLog
+from towpath.archive.log.entries import Draft, EntryKind
+from towpath.archive.log.state import ArchiveState
+from towpath.archive.model import Segment
 from towpath.config import StoreConfig
-from towpath.segments.log import commit_log
-from towpath.segments.log.commit_log import CommitLog
-from towpath.segments.log.entries import Draft, EntryKind
-from towpath.segments.log.state import ArchiveState
-from towpath.segments.model import Segment
 from towpath.store import Store
 
 PARTITIONS = 3

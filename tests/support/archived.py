@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
+from towpath.archive.format.schema import ARCHIVED
+from towpath.archive.read.feed.encoding import encoded, nothing
+from towpath.archive.read.feed.supply import Chunk, Chunks
 from towpath.model.nouns import SourceOffset
-from towpath.segments.format.schema import ARCHIVED
-from towpath.segments.ingress.encoding import encoded, nothing
-from towpath.segments.ingress.supply import Chunk, Chunks
 from towpath.wire.codec import LZ4
 from towpath.wire.plain import Record
 

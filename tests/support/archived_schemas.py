@@ -7,12 +7,12 @@ from typing import Any
 
 from tests.support.archives import WRITER
 from tests.support.kafka import wait_until
-from towpath.archive.capturing_schemas import SchemaCaptures
+from towpath.archive.log import ArchiveState, CommitLog, Draft
+from towpath.archive.log.schema_reading import archived_subjects
+from towpath.archive.read.archived_registry import ArchivedRegistry
+from towpath.archive.write.capturing_schemas import SchemaCaptures
 from towpath.config import ArchivedSchemas, StoreConfig
 from towpath.model.schemas import SchemaVersion, SubjectName
-from towpath.segments.log import ArchiveState, CommitLog, Draft
-from towpath.segments.schemas.reading import archived_subjects
-from towpath.segments.schemas.registry import ArchivedRegistry
 from towpath.store import Store
 
 REGION = "eu"

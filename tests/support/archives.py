@@ -6,18 +6,18 @@ from collections.abc import Iterable
 from functools import reduce
 from typing import Any
 
-from towpath.model.digest import Digest
-from towpath.model.nouns import ClusterId, SourceOffset, TopicId, TopicName
-from towpath.segments.log.coding import encode
-from towpath.segments.log.entries import Draft, EntryKind, LogEntry, LogWriter, SeenPartition
-from towpath.segments.log.sums import summed_entry
-from towpath.segments.model import (
+from towpath.archive.log.checksums import summed_entry
+from towpath.archive.log.coding import encode
+from towpath.archive.log.entries import Draft, EntryKind, LogEntry, LogWriter, SeenPartition
+from towpath.archive.model import (
     GapCounts,
     GapKind,
     PartitionId,
     Segment,
     SegmentPlace,
 )
+from towpath.model.digest import Digest
+from towpath.model.nouns import ClusterId, SourceOffset, TopicId, TopicName
 
 CLUSTER = ClusterId("cluster-a")
 WRITER = LogWriter(owner="one", host="here", work="run", epoch=1, towpath="1.0")

@@ -13,13 +13,13 @@ from tests.support.clusters.brokers import SharedCluster
 from tests.support.kafka import Record, wait_until
 from tests.support.program import Program
 from tests.support.segments import seen
+from towpath.archive.format.files import read_object
+from towpath.archive.format.wanted import ALL, Wanted
+from towpath.archive.log import Archive as Readable
+from towpath.archive.log import ArchiveState, CommitLog
+from towpath.archive.model import PartitionId, Segment
 from towpath.config import load_archive
 from towpath.model.nouns import TopicPartition
-from towpath.segments.format.files import read_object
-from towpath.segments.format.wanted import ALL, Wanted
-from towpath.segments.log import Archive as Readable
-from towpath.segments.log import ArchiveState, CommitLog
-from towpath.segments.model import PartitionId, Segment
 from towpath.store import Store
 
 

@@ -8,9 +8,9 @@ from tests.support.kafka import Record as Produced
 from tests.support.kafka import consume
 from tests.support.mirror import Mirror
 from tests.support.stored import REGION, StoredArchive
+from towpath.archive.model import Segment
 from towpath.cluster.admin import Admin
 from towpath.model.nouns import Side, TopicName
-from towpath.segments.model import Segment
 from towpath.wire.plain import Record
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from tests.support.logs.batches import from_arrow
-from towpath.segments.ingress.supply import Chunk
+from towpath.archive.read.feed.supply import Chunk
 from towpath.wire import batch as wire
 from towpath.wire.aborted import AbortedTransactions
 from towpath.wire.plain import Record

@@ -9,16 +9,16 @@ from typing import Any
 
 from tests.support.logs.logs import Seen
 from tests.support.segments import seen
-from towpath.archive.compacting import held
-from towpath.archive.compaction import WORK, Compaction, CompactionProgress
-from towpath.archive.tidying import tidy
+from towpath.archive.format.files import read_object
+from towpath.archive.log import ArchiveState, CommitLog
+from towpath.archive.model import PartitionId
+from towpath.archive.upkeep.compacting import held
+from towpath.archive.upkeep.compaction_rounds import WORK, Compaction, CompactionProgress
+from towpath.archive.upkeep.slice.compact_slice import compact
+from towpath.archive.upkeep.slice.compact_work import CompactResult, CompactSlice
+from towpath.archive.upkeep.tidying import tidy
 from towpath.config import ArchiveConfig
 from towpath.config.compaction import CompactionConfig
-from towpath.segments.compact.slice import compact
-from towpath.segments.compact.work import CompactResult, CompactSlice
-from towpath.segments.format.files import read_object
-from towpath.segments.log import ArchiveState, CommitLog
-from towpath.segments.model import PartitionId
 from towpath.store import Store
 
 EAGER = CompactionConfig.model_validate({"min_age": "0s", "min_count": 2, "min_size": "1B"})

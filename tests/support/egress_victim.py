@@ -19,17 +19,17 @@ import urllib3
 
 from tests.support.steps import KillingSteps
 from towpath import __version__
-from towpath.archive.look import SourceLook, SourceLooks
+from towpath.archive.format.uploads import Uploads
+from towpath.archive.log import ArchiveState, CommitLog, Draft, LogWriter
+from towpath.archive.model import PartitionId, Segment
+from towpath.archive.write.slice.archive_slice import archive
+from towpath.archive.write.slice.archive_work import EgressSlice
+from towpath.archive.write.slice.cycle_plan import PlannedRange
+from towpath.archive.write.slice.range_writing import RangeWriting
+from towpath.archive.write.source_look import SourceLook, SourceLooks
 from towpath.cluster.admin import Admin
 from towpath.config import ArchiveConfig, load_archive
 from towpath.model.nouns import Side, SourceOffset, TopicName
-from towpath.segments.egress.plan import PlannedRange
-from towpath.segments.egress.slice import archive
-from towpath.segments.egress.work import EgressSlice
-from towpath.segments.egress.writing import RangeWriting
-from towpath.segments.log import ArchiveState, CommitLog, Draft, LogWriter
-from towpath.segments.model import PartitionId, Segment
-from towpath.segments.objects.uploads import Uploads
 from towpath.store import Store
 
 MOST_STEPS = 70

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from towpath.archive.run import ARCHIVING
+from towpath.archive.write.run import ARCHIVING
 from towpath.cli.main import main
 from towpath.compare import COMPARING
 from towpath.mirror import COPYING

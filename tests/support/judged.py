@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from towpath.archive.log.entries import Draft, LogEntry
+from towpath.archive.log.rules import judge, problem_of
+from towpath.archive.log.state import ArchiveState
 from towpath.model.errors import CommitRefusedError
-from towpath.segments.log.entries import Draft, LogEntry
-from towpath.segments.log.rules import judge, problem_of
-from towpath.segments.log.state import ArchiveState
 
 
 def after(state: ArchiveState, draft: Draft) -> ArchiveState:

@@ -14,15 +14,15 @@ from typing import Any
 from tests.support.archives import CLUSTER, WRITER
 from tests.support.segments import TINY, buffer
 from tests.support.stored import batches_of, old_records
+from towpath.archive.format.files import write_object
+from towpath.archive.format.footer import SegmentFooter, SegmentHead
+from towpath.archive.format.parquet_writer import ParquetOptions
+from towpath.archive.keys import segment_key, shared_key
+from towpath.archive.log import CommitLog
+from towpath.archive.log.entries import Draft
+from towpath.archive.model import GapKind, PartitionId, Segment, SegmentPlace
 from towpath.config import ArchiveConfig, load_archive
 from towpath.model.nouns import SegmentFormat, SourceOffset, TopicId, TopicName
-from towpath.segments.format.files import write_object
-from towpath.segments.format.footer import SegmentFooter, SegmentHead
-from towpath.segments.format.parquet_writer import ParquetOptions
-from towpath.segments.keys import segment_key, shared_key
-from towpath.segments.log import CommitLog
-from towpath.segments.log.entries import Draft
-from towpath.segments.model import GapKind, PartitionId, Segment, SegmentPlace
 from towpath.store import Store
 from towpath.wire.plain import Record
 

@@ -8,7 +8,7 @@ import threading
 from pathlib import Path
 
 from tests.support.steps import KillingSteps
-from towpath.archive.recovering import recover
+from towpath.archive.upkeep.recovering import recover
 from towpath.config import load_archive
 
 

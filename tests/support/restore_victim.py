@@ -30,13 +30,13 @@ from typing import Any
 
 import pyarrow as pa
 
+from towpath.archive.read.feed.restore_work import RestoreSlice
+from towpath.archive.restore import playing
+from towpath.archive.restore.run import run
+from towpath.archive.restore.slices import run_slice
+from towpath.archive.restore.task import RestoreTask
 from towpath.config import load_archive
 from towpath.records.work import TOLD
-from towpath.restore import playing
-from towpath.restore.run import run
-from towpath.restore.slices import run_slice
-from towpath.restore.task import RestoreTask
-from towpath.segments.ingress.work import RestoreSlice
 from towpath.store import Store
 
 _WORKERS, _SLICES = 8, 2

@@ -11,6 +11,8 @@ from tests.support.archived import Archived
 from tests.support.kafka import Record as Seen
 from tests.support.kafka import create_topic
 from tests.support.logs.batches import at_offsets
+from towpath.archive.read.feed.feed import SupplyFeed
+from towpath.archive.read.feed.late_parts import LateParts, LatePolicy
 from towpath.cluster.admin import Admin
 from towpath.cluster.data.client import Client
 from towpath.config import ClusterConfig, OffsetsPolicy
@@ -32,8 +34,6 @@ from towpath.records.copy import land
 from towpath.records.landing.landing import Landing
 from towpath.records.session import LinkSession
 from towpath.records.work import Assignment, Slice, Summary
-from towpath.segments.ingress.feed import SupplyFeed
-from towpath.segments.ingress.late import LateParts, LatePolicy
 from towpath.wire.plain import Record
 
 ARCHIVED = TopicId("9f2d1c4e-0000-0000-0000-000000000001")

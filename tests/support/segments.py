@@ -9,15 +9,15 @@ import numpy as np
 import pyarrow as pa
 
 from tests.support.logs.logs import Log, Seen, cut
-from towpath.model.nouns import ClusterId, SourceOffset, TopicId, TopicName
-from towpath.segments.format.batches_writer import BatchesObject
-from towpath.segments.format.footer import SegmentFooter, SegmentHead
-from towpath.segments.format.parquet_writer import (
+from towpath.archive.format.batches_writer import BatchesObject
+from towpath.archive.format.footer import SegmentFooter, SegmentHead
+from towpath.archive.format.parquet_writer import (
     ParquetObject,
     ParquetOptions,
     ParquetSegmentWriter,
 )
-from towpath.segments.format.schema import ARCHIVED, to_millis
+from towpath.archive.format.schema import ARCHIVED, to_millis
+from towpath.model.nouns import ClusterId, SourceOffset, TopicId, TopicName
 from towpath.wire.batch import Buffer
 from towpath.wire.plain import Record
 

@@ -10,10 +10,10 @@ from typing import Any
 
 from tests.support.logs.logs import Log
 from tests.support.segments import TINY, written, written_whole
+from towpath.archive.format.footer import SegmentFooter
+from towpath.archive.model import PartitionId, Segment, SegmentPlace
 from towpath.model.errors import ObjectMissingError
 from towpath.model.nouns import SegmentFormat, SourceOffset
-from towpath.segments.format.footer import SegmentFooter
-from towpath.segments.model import PartitionId, Segment, SegmentPlace
 from towpath.wire.batch import NO_END
 
 

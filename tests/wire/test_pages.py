@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from towpath.segments.format.plain_column import PageError, PlainColumn
+from towpath.archive.format.plain_column import PageError, PlainColumn
 from towpath.wire.pages import locate
 
 ELEMENTS = st.lists(st.none() | st.binary(max_size=20), min_size=1, max_size=60)

@@ -1,1 +1,1 @@
-"""Floor 5: the commands on an archive as a whole."""
+"""Archives of topics in a store: written, kept in order, read, and restored to a cluster."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from towpath.archive.log import AsOf
 from towpath.cli.archive_verify import verify
 from towpath.cli.compacting import compact
 from towpath.cli.forgetting import forget, prune
@@ -22,10 +23,9 @@ from towpath.config.naming import require_expressions
 from towpath.engine.sql_engine import SqlEngine, sql_engine
 from towpath.model.clock import now_ms
 from towpath.model.errors import ConfigError, ConfigProblem
-from towpath.segments.log import AsOf
 
 if TYPE_CHECKING:
-    from towpath.archive.status import ArchiveStatus
+    from towpath.archive.status.status import ArchiveStatus
 
 archive = typer.Typer(
     help="Keep topics in a store, from where they can be brought back.", no_args_is_help=True
@@ -36,7 +36,7 @@ archive.command("prune")(prune)
 archive.command("forget")(forget)
 archive.command("recover")(recover)
 
-_ARCHIVING = ("towpath.segments.egress.slice",)
+_ARCHIVING = ("towpath.archive.write.slice.archive_slice",)
 LEFT_OUT = 3
 """Exit code where something is left out, in trouble, or lost."""
 
@@ -74,8 +74,8 @@ def run(
                 rounds=2,
             )
             # These imports take a second, during which Spark's JVM starts.
-            from towpath.archive.progress import ArchiveWishes  # noqa: PLC0415
-            from towpath.archive.run import run as work  # noqa: PLC0415
+            from towpath.archive.write.progress import ArchiveWishes  # noqa: PLC0415
+            from towpath.archive.write.run import run as work  # noqa: PLC0415
 
             wishes = ArchiveWishes(until_caught_up, on.parallelism, wait=not no_wait)
             progress = work(config, wishes, spark, stop, display.show)
@@ -112,7 +112,7 @@ def status(
     if watch and output is Output.JSON:
         text = "shows text only; leave out `--output json`"
         raise ConfigError((ConfigProblem("--watch", text),))
-    from towpath.archive.status import look  # noqa: PLC0415  # help waits for none of it
+    from towpath.archive.status.status import look  # noqa: PLC0415  # help waits for none of it
     from towpath.cli.show.archive import status_data, status_picture  # noqa: PLC0415
 
     expressions = require_expressions(tuple(topics), "--topics") if topics else ()
@@ -155,7 +155,7 @@ def ls(
 ) -> None:
     """List the segments of an archive, with their objects."""
     del output  # `show` reads it from the arguments
-    from towpath.archive.listing import listed  # noqa: PLC0415  # help waits for none of it
+    from towpath.archive.read.listing import listed  # noqa: PLC0415  # help waits for none of it
     from towpath.cli.show.archive import segment_data, segments_picture  # noqa: PLC0415
 
     found = [segment for _, segment in listed(load_archive(file), topic, partition)]
@@ -178,7 +178,7 @@ def lives(
 ) -> None:
     """List the lives of topics: one that was deleted and created again has several."""
     del output  # `show` reads it from the arguments
-    from towpath.archive.lives import lives as found_lives  # noqa: PLC0415  # as in `ls`
+    from towpath.archive.read.lives import lives as found_lives  # noqa: PLC0415  # as in `ls`
     from towpath.cli.show.lives import lives_picture  # noqa: PLC0415
 
     expressions = require_expressions(tuple(topic), "EXPRESSION") if topic else ()
@@ -214,7 +214,7 @@ def show_one(
             "--at", "and --version are used with `schemas`: objects never change"
         )
         raise ConfigError((problem,))
-    from towpath.archive.listing import show_object  # noqa: PLC0415  # help waits for none of it
+    from towpath.archive.read.listing import show_object  # noqa: PLC0415  # help waits for none of it
     from towpath.cli.show.archive import look_picture, segment_data  # noqa: PLC0415
 
     found = show_object(load_archive(file), segment)
@@ -224,7 +224,7 @@ def show_one(
 
 
 def _show_schemas(file: ArchiveFile, what: str, moment: AsOf) -> int:
-    from towpath.archive.schema_show import show_schemas  # noqa: PLC0415  # as in `status`
+    from towpath.archive.read.archived_schemas import show_schemas  # noqa: PLC0415  # as in `status`
     from towpath.cli.show.archived_schemas import schemas_data, schemas_picture  # noqa: PLC0415
 
     found = show_schemas(load_archive(file), what.partition(":")[2] or None, moment)
@@ -242,7 +242,7 @@ def events(
 ) -> None:
     """Show who did what to the archive: runs, takeovers, compactions, deletions, restores."""
     del output  # `show` reads it from the arguments
-    from towpath.archive.events import history  # noqa: PLC0415  # help waits for none of it
+    from towpath.archive.log.happenings import history  # noqa: PLC0415  # help waits for none of it
     from towpath.cli.history import time_of  # noqa: PLC0415
     from towpath.cli.show.archive_events import as_json, picture  # noqa: PLC0415
 
@@ -297,11 +297,11 @@ def query(
     if answers is SqlEngine.SPARK:
         spark = on.start(
             f"archive {config.archive}",
-            ("towpath.segments.query.scan",),
+            ("towpath.archive.read.query.scan",),
             credentials=config.store.holds_credentials,
         )
-    from towpath.archive.query import QueryWish  # noqa: PLC0415  # as in `run`
-    from towpath.archive.query import query as ask  # noqa: PLC0415
+    from towpath.archive.read.query.query import QueryWish  # noqa: PLC0415  # as in `run`
+    from towpath.archive.read.query.query import query as ask  # noqa: PLC0415
     from towpath.cli.show.bar import Bar  # noqa: PLC0415
     from towpath.cli.show.query import rows_data, show_rows  # noqa: PLC0415
 

@@ -19,7 +19,7 @@ from towpath.model.errors import ConfigError, ConfigProblem
 
 DIFFERS = 3
 """Exit code where something is missing, damaged, or differs."""
-VERIFYING = ("towpath.archive.verify.content",)
+VERIFYING = ("towpath.archive.read.verify.content",)
 """Modules that Python workers import before the first verifying slice comes."""
 _SEEDS = 1 << 32
 _TopicsOption = Annotated[
@@ -79,7 +79,7 @@ def verify(
 ) -> int:
     """Verify the commit log, that all objects are there, and with --deep what they hold."""
     del output  # `show` reads it from the arguments
-    from towpath.archive.verify.found import VerifyScope  # noqa: PLC0415  # help waits for none
+    from towpath.archive.read.verify.findings import VerifyScope  # noqa: PLC0415  # help waits for none
 
     if not sample:
         raise ConfigError((ConfigProblem("--sample", "0 would look at no object; write more"),))
@@ -103,8 +103,8 @@ def verify(
             spark = on.start(name, VERIFYING, credentials=config.holds_credentials)
             spark.require_allowed()
         # These imports take a second, during which Spark's JVM starts.
-        from towpath.archive.verify.verify import on_spark  # noqa: PLC0415
-        from towpath.archive.verify.verify import verify as check  # noqa: PLC0415
+        from towpath.archive.read.verify.verify import on_spark  # noqa: PLC0415
+        from towpath.archive.read.verify.verify import verify as check  # noqa: PLC0415
         from towpath.cli.show.archive_verify import check_data, check_picture  # noqa: PLC0415
         from towpath.cli.show.bar import Bar  # noqa: PLC0415
 

@@ -15,7 +15,7 @@ from towpath.config import load_archive
 from towpath.config.naming import require_expressions
 from towpath.metrics import log as logging
 
-_COMPACTING = ("towpath.segments.compact.slice",)
+_COMPACTING = ("towpath.archive.upkeep.slice.compact_slice",)
 LEFT_OUT = 3
 """Exit code where a partition could not be compacted, or the user stopped."""
 
@@ -62,8 +62,8 @@ def compact(
             credentials=config.holds_credentials,
         )
         # These imports take a second, during which Spark's JVM starts.
-        from towpath.archive.compacting import CompactionWishes  # noqa: PLC0415
-        from towpath.archive.compacting import compact as work  # noqa: PLC0415
+        from towpath.archive.upkeep.compacting import CompactionWishes  # noqa: PLC0415
+        from towpath.archive.upkeep.compacting import compact as work  # noqa: PLC0415
 
         wishes = CompactionWishes(
             now=now,

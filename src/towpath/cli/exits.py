@@ -10,6 +10,7 @@ import sys
 from dataclasses import dataclass
 from importlib import import_module
 
+from towpath.archive.read.feed.supply import WithheldError
 from towpath.cli.signals import KILLED
 from towpath.cluster.connect.connection import UnresolvedError
 from towpath.cluster.connect.login import SecurityError
@@ -17,7 +18,6 @@ from towpath.dev.errors import DevError
 from towpath.mm2.beginnings import MirrorMakerRunsError
 from towpath.model import errors
 from towpath.plan.model import TopicsTakenError
-from towpath.segments.ingress.supply import WithheldError
 
 _WINGS = ("towpath.kraft.errors",)
 """Errors that products keep for themselves."""

@@ -22,7 +22,7 @@ from towpath.model.foreign import foreign
 _EMPTY = (
     "is empty, as a variable is that is not set; for records whose key has no bytes, add --form hex"
 )
-_FORGETTING = ("towpath.segments.compact.forgetting",)
+_FORGETTING = ("towpath.archive.upkeep.slice.forget_slice",)
 LEFT_OUT = 3
 """Exit code where something could not be read or removed."""
 TopicsOption = Annotated[
@@ -68,7 +68,7 @@ def prune(
     expressions = require_expressions(tuple(topics or (".*",)), "--topics")
     age = _amount(Duration, older_than, "--older-than")
     size = _amount(Size, keep_size, "--keep-size")
-    from towpath.archive import pruning  # noqa: PLC0415  # help waits for none of it
+    from towpath.archive.upkeep import pruning  # noqa: PLC0415  # help waits for none of it
     from towpath.cli.show.forgetting import prune_data, prune_picture  # noqa: PLC0415
 
     wishes = pruning.wishes_of(
@@ -116,8 +116,8 @@ def forget(
             credentials=config.holds_credentials,
         )
         # These imports take a second, during which Spark's JVM starts.
-        from towpath.archive.forgetting import ForgetWishes  # noqa: PLC0415
-        from towpath.archive.forgetting import forget as work  # noqa: PLC0415
+        from towpath.archive.upkeep.forgetting import ForgetWishes  # noqa: PLC0415
+        from towpath.archive.upkeep.forgetting import forget as work  # noqa: PLC0415
 
         wishes = ForgetWishes(key=wanted, topics=expressions, writes=yes, reason=reason)
         with Bar("looking", "segments") as bar:

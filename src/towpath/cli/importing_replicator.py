@@ -6,11 +6,11 @@ from typing import Annotated
 
 import typer
 
+from towpath.archive.imports.replicator_rows import Emptiness, EmptyRules
 from towpath.cli.on_spark import OnSpark, with_options
 from towpath.cli.options import ArchiveFile
 from towpath.cli.show.output import Output, OutputOption, show
 from towpath.config import load_archive
-from towpath.segments.replicator.rows import Emptiness, EmptyRules
 
 NOT_ALL = 3
 
@@ -60,8 +60,8 @@ def kafka_replicator(
     del output  # `show` reads it from the arguments
     config = load_archive(file)
     # Help waits for none of these.
-    from towpath.archive.importing_replicator import import_bucket  # noqa: PLC0415
-    from towpath.archive.replicated import ImportWish, bucket_of  # noqa: PLC0415
+    from towpath.archive.imports.import_bucket import import_bucket  # noqa: PLC0415
+    from towpath.archive.imports.planned_import import ImportWish, bucket_of  # noqa: PLC0415
     from towpath.cli.show.replicated import (  # noqa: PLC0415
         import_data,
         import_picture,
@@ -71,7 +71,7 @@ def kafka_replicator(
     theirs = bucket_of(config.store, bucket)
     rules = EmptyRules(empty_keys, empty_values)
     wish = ImportWish(theirs=theirs, region=region, rules=rules, same_source=same_source)
-    works = ("towpath.segments.replicator.slice",)
+    works = ("towpath.archive.imports.import_slice",)
     on.fork(works)
     spark = on.start(
         f"import {config.archive}",

@@ -6,10 +6,10 @@ from typing import Annotated
 
 import typer
 
+from towpath.archive.log import AsOf
 from towpath.config.times import parse_time
 from towpath.model.errors import ConfigError, ConfigProblem
 from towpath.model.foreign import foreign
-from towpath.segments.log import AsOf
 
 AtOption = Annotated[
     str | None,

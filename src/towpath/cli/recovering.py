@@ -35,7 +35,7 @@ def recover(
     del output  # `show` reads it from the arguments
     require_writable(report)
     config = load_archive(file)
-    from towpath.archive import recovering  # noqa: PLC0415  # help waits for none of it
+    from towpath.archive.upkeep import recovering  # noqa: PLC0415  # help waits for none of it
     from towpath.cli.show.bar import Bar  # noqa: PLC0415
     from towpath.cli.show.recovering import recovery_data, recovery_picture  # noqa: PLC0415
 

@@ -15,7 +15,7 @@ from towpath.model.errors import ConfigError, ConfigProblem, StoreError
 from towpath.model.foreign import foreign
 
 if TYPE_CHECKING:
-    from towpath.archive.iceberg.register import Registration
+    from towpath.archive.upkeep.iceberg.register import Registration
 
 LEFT_OUT = 3
 """Exit code where a topic could not be registered, or not wholly."""
@@ -43,7 +43,7 @@ def register(
     logs = logs_wanted(log_level, log_format)
     if logs is not None or pause is not None:
         logging.begin(logs or logging.LogWanted())
-    from towpath.archive.iceberg import register as work  # noqa: PLC0415  # help waits for none
+    from towpath.archive.upkeep.iceberg import register as work  # noqa: PLC0415  # help waits
     from towpath.cli.show.bar import Bar  # noqa: PLC0415
     from towpath.cli.show.registered import (  # noqa: PLC0415
         registered_data,

@@ -6,12 +6,12 @@ from typing import Annotated
 
 import typer
 
+from towpath.archive.restore import RESTORING
 from towpath.cli.on_spark import LoggedOnSpark, with_options
 from towpath.cli.options import ArchiveFile
 from towpath.cli.restored import RestoreAsked, RestoreOrFollowAsked, RestoreRunAsked
 from towpath.cli.show.output import Form, FormOption, Output, OutputOption, line, show
 from towpath.cli.signals import stopping
-from towpath.restore import RESTORING
 from towpath.store.objects import ThawSpeed
 
 LEFT_OUT = 3
@@ -33,12 +33,12 @@ def plan(
     """Show what would be restored, and everything that would stop it."""
     del output  # `show` reads it from the arguments
     tasks = asked.tasks(file)
+    from towpath.archive.read.foreign.foreign_state import open_any  # noqa: PLC0415
+    from towpath.archive.restore.plan import RestorePlan, plan_restore  # noqa: PLC0415
+    from towpath.archive.restore.task import RestoreTask  # noqa: PLC0415
     from towpath.cli.show.restore import as_markdown, plan_picture  # noqa: PLC0415
     from towpath.cli.sources import look_at_each  # noqa: PLC0415
     from towpath.ledger.link import open_target  # noqa: PLC0415
-    from towpath.restore.plan import RestorePlan, plan_restore  # noqa: PLC0415
-    from towpath.restore.task import RestoreTask  # noqa: PLC0415
-    from towpath.segments.foreign.state import open_any  # noqa: PLC0415
     from towpath.store import Store  # noqa: PLC0415
 
     def planned(task: RestoreTask) -> RestorePlan:
@@ -84,10 +84,10 @@ def run(
             rounds=len(tasks),  # else more sources than cores would wait for each other
         )
         # These imports take a second, during which Spark's JVM starts.
+        from towpath.archive.restore.metered import telling_restore, told_restore  # noqa: PLC0415
+        from towpath.archive.restore.regions import run_all  # noqa: PLC0415
         from towpath.cli.show import restore as shown  # noqa: PLC0415
         from towpath.cli.show.drill import drill_page  # noqa: PLC0415
-        from towpath.restore.regions import run_all  # noqa: PLC0415
-        from towpath.restore.telling import telling_restore, told_restore  # noqa: PLC0415
 
         with (
             shown.RestoreDisplay(name, on.logs, stop) as display,
@@ -116,9 +116,9 @@ def status(
     tasks = asked.tasks(file)
     from rich.console import Group  # noqa: PLC0415
 
+    from towpath.archive.restore.status import RestoreStatus, look  # noqa: PLC0415
     from towpath.cli.show.restore import status_picture  # noqa: PLC0415
     from towpath.cli.sources import look_at_each  # noqa: PLC0415
-    from towpath.restore.status import RestoreStatus, look  # noqa: PLC0415
 
     seen = look_at_each(tasks, look)
     picture = Group(*map(status_picture, seen.found), *map(line, map(str, seen.failed)))
@@ -149,10 +149,10 @@ def thaw(
     tasks = asked.tasks(file)
     from rich.console import Group  # noqa: PLC0415
 
+    from towpath.archive.restore.thawing import Thawing, ThawWish  # noqa: PLC0415
+    from towpath.archive.restore.thawing import thaw as thaw_all  # noqa: PLC0415
     from towpath.cli.show.thawing import thaw_picture  # noqa: PLC0415
     from towpath.cli.sources import look_at_each  # noqa: PLC0415
-    from towpath.restore.thawing import Thawing, ThawWish  # noqa: PLC0415
-    from towpath.restore.thawing import thaw as thaw_all  # noqa: PLC0415
 
     wish = ThawWish(days=days, speed=tier, asks=yes)
     seen = look_at_each(tasks, lambda each: thaw_all(each, wish))

@@ -9,11 +9,11 @@ from typing import Annotated
 import typer
 from pydantic import ValidationError
 
+from towpath.archive.restore.task import RestoreTask
 from towpath.cli.moments import AtOption, HistoryOption, VersionOption, as_of
 from towpath.config import Bound, RestoredRange, load_archive, parse_bound
 from towpath.model.errors import ConfigError, ConfigProblem
 from towpath.model.foreign import foreign
-from towpath.restore.task import RestoreTask
 
 FromOption = Annotated[
     str | None,

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
+from towpath.archive.restore.task import RestoreTask
 from towpath.model.errors import CommitLogError, StoreError
-from towpath.restore.task import RestoreTask
 
 Look = TypeVar("Look")
 

@@ -53,7 +53,7 @@ def _held(archive: GapArchive) -> tuple[set[ClusterId], set[tuple[ClusterId, Top
         StoreError: The store cannot be read.
     """
     # A plan of a link without an archive does not load what reads them.
-    from towpath.segments.log import CommitLog  # noqa: PLC0415
+    from towpath.archive.log import CommitLog  # noqa: PLC0415
     from towpath.store import Store  # noqa: PLC0415
 
     with Store(archive.store) as store:

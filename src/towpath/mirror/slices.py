@@ -25,6 +25,6 @@ def feeding(work: CopySlice) -> Feeding | None:
     if work.archive is None:
         return None
     # Reading archives takes a second to import, which a slice without one does not need.
-    from towpath.segments.ingress.backed_feed import backed  # noqa: PLC0415
+    from towpath.archive.read.feed.backed_feed import backed  # noqa: PLC0415
 
     return backed

@@ -6,7 +6,7 @@ import io
 from pathlib import Path
 
 from tests.support.kafka import end_offsets, wait_until
-from towpath.segments.format.broker_log import BrokerLog, BrokerLogFile
+from towpath.archive.format.broker_log import BrokerLog, BrokerLogFile
 
 
 def log_in(folder: Path) -> BrokerLog:

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from hypothesis import strategies as st
 
 from tests.support.logs.batches import CODECS, RECORD, at_offsets, batch
+from towpath.archive.model import GapKind, OffsetGap
 from towpath.model.nouns import SourceOffset
-from towpath.segments.model import GapKind, OffsetGap
 from towpath.wire import plain
 from towpath.wire.aborted import Aborted, AbortedTransactions
 from towpath.wire.batch import CONTROL, LOG_APPEND_TIME, TRANSACTIONAL, BatchHeader

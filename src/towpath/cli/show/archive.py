@@ -10,16 +10,16 @@ from typing import Any
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from towpath.archive.listing import SegmentLook
-from towpath.archive.progress import ArchiveRowState
-from towpath.archive.status import ArchivedPartition, ArchiveStatus
+from towpath.archive.model import GapCounts, GapKind, PartitionId, Segment
+from towpath.archive.read.listing import SegmentLook
+from towpath.archive.status.status import ArchivedPartition, ArchiveStatus
+from towpath.archive.write.progress import ArchiveRowState
 from towpath.cli.show.archive_run import WORST, archive_sign
 from towpath.cli.show.compaction_status import compaction_lines, compaction_status_data
 from towpath.cli.show.grid import Grid
 from towpath.cli.show.output import line
 from towpath.model.amounts import count, counted, size, span
 from towpath.model.clock import now_ms, readable
-from towpath.segments.model import GapCounts, GapKind, PartitionId, Segment
 
 _STATUS = ("topic", "partition", "archived to", "lag", "exposed", "segments", "records", "bytes",
            "gaps", "why")  # fmt: skip

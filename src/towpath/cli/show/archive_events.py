@@ -10,14 +10,14 @@ from typing import Any
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from towpath.archive.events import ArchiveHistory
-from towpath.archive.unread import unread_sentence
+from towpath.archive.log.events import ArchiveWhat
+from towpath.archive.log.happenings import ArchiveHistory
+from towpath.archive.write.unread_records import unread_sentence
 from towpath.cli.show import history
 from towpath.cli.show.output import line
 from towpath.ledger.events import Event
 from towpath.model.amounts import counted
 from towpath.model.clock import readable
-from towpath.segments.events import ArchiveWhat
 
 _NAMED = 5
 _TROUBLE = frozenset({ArchiveWhat.LOST, ArchiveWhat.HISTORY_BEGUN, ArchiveWhat.UNREAD_DELETED})

@@ -11,7 +11,7 @@ from typing import Any
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from towpath.archive.progress import (
+from towpath.archive.write.progress import (
     ArchivePhase,
     ArchiveProgress,
     ArchiveRow,

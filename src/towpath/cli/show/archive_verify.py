@@ -9,14 +9,14 @@ from typing import Any
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from towpath.archive.verify.found import CheckedArchive, CheckedPartition
+from towpath.archive.model import PartitionId
+from towpath.archive.read.verify.findings import CheckedArchive, CheckedPartition
 from towpath.cli.show.archive import numbered
 from towpath.cli.show.compaction import stranded_lines
 from towpath.cli.show.grid import Grid
 from towpath.cli.show.output import line
 from towpath.model.amounts import count, counted, size, span
 from towpath.runbook import pointers
-from towpath.segments.model import PartitionId
 
 _NAMED = 20
 _COLUMNS = ("topic", "partition", "segments", "records", "at the source", "gone there", "note")

@@ -7,13 +7,13 @@ from typing import Any
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from towpath.archive.schema_show import SchemasLook
+from towpath.archive.log.schema_parts import ArchivedSubject, subject_data
+from towpath.archive.read.archived_schemas import SchemasLook
 from towpath.cli.show.grid import Grid
 from towpath.cli.show.output import line
 from towpath.model.amounts import counted
 from towpath.model.clock import readable
 from towpath.schemas.configs import told
-from towpath.segments.schemas.parts import ArchivedSubject, subject_data
 
 _COLUMNS = ("subject", "versions", "ids", "deleted", "gone", "set")
 _NAMED = 8

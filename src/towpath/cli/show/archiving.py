@@ -15,7 +15,7 @@ from towpath.metrics import log
 from towpath.model.amounts import span
 
 if TYPE_CHECKING:
-    from towpath.archive.progress import ArchiveProgress
+    from towpath.archive.write.progress import ArchiveProgress
     from towpath.cli.show.archive_run import ArchivePace
 
 _LINE_EVERY = 300.0

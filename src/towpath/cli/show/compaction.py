@@ -7,7 +7,7 @@ from typing import Any
 
 from rich.console import Group, RenderableType
 
-from towpath.archive.compaction import CompactionProgress
+from towpath.archive.upkeep.compaction_rounds import CompactionProgress
 from towpath.cli.show.output import line
 from towpath.model.amounts import count, counted, size, span
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from rich.console import Group, RenderableType
 
-from towpath.archive.forgetting import Forgetting
-from towpath.archive.pruning import Pruning
+from towpath.archive.upkeep.forgetting import Forgetting
+from towpath.archive.upkeep.pruning import Pruning
 from towpath.cli.show.archive import numbered
 from towpath.cli.show.compaction import tidied_data, tidied_lines
 from towpath.cli.show.grid import Grid

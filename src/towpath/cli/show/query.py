@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 from rich.console import Group, RenderableType
 
-from towpath.archive.query import QueryAnswer
+from towpath.archive.read.query.query import QueryAnswer
 from towpath.cli.show.grid import Grid
 from towpath.cli.show.output import RowsForm, line, show
 from towpath.model.amounts import counted

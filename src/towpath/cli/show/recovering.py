@@ -7,7 +7,7 @@ from typing import Any
 
 from rich.console import Group, RenderableType
 
-from towpath.archive.recovering import FoundSegment, Recovery, StrayFate
+from towpath.archive.upkeep.recovering import FoundSegment, Recovery, StrayFate
 from towpath.cli.show.archive import numbered
 from towpath.cli.show.grid import Grid
 from towpath.cli.show.output import line

@@ -7,7 +7,7 @@ from typing import Any
 
 from rich.console import Group, RenderableType
 
-from towpath.archive.iceberg.register import Registration, TableRegistration
+from towpath.archive.upkeep.iceberg.register import Registration, TableRegistration
 from towpath.cli.show.grid import Grid
 from towpath.cli.show.output import line
 from towpath.model.amounts import count, counted

@@ -8,11 +8,11 @@ from typing import Any
 
 from rich.console import Group, RenderableType
 
-from towpath.archive.replicated import ImportedPartition, ReplicatorImport
+from towpath.archive.imports.planned_import import ImportedPartition, ReplicatorImport
+from towpath.archive.imports.replicator_rows import EmptyRules
 from towpath.cli.show.grid import Grid
 from towpath.cli.show.output import console, line
 from towpath.model.amounts import count, counted, size
-from towpath.segments.replicator.rows import EmptyRules
 
 _HEADERS = ("topic", "partition", "offsets", "imported to", "records", "holes", "why")
 _HOLES = 5

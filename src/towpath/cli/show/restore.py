@@ -12,6 +12,11 @@ from typing import Any
 from rich.console import Group, RenderableType
 from rich.text import Text
 
+from towpath.archive.restore.applying import SUBJECTS
+from towpath.archive.restore.plan import RestorePlan
+from towpath.archive.restore.progress import PartState, RestoreProgress, RestoreRow
+from towpath.archive.restore.proof.verdict import ProofState
+from towpath.archive.restore.status import RestoreStatus
 from towpath.cli.show.fold import folded
 from towpath.cli.show.grid import Grid
 from towpath.cli.show.live import LivePicture
@@ -23,11 +28,6 @@ from towpath.model.findings import beside
 from towpath.model.nouns import Mode
 from towpath.model.reasons import as_data
 from towpath.plan.explain import groups, remarks
-from towpath.restore.applying import SUBJECTS
-from towpath.restore.plan import RestorePlan
-from towpath.restore.progress import PartState, RestoreProgress, RestoreRow
-from towpath.restore.proof.verdict import ProofState
-from towpath.restore.status import RestoreStatus
 from towpath.runbook import pointers
 
 _TOPICS = ("topic", "on the target", "partitions", "records", "bytes")

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 from rich.console import Group, RenderableType
 
+from towpath.archive.restore.limits import thawing_time
+from towpath.archive.restore.thawing import Thawing
 from towpath.cli.show.output import line
 from towpath.model.amounts import count, counted, size, span
-from towpath.restore.limits import thawing_time
-from towpath.restore.thawing import Thawing
 
 
 def thaw_picture(seen: Thawing) -> RenderableType:

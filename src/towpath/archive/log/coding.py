@@ -1,0 +1,87 @@
+"""The format of entries: JSON objects with `v`, the major version of the format.
+
+A field that is added later gets a default in its class, which stands for it in older entries. A
+reader passes over fields that it does not know. A newer major version is refused.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from functools import cache
+from typing import Any
+
+from pydantic import TypeAdapter
+
+from towpath.archive.log.checksums import ALGORITHM, BRING_BACK, SAYS, entry_is_summed, summed_entry
+from towpath.archive.log.entries import LogEntry
+from towpath.model.digest import Digest
+from towpath.model.errors import BrokenLogError, NewerArchiveError
+from towpath.model.foreign import foreign
+
+FORMAT = 2
+"""The newest format: an entry that begins another history. All others say 1, which is the rest."""
+_FIRST = 1
+
+
+def encode(entry: LogEntry) -> bytes:
+    """Return an entry as it is written."""
+    told = _adapter().dump_python(entry, mode="json", exclude_defaults=True)
+    for segment, written in zip(entry.add, told.get("add", ()), strict=True):
+        written["digest"] = digest_told(segment.digest)
+    begins_history = any(each.fork is not None for each in entry.partitions)
+    version = FORMAT if begins_history else _FIRST
+    told = {"v": version, SAYS: ALGORITHM, **told}
+    return summed_entry(json.dumps(told, separators=(",", ":")).encode())
+
+
+def decode(data: bytes, where: str) -> LogEntry:
+    """Return the entry that was written.
+
+    Args:
+        data: What `encode` returned.
+        where: The object, for messages.
+
+    Raises:
+        NewerArchiveError: It was written in a newer format.
+        BrokenLogError: It is no entry, or not the one that was written.
+    """
+    entry_is_summed(data, where)
+    try:
+        told = json.loads(data)
+        if told["v"] > FORMAT:
+            version = str(told.get("writer", {}).get("towpath", ""))
+            raise NewerArchiveError(where, version, told["v"], FORMAT)
+        for written in told.get("add", ()):
+            written["digest"] = digest_read(written["digest"])
+        return _adapter().validate_python(told)
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise BrokenLogError(
+            where,
+            f"it is no entry of a commit log ({foreign(error)[:300]}); {BRING_BACK}",
+        ) from None
+
+
+def digest_told(digest: Digest) -> list[int | str]:
+    """Return a digest as values of JSON: in many programs numbers beyond 2^53 lose digits."""
+    return [digest.records, str(digest.unordered), str(digest.ordered)]
+
+
+def digest_read(told: Any) -> Digest:
+    """Return what `digest_told` returned.
+
+    Raises:
+        ValueError: It is no digest.
+    """
+    records, unordered, ordered = told
+    return Digest(int(records), int(unordered), int(ordered))
+
+
+def hashed(data: bytes) -> str:
+    """Return what the next entry says of this one."""
+    return hashlib.sha256(data).hexdigest()
+
+
+@cache
+def _adapter() -> TypeAdapter[LogEntry]:
+    return TypeAdapter(LogEntry)

@@ -1,0 +1,85 @@
+"""Archived rows as batches that lanes send on unopened, and what stands for offsets without one."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from towpath.archive.format.packing import BATCH_BYTES, columns_of
+from towpath.wire.batch import BASE, CONTROL, POSITION, Table, scan, sealed
+from towpath.wire.packing import Packed, Rows, pack
+
+_NO_TIME = -1
+_MOST_OFFSETS = 1 << 31
+"""Offsets of a batch at most."""
+NO_VOIDS: Table = np.empty((0, 2), np.int64)
+
+
+def encoded(
+    rows: pa.RecordBatch, codec: int, most: int = BATCH_BYTES, voids: Table = NO_VOIDS
+) -> Packed:
+    """Return archived rows as record batches, one behind the other.
+
+    Brokers refuse LogAppendTime from clients, so records that had it get the same time as
+    CreateTime.
+
+    Args:
+        rows: Rows with the schema `ARCHIVED`, in the order of their offsets.
+        codec: Number of the codec. Bytes that it hardly makes smaller stay as they are.
+        most: Uncompressed bytes of a batch, unless a single record is larger.
+        voids: Rows of first offset and end, in order, which become control batches (`nothing`).
+
+    Raises:
+        ValueError: Offsets do not ascend.
+    """
+    return encoded_columns(columns_of(rows, append_time=False), codec, most, voids)
+
+
+def encoded_columns(
+    columns: Rows, codec: int, most: int = BATCH_BYTES, voids: Table = NO_VOIDS
+) -> Packed:
+    """Return archived records as record batches; see `encoded`.
+
+    Args:
+        columns: The records, all with CreateTime.
+        codec: Number of the codec.
+        most: Uncompressed bytes of a batch, unless a single record is larger.
+        voids: Rows of first offset and end, in order, which become control batches (`nothing`).
+
+    Raises:
+        ValueError: Offsets do not ascend.
+    """
+    data = pack(columns, codec, most=most, apart=True, useful=True)
+    if not len(voids):
+        return data
+    table = scan(np.frombuffer(data, np.uint8), 0, len(data))
+    ends = np.append(table[:, POSITION], len(data))
+    made, at, view = bytearray(), 0, memoryview(data)
+    before = ends[np.searchsorted(table[:, BASE], voids[:, 0])]
+    for (first, end), position in zip(voids.tolist(), before.tolist(), strict=True):
+        made += view[at:position]
+        made += nothing(first, end)
+        at = position
+    made += view[at:]
+    return made
+
+
+def nothing(first: int, end: int) -> bytearray:
+    """Return a control batch without records that covers the offsets [first, end).
+
+    It stands for the marker of a transaction and for aborted records, as a broker would hand them
+    out, so a lane does with these offsets what a mirror does. It is never sent.
+    """
+    made = bytearray()
+    while first < end:
+        last = min(end, first + _MOST_OFFSETS) - 1
+        made += sealed(
+            b"",
+            attributes=CONTROL,
+            count=0,
+            times=(_NO_TIME, _NO_TIME),
+            base_offset=first,
+            last_delta=last - first,
+        )
+        first = last + 1
+    return made

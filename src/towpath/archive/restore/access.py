@@ -1,0 +1,67 @@
+"""Access that comes back with topics: archived ACLs, SCRAM users and quotas.
+
+It is what a mirror brings over, with the archive as of the restored version in the place of the
+source. It comes last: until all topics are restored, nobody else shall write to them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from towpath.access.observe import KnownAccess, ObservedAccess, asked_for, observe_beside
+from towpath.access.subject import AccessClient
+from towpath.archive.log import Archive
+from towpath.archive.log.captures import captured_access
+from towpath.config import AccessConfig, ClusterConfig, RestoreConfig, TopicsConfig
+from towpath.ledger.link import OpenTarget
+
+
+@dataclass(frozen=True, slots=True)
+class RestoredAccess:
+    """What a restore brings back of access; see `AccessRules`.
+
+    Attributes:
+        rules: What the file says of restores.
+        target: The target.
+        prune: Nothing that the target has is ever removed.
+    """
+
+    rules: RestoreConfig
+    target: ClusterConfig
+    prune: bool = False
+
+    @property
+    def access(self) -> AccessConfig:
+        """What the target gets."""
+        return self.rules.access
+
+    @property
+    def topics(self) -> TopicsConfig:
+        """Which topics come back, and under which names."""
+        return self.rules.topics
+
+
+def access_client(to: OpenTarget, archive: Archive, rules: RestoreConfig) -> AccessClient | None:
+    """Return what brings access back; `None` if the file asks for none.
+
+    Args:
+        to: The target.
+        archive: The archive as of the restored version.
+        rules: What the file says of restores.
+
+    Raises:
+        BrokenLogError: The archive has something that is no access.
+    """
+    if not asked_for(rules.access):
+        return None
+    found = captured_access(archive.then, archive.log.where)
+    known = KnownAccess(
+        acls=frozenset(found.acls.acls) if found.acls is not None else None,
+        users=dict(found.users.users) if found.users is not None else None,
+        quotas=dict(found.quotas.quotas) if found.quotas is not None else None,
+    )
+
+    def look() -> ObservedAccess:
+        return observe_beside(known, to.target, to.where.login, rules.access)
+
+    return AccessClient(to, RestoredAccess(rules, to.where), look)

@@ -1,0 +1,78 @@
+"""What a restore does beside its slices: the job that they are, and the events of the run."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import pyarrow as pa
+
+from towpath.archive.read.feed.restore_work import RestoreSlice
+from towpath.archive.restore.model import RestoreScope
+from towpath.archive.restore.slices import run_slice
+from towpath.engine.batch import run as run_slices
+from towpath.ledger.events import What
+from towpath.ledger.link import OpenTarget
+from towpath.model.errors import TowpathError
+from towpath.records.work import TOLD
+
+
+class SliceJob(threading.Thread):
+    """The slices of one round, as a Spark job that another thread waits for.
+
+    Attributes:
+        cancel: Set to cancel the slices, which is safe at any moment.
+    """
+
+    def __init__(self, spark: Any, slices: Sequence[RestoreSlice]) -> None:
+        super().__init__(name="towpath-restore", daemon=True)
+        self._spark, self._slices = spark, slices
+        self.cancel = threading.Event()
+        self._rows: pa.Table | None = None
+        self._error: BaseException | None = None
+
+    def run(self) -> None:
+        """Run the job; `result` has what comes of it."""
+        try:
+            self._rows = run_slices(
+                self._spark, self._slices, run_slice, TOLD, lambda _done, _all: None, self.cancel
+            )
+        except BaseException as error:  # noqa: BLE001  # raised again by `result`
+            self._error = error
+
+    def wait(self, seconds: float) -> bool:
+        """Wait for the end of the job; return whether it has ended."""
+        self.join(seconds)
+        return not self.is_alive()
+
+    def result(self) -> pa.Table:
+        """Return the rows of the job.
+
+        Raises:
+            RuntimeError: A slice failed, or was cancelled; the text is Spark's.
+            SparkLostError: The JVM is gone.
+        """
+        if self._error is not None:
+            raise self._error
+        assert self._rows is not None  # noqa: S101  # it has ended
+        return self._rows
+
+
+@contextmanager
+def told(to: OpenTarget, run_id: str, scope: RestoreScope) -> Iterator[None]:
+    """Write an event at the start and at the end of a restore, with the error that ended it."""
+    facts: dict[str, Any] = {
+        "restore": scope.region,
+        "version": scope.version,
+        "topics": len(scope.topics),
+    }
+    to.events.tell(What.RUN_STARTED, run_id=run_id, **facts)
+    try:
+        yield
+    except BaseException as error:
+        code = error.code if isinstance(error, TowpathError) else type(error).__name__
+        to.events.tell(What.RUN_ENDED, run_id=run_id, error=code)
+        raise
+    to.events.tell(What.RUN_ENDED, run_id=run_id, error="")

@@ -1,0 +1,318 @@
+"""How far a restore has come, by the ledger of the target. Pure but for the clock."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import Any
+
+from towpath.archive.restore.groups import GivenPositions
+from towpath.archive.restore.log_watch import Heard, HeardState
+from towpath.archive.restore.model import RestorePart, RestoreScope
+from towpath.archive.restore.proof.verdict import PartProof, ProofState
+from towpath.archive.restore.target_logs import TargetLogs
+from towpath.archive.restore.waking import Notified
+from towpath.ledger.books import LinkBooks, PartitionBooks
+from towpath.ledger.entries import Gap
+from towpath.model.amounts import time_left
+from towpath.model.errors import TargetLostError
+from towpath.model.nouns import SourceOffset, TopicName, TopicPartition
+from towpath.model.reasons import ReasonCode
+
+_RECENT = 30.0
+"""Seconds of which the rate is told."""
+
+
+class PartState(StrEnum):
+    """How far a partition is restored."""
+
+    WAITING = "waiting"
+    RESTORING = "restoring"
+    LATE = "late"
+    """A part of the archive is missing, and waited for."""
+    RESTORED = "restored"
+    STOPPED = "stopped"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RestoreRow:
+    """How far one partition is restored.
+
+    Attributes:
+        tp: The archived partition.
+        target: The topic on the target.
+        part: What is archived of it.
+        at: The archived offset up to which all is on the target.
+        records: Records written so far.
+        bytes: Bytes of the batches that were written.
+        mode: Whether offsets are identical or mapped; empty before it was opened.
+        reason: Why they are mapped.
+        error: What keeps it from moving; empty if nothing does.
+        gaps: Archived offsets that were lost.
+        codes: Codes of errors and reasons, which the runbook explains.
+        is_lost: The target has less of it than it acknowledged.
+        source: The name of its region among several that are restored; "" for a single one.
+    """
+
+    tp: TopicPartition
+    target: TopicName
+    part: RestorePart
+    at: SourceOffset
+    records: int = 0
+    bytes: int = 0
+    mode: str = ""
+    reason: str = ""
+    error: str = ""
+    gaps: tuple[Gap, ...] = ()
+    codes: tuple[str, ...] = ()
+    is_lost: bool = False
+    source: str = ""
+
+    @property
+    def named(self) -> str:
+        """The archived partition, with its source if there are several."""
+        return f"{self.source}/{self.tp}" if self.source else str(self.tp)
+
+    @property
+    def done(self) -> bool:
+        """Whether all of it is on the target."""
+        return bool(self.mode) and self.at >= self.part.end and not self.is_lost
+
+    @property
+    def share(self) -> float:
+        """How much of its offsets is on the target, from 0 to 1."""
+        length = self.part.end - self.part.start
+        return 1.0 if self.done else max(0, self.at - self.part.start) / max(1, length)
+
+    @property
+    def state(self) -> PartState:
+        """How far it is."""
+        if self.done:
+            return PartState.RESTORED
+        if self.error:
+            is_late = self.codes[0] == ReasonCode.ARCHIVE_LATE
+            return PartState.LATE if is_late else PartState.STOPPED
+        return PartState.RESTORING if self.mode else PartState.WAITING
+
+    def as_data(self) -> dict[str, Any]:
+        """Return it as data for JSON."""
+        return {
+            "source": self.source,
+            "topic": self.tp.topic,
+            "partition": self.tp.partition,
+            "target": self.target,
+            "state": str(self.state),
+            "first": self.part.start,
+            "end": self.part.end,
+            "restored_to": self.at,
+            "records": self.records,
+            "archived_records": self.part.records,
+            "archived_bytes": self.part.bytes,
+            "filtered": self.part.filtered,
+            "mode": self.mode,
+            "reason": self.reason,
+            "error": self.error,
+            "codes": list(self.codes),
+            "gaps": [
+                {"first": gap.first, "end": gap.end, "why": gap.cause, "skipped": gap.went_on}
+                for gap in self.gaps
+            ],
+        }
+
+
+def rows_of(
+    scope: RestoreScope, books: LinkBooks, logs: TargetLogs | None = None
+) -> tuple[RestoreRow, ...]:
+    """Return how far each partition is.
+
+    Args:
+        scope: What is restored.
+        books: What was read of the ledger.
+        logs: The logs on the target; `None` if nobody looked at them.
+    """
+    return tuple(_rows(scope, books, logs))
+
+
+def _rows(scope: RestoreScope, books: LinkBooks, logs: TargetLogs | None) -> Iterator[RestoreRow]:
+    for topic in scope.topics.values():
+        for tp, part in topic.by_partition.items():
+            known = books.of(tp)
+            opened = known.opened
+            is_other = logs is not None and logs.is_other(known, topic.target)
+            if opened is None or opened.source_topic_id != part.id.topic_id or is_other:
+                yield RestoreRow(tp=tp, target=topic.target, part=part, at=part.start)
+                continue
+            row = _opened(tp, topic.target, part, known)
+            at = TopicPartition(topic.target, tp.partition)
+            loss = None if logs is None else logs.loss(known, at)
+            yield row if loss is None else _lost(row, loss)
+
+
+def _lost(row: RestoreRow, loss: TargetLostError) -> RestoreRow:
+    advice = f"delete topic {row.target} there, and start the restore again"
+    codes = (str(loss.reason.code), *row.codes)
+    return replace(row, is_lost=True, error=f"{loss.reason}; {advice}", codes=codes)
+
+
+def _opened(
+    tp: TopicPartition, target: TopicName, part: RestorePart, known: PartitionBooks
+) -> RestoreRow:
+    receipt, opened = known.receipt, known.opened
+    assert opened is not None  # noqa: S101  # by `_rows`
+    reasons = receipt.reasons if receipt else opened.reasons
+    trouble = (receipt.trouble,) if receipt and receipt.trouble else ()
+    gaps = tuple(gap for gap in known.gaps if gap.end > gap.first)
+    causes = (*trouble, *(gap.why for gap in gaps), *reasons)
+    return RestoreRow(
+        tp=tp,
+        target=target,
+        part=part,
+        at=receipt.source_end if receipt else min(part.start, opened.source_start),
+        records=receipt.records if receipt else 0,
+        bytes=receipt.bytes if receipt else 0,
+        mode=str(receipt.mode if receipt else opened.mode),
+        reason=receipt.reason if receipt else opened.reason,
+        error=receipt.error if receipt else "",
+        gaps=gaps,
+        codes=tuple(dict.fromkeys(code for each in causes for code in each.codes)),
+    )
+
+
+def restored(rows: Iterable[RestoreRow]) -> frozenset[TopicName]:
+    """Return the topics of which all is on the target."""
+    done: dict[TopicName, bool] = {}
+    for row in rows:
+        done[row.tp.topic] = done.get(row.tp.topic, True) and row.done
+    return frozenset(name for name, whole in done.items() if whole)
+
+
+class RestorePhase(StrEnum):
+    """What a restore does now."""
+
+    LOOKING = "looking at the archive and the target"
+    PREPARING = "preparing the target"
+    STARTING = "slices are starting"
+    RESTORING = "restoring"
+    RELEASING = "giving topics their configs"
+    COMPARING = "comparing the target with the archive"
+    GIVING = "giving groups of consumers their positions"
+    DRAINING = "stopping: slices finish what they have begun"
+
+
+@dataclass(slots=True)
+class RestoreProgress:
+    """What a restore tells while it goes on; `rows` is replaced, never changed.
+
+    Attributes:
+        began: When it began, by the monotonic clock.
+        phase: What it does now.
+        rows: How far each partition is.
+        left_out: Sentences about topics that are not restored.
+        trouble: What keeps the restore as a whole from going on; empty if nothing does.
+        trouble_codes: The codes of that, which the runbook explains, as far as it has some.
+        notes: What a person should know.
+        takeover: The dead process whose lease was taken over; empty if there was none.
+        groups: What became of groups of consumers.
+        schemas: Sentences about archived schemas, and ids in records.
+        following: Whether the restore goes on with what is archived meanwhile.
+        heard: What is heard of the archives that it follows.
+        archives: The archives that are restored, as data; each is told once it is planned.
+        asked: How many archives are to be restored.
+        proofs: How what was restored compares with the archive; empty if nobody asked.
+        unproven: Why nothing was compared; empty if it was, or nobody asked.
+        compared: How many slices of the comparison have ended, and how many there are.
+        notified: What came from the queue that tells of new objects, `None` if there is none.
+    """
+
+    began: float = field(default_factory=time.monotonic)
+    phase: RestorePhase = RestorePhase.LOOKING
+    rows: tuple[RestoreRow, ...] = ()
+    left_out: tuple[str, ...] = ()
+    trouble: str = ""
+    trouble_codes: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    takeover: str = ""
+    groups: GivenPositions = field(default_factory=GivenPositions)
+    schemas: tuple[str, ...] = ()
+    following: bool = False
+    heard: tuple[Heard, ...] = ()
+    archives: tuple[dict[str, Any], ...] = ()
+    asked: int = 1
+    proofs: tuple[PartProof, ...] = ()
+    unproven: str = ""
+    compared: tuple[int, int] = (0, 0)
+    notified: Notified | None = None
+    _seen: list[tuple[float, float]] = field(default_factory=list)
+
+    def take_trouble(self, why: str = "", codes: tuple[str, ...] = ()) -> None:
+        """Take in what keeps the restore as a whole from going on, or that nothing does."""
+        self.trouble, self.trouble_codes = why, codes
+
+    def take(self, rows: Sequence[RestoreRow]) -> None:
+        """Take new rows."""
+        self.rows = tuple(rows)
+        now = time.monotonic()
+        self._seen = [each for each in self._seen if now - each[0] <= _RECENT]
+        self._seen.append((now, self.done_bytes))
+
+    @property
+    def all_bytes(self) -> int:
+        """Archived bytes of all partitions."""
+        return sum(row.part.bytes for row in self.rows)
+
+    @property
+    def done_bytes(self) -> float:
+        """Archived bytes that are on the target, about."""
+        return sum(row.part.bytes * row.share for row in self.rows)
+
+    @property
+    def rate(self) -> float:
+        """Archived bytes per second in the last half minute."""
+        if len(self._seen) < 2:
+            return 0.0
+        (first, before), (last, now) = self._seen[0], self._seen[-1]
+        return (now - before) / max(last - first, 0.1)
+
+    @property
+    def seconds_left(self) -> float | None:
+        """Seconds until all is restored at this rate; `None` if that is not known."""
+        return time_left(self.all_bytes - self.done_bytes, self.rate)
+
+    @property
+    def proven(self) -> bool:
+        """Whether everything was compared with the archive, and is equal."""
+        every = all(each.state is ProofState.EQUAL for each in self.proofs)
+        return bool(self.proofs) and every and not self.unproven
+
+    @property
+    def complete(self) -> bool:
+        """Whether everything is restored, and nothing was left out or lost.
+
+        A restore that follows is never at its end; it is complete where nothing holds it up.
+        """
+        lost = any(row.gaps for row in self.rows)
+        every = all(row.done for row in self.rows)
+        if self.following:
+            every = all(each.state is HeardState.FOLLOWED for each in self.heard)
+        planned = len(self.archives) >= self.asked  # it may have been stopped before
+        return planned and every and not (lost or self.left_out or self.trouble)
+
+
+def stopped(rows: Iterable[RestoreRow]) -> list[RestoreRow]:
+    """Return the partitions that stand still."""
+    return [row for row in rows if row.state is PartState.STOPPED]
+
+
+def standing_still(
+    rows: Iterable[RestoreRow], told: Collection[TopicPartition]
+) -> list[RestoreRow]:
+    """Return the partitions that are not restored though nothing holds them up.
+
+    Args:
+        rows: The partitions.
+        told: Those of which it is known why they were not opened.
+    """
+    over = PartState.RESTORED, PartState.STOPPED
+    return [row for row in rows if row.state not in over and row.tp not in told]

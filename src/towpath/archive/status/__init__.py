@@ -1,0 +1,1 @@
+"""The status of an archive, by its commit log and its source."""

@@ -1,0 +1,1 @@
+"""The way into an archive: cycles of slices, and the entries that commit what they wrote."""

@@ -1,0 +1,41 @@
+"""Which cluster a region is the archive of. Pure.
+
+Topics of two clusters have the same names, so a restore would take those of the cluster that was
+seen last, and positions of groups and ACLs would be those of whichever ran last.
+"""
+
+from __future__ import annotations
+
+from towpath.archive.log import ArchiveState
+from towpath.config import ArchiveConfig
+from towpath.model.errors import OtherClusterError
+from towpath.model.nouns import ClusterId
+
+_IMPORTED = "kafka-replicator:"
+"""What the ids begin with that stand for the clusters of imported archives, as these tell none."""
+
+
+def imported_cluster(region: str) -> ClusterId:
+    """Return the id that stands for the cluster of a region of kafka-replicator."""
+    return ClusterId(f"{_IMPORTED}{region}")
+
+
+def require_cluster(config: ArchiveConfig, state: ArchiveState, cluster: ClusterId) -> None:
+    """Check that a source is the cluster of its region, or that the file names it.
+
+    Args:
+        config: The archive.
+        state: What it holds.
+        cluster: The id of the source's cluster.
+
+    Raises:
+        OtherClusterError: It is another one.
+    """
+    if config.cluster is not None:
+        if config.cluster != cluster:
+            raise OtherClusterError(config.region, config.store.url, (), cluster, config.cluster)
+        return
+    archived = {each.cluster for each in state.partitions}
+    known = {each for each in archived if not each.startswith(_IMPORTED)}
+    if known - {cluster}:
+        raise OtherClusterError(config.region, config.store.url, tuple(sorted(known)), cluster)

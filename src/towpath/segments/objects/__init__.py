@@ -1,1 +1,0 @@
-"""Objects on their way into the store: their bytes until they are complete, and their keys."""

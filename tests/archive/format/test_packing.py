@@ -1,0 +1,130 @@
+"""Archived rows become batches with the same records, at the same offsets, of the same times."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.support.logs.batches import CODECS, at_offsets, batch, numbered
+from tests.support.logs.logs import Log, Seen, logs, read_plainly
+from tests.support.segments import written
+from towpath.archive.format.packing import digest_of, pack_rows
+from towpath.archive.format.parquet_reader import ParquetObjectReader
+from towpath.archive.format.parquet_writer import ParquetOptions
+from towpath.archive.format.schema import ARCHIVED, archived, to_micros, to_millis
+from towpath.model.digest import Digest
+from towpath.wire import plain
+from towpath.wire.batch import (
+    BASE,
+    COUNT,
+    LAST,
+    LENGTH,
+    LOG_APPEND_TIME,
+    POSITION,
+    BatchHeader,
+    scan,
+)
+from towpath.wire.plain import Record
+
+
+def rows_of(log: Log) -> list[pa.RecordBatch]:
+    raw, footer = written(log, options=ParquetOptions())
+    return list(ParquetObjectReader(pa.BufferReader(raw), "a").rows(footer)) if raw else []
+
+
+def unpacked(data: bytes | bytearray | memoryview) -> list[Seen]:
+    """Return the records of batches, read plainly; also checks each header."""
+    buffer = np.frombuffer(bytearray(data), np.uint8)
+    found: list[Seen] = []
+    for row in scan(buffer, 0, len(buffer)):
+        raw = bytes(data[row[POSITION] : row[POSITION] + row[LENGTH]])
+        header = BatchHeader.read(raw)
+        records = plain.decode(raw)
+        assert header.max_timestamp == max(each.timestamp for each in records)
+        assert header.base_offset == records[0].offset
+        assert header.base_offset + header.last_offset_delta == records[-1].offset
+        appended = int(bool(header.attributes & LOG_APPEND_TIME))
+        found += [Seen(each, appended, header.leader_epoch) for each in records]
+    return found
+
+
+@given(logs(), st.sampled_from(CODECS), st.booleans(), st.sampled_from([62, 130, 1 << 20]))
+def test_the_same_records_come_back(log: Log, codec: int, apart: bool, most: int) -> None:
+    records, _ = read_plainly(log, log.start, log.end)
+    packed = [pack_rows(rows, codec, most=most, apart=apart) for rows in rows_of(log)]
+    data = b"".join(packed)
+    assert unpacked(data) == records
+    table = scan(np.frombuffer(bytearray(data), np.uint8), 0, len(data))
+    if apart:
+        assert (table[:, LAST] - table[:, BASE] + 1 == table[:, COUNT]).all()
+    if most == 62:
+        assert len(table) == len(records)
+
+
+@given(logs())
+def test_without_append_time_all_times_stay_as_create_time(log: Log) -> None:
+    records, _ = read_plainly(log, log.start, log.end)
+    packed = b"".join(pack_rows(rows, 3, append_time=False) for rows in rows_of(log))
+    assert unpacked(packed) == [Seen(each.record, 0, each.epoch) for each in records]
+
+
+@given(logs())
+def test_the_digest_of_rows_is_that_of_their_batches(log: Log) -> None:
+    raw, footer = written(log)
+    if raw:
+        digest = Digest()
+        for rows in ParquetObjectReader(pa.BufferReader(raw), "a").rows(footer):
+            digest = digest.then(digest_of(rows))
+        assert digest == footer.digest
+
+
+def test_a_slice_of_rows_is_packed_as_its_records() -> None:
+    records = numbered([Record(b"%d" % i, None, ((b"h", b"%d" % i),), i) for i in range(9)])
+    (rows,) = rows_of(Log((bytes(batch(records)),)))
+    part = rows.slice(3, 4)
+    assert [each.record for each in unpacked(pack_rows(part, 0))] == list(records[3:7])
+    whole = digest_of(rows.slice(0, 3)).then(digest_of(part)).then(digest_of(rows.slice(7)))
+    assert whole == digest_of(rows)
+
+
+def test_a_batch_has_one_epoch_and_ends_where_its_deltas_end() -> None:
+    records = at_offsets([Record(b"k", b"v", (), 5)] * 3, [0, 1, 2**31 + 1])
+    raws = [bytearray(batch([each])) for each in records]
+    raws[1][12:16] = (9).to_bytes(4, "big")
+    (rows,) = rows_of(Log(tuple(map(bytes, raws))))
+    data = pack_rows(rows, 0)
+    assert [(each.record.offset, each.epoch) for each in unpacked(data)] == [
+        (0, 3),
+        (1, 9),
+        (2**31 + 1, 3),
+    ]
+    far = at_offsets([Record(b"k", b"v", (), 5)] * 2, [0, 2**31])
+    (rows,) = rows_of(Log(tuple(bytes(batch([each])) for each in far)))
+    assert len(scan(np.frombuffer(pack_rows(rows, 0), np.uint8), 0, len(pack_rows(rows, 0)))) == 2
+
+
+def test_nothing_is_packed_of_nothing_and_disorder_is_refused() -> None:
+    (rows,) = rows_of(Log((bytes(batch(numbered([Record(b"k", b"v")] * 2))),)))
+    assert pack_rows(rows.slice(0, 0), 0) == bytearray()
+    assert digest_of(rows.slice(0, 0)) == Digest()
+    with pytest.raises(ValueError, match="do not ascend"):
+        pack_rows(rows.take(pa.array([1, 0])), 0)
+
+
+@given(
+    st.lists(
+        st.one_of(st.sampled_from([-1, 0, 2**63 - 1, -(2**63)]), st.integers(-(2**63), 2**63 - 1)),
+        max_size=5,
+    )
+)
+def test_every_time_fits(times: list[int]) -> None:
+    micros, raw = to_micros(np.array(times, np.int64))
+    columns = {each.name: pa.nulls(len(times), each.type) for each in ARCHIVED}
+    made = {**columns, "timestamp": micros, "timestamp_raw": raw}
+    loose = pa.schema([each.with_nullable(True) for each in ARCHIVED])
+    rows = pa.RecordBatch.from_arrays([made[each] for each in ARCHIVED.names], schema=loose)
+    assert to_millis(rows).tolist() == times
+    assert archived.__doc__
