@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 import venv
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -69,7 +69,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def installed(tmp_path: Path, wheel: Path) -> Iterator[Installed]:
+def installed(tmp_path: Path, wheel: Path) -> Installed:
     return Installed(tmp_path, wheel)
 
 
