@@ -9,7 +9,8 @@ import pytest
 from rich.console import Console, RenderableType
 
 from towpath.cli.main import main
-from towpath.cli.show.status import link_as_json, link_picture, picture
+from towpath.cli.show.status import link_picture, picture
+from towpath.cli.show.status_json import link_as_json
 from towpath.config import RateConfig
 from towpath.ledger.alive import Life, RunLife, this_host
 from towpath.ledger.entries import Session
@@ -18,7 +19,7 @@ from towpath.model.clock import now_ms
 from towpath.model.nouns import LinkName, TopicName
 from towpath.status.look import LinkStatus
 from towpath.status.status import PartitionStatus, State
-from towpath.status.totals import SortOrder, ordered, totals
+from towpath.status.totals import SortOrder, ordered
 
 SINCE = 1_700_049_600_000
 """2023-11-15, 12:00 UTC."""
@@ -110,13 +111,14 @@ def test_a_table_without_partitions_is_left_out() -> None:
 
 def test_json_has_totals_the_run_and_both_ends() -> None:
     told = link_as_json(SEEN)
+    assert told["run"] is not None
     assert told["run"]["state"] == "alive"
     assert told["totals"]["states"] == {
         "stopped": 1, "no leader now": 1, "caught up": 1, "behind": 2
     }  # fmt: skip
     clicks = told["partitions"][1]
     assert (clicks["source_log_end"], clicks["target_log_end"]) == (124_691_356, 123_456_789)
-    assert totals(()).as_data()["partitions"] == 0
+    assert link_as_json(replace(SEEN, rows=()))["totals"]["partitions"] == 0
 
 
 def test_the_age_of_the_lag_is_at_least_the_longest_known() -> None:
@@ -126,7 +128,7 @@ def test_the_age_of_the_lag_is_at_least_the_longest_known() -> None:
     )
     seen = replace(SEEN, rows=(*ROWS[:-1], fresh))
     assert "lag 1,234,579 (about 1.1 GiB, at least 1.5 s)" in as_text(link_picture(seen), 200)[1]
-    told = totals(seen.rows).as_data()
+    told = link_as_json(seen)["totals"]
     assert (told["lag_seconds"], told["lag_seconds_longest_known"], told["lag_unknown"]) == (
         None,
         1.5,
@@ -134,7 +136,7 @@ def test_the_age_of_the_lag_is_at_least_the_longest_known() -> None:
     )
     unseen = replace(seen, rows=(replace(fresh, lag_log_bytes=-1),))
     assert "lag 7 (? B, ? s)" in as_text(link_picture(unseen), 200)[1]
-    told = totals(unseen.rows).as_data()
+    told = link_as_json(unseen)["totals"]
     assert (told["lag_seconds_longest_known"], told["lag_bytes_estimated"]) == (None, None)
 
 

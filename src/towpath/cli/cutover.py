@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -24,6 +24,7 @@ from towpath.runbook import pointers
 
 if TYPE_CHECKING:
     from towpath.cutover.report import CutoverReport
+    from towpath.verify.verdict import PartitionVerdict
     from towpath.wire.naming import IdSample
 
 NOT_DONE = 3
@@ -123,9 +124,10 @@ def _schemas(
     if found.proof is None or ids is None:
         return [], None
     # This import takes two seconds.
-    from towpath.cli.show.schema_proof import as_data, picture  # noqa: PLC0415
+    from towpath.cli.show.schema_proof import picture  # noqa: PLC0415
+    from towpath.cli.show.verify_json import schemas_as_json  # noqa: PLC0415
 
-    return [*picture(found.proof, ids)], as_data(found.proof, ids)
+    return [*picture(found.proof, ids)], {**schemas_as_json(found.proof, ids)}
 
 
 def _groups(config: LinkConfig, found: CutoverReport) -> list[RenderableType]:
@@ -135,6 +137,20 @@ def _groups(config: LinkConfig, found: CutoverReport) -> list[RenderableType]:
     seen = GroupsLook(link=config.link, asked=True, report=found.groups)
     positions = sum(len(group.positions) for group in found.groups.groups)
     return [where_picture(seen) if positions <= _MOST_POSITIONS else summary_picture(seen)]
+
+
+def _gone(verdicts: Sequence[PartitionVerdict]) -> list[dict[str, Any]]:
+    """Return the partitions with records that not both sides have any more."""
+    if not verdicts:
+        return []
+    # Who has verdicts has imported the comparison already, which takes two seconds.
+    from towpath.cli.show.verify_json import gone_as_json  # noqa: PLC0415
+
+    return [
+        {"topic": row.topic, "partition": row.partition, **gone_as_json(row.gone)}
+        for row in verdicts
+        if row.gone
+    ]
 
 
 def _report(config: LinkConfig, found: CutoverReport, *, dry_run: bool) -> dict[str, Any]:
@@ -167,11 +183,7 @@ def _report(config: LinkConfig, found: CutoverReport, *, dry_run: bool) -> dict[
         "steps_planned": len(found.plan.steps),
         "partitions": len(verdicts),
         "equal_partitions": sum(row.verdict == "equal" for row in verdicts),
-        "gone": [
-            {"topic": row.topic, "partition": row.partition, **row.gone.as_data()}
-            for row in verdicts
-            if row.gone
-        ],
+        "gone": _gone(verdicts),
         "equal_records": sum(row.comparison.counts.equal for row in verdicts if row.comparison),
     }
 

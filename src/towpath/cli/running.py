@@ -11,7 +11,8 @@ from rich.console import Group
 from towpath.cli.options import write_report
 from towpath.cli.show.deleted import deleted
 from towpath.cli.show.output import console, line, show
-from towpath.cli.show.status import as_json, picture
+from towpath.cli.show.status import picture
+from towpath.cli.show.status_json import as_json
 from towpath.mirror.progress import RunProgress, Wishes
 from towpath.model.amounts import count, counted, size, span
 from towpath.status.totals import ordered

@@ -12,7 +12,8 @@ from rich.console import Group, RenderableType
 
 from towpath.cli.options import LinkFile, pattern_of
 from towpath.cli.show.output import Output, OutputOption, console, line, show
-from towpath.cli.show.status import link_as_json, link_picture
+from towpath.cli.show.status import link_picture
+from towpath.cli.show.status_json import link_as_json
 from towpath.cli.signals import stopping
 from towpath.config import load
 from towpath.model.clock import now_ms, readable

@@ -7,10 +7,9 @@ import re
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import asdict
 from datetime import datetime
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.console import Group, RenderableType
@@ -22,7 +21,9 @@ from towpath.cli.show.bar import Bar
 from towpath.cli.show.fold import folded, set_apart
 from towpath.cli.show.grid import Grid
 from towpath.cli.show.output import Output, OutputOption, console, line, show
-from towpath.cli.show.schema_proof import as_data, picture
+from towpath.cli.show.schema_proof import picture
+from towpath.cli.show.verify_json import hexadecimal, report, schemas_as_json
+from towpath.cli.show.verify_shapes import VerifyJson
 from towpath.cli.signals import stopping
 from towpath.config import LinkConfig, load
 from towpath.model.amounts import count, size, span
@@ -35,7 +36,6 @@ from towpath.verify.stoppable import until
 from towpath.verify.verdict import PartitionVerdict, Verdict
 from towpath.verify.verify import Scope
 from towpath.verify.verify import verify as compare_all
-from towpath.wire.digest import Digest
 from towpath.wire.naming import IdSample
 
 
@@ -118,14 +118,15 @@ def verify(
     config = load(file)
     began = time.monotonic()
     rows, proof = _compared(config, scope)
-    data = _report(config.link, scope, rows, time.monotonic() - began)
+    data = report(config.link, scope.sample, rows, time.monotonic() - began)
     whys, alike = set_apart((f"{r.topic}-{r.partition}", r.why) for r in rows)
     notes = [*alike, *folded((f"{r.topic}-{r.partition}", note) for r in rows for note in r.notes)]
     lines = [*pointers(code for row in rows for code in row.codes), _sentence(scope, rows, data)]
     parts = [_picture(rows, whys), *map(Text, [*notes, *lines])]
     if proof is not None and ids is not None:
         parts += picture(proof, ids)
-        data |= {"equal": data["equal"] and proof.equal, "schemas": as_data(proof, ids)}
+        data["equal"] = data["equal"] and proof.equal
+        data["schemas"] = schemas_as_json(proof, ids)
     show(Group(*parts), data)
     on.tell(data)
     return 0 if data["equal"] else 3
@@ -191,72 +192,12 @@ def _line(row: PartitionVerdict, why: str) -> tuple[str, ...]:
     found = row.comparison
     offsets = f"{found.first} to {found.end - 1}" if found else ""
     records = count(found.target_digest.records) if found else ""
-    digest = _digest(found.target_digest.ordered) if found else ""
+    digest = hexadecimal(found.target_digest.ordered) if found else ""
     name = row.topic, str(row.partition), row.mode
     return *name, offsets, records, digest, str(row.verdict), why
 
 
-def _digest(number: int) -> str:
-    return f"{number:016x}"
-
-
-def _report(
-    link: str, scope: Scope, rows: Sequence[PartitionVerdict], seconds: float
-) -> dict[str, Any]:
-    return {
-        "link": link,
-        "equal": bool(rows) and all(row.verdict is Verdict.EQUAL for row in rows),
-        "seconds": round(seconds, 1),
-        "sample_seed": scope.sample,
-        "bytes": sum(row.comparison.bytes for row in rows if row.comparison),
-        "records": sum(row.comparison.counts.equal for row in rows if row.comparison),
-        "behind": sum(row.behind for row in rows),
-        "deleted": sum(row.gone.deleted for row in rows),
-        "partitions": [_as_json(row) for row in rows],
-    }
-
-
-def _as_json(row: PartitionVerdict) -> dict[str, Any]:
-    told: dict[str, Any] = {
-        "topic": row.topic,
-        "partition": row.partition,
-        "target_topic": row.target_topic,
-        "mode": row.mode,
-        "verdict": str(row.verdict),
-        "why": row.why,
-        "codes": row.codes,
-        "behind": row.behind,
-        "notes": list(row.notes),
-        "others": [asdict(each) for each in row.others],
-        "clients": [asdict(each) for each in row.clients],
-        "gone": row.gone.as_data(),
-    }
-    found = row.comparison
-    if found is not None:
-        told |= {
-            "first": found.first,
-            "end": found.end,
-            "source_digest": _digests(found.source_digest),
-            "target_digest": _digests(found.target_digest),
-            "difference": asdict(found.difference) if found.difference else None,
-            **asdict(found.counts),
-            "doubled": found.doubled.records,
-            "doubled_stretches": [asdict(each) for each in found.doubled.stretches],
-            "beyond": found.beyond,
-            "changes": dict(found.tally),
-        }
-    return told
-
-
-def _digests(digest: Digest) -> dict[str, Any]:
-    return {
-        "records": digest.records,
-        "ordered": _digest(digest.ordered),
-        "unordered": _digest(digest.unordered),
-    }
-
-
-def _sentence(scope: Scope, rows: Sequence[PartitionVerdict], data: dict[str, Any]) -> str:
+def _sentence(scope: Scope, rows: Sequence[PartitionVerdict], data: VerifyJson) -> str:
     if not rows:
         return "no partition matches: nothing was compared"
     told = [

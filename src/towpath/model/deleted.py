@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
 
 from towpath.model.nouns import SourceOffset
 from towpath.model.reasons import Reason, ReasonCode
@@ -157,16 +156,3 @@ class DeletedRecords:
     def __str__(self) -> str:
         said = "; it was foretold" if self.foretold else ""
         return f"{self.reason}{said}{'; that is meant' if self.meant else ''}"
-
-    def as_data(self) -> dict[str, Any]:
-        """Return all of it for JSON."""
-        return {
-            "first": self.first,
-            "end": self.end,
-            "records": self.records,
-            "exact": self.exact,
-            "due": self.due,
-            "why": list(map(str, self.why)),
-            "foretold": self.foretold,
-            "meant": self.meant,
-        }

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from towpath.config import LinkConfig
 from towpath.ledger.books import LinkBooks
@@ -60,13 +59,3 @@ class GroupsStanding:
             f"groups: {counted(self.groups, 'group')}, {counted(self.there, 'position')} on the"
             f" target{left}, last moved {readable(self.at)}; see `towpath groups status`"
         )
-
-    def as_data(self) -> dict[str, Any]:
-        """Return it for programs."""
-        return {
-            "asked": self.asked,
-            "groups": self.groups,
-            "positions_there": self.there,
-            "positions_left": self.left,
-            "at": self.at or None,
-        }

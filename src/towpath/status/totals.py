@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
 
 from towpath.status.status import PartitionStatus, State
 
@@ -70,21 +69,6 @@ class Totals:
     def lag_seconds(self) -> float | None:
         """The lag in seconds, `None` if that of a partition is unknown."""
         return None if self.untimed else self.longest or 0.0
-
-    def as_data(self) -> dict[str, Any]:
-        """Return the totals for JSON."""
-        return {
-            "partitions": self.partitions,
-            "states": {str(state): number for state, number in self.states.items()},
-            "records": self.records,
-            "bytes": self.bytes,
-            "lag_records": self.lag_records,
-            "lag_bytes_estimated": None if self.unsized else self.lag_bytes,
-            "lag_seconds": self.lag_seconds,
-            "lag_seconds_longest_known": self.longest,
-            "lag_unknown": self.untimed,
-            "deleted_at_most": self.deleted,
-        }
 
 
 def totals(rows: Iterable[PartitionStatus]) -> Totals:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 from towpath.compare.work import Comparison, Counts
 from towpath.ledger.books import PartitionBooks
@@ -73,17 +72,6 @@ class Gone:
         for number, text in texts:
             if number:
                 yield f"{count(number)} record{'' if number == 1 else 's'} {text}"
-
-    def as_data(self) -> dict[str, Any]:
-        """Return all of it for JSON."""
-        return {
-            "target": self.target.as_data() if self.target is not None else None,
-            "source": self.source,
-            "both": self.both,
-            "compacted_target": self.compacted_target,
-            "compacted_source": self.compacted_source,
-            "cleaned": self.cleaned.as_data() if self.cleaned is not None else None,
-        }
 
 
 NOTHING = Gone()

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
-from typing import Any
 
+from towpath.cli.show.status_shapes import FileRatesJson, RatesJson, SetRateJson
 from towpath.ledger.entries import WHOLE_LINK
 from towpath.ledger.rates import Limits
 from towpath.model.nouns import TopicName
@@ -13,26 +13,26 @@ from towpath.status.status import PartitionStatus, State
 from towpath.status.totals import bytes_behind
 
 
-def as_data(limits: Limits) -> dict[str, Any]:
+def as_data(limits: Limits) -> RatesJson:
     """Return limits for programs: what holds for the link, what the file says, what was set."""
     config = limits.config
-    return {
-        "link": _number(limits.link),
-        "file": {
-            "link": _number(config.link),
-            "topics": {pattern: int(rate) for pattern, rate in config.topics.items()},
-        },
-        "set": [
-            {
-                "topic": None if each.topic == WHOLE_LINK else each.topic,
-                "rate": each.rate or None,
-                "user": each.user,
-                "host": each.host,
-                "at": each.at,
-            }
+    return RatesJson(
+        link=_number(limits.link),
+        file=FileRatesJson(
+            link=_number(config.link),
+            topics={pattern: int(rate) for pattern, rate in config.topics.items()},
+        ),
+        set=[
+            SetRateJson(
+                topic=None if each.topic == WHOLE_LINK else each.topic,
+                rate=each.rate or None,
+                user=each.user,
+                host=each.host,
+                at=each.at,
+            )
             for each in limits.set.values()
         ],
-    }
+    )
 
 
 def least_seconds(limits: Limits, rows: Iterable[PartitionStatus]) -> float | None:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict
-from typing import Any
 
 from rich.console import RenderableType
 from rich.text import Text
@@ -29,20 +27,6 @@ def picture(proof: SchemaProof, sample: IdSample) -> Iterator[RenderableType]:
         yield Text(f"and {counted(len(wrong) - _NAMED, 'id')} more, in the report")
     yield from map(Text, (*proof.holes, *proof.notes))
     yield Text(_sentence(proof, sample))
-
-
-def as_data(proof: SchemaProof, sample: IdSample) -> dict[str, Any]:
-    """Return the result for JSON."""
-    return {
-        "equal": proof.equal,
-        "records": proof.records,
-        "one_in": sample.one_in,
-        "seed": sample.seed,
-        "ids": [asdict(each) for each in proof.ids],
-        "holes": list(proof.holes),
-        "notes": list(proof.notes),
-        "requests": proof.requests,
-    }
 
 
 def _row(each: IdAnswer) -> tuple[str, ...]:

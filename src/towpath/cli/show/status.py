@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
 
 from rich.console import Group, RenderableType
 
@@ -14,10 +12,10 @@ from towpath.cli.show.fold import folded
 from towpath.cli.show.grid import Cell, Grid
 from towpath.cli.show.output import line
 from towpath.cli.show.states import counts, marked
-from towpath.ledger.entries import FROM_ARCHIVE, Foretold
+from towpath.ledger.entries import FROM_ARCHIVE
 from towpath.model.amounts import count, counted, size, span
 from towpath.model.clock import readable
-from towpath.model.reasons import ReasonCode, as_data
+from towpath.model.reasons import ReasonCode
 from towpath.plan.lease import lease_lines
 from towpath.runbook import pointers
 from towpath.status.changed import ChangedParts
@@ -59,31 +57,6 @@ def link_picture(
         picture(ordered(seen.rows, order), most),
         *map(line, lines),
     )
-
-
-def link_as_json(seen: LinkStatus, order: SortOrder = SortOrder.NAME) -> dict[str, Any]:
-    """Return a link for programs."""
-    return {
-        "link": seen.link,
-        "run": {**asdict(seen.run), "state": str(seen.run.state)} if seen.run else None,
-        "lease": asdict(seen.lease) if seen.lease else None,
-        "lost_entries": str(seen.lost) if seen.lost else None,
-        "totals": totals(seen.rows).as_data(),
-        "partitions": [as_json(row) for row in ordered(seen.rows, order)],
-        "max_rate": limits.as_data(seen.limits),
-        "lag_seconds_at_least": limits.least_seconds(seen.limits, seen.rows),
-        "paused": [asdict(pause) for pause in seen.pauses],
-        "groups": seen.groups.as_data() if seen.groups is not None else None,
-        "schema_ids": seen.ids.as_data() if seen.ids is not None else None,
-        "foretold": [_foretold(entry) for entry in seen.foretold],
-        "source_gone": seen.source_gone or None,
-        "failed_steps": [asdict(entry) for entry in seen.failed],
-    }
-
-
-def _foretold(entry: Foretold) -> dict[str, Any]:
-    reasons = [as_data(reason) for reason in entry.reasons]
-    return {**asdict(entry), "reasons": reasons, "reason": entry.reason, "offsets": entry.offsets}
 
 
 def _of_limits(seen: LinkStatus) -> Iterable[str]:
@@ -213,14 +186,3 @@ def _missing(row: PartitionStatus) -> Iterator[str]:
             yield row.named(f"ended at offset {gap.first}: {gap.cause}")
     if row.unread:
         yield row.named(row.behind)
-
-
-def as_json(row: PartitionStatus) -> Mapping[str, Any]:
-    """Return a partition's status for programs."""
-    return {
-        **asdict(row),
-        "state": str(row.state),
-        "gaps": [asdict(gap) for gap in row.gaps],
-        "clients_own": row.clients_own,
-        "deleted": row.deleted.as_data() if row.deleted is not None else None,
-    }

@@ -1,0 +1,29 @@
+"""JSON schemas of JSON outputs, made of their types.
+
+`python -m towpath.cli.show.json_schemas COMMAND > docs/output/COMMAND.schema.json` writes one anew.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any
+
+from pydantic import TypeAdapter
+
+from towpath.cli.show.status_shapes import StatusJson
+from towpath.cli.show.verify_shapes import VerifyJson
+
+OUTPUTS: dict[str, Any] = {"status": StatusJson, "verify": VerifyJson}
+"""The type of the JSON that each command writes with `--output json`."""
+
+
+def text(command: str) -> str:
+    """Return the schema of a command's output (JSON Schema 2020-12), as it stands in a file."""
+    made = TypeAdapter(OUTPUTS[command]).json_schema(mode="serialization")
+    whole = {"$schema": "https://json-schema.org/draft/2020-12/schema", **made}
+    return json.dumps(whole, indent=2) + "\n"
+
+
+if __name__ == "__main__":
+    sys.stdout.write(text(sys.argv[1]))
