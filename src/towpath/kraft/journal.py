@@ -1,4 +1,4 @@
-"""What was approved, done, measured and proven: history on the orchestrator's own disk.
+"""The journal of a migration, on the orchestrator's own disk: approved, done, proven.
 
 No decision about what a cluster is rests on it. A journal that was lost costs history, and the
 time to prove again what only doing can prove.
@@ -31,7 +31,7 @@ _LOCK = "lock"
 
 
 class KraftEvent(StrEnum):
-    """What an entry of the journal tells."""
+    """Kinds of entries of the journal."""
 
     CLUSTER = "cluster"
     RUN_BEGAN = "run_began"
@@ -208,7 +208,7 @@ class KraftJournal:
 
     @property
     def proven(self) -> Proven:
-        """What steps have proven that only doing can prove.
+        """The proofs that steps have brought so far.
 
         A line that cannot be read may have taken a proof back, so nothing before it is one. An
         entry of a time that has not come yet, of a clock that was ahead, tells no duration.

@@ -30,7 +30,7 @@ CommandLine = Annotated[
 
 
 class DriverSection(Section):
-    """What all kinds of drivers have."""
+    """Fields that the sections of all kinds of drivers share."""
 
     format: CommandLine = Field(
         description="Command that formats a controller's folder, such as"

@@ -1,4 +1,4 @@
-"""How the nodes of a migration to KRaft are started and stopped: the sections `driver`."""
+"""The sections `driver` of a migration to KRaft: how nodes are started and stopped."""
 
 from __future__ import annotations
 

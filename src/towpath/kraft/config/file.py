@@ -92,7 +92,7 @@ class ZooKeeperConfig(Section):
 
 
 class KraftNode(Section):
-    """What brokers and controllers have in common."""
+    """Fields that brokers and controllers of the file share."""
 
     id: Annotated[Count, Field(ge=0, le=2**31 - 1)] = Field(
         description="Its id: `broker.id` of a broker, `node.id` of a controller."
@@ -141,7 +141,7 @@ class ControllersConfig(Section):
 
 
 class KraftLimits(Section):
-    """How long steps may last; the defaults suit nearly everyone."""
+    """Limits on how long steps may last; the defaults suit nearly everyone."""
 
     start: Annotated[Duration, between("1s", "1h")] = Field(
         Duration.parse("5m"), description="Until a started node serves."
@@ -166,7 +166,7 @@ class KraftLimits(Section):
 
 
 class KraftMetricsConfig(Section):
-    """What commands that look at a migration offer to Prometheus, and where."""
+    """The metrics endpoint of the commands that look at a migration."""
 
     listen: Annotated[str, AfterValidator(listen_address)] | None = Field(
         None,
@@ -204,7 +204,7 @@ class KraftConfig(Section):
 
     @classmethod
     def faults(cls, tree: Mapping[str, Any]) -> Iterable[Placed]:
-        """Return what nodes share that each must have for itself."""
+        """Return the ids, addresses and paths that two nodes of the file share by mistake."""
         return clashes(tree)
 
     @model_validator(mode="after")

@@ -1,4 +1,4 @@
-"""What in the contents of a cluster a migration trips over. Pure.
+"""Checks of the contents of a cluster for what makes a migration fail. Pure.
 
 All partitions are looked at, so callers keep what is found while contents stay the same.
 """

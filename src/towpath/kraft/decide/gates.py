@@ -32,7 +32,7 @@ _NOT_READ: Mapping[Oddity, FindingCode] = MappingProxyType(
 
 
 def gate_to_migration(facts: Facts) -> tuple[Finding, ...]:
-    """Return what forbids that a broker leaves ZooKeeper mode.
+    """Return the reasons why no broker may leave ZooKeeper mode yet.
 
     All controllers tell the flag, are the voters of a quorum that is led, and belong to this
     cluster; `/migration` is at -1.
@@ -47,7 +47,7 @@ def gate_to_migration(facts: Facts) -> tuple[Finding, ...]:
 
 
 def gate_to_kraft(facts: Facts, node: NodeId | None = None) -> tuple[Finding, ...]:
-    """Return what forbids that a broker goes to KRaft mode.
+    """Return the reasons why no broker may go to KRaft mode yet.
 
     All brokers are registered, both stores are equal, and a probe topic has passed.
 
@@ -64,17 +64,17 @@ def gate_to_kraft(facts: Facts, node: NodeId | None = None) -> tuple[Finding, ..
 
 
 def gate_restart(facts: Facts) -> tuple[Finding, ...]:
-    """Return what forbids to restart another node: brokers and replicas that are not back."""
+    """Return the reasons why no other node may be restarted: brokers or replicas not back."""
     return _found(_serving(facts), in_sync(facts), takeover(facts))
 
 
 def gate_both_written(facts: Facts) -> tuple[Finding, ...]:
-    """Return what forbids to go on while both stores are written: a controller without the flag."""
+    """Return the reasons to stop while both stores are written: controllers without the flag."""
     return _found(_flags(facts))
 
 
 def gate_finalize(facts: Facts) -> tuple[Finding, ...]:
-    """Return what forbids to finalize.
+    """Return the reasons why the migration may not be finalized yet.
 
     Every broker is in KRaft mode by its registration, its process and its file; all is equal,
     probed, healthy, and has been so for `limits.soak`. Whoever asks has been asked to confirm.
@@ -90,7 +90,7 @@ def gate_finalize(facts: Facts) -> tuple[Finding, ...]:
 
 
 def too_early(facts: Facts, goal: Goal) -> Finding | None:
-    """Return what forbids a goal in this stage: nobody finalizes what `run` has not migrated.
+    """Return the refusal to finalize a cluster that `run` has not migrated; else None.
 
     `finalize` alone would else take a cluster through all stages, and leave nobody the time in
     which both stores are written. Brokers that were put back since are brought on (`mixed`).

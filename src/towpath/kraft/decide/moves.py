@@ -1,4 +1,4 @@
-"""What a planner decides: a move to a stage, that the goal is reached, or a refusal. Pure."""
+"""Decisions of the planner: a move to a stage, a goal reached, or a refusal. Pure."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ Decision = Move | Reached | Refused
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What decisions are made of.
+    """The facts that the planner decides by: the file, an observation, and its meaning.
 
     Attributes:
         leaders: Number of partitions that each broker leads; brokers with fewest go first.
@@ -77,7 +77,7 @@ class Facts:
 
     @property
     def zookeeper(self) -> ZooKeeperSeen:
-        """What ZooKeeper holds. Ask for it only where an unread ZooKeeper was refused before."""
+        """The contents of ZooKeeper; only for callers that have refused an unread one before."""
         if self.seen.zookeeper is None:
             raise AssertionError("ZooKeeper was not read")
         return self.seen.zookeeper
@@ -93,7 +93,7 @@ def _nodes(nodes: Mapping[NodeId, NodeSeen], wanted: Iterable[NodeId]) -> tuple[
 
 
 def leaders_of(seen: Observation) -> Mapping[NodeId, int]:
-    """Return how many partitions each broker leads, by the log or else by ZooKeeper."""
+    """Return the number of partitions that each broker leads, by the log or else by ZooKeeper."""
     image = seen.log.image if seen.log else seen.zookeeper.image if seen.zookeeper else None
     topics = (image or ClusterImage()).topics.values()
     return Counter(NodeId(each.leader) for topic in topics for each in topic.partitions.values())

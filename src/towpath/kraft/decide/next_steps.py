@@ -1,4 +1,4 @@
-"""What is left to do behind the end of a migration, up to Kafka 4. Pure."""
+"""Work left after a finalized migration, up to Kafka 4. Pure."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _OF_3_9 = 21
 
 
 def next_steps(facts: Facts) -> tuple[Finding, ...]:
-    """Return what is left to do, in its order; nothing before the end, nor while alarms are up."""
+    """Return the work left after the end, in its order; nothing before, nor while alarms are up."""
     if facts.standing.stage is not Stage.FINAL or facts.standing.alarms:
         return ()
     return (*_left_over(facts), *_files(facts), *_versions(facts))

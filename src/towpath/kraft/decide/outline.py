@@ -31,7 +31,7 @@ _MOST = 10_000
 
 @dataclass(frozen=True, slots=True)
 class FileChange:
-    """What a step changes in the properties file of a node; secrets are masked."""
+    """The change of a node's properties file by a step, with secrets masked."""
 
     node: NodeId
     path: str
@@ -58,7 +58,7 @@ class PlannedStep:
 
     @property
     def sentence(self) -> str:
-        """What the step does, for people."""
+        """The step as a sentence for people."""
         return self.step.sentence
 
 

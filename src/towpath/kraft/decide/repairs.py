@@ -1,4 +1,4 @@
-"""What comes before any move: nodes that are down, half restarted, or without the flag. Pure.
+"""Repairs before any move: nodes that are down, half restarted, or without the flag. Pure.
 
 One node at a time: a broker or controller that is down is started before another is stopped.
 """

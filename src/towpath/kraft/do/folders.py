@@ -11,7 +11,7 @@ from towpath.kraft.facts.seen import Observation
 
 
 def controller_of(config: KraftConfig, node: NodeId) -> KraftController:
-    """Return what the file says of a controller."""
+    """Return the entry of a controller in the migration's file."""
     return next(each for each in config.controllers.nodes if NodeId(each.id) == node)
 
 
@@ -21,7 +21,7 @@ def inside(folder: str, name: str) -> str:
 
 
 def cluster_id(seen: Observation) -> str:
-    """Return the id of the cluster; behind the end ZooKeeper is gone, and other controllers tell.
+    """Return the id of the cluster, from ZooKeeper or else from other controllers' folders.
 
     Before the copy nobody but ZooKeeper does.
     """

@@ -32,7 +32,7 @@ _RANDOM = 8
 
 @dataclass(frozen=True, slots=True)
 class ProbeTimes:
-    """How long a change took to be everywhere, in seconds: the creation, the deletion."""
+    """Seconds until the creation and the deletion of a probe topic had reached every broker."""
 
     created: float
     deleted: float
@@ -40,7 +40,7 @@ class ProbeTimes:
 
 @dataclass(frozen=True, slots=True)
 class Probing:
-    """What a probe works with.
+    """Inputs of one probe.
 
     Attributes:
         config: The brokers, and how to log in.

@@ -63,7 +63,7 @@ class IsrWatch:
         self.renewed = 0
 
     def missing(self, seen: Observation) -> str | None:
-        """Return which replicas are not in sync, and what was done about them; None for none."""
+        """Return the replicas that are out of sync, with the new leader epochs; None for none."""
         found = not_in_sync(seen, self._node)
         if found is None:
             return None
@@ -71,7 +71,7 @@ class IsrWatch:
         return found + self._said
 
     def left(self) -> str:
-        """Return what was changed so far."""
+        """Return the leader epochs that were raised so far, as a sentence."""
         if not self.renewed:
             return unchanged()
         return f"{self.renewed} leaders got a new leader epoch"

@@ -22,7 +22,7 @@ StepFacts = Mapping[str, object]
 
 @dataclass(frozen=True, slots=True)
 class Tools:
-    """What steps work with.
+    """Tools that a step works with.
 
     Attributes:
         config: The file.

@@ -32,7 +32,7 @@ _NAMED = 5
 
 
 def unchanged() -> str:
-    """Return what a step says that only waits."""
+    """Return the sentence of a step that has changed nothing, and only waits."""
     return "nothing was changed by this step"
 
 
@@ -120,7 +120,7 @@ class StepWaits:
 
 
 def not_serving(seen: Observation, node: NodeId, mode: BrokerMode, epoch: int | None) -> str | None:
-    """Return what keeps a broker from serving in a mode; None where it serves.
+    """Return the reason why a broker does not serve in a mode; None where it serves.
 
     Args:
         seen: What is seen.
@@ -159,7 +159,7 @@ def _other_mode(there: NodeSeen, mode: BrokerMode) -> str:
 
 
 def not_in_sync(seen: Observation, node: NodeId | None = None) -> str | None:
-    """Return which partitions lack a broker in their ISR, or any; None where none does."""
+    """Return the partitions whose ISR lacks a broker, or any replica; None where none does."""
     image = _deciding(seen)
     if image is None:
         return _unseen(seen, "the state of partitions")

@@ -17,7 +17,7 @@ class DriverError(TowpathError):
 
     @property
     def happened(self) -> str:
-        """What happened, without advice: for a look, which has one for all nodes."""
+        """The failure without advice, for a look, which has one advice for all nodes."""
         return f"node {self.node}: {self.what}: {self.why}"
 
     def __str__(self) -> str:
@@ -46,7 +46,7 @@ class NodeEndedError(TowpathError):
 
 
 class StepLateError(TowpathError):
-    """What a step waits for did not come within the time that the file gives."""
+    """The error of a wait that took longer than the limit in the file."""
 
     code = "KRAFT_STEP_LATE"
     exit_code = 4

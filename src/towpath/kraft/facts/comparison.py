@@ -98,7 +98,7 @@ def unwritable(log: ClusterImage) -> tuple[Acl, ...]:
 
 
 def unwritable_names(log: ClusterImage) -> tuple[str, ...]:
-    """Return what the metadata log holds under names that ZooKeeper cannot hold, ordered.
+    """Return the names in the metadata log that ZooKeeper cannot hold, ordered.
 
     Besides ACLs these are quotas and SCRAM users that are called `.` or `..`: all else in their
     names is encoded before it is put into a path (`Sanitizer.sanitize`), and these are not.

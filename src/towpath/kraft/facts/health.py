@@ -1,4 +1,4 @@
-"""Which partitions a restart would hurt, from the store that decides about them now. Pure."""
+"""Partitions that a restart would hurt, from the store that decides now. Pure."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _NONE = -1
 
 
 def health_of(zookeeper: ZooKeeperSeen | None, log: MetadataLogSeen | None) -> Health | None:
-    """Return the partitions that are offline or not in sync; None where nothing tells them.
+    """Return the partitions that are offline or not in sync; None where no store was read.
 
     Once the controllers have copied ZooKeeper their log decides, before that ZooKeeper does.
     """

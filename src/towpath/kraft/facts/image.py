@@ -29,7 +29,7 @@ class ImageKind(StrEnum):
 
 
 class ConfigOf(StrEnum):
-    """What a dynamic config is about."""
+    """Kinds of entities that have dynamic configs."""
 
     TOPIC = "topic"
     BROKER = "broker"
@@ -58,7 +58,7 @@ class TopicImage:
 
 @dataclass(frozen=True, slots=True)
 class Scram:
-    """What a SCRAM credential consists of; salt and keys as one SHA-256 digest in hex."""
+    """A SCRAM credential, its salt and keys as one SHA-256 digest in hex."""
 
     iterations: int
     digest: str
@@ -120,7 +120,7 @@ class ImageDifference:
 
 @dataclass(frozen=True, slots=True)
 class ImageComparison:
-    """What a comparison found.
+    """The result of a comparison of both stores.
 
     Attributes:
         compared: Number of things compared, by kind.

@@ -1,4 +1,4 @@
-"""What is read out of the values of a node: its mode by its file, the flag, whether it serves."""
+"""Properties read out of a node that was seen: its mode by file, its flag, its service."""
 
 from __future__ import annotations
 

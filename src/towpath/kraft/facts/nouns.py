@@ -14,14 +14,14 @@ NodeId = NewType("NodeId", int)
 
 
 class Role(StrEnum):
-    """What a node is."""
+    """The role of a node."""
 
     BROKER = "broker"
     CONTROLLER = "controller"
 
 
 class BrokerMode(StrEnum):
-    """How a broker keeps its metadata, which its properties decide at its start."""
+    """The mode of a broker: where it keeps its metadata, as its properties say at its start."""
 
     ZOOKEEPER = "zookeeper"
     MIGRATION = "migration"
@@ -48,7 +48,7 @@ class KipState(IntEnum):
 
 
 class Stage(StrEnum):
-    """How far a migration is, as far as it can be seen."""
+    """The stage of a migration, as far as it can be seen."""
 
     ZOOKEEPER = "zookeeper"
     PROVISIONED = "provisioned"
@@ -81,7 +81,7 @@ class Alarm(StrEnum):
 
 
 class Goal(StrEnum):
-    """Where a migration is to be brought."""
+    """The goal of a migration."""
 
     DUAL_WRITE = "dual_write"
     FINAL = "final"

@@ -14,7 +14,7 @@ from towpath.model.quota import Entity, EntityKind
 
 
 def left_behind(zookeeper: ClusterImage, log: ClusterImage) -> tuple[str, ...]:
-    """Return whose quotas ZooKeeper still has, and the metadata log has none of; ordered.
+    """Return the entities whose quotas only ZooKeeper still has, ordered.
 
     Args:
         zookeeper: The image of ZooKeeper.

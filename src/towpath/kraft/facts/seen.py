@@ -1,4 +1,4 @@
-"""What was seen of a cluster at one moment: the only ground for decisions.
+"""The observation of a cluster at one moment: the only ground for decisions.
 
 Nothing here is remembered: an orchestrator that was killed sees the same again.
 """
@@ -41,7 +41,7 @@ class MigrationZnode:
 
 
 class Oddity(StrEnum):
-    """What is odd about a znode."""
+    """Kinds of odd znodes."""
 
     FORBIDDEN = "forbidden"
     """Our login may not read it, so what it holds is not in the image."""
@@ -70,7 +70,7 @@ class OddZnode:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ZooKeeperSeen:
-    """What ZooKeeper holds.
+    """The contents of ZooKeeper at one moment.
 
     Attributes:
         controller_epoch: `/controller_epoch` and its znode version.
@@ -104,7 +104,7 @@ class ZooKeeperSeen:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuorumSeen:
-    """The controllers' quorum, told by its leader (DescribeQuorum).
+    """The controllers' quorum, as its leader describes it (DescribeQuorum).
 
     Attributes:
         ends: Where the logs of voters end that have fetched from the leader lately, and its own.
@@ -140,7 +140,7 @@ class CopiedRange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetadataLogSeen:
-    """What the metadata log says below its high watermark.
+    """The contents of the metadata log below its high watermark.
 
     Attributes:
         state: The newest ZkMigrationState record; None in a log without one.
@@ -256,7 +256,7 @@ class NodeSeen:
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """Partitions that a restart now would hurt, as `topic-0`, told by a broker."""
+    """Partitions that a restart now would hurt, as `topic-0`."""
 
     offline: tuple[str, ...] = ()
     under_replicated: tuple[str, ...] = ()
@@ -264,7 +264,7 @@ class Health:
 
 @dataclass(frozen=True, slots=True)
 class ClusterSeen:
-    """What the brokers tell of their cluster.
+    """The cluster as its brokers describe it.
 
     Attributes:
         id: The id of the cluster, "" where nobody told.
@@ -280,7 +280,7 @@ class ClusterSeen:
 
 @dataclass(frozen=True, slots=True)
 class Unseen:
-    """What could not be looked at, and what was answered instead."""
+    """A node or store that could not be looked at, with the answer instead."""
 
     what: str
     why: str
@@ -288,7 +288,7 @@ class Unseen:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proven:
-    """What only doing can prove, and only one pass after another: the journal keeps it.
+    """Proofs that only steps can bring, one after another; the journal keeps them.
 
     A journal that was lost costs time, no safety: what is not proven is done again. A migration
     that begins again has proven nothing, as the epochs of its quorum begin at 1 again.

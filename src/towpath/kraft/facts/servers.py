@@ -1,4 +1,4 @@
-"""The servers of a ZooKeeper, as they tell of themselves."""
+"""The servers of a ZooKeeper, as they describe themselves."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from enum import StrEnum
 
 
 class ServerMode(StrEnum):
-    """What a server of ZooKeeper is."""
+    """The mode of a server of ZooKeeper."""
 
     LEADER = "leader"
     FOLLOWER = "follower"
@@ -64,7 +64,7 @@ class EnsembleSeen:
 
     @property
     def away(self) -> tuple[ServerSeen, ...]:
-        """Those that do not serve, or do not tell."""
+        """The servers that do not serve, or do not answer."""
         return tuple(each for each in self.servers if each.mode is None)
 
     @property

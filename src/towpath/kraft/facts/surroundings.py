@@ -1,4 +1,4 @@
-"""What lies around a cluster: what hosts reach, who else uses ZooKeeper, who else keeps files.
+"""Surroundings of a cluster: networks, other users of ZooKeeper, other keepers of files.
 
 It is asked for by `check` alone, as nothing is planned from it and asking takes seconds.
 """
@@ -13,7 +13,7 @@ from towpath.kraft.facts.nouns import NodeId
 
 
 class Reach(StrEnum):
-    """What came of a connection to an address."""
+    """The result of a connection to an address."""
 
     OPEN = "open"
     CLOSED = "closed"
@@ -26,7 +26,7 @@ class Reach(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class HostTold:
-    """What the host of a node tells.
+    """The answers of a node's host: its names and the addresses that it reaches.
 
     Attributes:
         reach: What came of a connection, by address. Those of which the host cannot tell it are
@@ -56,7 +56,7 @@ class ClientsSeen:
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What lies around a cluster.
+    """Everything around a cluster that was asked for.
 
     Attributes:
         hosts: What hosts of nodes told; those that did not are left out.

@@ -98,7 +98,7 @@ def _mapped(protocols: Mapping[str, str]) -> str:
 def broker_properties(
     config: KraftConfig, mode: BrokerMode, current: Properties, seen: Observation
 ) -> Properties | Refused:
-    """Return what a broker's file should say in a mode.
+    """Return the properties of a broker's file in a mode.
 
     Args:
         config: The file of the migration.
@@ -139,7 +139,7 @@ def _leaves(key: str) -> bool:
 
 
 def in_zookeeper(config: KraftConfig, current: Properties, seen: Observation) -> Properties:
-    """Return what a broker's file says in ZooKeeper mode, whatever mode it is written for."""
+    """Return the ZooKeeper-mode properties of a broker's file, whatever mode it is written for."""
     kept = {key.removeprefix(KEPT): value for key, value in current.items() if key.startswith(KEPT)}
     plain = {key: value for key, value in current.items() if not key.startswith(KEPT)}
     base = {key: value for key, value in {**plain, **kept}.items() if key not in _OF_KRAFT}
@@ -231,7 +231,7 @@ def _may_authorize(config: KraftConfig, base: Properties) -> bool:
 def controller_properties(
     config: KraftConfig, node: NodeId, seen: Observation, *, flag: bool
 ) -> Properties | Refused:
-    """Return what a controller's file should say.
+    """Return the properties of a controller's file.
 
     Args:
         config: The file of the migration; its `controllers.properties` win over brokers' values.

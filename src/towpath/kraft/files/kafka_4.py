@@ -1,4 +1,4 @@
-"""What properties files of Kafka 3.9 have that Kafka 4 no longer knows, or refuses. Pure.
+"""Properties of Kafka 3.9 that Kafka 4 no longer knows, or refuses. Pure.
 
 From `AbstractKafkaConfig.CONFIG_DEF` of Kafka 3.9.2 beside those of 4.0.0 and 4.4.0: keys that are
 not defined any more, and lower bounds that were raised (KIP-1030).

@@ -1,4 +1,4 @@
-"""What `inter.broker.protocol.version` and the level of `metadata.version` have to do with another.
+"""The levels of `metadata.version` that go with `inter.broker.protocol.version`.
 
 From Kafka's `MetadataVersion.java`: each level has one name, and a name without `-IV` means the
 last level of its release.

@@ -1,4 +1,4 @@
-"""Where brokers are reached by controllers, as their properties say. Pure."""
+"""Addresses at which controllers reach brokers, from the brokers' properties. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Kafka stores in the log directory of a controller, and of a broker that observes it."""
+"""Files that Kafka stores in the log directories of controllers and brokers."""
 
 from __future__ import annotations
 

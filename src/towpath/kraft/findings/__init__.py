@@ -1,1 +1,1 @@
-"""What is noticed about a migration: codes with values, and their sentences."""
+"""Findings about a migration: codes with values, and their sentences."""

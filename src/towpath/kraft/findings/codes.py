@@ -160,7 +160,7 @@ class FindingCode(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class FindingText:
-    """How a kind of finding is told."""
+    """The sentences and the severity of a kind of finding."""
 
     severity: Severity
     what: str

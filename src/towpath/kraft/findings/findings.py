@@ -1,4 +1,4 @@
-"""What is noticed about a migration to KRaft: a code with values. Pure.
+"""A finding about a migration to KRaft: a code with values. Pure.
 
 What is done about a finding depends on its code, never on its sentences, which are made where it
 is shown (`kraft/findings/texts.py` has them all).

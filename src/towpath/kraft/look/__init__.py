@@ -1,1 +1,1 @@
-"""What is seen of a cluster at one moment, and how it is looked at."""
+"""Looks at a cluster: everything that can be seen of it at one moment."""

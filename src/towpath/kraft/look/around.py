@@ -23,19 +23,19 @@ _SESSION = 10.0
 
 
 class Asks(Protocol):
-    """What is asked of ZooKeeper."""
+    """Questions to ZooKeeper about who else uses it."""
 
     def clients(self, deadline: Deadline) -> ClientsSeen:
-        """Return who is connected."""
+        """Return the clients that are connected."""
 
     def neighbours(self, deadline: Deadline) -> tuple[str, ...]:
-        """Return what else lies in the ensemble."""
+        """Return the other clusters and programs that keep znodes in the ensemble."""
 
 
 def look_around(
     config: KraftConfig, seen: Observation, drivers: Mapping[NodeId, Driver], asks: Asks
 ) -> Surroundings:
-    """Return what lies around a cluster; what cannot be asked is left out.
+    """Return the surroundings of a cluster, without those that cannot be asked.
 
     Args:
         config: The file.
@@ -51,7 +51,7 @@ def look_around(
 
 
 def users_of(config: KraftConfig, seen: Observation, asks: Asks) -> Surroundings:
-    """Return who else uses ZooKeeper; what cannot be asked is left out."""
+    """Return the other users of ZooKeeper, as far as its servers can be asked."""
     addresses = {NodeId(each.id): resolved(each.address) for each in config.controllers.nodes}
     around = Surroundings(addresses=addresses)
     if seen.zookeeper is None:

@@ -1,4 +1,4 @@
-"""What was asked now and then, as each look asking it would be slow."""
+"""Answers that are kept for some seconds, as asking for them in each look would be slow."""
 
 from __future__ import annotations
 

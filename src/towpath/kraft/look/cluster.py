@@ -1,4 +1,4 @@
-"""What the brokers tell of their cluster: which one it is, and what it has lost."""
+"""Questions to brokers about their cluster: its id, and the log directories it has lost."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class ClusterReader:
         self._told = Remembered[ClusterSeen](_AGAIN)
 
     def look(self, brokers: Iterable[NodeSeen | None]) -> ClusterSeen | None:
-        """Return what brokers tell; None while one of them does not answer anyway."""
+        """Return the cluster as its brokers describe it; None while one of them does not answer."""
         if any(each is None or each.mode is None for each in brokers):
             self._told.forget()
             return None

@@ -47,7 +47,7 @@ def _servers(config: KraftConfig, seen: Observation) -> tuple[str, ...]:
 
 
 def brokers_at(config: KraftConfig, seen: Observation) -> Mapping[NodeId, str | None]:
-    """Return where controllers reach each broker; None where its properties do not tell."""
+    """Return the address at which controllers reach each broker; None where properties lack it."""
     found: dict[NodeId, str | None] = {}
     for each in config.brokers:
         node = seen.brokers.get(NodeId(each.id))
@@ -59,7 +59,7 @@ def brokers_at(config: KraftConfig, seen: Observation) -> Mapping[NodeId, str | 
 def ask_hosts(
     drivers: Mapping[NodeId, Driver], wanted: Mapping[NodeId, tuple[str, ...]]
 ) -> Mapping[NodeId, HostTold]:
-    """Ask hosts what they reach, all at the same time; those that do not tell are left out.
+    """Return the addresses that hosts reach, without hosts that do not answer.
 
     Args:
         drivers: One for each node.
@@ -72,7 +72,7 @@ def ask_hosts(
 
 
 def ask_host(driver: Driver, addresses: Iterable[str]) -> HostTold | None:
-    """Ask the host of a node what it reaches; None where it cannot be asked, or does not tell."""
+    """Return the addresses that a node's host reaches; None where it does not answer."""
     with suppress(DriverError, StepByHandError):
         command = ("sh", "-c", REACH, "sh", *dict.fromkeys(addresses))
         told = host_told(driver.run(command, Deadline.after(_SECONDS)))
@@ -81,7 +81,7 @@ def ask_host(driver: Driver, addresses: Iterable[str]) -> HostTold | None:
 
 
 def host_told(text: str) -> HostTold:
-    """Return what a host printed: a line for each address, what came of it, and its numbers."""
+    """Return the parsed answer of a host: for each address the result, and the names."""
     reach: dict[str, Reach] = {}
     names: dict[str, tuple[str, ...]] = {}
     for line in text.splitlines():

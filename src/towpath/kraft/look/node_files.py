@@ -1,4 +1,4 @@
-"""What the files of a node say: its properties, and what its log directories belong to."""
+"""The files of a node: its properties, and the cluster that its log directories belong to."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _CLIENT_PORTS = "/proc/sys/net/ipv4/ip_local_port_range"
 
 @dataclass(frozen=True, slots=True)
 class NodeFiles:
-    """What was read.
+    """The contents of a node's files.
 
     Attributes:
         properties: Of the properties file; empty where there is none.
@@ -39,7 +39,7 @@ class NodeFiles:
 
 
 def read_files(driver: Driver, node: NodeId, path: str, data: str = "") -> NodeFiles:
-    """Return what a node's files say.
+    """Return the contents of a node's files.
 
     Args:
         driver: Reaches them.

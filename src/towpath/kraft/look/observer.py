@@ -78,7 +78,7 @@ class Observer:
         self._log.close()
 
     def look(self, deadline: Deadline) -> Observation:
-        """Return what can be seen now; what cannot is named in `unseen`."""
+        """Return an observation of the whole cluster; `unseen` names what did not answer."""
         with ThreadPoolExecutor(_AT_ONCE) as pool:
             zookeeper = pool.submit(self._zookeeper, deadline)
             servers = pool.submit(self._servers, zookeeper, deadline)

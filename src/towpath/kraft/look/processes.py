@@ -1,4 +1,4 @@
-"""What a node's process tells of itself that no answer of it does: its exact version, its heap."""
+"""The process of a node: its exact version and heap, from its command line and open files."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class ProcessSeen:
 
 
 def process_of(told: str) -> ProcessSeen:
-    """Return what the command line of a process, and the files that it has open, tell."""
+    """Return the version, heap and arguments of a process, from its command line and open files."""
     builds = next(filter(None, (set(jar.findall(told)) for jar in _JARS)), set[str]())
     sizes = _HEAP.findall(told)
     heap = int(sizes[-1][0]) << _UNITS[sizes[-1][1].lower()] if sizes else None
@@ -77,7 +77,7 @@ class Processes:
         self._told: dict[NodeId, Remembered[ProcessSeen]] = {}
 
     def look(self, node: NodeId, driver: Driver, *, running: bool) -> ProcessSeen:
-        """Return what a node's host tells; nothing of a process that does not run."""
+        """Return the process of a node as its host shows it; nothing of one that does not run."""
         if not running:
             self._told.pop(node, None)
             return ProcessSeen()

@@ -1,4 +1,4 @@
-"""What a node says of itself: mode, the migration's flag, finalized features, software."""
+"""Answers of a node about itself: mode, migration flag, finalized features, software."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _NEWEST_OF_ZOOKEEPER = "3.9"
 
 @dataclass(frozen=True, slots=True)
 class NodeAnswer:
-    """What a node answers.
+    """The answer of a node about itself.
 
     Attributes:
         mode: How a broker keeps its metadata; None for a controller.

@@ -72,7 +72,7 @@ class Controllers:
 
 
 def login_of(config: KraftConfig) -> ClusterConfig:
-    """Return how controllers are reached, in the form of a cluster's."""
+    """Return the login to controllers, in the form of the login to a cluster."""
     ours = config.controllers
     return ClusterConfig(
         bootstrap=tuple(each.address for each in ours.nodes), tls=ours.tls, sasl=ours.sasl

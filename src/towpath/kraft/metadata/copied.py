@@ -20,7 +20,7 @@ _FIRST = 1
 def find_copy(
     controllers: Controllers, quorum: QuorumSeen, end: int, deadline: Deadline
 ) -> CopiedRange | None:
-    """Return where the copy of ZooKeeper lies before an offset; None where that was deleted.
+    """Return the offsets of the copy of ZooKeeper in the log; None where they were deleted.
 
     Raises:
         ClusterError: The leader does not answer, or leads no more.

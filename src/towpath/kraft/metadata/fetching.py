@@ -41,7 +41,7 @@ class SnapshotId:
 
 @dataclass(frozen=True, slots=True)
 class LogPart:
-    """What a leader answers.
+    """A part of the metadata log, as its leader answers a fetch.
 
     Attributes:
         data: Batches from the offset on, also such that are not committed.

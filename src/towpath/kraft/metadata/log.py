@@ -50,7 +50,7 @@ def read_quorum(config: KraftConfig, deadline: Deadline) -> QuorumSeen:
 
 
 def read_log(config: KraftConfig, quorum: QuorumSeen, deadline: Deadline) -> MetadataLogSeen:
-    """Return what the whole metadata log says; see `LogReader.read`."""
+    """Return the contents of the whole metadata log; see `LogReader.read`."""
     with LogReader(config) as reader:
         return reader.read(quorum, deadline)
 
@@ -113,7 +113,7 @@ class LogReader:
         return quorums.read_quorum(self._controllers, deadline, self.doubt)
 
     def doubt(self, told: QuorumSeen, deadline: Deadline) -> str | None:
-        """Return which controller contradicts a leader's answer; None where none does.
+        """Return the controller that contradicts a leader's answer; None where none does.
 
         One that is silent says nothing: it may be down.
         """
@@ -130,7 +130,7 @@ class LogReader:
         return None
 
     def read(self, quorum: QuorumSeen, deadline: Deadline) -> MetadataLogSeen:
-        """Return what the log says below the quorum's high watermark, or a later one.
+        """Return the contents of the log below the quorum's high watermark, or a later one.
 
         A leader that moves or stops while the log is read is looked up again.
 

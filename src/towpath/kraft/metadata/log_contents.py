@@ -1,4 +1,4 @@
-"""What the records of the metadata log say of a cluster's contents, as a `ClusterImage`."""
+"""Records of the metadata log about a cluster's contents, as a `ClusterImage`."""
 
 from __future__ import annotations
 

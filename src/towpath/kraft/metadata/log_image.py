@@ -18,7 +18,7 @@ Take = Callable[[Any], None]
 
 
 class LogImage:
-    """What is true at an offset of the log; records of an open transaction are not.
+    """The contents of the log at an offset, without records of an open transaction.
 
     Attributes:
         copied: Where the copy of ZooKeeper lies; None before it has ended, and behind a snapshot.
@@ -47,7 +47,7 @@ class LogImage:
         return self._nodes.state in (LogState.MIGRATION, LogState.POST_MIGRATION)
 
     def seen(self, end: int) -> MetadataLogSeen:
-        """Return what is true below an offset; records applied later do not change it."""
+        """Return the contents below an offset; records applied later do not change them."""
         nodes, transactions = self._nodes, self._transactions
         image = self._contents.image()
         return MetadataLogSeen(

@@ -1,4 +1,4 @@
-"""What the records of the metadata log say of brokers, controllers, features and the migration."""
+"""Records of the metadata log about brokers, controllers, features and the migration."""
 
 from __future__ import annotations
 

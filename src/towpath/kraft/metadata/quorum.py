@@ -1,4 +1,4 @@
-"""Who leads the controllers (DescribeQuorum); only the leader says so, so all are asked."""
+"""The leader of the controllers (DescribeQuorum); only it answers, so all are asked."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from towpath.metrics.collector import family
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KraftCounts:
-    """What one look found.
+    """The numbers of one look.
 
     Attributes:
         at: When, in ms since 1970.
@@ -40,7 +40,7 @@ class KraftCounts:
 
 
 class KraftMeter:
-    """The counts of the last look, told by one thread and read by others."""
+    """The numbers of the last look, written by one thread and read by others."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -55,7 +55,7 @@ class KraftMeter:
 
     @property
     def step_begun(self) -> float | None:
-        """When the present step was begun, in seconds since 1970; None between steps."""
+        """The time at which the present step began, in seconds since 1970; None between steps."""
         with self._lock:
             return self._step
 
@@ -65,7 +65,7 @@ class KraftMeter:
             self._counts, self._turned = counts, time.monotonic()
 
     def read(self) -> KraftCounts | None:
-        """Return what the last look found; None before the first one."""
+        """Return the numbers of the last look; None before the first one."""
         with self._lock:
             return self._counts
 

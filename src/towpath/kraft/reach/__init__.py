@@ -1,1 +1,1 @@
-"""How the processes and files of nodes are reached: on this machine, over ssh, in Kubernetes."""
+"""Drivers for processes and files of nodes: on this machine, over ssh, in Kubernetes."""

@@ -57,5 +57,5 @@ def run_child(
 
 
 def shown(output: bytes) -> str:
-    """Return what a program printed, for people."""
+    """Return the output of a program as people may see it."""
     return printed(output.decode(errors="replace")).strip()

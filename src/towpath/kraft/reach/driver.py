@@ -1,4 +1,4 @@
-"""What a migration may do to a node; each kind of driver does it in its own way."""
+"""The operations of a migration on a node, which each kind of driver does in its own way."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Driver(Protocol):
         """Return a file's content, None where there is none."""
 
     def modified(self, path: str) -> int | None:
-        """Return when a file was written last, in ms since 1970; None where there is none."""
+        """Return the time of a file's last write, in ms since 1970; None where there is no file."""
 
     def write(self, path: str, data: bytes) -> None:
         """Replace a file in one step; of a link the file that it names."""
@@ -30,7 +30,7 @@ class Driver(Protocol):
         """Remove a file or a folder with all in it, if it is there."""
 
     def free_bytes(self, path: str) -> int | None:
-        """Return the free space of the disk of a path; None where it cannot be told."""
+        """Return the free bytes on the disk of a path; None where they are not known."""
 
     def run(self, command: Sequence[str], deadline: Deadline) -> str:
         """Run a program to its end and return what it printed."""
@@ -42,10 +42,10 @@ class Driver(Protocol):
         """Ask the process to end, kill it at the deadline; return whether it ended by itself."""
 
     def started(self) -> int | None:
-        """Return when its process was started, in ms since 1970; None where none runs."""
+        """Return the start time of the node's process, in ms since 1970; None where none runs."""
 
     def incarnation(self) -> str | None:
-        """Return what differs for each start of its process; None where none runs.
+        """Return a text that differs for each start of the node's process; None where none runs.
 
         A supervisor may start a process again that has ended: systemd, or the host of a pod.
         """

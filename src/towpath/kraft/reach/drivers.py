@@ -25,7 +25,7 @@ Notice = Callable[[NodeId, str], None]
 def drivers_of(
     config: KraftConfig, notice: Notice = lambda _node, _text: None
 ) -> Mapping[NodeId, Driver]:
-    """Return what reaches each node of a file; `notice` is told what they take from others."""
+    """Return the driver of each node of a file; `notice` gets the fields they take from others."""
     nodes = [
         *((Role.BROKER, each) for each in config.brokers),
         *((Role.CONTROLLER, each) for each in config.controllers.nodes),

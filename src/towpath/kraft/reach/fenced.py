@@ -26,7 +26,7 @@ class FencedDriver:
         return self.driver.read(path)
 
     def modified(self, path: str) -> int | None:
-        """Return when a file was written last, in ms since 1970; None where there is none."""
+        """Return the time of a file's last write, in ms since 1970; None where there is no file."""
         return self.driver.modified(path)
 
     def write(self, path: str, data: bytes) -> None:
@@ -44,7 +44,7 @@ class FencedDriver:
         self.driver.remove(path)
 
     def free_bytes(self, path: str) -> int | None:
-        """Return the free space of the disk of a path; None where it cannot be told."""
+        """Return the free bytes on the disk of a path; None where they are not known."""
         return self.driver.free_bytes(path)
 
     def run(self, command: Sequence[str], deadline: Deadline) -> str:
@@ -63,11 +63,11 @@ class FencedDriver:
         return self.driver.stop(deadline)
 
     def started(self) -> int | None:
-        """Return when its process was started, in ms since 1970; None where none runs."""
+        """Return the start time of the node's process, in ms since 1970; None where none runs."""
         return self.driver.started()
 
     def incarnation(self) -> str | None:
-        """Return what differs for each start of its process; None where none runs."""
+        """Return a text that differs for each start of the node's process; None where none runs."""
         return self.driver.incarnation()
 
     def process(self) -> str | None:

@@ -50,7 +50,7 @@ class LocalNode:
                 return None
 
     def modified(self, path: str) -> int | None:
-        """Return when a file was written last, in ms since 1970; None where there is none."""
+        """Return the time of a file's last write, in ms since 1970; None where there is no file."""
         with self._trouble(f"looking at {path}"):
             try:
                 return Path(path).stat().st_mtime_ns // 1_000_000
@@ -106,12 +106,12 @@ class LocalNode:
             return self._process.stop(deadline)
 
     def started(self) -> int | None:
-        """Return when its process was started, in ms since 1970; None where none runs."""
+        """Return the start time of the node's process, in ms since 1970; None where none runs."""
         with self._trouble("looking for its process"):
             return self._process.started
 
     def incarnation(self) -> str | None:
-        """Return what differs for each start of its process; None where none runs."""
+        """Return a text that differs for each start of the node's process; None where none runs."""
         with self._trouble("looking for its process"):
             pid = self._process.pid
             return None if pid is None else str(pid)

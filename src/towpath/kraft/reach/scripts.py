@@ -1,4 +1,4 @@
-"""What drivers let the shell of a host or a container do to a file; `$1` is its path."""
+"""Shell scripts that drivers run on hosts and in containers; `$1` is the path of a file."""
 
 from __future__ import annotations
 

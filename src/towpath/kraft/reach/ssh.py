@@ -77,7 +77,7 @@ class SshNode:
         return self._script(READ, path, f"reading {path}")
 
     def modified(self, path: str) -> int | None:
-        """Return when a file was written last, in ms since 1970; None where there is none."""
+        """Return the time of a file's last write, in ms since 1970; None where there is no file."""
         told = self._script(_MODIFIED, path, f"looking at {path}")
         return None if told is None else round(float(told) * 1000)
 
@@ -133,7 +133,7 @@ class SshNode:
         return shown.get("Result") not in _KILLED
 
     def started(self) -> int | None:
-        """Return when its process was started, in ms since 1970; None where none runs.
+        """Return the start time of the node's process, in ms since 1970; None where none runs.
 
         A unit that prepares its start (`ExecStartPre`) starts now: its process reads its files
         later than this.
@@ -146,7 +146,7 @@ class SshNode:
         return round((float(shown["Now"]) - running) * 1000)
 
     def incarnation(self) -> str | None:
-        """Return what differs for each start of its process; None where none runs."""
+        """Return a text that differs for each start of the node's process; None where none runs."""
         shown = self._shown()
         return (shown.get("InvocationID") or str(_pid(shown))) if is_running(shown) else None
 

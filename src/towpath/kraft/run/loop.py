@@ -55,14 +55,14 @@ _TOLD_BY_LOG = frozenset(
 
 
 class Looks(Protocol):
-    """What looks at the cluster."""
+    """Looker at a cluster, as the loop needs it."""
 
     def look(self, deadline: Deadline) -> Observation:
-        """Return what can be seen now."""
+        """Return an observation of the cluster."""
 
 
 class Does(Protocol):
-    """What does a step."""
+    """Doer of steps, as the loop needs it."""
 
     def do(self, step: KraftStep, tell: Callable[[str], None], stop: Event) -> Mapping[str, object]:
         """Do a step and return its facts; raise where it could not be done, or `stop` was set."""
@@ -70,7 +70,7 @@ class Does(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class RunEnd:
-    """How a run ended.
+    """The end of a run.
 
     Attributes:
         standing: What was seen last.

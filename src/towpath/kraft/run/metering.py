@@ -41,7 +41,7 @@ class Teller:
 
 @contextmanager
 def telling(config: KraftConfig, tell: Tell) -> Iterator[Tell]:
-    """Yield what is to be called with each look; it serves metrics and calls `tell`.
+    """Yield a function to call with each look, which serves metrics and calls `tell`.
 
     Raises:
         ConfigError: The address of `metrics.listen` cannot be listened on.
@@ -66,7 +66,7 @@ def telling(config: KraftConfig, tell: Tell) -> Iterator[Tell]:
 
 
 def counts(facts: Facts) -> KraftCounts:
-    """Return what a look found, as metrics tell it."""
+    """Return the numbers of a look for metrics."""
     standing, seen = facts.standing, facts.seen
     modes = Counter(each.mode or "none" for each in seen.brokers.values())
     compared = seen.comparison

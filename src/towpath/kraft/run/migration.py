@@ -51,7 +51,7 @@ _SESSION = 10.0
 
 
 class Migration:
-    """Opens nothing before it is needed: a host that is away is told by the look that needs it.
+    """A migration, whose connections are opened where they are first needed.
 
     Args:
         config: The file.
@@ -114,7 +114,7 @@ class Migration:
                 self._lock.require(Deadline.after(_SESSION))
 
     def look(self) -> Facts:
-        """Return what can be seen now, and what it means."""
+        """Return the facts of a new look at the cluster."""
         return Facts.of(self.config, self._eyes.look(Deadline.after(_LOOK)), self._lost)
 
     def check(self) -> tuple[Finding, ...]:
@@ -126,7 +126,7 @@ class Migration:
         return preflight(self.config, facts.seen, around)
 
     def concerns(self, facts: Facts, goal: Goal) -> tuple[Finding, ...]:
-        """Return what a person should know before the steps to a goal are begun, stops among it.
+        """Return findings to show before the steps to a goal are begun, stops among them.
 
         Before the copy, hosts are asked as `check` asks them: what would stop a step later on stops
         before anything is changed. Before a finalize, who else uses ZooKeeper is named.
@@ -141,7 +141,7 @@ class Migration:
         return ()
 
     def outline(self, goal: Goal) -> tuple[Facts, Outline]:
-        """Return what is seen, and all steps to a goal that are foreseen from there."""
+        """Return the facts of a new look, and all steps to a goal that are foreseen from there."""
         facts = self.look()
         return facts, outline(self.config, facts.seen, goal, self._lost)
 
@@ -213,7 +213,7 @@ class Migration:
     def approve(
         self, facts: Facts, goal: Goal, planned: Outline, notes: Iterable[Finding] = ()
     ) -> None:
-        """Write down that a person wants these steps done, and what was told before.
+        """Journal that a person has approved these steps, with the notes that were shown before.
 
         Raises:
             KraftJournalError: The journal is that of another cluster, or cannot be written.

@@ -30,7 +30,7 @@ _DIFFERENCES = 20
 
 
 def findings_picture(findings: Iterable[Finding]) -> RenderableType:
-    """Return what a check found."""
+    """Return the picture of the findings of a check."""
     found = tuple(findings)
     lines = _found(found)
     if not any(each.severity is Severity.STOP for each in found):
@@ -39,7 +39,7 @@ def findings_picture(findings: Iterable[Finding]) -> RenderableType:
 
 
 def notes_picture(findings: Iterable[Finding]) -> RenderableType:
-    """Return what a person should know before steps are begun."""
+    """Return the picture of findings to show before steps are begun."""
     return Group(*map(line, _found(findings)))
 
 
@@ -49,7 +49,7 @@ def _found(findings: Iterable[Finding]) -> list[str]:
 
 
 def findings_told(findings: Iterable[Finding]) -> Mapping[str, Any]:
-    """Return what a check found, as data."""
+    """Return the findings of a check as data."""
     return {"findings": [_finding(each) for each in findings]}
 
 
@@ -79,7 +79,7 @@ def _kip(standing: KraftStanding) -> str:
 
 
 def status_picture(facts: Facts) -> RenderableType:
-    """Return where a migration is."""
+    """Return the picture of the state of a migration."""
     nodes = (*facts.brokers, *facts.controllers)
     grid = Grid(
         ("node", "role", "runs", "mode", "flag", "leads"),
@@ -146,7 +146,7 @@ def _lines(facts: Facts) -> Iterator[str]:
 
 
 def told_of_nodes(facts: Facts) -> tuple[Finding, ...]:
-    """Return what is wrong with nodes: lost disks behind the copy, files of another mode."""
+    """Return findings about nodes: lost disks behind the copy, files of another mode."""
     copied = facts.standing.stage not in BEFORE_COPY | {Stage.UNKNOWN}
     lost = disks_lost(facts) if copied else None
     other = other_files(facts)
@@ -183,7 +183,7 @@ def is_well(facts: Facts) -> bool:
 
 
 def status_told(facts: Facts) -> Mapping[str, Any]:
-    """Return where a migration is, as data."""
+    """Return the state of a migration as data."""
     standing, seen = facts.standing, facts.seen
     zookeeper = seen.zookeeper
     return {
@@ -248,7 +248,7 @@ def outline_picture(facts: Facts, outline: Outline) -> RenderableType:
 
 
 def outline_summary(facts: Facts, outline: Outline) -> RenderableType:
-    """Return how many steps are foreseen, for somebody who has agreed to them before."""
+    """Return the picture of the number of foreseen steps, for somebody who approved them before."""
     lines = [standing_text(facts.standing), f"{counted(len(outline.steps), 'step')} to do;"
              " `towpath kraft plan` shows what each changes, and its way back"]  # fmt: skip
     lines += [f"✗ no further: {each}" for each in outline.refusals]
@@ -322,7 +322,7 @@ def outline_told(facts: Facts, outline: Outline) -> Mapping[str, Any]:
 
 
 def end_picture(end: RunEnd) -> RenderableType:
-    """Return how a run ended."""
+    """Return the picture of the end of a run."""
     lines = [f"{counted(end.steps, 'step')} done", standing_text(end.standing)]
     lines += [f"✗ no further: {each}" for each in end.refused]
     if end.stopped:
@@ -334,7 +334,7 @@ def end_picture(end: RunEnd) -> RenderableType:
 
 
 def end_told(end: RunEnd) -> Mapping[str, Any]:
-    """Return how a run ended, as data."""
+    """Return the end of a run as data."""
     return {
         "stage": end.standing.stage,
         "kip": _kip(end.standing) or "none",

@@ -1,1 +1,1 @@
-"""Where a cluster stands: its stage, its alarms, what its disks and versions mean. Pure."""
+"""The standing of a cluster: its stage, its alarms, the meaning of disks and versions. Pure."""

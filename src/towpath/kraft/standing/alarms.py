@@ -1,4 +1,4 @@
-"""What loses a cluster if somebody goes on as if nothing was. Pure."""
+"""Alarms: states that lose a cluster if somebody goes on as if nothing was. Pure."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def holds_everything(seen: Observation) -> bool:
 
 
 def without_log(seen: Observation) -> tuple[NodeId, ...]:
-    """Return the controllers that were formatted and lack the log of which `/migration` tells.
+    """Return the formatted controllers without the log that `/migration` points into.
 
     Somebody has formatted them anew. One that runs and is led by a controller with that log gets it
     from there.
@@ -97,7 +97,7 @@ def without_log(seen: Observation) -> tuple[NodeId, ...]:
 
 
 def reaches(epochs: tuple[tuple[int, int], ...], znode: MigrationZnode) -> bool:
-    """Whether a metadata log is the one of which `/migration` tells: so is the epoch at its offset.
+    """Whether a metadata log has the epoch that `/migration` names at its offset.
 
     A log that begins behind that offset was cut there, as a snapshot holds what came before.
     """
@@ -236,7 +236,7 @@ def _users_deleted(seen: Observation, stage: Stage) -> Finding | None:
 
 
 def quotas_left(seen: Observation) -> tuple[str, ...]:
-    """Return whose deleted quotas ZooKeeper keeps while both stores are written."""
+    """Return the entities whose deleted quotas ZooKeeper keeps while both stores are written."""
     if seen.zookeeper is None or seen.log is None or not in_log(seen, LogState.MIGRATION):
         return ()
     return left_behind(seen.zookeeper.image, seen.log.image)

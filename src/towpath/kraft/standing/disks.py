@@ -21,7 +21,7 @@ def unformatted(seen: Observation) -> tuple[NodeId, ...]:
 
 
 def majority(seen: Observation) -> int:
-    """Return how many controllers elect a leader."""
+    """Return the number of controllers that elect a leader."""
     return len(seen.controllers) // 2 + 1
 
 
@@ -33,7 +33,7 @@ def lost_for_all(seen: Observation) -> tuple[NodeId, ...]:
 
 
 def holders(seen: Observation, besides: NodeId) -> tuple[NodeId, ...]:
-    """Return the controllers besides one that hold all that is committed, as the leader tells."""
+    """Return the other controllers that hold all committed records, by the leader's word."""
     if seen.quorum is None:
         return ()
     others = (each for each in seen.controllers.values() if each.id != besides)
@@ -50,7 +50,7 @@ def _holds(seen: Observation, node: NodeSeen) -> bool:
 
 
 def unproven(seen: Observation, node: NodeId) -> Finding | None:
-    """Return what forbids that a controller begins with an empty log; None where it may."""
+    """Return the reason why a controller may not begin with an empty log; None where it may."""
     found, wanted = holders(seen, node), majority(seen)
     if len(found) >= wanted:
         return None

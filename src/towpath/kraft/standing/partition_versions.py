@@ -34,7 +34,7 @@ def lower_versions(seen: Observation) -> Mapping[TopicPartition, int]:
 
 
 def with_versions(seen: Observation, versions: Mapping[TopicPartition, int]) -> Observation:
-    """Return what would be seen if states in ZooKeeper had other versions."""
+    """Return an observation in which partition states in ZooKeeper have other versions."""
     if seen.zookeeper is None:
         return seen
 

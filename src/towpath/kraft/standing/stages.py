@@ -199,7 +199,7 @@ class Final:
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """What was seen fits no stage. Nothing is safe but to look closer."""
+    """The stage of an observation that fits no other; nothing is safe but to look closer."""
 
     stage: ClassVar[Stage] = Stage.UNKNOWN
 

@@ -1,4 +1,4 @@
-"""Which stage an observation shows, under KIP-866's names, and its alarms. Pure.
+"""The stage that an observation shows, under KIP-866's names, and its alarms. Pure.
 
 The table of stages: what `/controller` and `/migration` hold, which state record is the newest in
 the metadata log, and which brokers are registered there as migrating.
@@ -61,7 +61,7 @@ _KIP = MappingProxyType(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KraftStanding:
-    """What an observation means.
+    """The meaning of an observation: its stage, alarms and doubts.
 
     Attributes:
         kip: KIP-866's state; None where it has none: without controllers, or unknown.
@@ -83,7 +83,7 @@ class KraftStanding:
 
     @property
     def over(self) -> bool:
-        """Whether ZooKeeper was left for good, also where no controller tells it any more."""
+        """Whether ZooKeeper was left for good, even if no controller is left to confirm it."""
         lost = any(each.code in _BEHIND_THE_END for each in self.doubts)
         return lost or self.stage is Stage.FINAL
 

@@ -19,7 +19,7 @@ class AwaitCopy(KraftStep):
 
     @property
     def sentence(self) -> str:
-        """What it does."""
+        """The step as a sentence for people."""
         return "wait until the controllers have copied ZooKeeper"
 
     def effects(self, config: KraftConfig, seen: Observation) -> Iterator[Observation]:

@@ -19,7 +19,7 @@ class AwaitFinal(KraftStep):
 
     @property
     def sentence(self) -> str:
-        """What it does."""
+        """The step as a sentence for people."""
         return "wait until the metadata log says that the migration is over"
 
     def effects(self, config: KraftConfig, seen: Observation) -> Iterator[Observation]:

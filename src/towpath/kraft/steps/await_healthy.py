@@ -25,7 +25,7 @@ class AwaitHealthy(KraftStep):
 
     @property
     def sentence(self) -> str:
-        """What it does."""
+        """The step as a sentence for people."""
         return "wait until every broker serves and all replicas are in sync"
 
     def effects(self, config: KraftConfig, seen: Observation) -> Iterator[Observation]:

@@ -40,7 +40,7 @@ class Compare(KraftStep):
 
     @property
     def sentence(self) -> str:
-        """What it does."""
+        """The step as a sentence for people."""
         return "compare ZooKeeper with the metadata log, and create and delete a probe topic"
 
     def effects(self, config: KraftConfig, seen: Observation) -> Iterator[Observation]:

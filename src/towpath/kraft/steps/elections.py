@@ -1,4 +1,4 @@
-"""What follows in a cluster by itself: elections, and the copy. A part of `effects`. Pure."""
+"""Elections and the copy, which follow in a cluster by themselves, as a model. Pure."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ EQUAL = ImageComparison({}, {}, ())
 
 
 def by_itself(seen: Observation) -> Observation:
-    """Return what follows without any step: registered brokers let the copy begin."""
+    """Return the observation behind a copy that begins by itself; else the same one."""
     log, quorum, zookeeper = seen.log, seen.quorum, seen.zookeeper
     if log is None or quorum is None or zookeeper is None:
         return seen
@@ -86,7 +86,7 @@ def with_node(seen: Observation, node: NodeSeen) -> Observation:
 
 
 def broker_elected(seen: Observation) -> Observation:
-    """Return what is seen once a broker has become ZooKeeper's controller, if none is."""
+    """Return the observation behind the election of a broker as ZooKeeper's controller."""
     zookeeper = seen.zookeeper
     if zookeeper is None or claimed(seen):
         return seen
@@ -102,7 +102,7 @@ def broker_elected(seen: Observation) -> Observation:
 
 
 def elected(seen: Observation) -> Observation:
-    """Return what is seen once the controllers that run have a leader, or lack the majority."""
+    """Return the observation behind an election among the controllers that run."""
     running = [each for each in seen.controllers.values() if each.running]
     if 2 * len(running) <= len(seen.controllers):
         return replace(seen, quorum=None, log=None, comparison=None)

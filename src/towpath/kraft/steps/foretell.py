@@ -1,4 +1,4 @@
-"""What would be seen when nodes end, start and join: the parts of the effects of steps. Pure.
+"""Observations behind the end, the start and the joining of nodes, as a model. Pure.
 
 Where this must be guessed, it is what happens in a cluster without faults.
 """
@@ -14,7 +14,7 @@ from towpath.kraft.steps.elections import broker_elected, elected, with_log, wit
 
 
 def stopped(seen: Observation, node: NodeSeen) -> Observation:
-    """Return what would be seen if a node ended, and another controller was elected."""
+    """Return the observation behind the end of a node, and the election that follows."""
     seen = with_node(seen, replace(node, running=False, mode=None, flag=None, stale=False))
     if node.role is Role.CONTROLLER:
         return elected(seen)
@@ -27,21 +27,21 @@ def stopped(seen: Observation, node: NodeSeen) -> Observation:
 
 
 def controller_started(seen: Observation, node: NodeId) -> Observation:
-    """Return what would be seen if a controller was started with the file that it has."""
+    """Return the observation behind the start of a controller with the file that it has."""
     controller = seen.controllers[node]
     flag = has_flag(controller.properties)
     return with_node(seen, replace(controller, running=True, flag=flag, stale=False))
 
 
 def answering(seen: Observation, node: NodeSeen) -> Observation:
-    """Return what would be seen if a broker answered that has not joined its cluster yet."""
+    """Return the observation of a broker that answers, and has not joined its cluster yet."""
     mode = file_mode(node)
     flag = mode is BrokerMode.MIGRATION
     return with_node(seen, replace(node, running=True, mode=mode, flag=flag, stale=False))
 
 
 def registered(seen: Observation, node: NodeSeen) -> Observation:
-    """Return what would be seen if a broker that runs had joined its cluster."""
+    """Return the observation of a running broker that has joined its cluster."""
     mode = file_mode(node)
     if mode is not BrokerMode.KRAFT and seen.zookeeper is not None:
         brokers = seen.zookeeper.brokers | {node.id}

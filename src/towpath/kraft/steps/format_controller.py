@@ -41,7 +41,7 @@ class FormatController(WritingStep):
 
     @property
     def sentence(self) -> str:
-        """What it does."""
+        """The step as a sentence for people."""
         lost = ", whose disk is lost, anew while the others lead" if self.anew else ""
         return f"write the properties of controller {self.node} and format its folder{lost}"
 

@@ -40,7 +40,7 @@ class MendMetaProperties(KraftStep):
 
     @property
     def sentence(self) -> str:
-        """What it does."""
+        """The step as a sentence for people."""
         return (
             f"stop broker {self.node} and rewrite {self.directory}/meta.properties as version 0,"
             " which ZooKeeper mode can read"

@@ -25,7 +25,7 @@ class RaiseControllerEpoch(KraftStep):
 
     @property
     def sentence(self) -> str:
-        """What it does."""
+        """The step as a sentence for people."""
         return f"raise ZooKeeper's /controller_epoch to {self.to}"
 
     def effects(self, config: KraftConfig, seen: Observation) -> Iterator[Observation]:

@@ -29,7 +29,7 @@ class RaisePartitionVersions(KraftStep):
 
     @property
     def sentence(self) -> str:
-        """What it does."""
+        """The step as a sentence for people."""
         states = counted(self.partitions, "partition state")
         return f"raise the versions of {states} in ZooKeeper to those that leaders know"
 

@@ -29,7 +29,7 @@ class ReleaseZooKeeper(KraftStep):
 
     @property
     def sentence(self) -> str:
-        """What it does."""
+        """The step as a sentence for people."""
         znodes = [("/controller", self.controller), ("/migration", self.migration)]
         named = " and ".join(f"{path} (version {at})" for path, at in znodes if at is not None)
         return f"delete {named or 'nothing'} in ZooKeeper and wait for a broker as controller"

@@ -37,7 +37,7 @@ class RestartController(WritingStep):
 
     @property
     def sentence(self) -> str:
-        """What it does."""
+        """The step as a sentence for people."""
         if self.rewrite:
             return (
                 f"restart controller {self.node}, which leads, so that the next leader writes to"

@@ -53,7 +53,7 @@ class RollBroker(WritingStep):
 
     @property
     def sentence(self) -> str:
-        """What it does."""
+        """The step as a sentence for people."""
         return f"restart broker {self.node} in {_MODES[self.mode]}"
 
     def properties(self, config: KraftConfig, seen: Observation) -> Properties | Refused:

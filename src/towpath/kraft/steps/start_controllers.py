@@ -34,7 +34,7 @@ class StartControllers(KraftStep):
 
     @property
     def sentence(self) -> str:
-        """What it does."""
+        """The step as a sentence for people."""
         return f"start controllers {several(tuple(map(str, self.nodes)))} and wait for their leader"
 
     @property

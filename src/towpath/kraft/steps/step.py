@@ -26,7 +26,7 @@ from towpath.kraft.steps.elections import by_itself
 
 
 class KraftStep(ABC):
-    """What is done next, and on which node; a value that can be compared.
+    """A step of a migration: a frozen value that knows all about itself.
 
     Attributes:
         stops_broker: Whether it stops a broker, which must start again behind it.
@@ -42,7 +42,7 @@ class KraftStep(ABC):
     @property
     @abstractmethod
     def sentence(self) -> str:
-        """What it does, such as `restart broker 1 in migration mode`."""
+        """The step as a sentence for people, such as `restart broker 1 in migration mode`."""
 
     @abstractmethod
     def effects(self, config: KraftConfig, seen: Observation) -> Iterator[Observation]:
@@ -77,11 +77,11 @@ class KraftStep(ABC):
         return False
 
     def after(self, config: KraftConfig, seen: Observation) -> Observation:
-        """Return what would be seen once it is done, and what follows from that by itself."""
+        """Return the observation behind the whole step, and behind what follows by itself."""
         return by_itself([seen, *self.effects(config, seen)][-1])
 
     def proof(self, seen: Observation) -> tuple[KraftEvent, Mapping[str, object]] | None:
-        """Return what the journal keeps of it, as no later look can see that; None for nothing.
+        """Return the entry of the journal that the step proves, which no look can see; else None.
 
         Args:
             seen: What was seen before it.

@@ -32,7 +32,7 @@ class StopControllers(KraftStep):
 
     @property
     def sentence(self) -> str:
-        """What it does."""
+        """The step as a sentence for people."""
         return f"stop controllers {several(tuple(map(str, self.nodes)))}"
 
     def effects(self, config: KraftConfig, seen: Observation) -> Iterator[Observation]:

@@ -31,7 +31,7 @@ class WipeController(KraftStep):
 
     @property
     def sentence(self) -> str:
-        """What it does."""
+        """The step as a sentence for people."""
         return f"remove everything that controller {self.node} has stored"
 
     def effects(self, config: KraftConfig, seen: Observation) -> Iterator[Observation]:

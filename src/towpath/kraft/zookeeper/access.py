@@ -1,4 +1,4 @@
-"""Who may do what, and how much of it: ACLs, SCRAM credentials, quotas, delegation tokens."""
+"""ACLs, SCRAM credentials, quotas and delegation tokens, read from ZooKeeper."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ _OK = 200
 
 
 def connected(host: str, port: int, seconds: float) -> Told | str:
-    """Return the connections with sessions that a server's AdminServer tells, or why it does not.
+    """Return the connections with sessions that a server's AdminServer lists, or why it does not.
 
     Args:
         host: The server.

@@ -1,4 +1,4 @@
-"""What KRaft accepts, and brokers in ZooKeeper or migration mode end at as they start. Pure.
+"""Znodes at which brokers in ZooKeeper or migration mode end as they start. Pure.
 
 Controllers write each change to ZooKeeper, also one that ZooKeeper mode would have refused. A
 broker that starts with ZooKeeper reads all configs and quotas (`ZkConfigManager.startup` of Kafka
@@ -85,6 +85,6 @@ AT_START = (
 
 
 def ends_at(root: str, name: str, configs: Mapping[str, str]) -> AtStart | None:
-    """Return what a znode does to brokers that start with ZooKeeper, None where it does nothing."""
+    """Return the oddity of a znode at which brokers end as they start; None where they do not."""
     kinds = (each for each in AT_START if each.root == root)
     return next((each for each in kinds if each.fits(name, configs)), None)

@@ -76,7 +76,7 @@ class ZooKeeper:
         return clients(self._session, self._config, deadline)
 
     def neighbours(self, deadline: Deadline) -> tuple[str, ...]:
-        """Return what else lies in the ensemble; see `neighbours.neighbours`."""
+        """Return the other clusters and programs in the ensemble; see `neighbours.neighbours`."""
         return neighbours(self._session, deadline)
 
     def raise_epoch(self, to: int, version: int, deadline: Deadline) -> int:

@@ -1,4 +1,4 @@
-"""Who is connected to a ZooKeeper, told by each of its servers (`cons`, or its AdminServer).
+"""Clients of a ZooKeeper, as each of its servers lists them (`cons`, or its AdminServer).
 
 Other tools that read or write znodes work on what nobody keeps in step once ZooKeeper is left.
 """
@@ -76,7 +76,7 @@ def sorted_out(
 
 
 def connections_of(told: str) -> tuple[Connection, ...] | None:
-    """Return the connections that a server told; None where it told something else. Pure."""
+    """Return the connections in a server's answer; None where the answer is another. Pure."""
     lines = [line for line in told.splitlines() if line.strip()]
     matches = [_LINE.match(line) for line in lines]
     if not lines or None in matches:

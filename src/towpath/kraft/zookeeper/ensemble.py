@@ -1,4 +1,4 @@
-"""How the servers of a ZooKeeper are, told by each of them (four-letter words)."""
+"""States of the servers of a ZooKeeper, asked with four-letter words."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def ensemble(session: ZooKeeperSession, tls: Tls | None, deadline: Deadline) -> 
 def asked_all(
     session: ZooKeeperSession, deadline: Deadline, ask: Callable[[str, float], T]
 ) -> Sequence[T]:
-    """Return what came of asking each server of the file, all at the same time.
+    """Return the answers of all servers of the file, which are asked at the same time.
 
     Args:
         session: A session, which knows the servers.
@@ -80,7 +80,7 @@ def _server(address: str, tls: Tls | None, seconds: float) -> ServerSeen:
 
 
 def server(address: str, told: str) -> ServerSeen:
-    """Return what a server answered to `srvr`. Pure."""
+    """Return the server that an answer to `srvr` describes. Pure."""
     lines = dict(_LINE.findall(told))
     version = lines.get("Zookeeper version", "").partition("-")[0].partition(",")[0]
     try:
@@ -93,7 +93,7 @@ def server(address: str, told: str) -> ServerSeen:
 
 
 def asked(address: str, tls: Tls | None, seconds: float, word: bytes) -> str:
-    """Return what a server answers to a four-letter word.
+    """Return the answer of a server to a four-letter word.
 
     Raises:
         OSError: It cannot be reached, or TLS fails.

@@ -40,7 +40,7 @@ class FormError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class TopicZnode:
-    """What the znode of a topic says; its id is "" where it has none."""
+    """The content of a topic's znode; its id is "" where it has none."""
 
     id: str
     replicas: Mapping[int, tuple[int, ...]]

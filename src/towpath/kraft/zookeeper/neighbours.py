@@ -1,4 +1,4 @@
-"""What else lies in the ensemble of a cluster: other clusters of Kafka, other programs."""
+"""Neighbours in the ensemble of a cluster: other clusters of Kafka, other programs."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ class Znode:
 
 @dataclass(frozen=True, slots=True)
 class Forbidden:
-    """What is answered where the login may not read."""
+    """The answer about a znode that the login may not read."""
 
 
 Answer = Znode | list[str] | Forbidden | None
@@ -126,7 +126,7 @@ class ZooKeeperSession:
 
     @property
     def position(self) -> int:
-        """The newest transaction of the ensemble that an answer has told of."""
+        """The newest transaction of the ensemble that an answer has named."""
         return int(self._made.last_zxid)
 
     def call(self, what: str, request: Callable[[KazooClient], Any], deadline: Deadline) -> Any:
@@ -246,7 +246,7 @@ class ZooKeeperSession:
         threading.Event().wait(min(0.05, deadline.left()))
 
     def error(self, what: str, error: Exception) -> ZooKeeperError:
-        """Return what ZooKeeper answered as an error of ours."""
+        """Return the error of ours for an answer of ZooKeeper."""
         if isinstance(error, NoAuthError):
             advice = "give the login that the brokers have (`zookeeper.username`)"
             return ZooKeeperDeniedError(self.servers, what, "the login may not do that", advice)

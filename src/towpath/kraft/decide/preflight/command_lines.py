@@ -1,4 +1,4 @@
-"""What brokers were started with, besides what their files say. Pure."""
+"""Checks of the command lines of brokers, which may override their files. Pure."""
 
 from __future__ import annotations
 

@@ -67,7 +67,7 @@ def disks(facts: Facts) -> Iterator[Finding]:
 
 
 def processes(facts: Facts) -> Iterator[Finding]:
-    """Yield notes about what hosts tell of processes, and which hosts do not."""
+    """Yield notes about the processes of nodes, and about hosts that do not show them."""
     nodes = [each for each in (*facts.brokers, *facts.controllers) if each.running]
     unknown = [each.id for each in nodes if each.build is None]
     if unknown:

@@ -1,4 +1,4 @@
-"""What nodes need to log in to controllers, whose listener is theirs alone. Pure."""
+"""Checks of the settings with which nodes log in to the controllers' own listener. Pure."""
 
 from __future__ import annotations
 

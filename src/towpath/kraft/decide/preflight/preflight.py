@@ -91,7 +91,7 @@ def static(facts: Facts) -> tuple[Finding, ...]:
 
 
 def health(facts: Facts) -> tuple[Finding, ...]:
-    """Return findings about brokers and replicas that are not there now, as far as stores tell."""
+    """Return findings about brokers and replicas that both stores show as missing now."""
     if facts.seen.zookeeper is None and facts.seen.log is None:
         return ()
     away = [

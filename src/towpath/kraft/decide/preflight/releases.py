@@ -19,7 +19,7 @@ _MENDED = 2
 
 
 def software(facts: Facts) -> Iterator[Finding]:
-    """Yield findings about releases, as nodes tell them, and patch levels, as hosts do."""
+    """Yield findings about the releases that nodes report and the patch levels that hosts show."""
     nodes = (*facts.brokers, *facts.controllers)
     known = {each.id: each.software for each in nodes if each.software is not None}
     unknown = [each.id for each in facts.brokers if each.running and each.id not in known]

@@ -1,4 +1,4 @@
-"""What lies around a cluster that a migration trips over: ways, names, other programs. Pure."""
+"""Checks of networks, names and other programs around a cluster. Pure."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ _NO_FIELDS = [{"name": "Nothing", "type": "int8", "versions": "none"}]
 
 
 def read_body(kind: Any, data: bytes, at: int, version: int) -> Any:
-    """Return what the body of a record says; its attributes are Kafka's fields in snake case.
+    """Return the decoded body of a record; its attributes are Kafka's fields in snake case.
 
     Args:
         kind: One of the classes below.

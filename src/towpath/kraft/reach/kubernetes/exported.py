@@ -35,7 +35,7 @@ class ExportedNode:
 
     @property
     def place(self) -> NodePlace:
-        """Where the node lives."""
+        """The objects of Kubernetes that belong to the node."""
         return self._place
 
     def get(self, kind: ObjectKind, name: str) -> KubernetesObject | None:
@@ -72,19 +72,19 @@ class ExportedNode:
             raise self._error(f"{copied}: {foreign(error)}") from error
 
     def modified(self, path: str) -> int | None:
-        """Return when the properties were written last, where the export tells it."""
+        """Return the time of the last write of the properties, where the export has it."""
         holder = self.get(self.place.holder, self.place.holder_name)
         if holder is None or path != self.place.properties:
             return None
         return modified(holder, self.place.key)
 
     def free_bytes(self, path: str) -> int | None:
-        """Return None: an export does not tell it."""
+        """Return None, as an export does not have it."""
         del path
         return None
 
     def started(self) -> int | None:
-        """Return when its pod was made, in ms since 1970; None where Kafka did not run in it."""
+        """Return the time when the pod was made, in ms since 1970; None where Kafka did not run."""
         self.stateful_set()
         pod = self.get(ObjectKind.POD, self.place.pod)
         if pod is None or not runs(pod, self.place.container):
@@ -92,16 +92,16 @@ class ExportedNode:
         return created(pod)
 
     def incarnation(self) -> str | None:
-        """Return what differs for each start of its process; None where none runs."""
+        """Return a text that differs for each start of the node's process; None where none runs."""
         started = self.started()
         return None if started is None else str(started)
 
     def process(self) -> str | None:
-        """Return None: an export does not tell it."""
+        """Return None, as an export does not have it."""
         return None
 
     def log(self, lines: int) -> str:
-        """Return how to read the log."""
+        """Return the command that reads the log."""
         return f"kubectl logs {self.place.pod} -c {self.place.container} --tail={lines}"
 
     def write(self, path: str, data: bytes) -> None:

@@ -43,7 +43,7 @@ Held = frozenset[str]
 
 @dataclass(frozen=True, slots=True)
 class NodeObjects:
-    """What is there of a node.
+    """The objects of a node that exist now.
 
     Attributes:
         place: Where it lives.
@@ -57,7 +57,7 @@ class NodeObjects:
 
     @classmethod
     def of(cls, node: PodNode) -> NodeObjects:
-        """Return what is there of a node now.
+        """Return the objects of a node that exist now.
 
         Raises:
             DriverError: It cannot be seen, or is not ours to touch.
@@ -107,7 +107,7 @@ class HandBook:
         return lines, held
 
     def place(self, node: NodeId) -> NodePlace:
-        """Return where a node lives."""
+        """Return the objects of Kubernetes that belong to a node."""
         return self.nodes[node].place
 
     def properties(self, node: NodeId, wanted: Properties, name: str) -> str:

@@ -81,7 +81,7 @@ class KubectlNode:
 
     @property
     def place(self) -> NodePlace:
-        """Where the node lives."""
+        """The objects of Kubernetes that belong to the node."""
         return self._place
 
     def get(self, kind: ObjectKind, name: str) -> KubernetesObject | None:
@@ -104,7 +104,7 @@ class KubectlNode:
         return None if holder is None else properties_in(self._place, holder)
 
     def modified(self, path: str) -> int | None:
-        """Return when a file was written last, in ms since 1970, told in whole seconds."""
+        """Return the time of a file's last write, in ms since 1970, rounded to seconds."""
         if path == self._place.properties:
             holder = self.get(self._place.holder, self._place.holder_name)
             return None if holder is None else modified(holder, self._place.key)
@@ -135,7 +135,7 @@ class KubectlNode:
         self._change(REMOVE, path, f"removing {path}")
 
     def free_bytes(self, path: str) -> int | None:
-        """Return the free space of the disk of a path; None where no container runs, or tells."""
+        """Return the free bytes on the disk of a path; None where no container answers."""
         told = self._inside(_FREE, path, f"asking for the free space of {path}")
         words = (told or b"").split()
         known = len(words) > _AVAILABLE and words[_AVAILABLE].isdigit()
@@ -175,13 +175,13 @@ class KubectlNode:
         return was_clean
 
     def started(self) -> int | None:
-        """Return when its pod was made, in ms since 1970; None where Kafka does not run in it."""
+        """Return when the pod was made, in ms since 1970; None where Kafka does not run."""
         self.stateful_set()
         pod = self._pod()
         return created(pod) if pod is not None and runs(pod, self._place.container) else None
 
     def incarnation(self) -> str | None:
-        """Return what differs for each start of its process; None where none runs."""
+        """Return a text that differs for each start of the node's process; None where none runs."""
         pod = self._pod()
         if pod is None or not runs(pod, self._place.container):
             return None

@@ -1,4 +1,4 @@
-"""What objects of the API tell of a node, and which nodes are not ours to touch. Pure."""
+"""Facts about a node from its objects, and the nodes that belong to operators. Pure."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def stateful_set_of(place: NodePlace, pod: KubernetesObject) -> str:
 
 
 def owner_of(found: KubernetesObject) -> Mapping[str, Any] | None:
-    """Return what controls an object; None where nothing does."""
+    """Return the controller of an object, such as its StatefulSet; None where it has none."""
     owners = found["metadata"].get("ownerReferences") or ()
     return next((each for each in owners if each.get("controller")), None)
 
@@ -123,12 +123,12 @@ def _error(place: NodePlace, why: str) -> DriverError:
 
 
 def uid_of(found: KubernetesObject) -> str:
-    """Return what no later object of the same name has."""
+    """Return the uid of an object, which no later object of its name has."""
     return str(found["metadata"]["uid"])
 
 
 def is_ending(pod: KubernetesObject) -> bool:
-    """Whether a pod was told to end."""
+    """Whether a pod is being deleted."""
     return pod["metadata"].get("deletionTimestamp") is not None
 
 
@@ -149,7 +149,7 @@ def was_started(pod: KubernetesObject, container: str) -> bool:
 
 
 def restarts(pod: KubernetesObject, container: str) -> int:
-    """Return how often the host of a pod has started a container again that had ended."""
+    """Return the number of restarts of a container in its pod."""
     return int((_status_of(pod, container) or {}).get("restartCount") or 0)
 
 
@@ -159,7 +159,7 @@ def _status_of(pod: KubernetesObject, container: str) -> Mapping[str, Any] | Non
 
 
 def waits_for(pod: KubernetesObject) -> str:
-    """Return what keeps the containers of a pod from running, for people."""
+    """Return the reason why the containers of a pod do not run, for people."""
     status = pod.get("status") or {}
     for each in (
         *(status.get("initContainerStatuses") or ()),
@@ -175,12 +175,12 @@ def waits_for(pod: KubernetesObject) -> str:
 
 
 def created(found: KubernetesObject) -> int:
-    """Return when an object was made, in ms since 1970, by the clock of the API server."""
+    """Return the creation time of an object, in ms since 1970, by the API server's clock."""
     return _ms(found["metadata"]["creationTimestamp"])
 
 
 def modified(found: KubernetesObject, key: str) -> int | None:
-    """Return when a key of an object was written last, in ms since 1970, by the API server's clock.
+    """Return the time of a key's last write, in ms since 1970, by the API server's clock.
 
     It is told in whole seconds for all that one field manager wrote; for the whole object where
     no manager names the key. None where it was left out, as `kubectl get` does.

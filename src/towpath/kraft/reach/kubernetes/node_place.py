@@ -1,4 +1,4 @@
-"""Which objects of Kubernetes belong to a node: pod, properties, StatefulSet. Pure."""
+"""Names of the objects of Kubernetes that belong to a node. Pure."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def api_version(kind: ObjectKind) -> str:
 
 @dataclass(frozen=True, slots=True)
 class NodePlace:
-    """Where a node lives.
+    """The pod, properties object and StatefulSet of a node.
 
     Attributes:
         node: Its id.
@@ -88,7 +88,7 @@ def manager_of(place: NodePlace) -> str:
 
 
 def place_of(driver: KubernetesDriver, role: Role, node: KraftNode) -> NodePlace:
-    """Return where a node of the file lives."""
+    """Return the objects of Kubernetes that belong to a node of the file."""
     if isinstance(node, KraftController):
         return _controller(driver, node)
     told, number = driver.brokers.properties, str(node.id)

@@ -76,12 +76,12 @@ def properties_in(place: NodePlace, holder: KubernetesObject) -> bytes | None:
 
 
 def kind_and_name(made: KubernetesObject) -> tuple[ObjectKind, str]:
-    """Return what an object is called by, in its namespace."""
+    """Return the kind and the name of an object."""
     return ObjectKind(made["kind"]), str(made["metadata"]["name"])
 
 
 def patch_of(made: KubernetesObject, there: KubernetesObject | None) -> KubernetesObject:
-    """Return what changes an object to what is wished (a strategic merge patch).
+    """Return the strategic merge patch from an object to a wished one.
 
     A key of a ConfigMap is text or not: where one becomes the other, it is removed from there.
     """
@@ -148,7 +148,7 @@ def gate_of(stateful_set: KubernetesObject) -> str | None:
 
 
 def gate_object(stateful_set: KubernetesObject, container: str, hold: str) -> KubernetesObject:
-    """Return what is applied to the StatefulSet of brokers: the container that holds pods back.
+    """Return the patch that adds the container which holds pods back to a StatefulSet.
 
     Its update strategy is `OnDelete`, so this restarts no pod.
     """

@@ -1,4 +1,4 @@
-"""Which fields of an object other field managers keep, where a write would change them. Pure."""
+"""Fields that other field managers keep, and that a write would change. Pure."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def told_of(kept: Iterable[KeptField]) -> str:
 
 
 def kept_advice(kept: Collection[KeptField]) -> str:
-    """Return who keeps fields that a step would write, and what to do about it."""
+    """Return a sentence about the field managers that keep fields a step would write."""
     named = ", ".join(sorted({each.manager for each in kept}))
     return (
         f"another field manager keeps what would be written ({told_of(kept)}): let nothing apply"

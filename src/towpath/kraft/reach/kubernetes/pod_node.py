@@ -1,4 +1,4 @@
-"""What nodes that are pods have in common, whether the API is reached or was exported."""
+"""Nodes that are pods, whether the API is reached or was exported."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class PodNode(Protocol):
 
     @property
     def place(self) -> NodePlace:
-        """Where the node lives."""
+        """The objects of Kubernetes that belong to the node."""
 
     def get(self, kind: ObjectKind, name: str) -> KubernetesObject | None:
         """Return an object, None where there is none."""
@@ -28,7 +28,7 @@ class PodNode(Protocol):
 
 
 def kept_properties(node: PodNode) -> tuple[KeptField, ...]:
-    """Return who else keeps a node's properties file, so that it cannot just be written."""
+    """Return the other field managers that keep a node's properties file."""
     place = node.place
     there = node.get(place.holder, place.holder_name)
     return kept_by_others(properties_object(place, b""), there, manager_of(place))
