@@ -8,7 +8,7 @@ import pytest
 
 from towpath.config import AwsKeys
 from towpath.model.secret import Secret
-from towpath.store.aws import aws_client
+from towpath.store.s3.aws import aws_client
 
 
 def client(name: str) -> Any:

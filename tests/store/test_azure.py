@@ -21,7 +21,7 @@ from towpath.model.errors import (
 )
 from towpath.model.secret import Secret
 from towpath.store import Store
-from towpath.store.azure_login import signed_text
+from towpath.store.azure.azure_login import signed_text
 
 MIB = 1 << 20
 PARTS = Size.parse("5MiB")

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from towpath.store.direct import aligned, write_at
+from towpath.store.files.direct import aligned, write_at
 
 MIB = 1 << 20
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from tests.support.objects.queues import by_sns, notification
-from towpath.store.events import CreatedObject, UnreadableEventError, created_objects
+from towpath.store.s3.events import CreatedObject, UnreadableEventError, created_objects
 
 KEY = "data/eu/orders/0/0/00000000000000000000-00000000000000000009.parquet"
 AT = 1738310400000

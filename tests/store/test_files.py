@@ -125,7 +125,8 @@ import os, signal, sys
 from pathlib import Path
 from tests.support.program import environment
 from towpath.config import Duration, StoreConfig
-from towpath.store import Store, files
+from towpath.store import Store
+from towpath.store.files import files
 
 def counted(name, step, calls):
     true = getattr(files.os, name)
@@ -171,7 +172,7 @@ def test_a_kill_at_any_step_leaves_all_of_an_object_or_nothing(tmp_path: Path) -
 HOLDER = """
 import sys
 from pathlib import Path
-from towpath.store.locking import locked
+from towpath.store.files.locking import locked
 
 with locked(Path(sys.argv[1]), 5, ""):
     print("held", flush=True)

@@ -198,7 +198,7 @@ def test_a_key_that_is_none_is_not_repeated(key: str) -> None:
 
 
 def test_a_missing_library_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in [each for each in sys.modules if each.startswith("towpath.store.gcs")]:
+    for name in [each for each in sys.modules if each.startswith("towpath.store.gcs.gcs")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "google.auth", None)
     with (

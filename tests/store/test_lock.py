@@ -20,7 +20,7 @@ from towpath.config.locks import lock_notes
 from towpath.model.clock import now_ms
 from towpath.model.errors import ObjectExistsError, StoreRefusedError
 from towpath.store import Store
-from towpath.store.azure import kept
+from towpath.store.azure.azure import kept
 from towpath.store.objects import ObjectLock, Put
 
 DAY = 86_400_000

@@ -1,8 +1,9 @@
 """Floor 2: stores of objects: S3, Google Cloud Storage, Azure, or a folder.
 
 `Store` is the way in. It repeats what may pass, inside one deadline, and raises kinds of
-`StoreError`. Below it, each kind of store is a `Backend` that does each thing once: `s3` (requests
-of botocore, sent by `transport`) and `files`.
+`StoreError`. Below it, each kind of store is a `Backend` that does each thing once, in a room of
+its own: `s3` (requests of botocore, sent by `transport`), `gcs`, `azure` and `files`. A new kind is
+such a room, and a line in `kinds`.
 """
 
 from towpath.store.objects import StoredObject, ThawSpeed, Unfinished

@@ -30,22 +30,22 @@ def backend_of(config: StoreConfig, *, begun: bool) -> Backend:
     # Each kind needs a library that takes a while to load.
     match config.kind:
         case StoreKind.FILES:
-            from towpath.store.files import FilesBackend  # noqa: PLC0415
+            from towpath.store.files.files import FilesBackend  # noqa: PLC0415
 
             return FilesBackend(config, begun=begun)
         case StoreKind.S3:
             with _needed(config, "botocore", "s3"):
-                from towpath.store.s3 import S3Backend  # noqa: PLC0415
+                from towpath.store.s3.s3 import S3Backend  # noqa: PLC0415
 
             return S3Backend(config)
         case StoreKind.GOOGLE:
             with _needed(config, "google-auth", "gcs"):
-                from towpath.store.gcs import GcsBackend  # noqa: PLC0415
+                from towpath.store.gcs.gcs import GcsBackend  # noqa: PLC0415
 
             return GcsBackend(config)
         case StoreKind.AZURE:
             with _needed(config, "urllib3", "azure"):
-                from towpath.store.azure import AzureBackend  # noqa: PLC0415
+                from towpath.store.azure.azure import AzureBackend  # noqa: PLC0415
 
             return AzureBackend(config)
 

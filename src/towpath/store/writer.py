@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from towpath.model.errors import StoreError
 from towpath.store.checksum import joined_crc
-from towpath.store.direct import aligned
+from towpath.store.files.direct import aligned
 from towpath.store.objects import Data, Put, StoredObject, Upload
 from towpath.wire.spare import Spares
 

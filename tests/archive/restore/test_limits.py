@@ -14,7 +14,7 @@ from towpath.config import RestoreConfig
 from towpath.model.findings import Note, Problem
 from towpath.model.nouns import TopicName
 from towpath.store.objects import StoredObject
-from towpath.store.s3 import is_cold
+from towpath.store.s3.s3 import is_cold
 
 COLD = StoredObject(
     key="eu/orders/0/2/0-9.parquet",

@@ -22,7 +22,7 @@ from towpath.config import StoreConfig
 from towpath.dev import ports
 from towpath.model.home import home_folder
 from towpath.model.secret import Secret
-from towpath.store.azure_login import KeyLogin
+from towpath.store.azure.azure_login import KeyLogin
 
 VERSION = "3.37.0"
 ACCOUNT = "towpathtests"

@@ -15,7 +15,7 @@ from tempfile import TemporaryFile, gettempdir
 from towpath.model.errors import TemporaryFileError
 from towpath.model.foreign import foreign
 from towpath.store import ObjectWriter
-from towpath.store.direct import aligned
+from towpath.store.files.direct import aligned
 from towpath.wire.spare import Spares
 
 _PIECE = 8 << 20

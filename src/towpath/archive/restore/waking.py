@@ -17,10 +17,10 @@ from towpath.config.notify import NotifyConfig
 from towpath.model.backoff import BackOff
 from towpath.model.clock import now_ms
 from towpath.model.errors import StoreError
-from towpath.store.events import CreatedObject, UnreadableEventError, created_objects
+from towpath.store.s3.events import CreatedObject, UnreadableEventError, created_objects
 
 if TYPE_CHECKING:
-    from towpath.store.queue import MessageQueue, QueueMessage
+    from towpath.store.s3.queue import MessageQueue, QueueMessage
 
 _AGAIN = BackOff(first=1.0, longest=60.0)
 
@@ -132,7 +132,7 @@ class Waker(threading.Thread):
 
     def run(self) -> None:
         """Read the queue."""
-        from towpath.store.queue import MessageQueue  # noqa: PLC0415  # most read none; slow
+        from towpath.store.s3.queue import MessageQueue  # noqa: PLC0415  # most read none; slow
 
         failures, queue = 0, None
         while not self._over.is_set():

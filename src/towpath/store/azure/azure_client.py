@@ -10,8 +10,8 @@ import urllib3
 from towpath.config import StoreConfig, Tls
 from towpath.config.azure import ConnectionText
 from towpath.model.errors import StoreRefusedError
-from towpath.store.azure_errors import told
-from towpath.store.azure_login import BlobLogin, IdentityLogin, KeyLogin, SasLogin
+from towpath.store.azure.azure_errors import told
+from towpath.store.azure.azure_login import BlobLogin, IdentityLogin, KeyLogin, SasLogin
 from towpath.store.names import ObjectNames
 from towpath.store.objects import Data
 from towpath.store.requests import Errand

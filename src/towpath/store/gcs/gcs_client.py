@@ -10,8 +10,8 @@ import urllib3
 
 from towpath.config import StoreConfig, Tls
 from towpath.model.errors import ObjectMissingError
-from towpath.store.gcs_errors import no_bucket, told
-from towpath.store.gcs_login import GoogleLogin
+from towpath.store.gcs.gcs_errors import no_bucket, told
+from towpath.store.gcs.gcs_login import GoogleLogin
 from towpath.store.names import ObjectNames
 from towpath.store.objects import Data
 from towpath.store.requests import Errand

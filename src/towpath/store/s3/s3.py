@@ -24,10 +24,10 @@ from towpath.model.errors import (
     StoreAwayError,
     StoreRefusedError,
 )
-from towpath.store.aws import aws_client
 from towpath.store.names import ObjectNames
 from towpath.store.objects import Data, Put, StoredObject, ThawSpeed, Unfinished, Upload, filled
-from towpath.store.s3_errors import FORBIDDEN, LOCK_ADVICE, LOCKED, NOT_ALLOWED, told
+from towpath.store.s3.aws import aws_client
+from towpath.store.s3.s3_errors import FORBIDDEN, LOCK_ADVICE, LOCKED, NOT_ALLOWED, told
 from towpath.store.transport import Body, Transport
 
 AT_ONCE = 32

@@ -11,8 +11,8 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from towpath.config import Tls
 from towpath.config.notify import NotifyConfig
-from towpath.store.aws import aws_client
-from towpath.store.s3_errors import told
+from towpath.store.s3.aws import aws_client
+from towpath.store.s3.s3_errors import told
 from towpath.store.transport import Transport
 
 _RIGHTS = "give the login the rights sqs:GetQueueUrl, sqs:ReceiveMessage and sqs:DeleteMessage"

@@ -28,7 +28,7 @@ from towpath.model.errors import (
     ObjectMissingError,
     StoreError,
 )
-from towpath.store.azure_client import AzureClient
+from towpath.store.azure.azure_client import AzureClient
 from towpath.store.objects import Data, Put, StoredObject, ThawSpeed, Unfinished, Upload, filled
 from towpath.store.requests import Errand
 

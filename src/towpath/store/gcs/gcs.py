@@ -28,8 +28,8 @@ from towpath.model.errors import (
     StoreError,
     StoreRefusedError,
 )
-from towpath.store.gcs_client import GcsClient
-from towpath.store.gcs_upload import FIELDS, GcsUpload, stored
+from towpath.store.gcs.gcs_client import GcsClient
+from towpath.store.gcs.gcs_upload import FIELDS, GcsUpload, stored
 from towpath.store.objects import Data, Put, StoredObject, ThawSpeed, Unfinished, Upload, filled
 from towpath.store.requests import Errand
 

@@ -17,7 +17,7 @@ import google_crc32c
 import urllib3
 
 from towpath.model.errors import StoreRefusedError
-from towpath.store.gcs_client import GcsClient
+from towpath.store.gcs.gcs_client import GcsClient
 from towpath.store.objects import Data, StoredObject
 from towpath.store.requests import Errand
 

@@ -28,9 +28,9 @@ from towpath.model.errors import (
     StoreRefusedError,
 )
 from towpath.model.foreign import foreign
-from towpath.store.direct import write_at
-from towpath.store.folders import make_folders, walk
-from towpath.store.locking import LOCK, locked
+from towpath.store.files.direct import write_at
+from towpath.store.files.folders import make_folders, walk
+from towpath.store.files.locking import LOCK, locked
 from towpath.store.objects import Data, Put, StoredObject, ThawSpeed, Unfinished, Upload, filled
 
 _OWN = ".towpath"
