@@ -16,9 +16,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from tests.support.kraft_runs import entries, run_whole
-from tests.support.patients import seed
-from tests.support.traffic import Traffic
+from tests.support.kraft.patients import seed
+from tests.support.kraft.runs import entries, run_whole
+from tests.support.kraft.traffic import Traffic
 
 from bench.meter import machine
 from bench.pages import RESULTS, publish

@@ -12,8 +12,8 @@ import sys
 import time
 from pathlib import Path
 
-from tests.support.patients import seed
-from tests.support.traffic import Traffic
+from tests.support.kraft.patients import seed
+from tests.support.kraft.traffic import Traffic
 
 from towpath.dev.zookeeper import ZooKeeperCluster
 from towpath.model.errors import TowpathError

@@ -13,7 +13,7 @@ from pathlib import Path
 from typer.core import TyperGroup
 from typer.main import get_command
 
-from tests.support.kraft_worlds import start_of, walk, with_broker
+from tests.support.kraft.worlds import start_of, walk, with_broker
 from towpath.dev import ports
 from towpath.dev.zookeeper_configs import LabFiles, LabPorts, broker_properties, kraft_file
 from towpath.kraft.commands import kraft

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.patients import seed
-from tests.support.traffic import Traffic
+from tests.support.kraft.patients import seed
+from tests.support.kraft.traffic import Traffic
 from towpath.dev.zookeeper import ZooKeeperCluster
 from towpath.kraft.config import load_kraft
 

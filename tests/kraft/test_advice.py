@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.support.kraft_worlds import (
+from tests.support.kraft.worlds import (
     at_stage,
     codes_of,
     kraft_config,

@@ -12,8 +12,8 @@ from dataclasses import replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.support.kraft_laws import broken
-from tests.support.kraft_worlds import (
+from tests.support.kraft.laws import broken
+from tests.support.kraft.worlds import (
     end,
     kraft_config,
     start,

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.ensembles import zookeeper
 from tests.support.here import Here
 from tests.support.kafka import wait_until
-from tests.support.kraft_runs import arguments
-from tests.support.patients import seed
-from tests.support.secured_labs import in_file
+from tests.support.kraft.ensembles import zookeeper
+from tests.support.kraft.patients import seed
+from tests.support.kraft.runs import arguments
+from tests.support.kraft.secured_labs import in_file
 from towpath.cluster.admin import Admin
 from towpath.config import ClusterConfig
 from towpath.dev import distribution

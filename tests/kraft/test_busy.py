@@ -16,10 +16,10 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.admin._config import AlterConfigOpType, ConfigEntry, ConfigResource
 from confluent_kafka.cimpl import NewPartitions, NewTopic
 
-from tests.support.kraft_quotas import QUOTA_KINDS
-from tests.support.kraft_runs import run_whole, tell
-from tests.support.patients import seed
-from tests.support.traffic import Traffic
+from tests.support.kraft.patients import seed
+from tests.support.kraft.quotas import QUOTA_KINDS
+from tests.support.kraft.runs import run_whole, tell
+from tests.support.kraft.traffic import Traffic
 from towpath.cluster.admin import Admin
 from towpath.config import ClusterConfig
 from towpath.dev.zookeeper import ZooKeeperCluster

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from tests.support.here import Here
-from tests.support.kraft_runs import arguments, entries, run_until
-from tests.support.patients import seed
-from tests.support.traffic import Traffic
+from tests.support.kraft.patients import seed
+from tests.support.kraft.runs import arguments, entries, run_until
+from tests.support.kraft.traffic import Traffic
 from towpath.dev.zookeeper import ZooKeeperCluster
 from towpath.model.deadline import Deadline
 

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 from kazoo.client import KazooClient
 
-from tests.support import patients, znodes
 from tests.support.kafka import Record, produce, wait_until
+from tests.support.kraft import patients, znodes
 from towpath.cluster.admin import Admin
 from towpath.config import ClusterConfig
 from towpath.dev import distribution

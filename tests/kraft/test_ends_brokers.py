@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.kraft_worlds import at_stage, end, kraft_config, start_of, walk, with_zookeeper
+from tests.support.kraft.worlds import at_stage, end, kraft_config, start_of, walk, with_zookeeper
 from towpath.kraft.decide.moves import Reached
 from towpath.kraft.decide.planner import next_step
 from towpath.kraft.decide.preflight.preflight import preflight

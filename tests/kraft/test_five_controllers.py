@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from tests.support.here import Here
-from tests.support.kraft_runs import arguments, entries
-from tests.support.patients import seed
-from tests.support.traffic import Traffic
+from tests.support.kraft.patients import seed
+from tests.support.kraft.runs import arguments, entries
+from tests.support.kraft.traffic import Traffic
 from towpath.dev.zookeeper import ZooKeeperCluster
 
 pytestmark = [pytest.mark.soak, pytest.mark.broker, pytest.mark.timeout(2400)]

@@ -8,8 +8,8 @@ import pytest
 
 from tests.support.here import Here
 from tests.support.kafka import wait_until
-from tests.support.kraft_runs import arguments, run_whole, steps
-from tests.support.patients import seed
+from tests.support.kraft.patients import seed
+from tests.support.kraft.runs import arguments, run_whole, steps
 from towpath.dev.zookeeper import ZooKeeperCluster
 from towpath.kraft.config import load_kraft
 from towpath.kraft.facts.seen import FLAG

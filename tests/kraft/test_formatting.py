@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.kraft_worlds import (
+from tests.support.kraft.worlds import (
     CLUSTER,
     kraft_config,
     start_of,

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from tests.support.kafka import wait_until
-from tests.support.kraft_runs import arguments, entries, run_whole
-from tests.support.patients import seed
+from tests.support.kraft.patients import seed
+from tests.support.kraft.runs import arguments, entries, run_whole
+from tests.support.kraft.traffic import Traffic
 from tests.support.program import Program
-from tests.support.traffic import Traffic
 from towpath.dev.zookeeper import ZooKeeperCluster
 
 pytestmark = [pytest.mark.soak, pytest.mark.broker]

@@ -11,9 +11,9 @@ import pytest
 
 from tests.support.clusters.small_disks import SmallDisk, mounted
 from tests.support.here import Here
-from tests.support.kraft_runs import arguments
-from tests.support.patients import seed
-from tests.support.secured_labs import in_file, restart
+from tests.support.kraft.patients import seed
+from tests.support.kraft.runs import arguments
+from tests.support.kraft.secured_labs import in_file, restart
 from towpath.dev.zookeeper import ZooKeeperCluster
 from towpath.kraft.journal import KraftEvent, KraftJournal
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.kraft_worlds import kraft_config, start_of
+from tests.support.kraft.worlds import kraft_config, start_of
 from towpath.kraft.config.drivers import LocalDriver
 from towpath.kraft.do.tools import Tools
 from towpath.kraft.do.waiting import StepWaits

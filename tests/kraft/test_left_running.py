@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.kraft_worlds import kraft_config, start_of, with_broker, with_controller
+from tests.support.kraft.worlds import kraft_config, start_of, with_broker, with_controller
 from towpath.dev import ports
 from towpath.kraft.config.file import KraftConfig
 from towpath.kraft.do.tools import Tools

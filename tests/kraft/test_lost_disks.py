@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from tests.support.kraft_laws import broken
-from tests.support.kraft_worlds import (
+from tests.support.kraft.laws import broken
+from tests.support.kraft.worlds import (
     at_stage,
     codes_of,
     end,

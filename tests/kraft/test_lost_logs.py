@@ -12,8 +12,8 @@ from threading import Event
 
 import pytest
 
-from tests.support.kraft_laws import broken
-from tests.support.kraft_worlds import (
+from tests.support.kraft.laws import broken
+from tests.support.kraft.worlds import (
     at_stage,
     codes_of,
     kraft_config,

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.here import Here
-from tests.support.kraft_runs import arguments, run_until
+from tests.support.kraft.runs import arguments, run_until
 from towpath.dev.zookeeper import ZooKeeperCluster
 from towpath.engine import java
 

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.ensembles import znodes, zookeeper
 from tests.support.here import Here
 from tests.support.kafka import wait_until
-from tests.support.kraft_runs import arguments
-from tests.support.patients import seed
+from tests.support.kraft.ensembles import znodes, zookeeper
+from tests.support.kraft.patients import seed
+from tests.support.kraft.runs import arguments
 from towpath.cluster.admin import Admin
 from towpath.config import ClusterConfig
 from towpath.config.java_properties import read_properties

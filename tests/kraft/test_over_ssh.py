@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 from ruamel.yaml import YAML
 
-from tests.support import systemd
 from tests.support.kafka import wait_until
-from tests.support.kraft_runs import run_whole, tell
-from tests.support.patients import seed
-from tests.support.sshd import LocalSshd, fetch
-from tests.support.traffic import Traffic
+from tests.support.kraft import systemd
+from tests.support.kraft.patients import seed
+from tests.support.kraft.runs import run_whole, tell
+from tests.support.kraft.sshd import LocalSshd, fetch
+from tests.support.kraft.traffic import Traffic
 from towpath.dev.broker import answers
 from towpath.dev.zookeeper import ZooKeeperCluster
 from towpath.model.deadline import Deadline

@@ -15,8 +15,8 @@ from kazoo.client import KazooClient
 
 from tests.support.here import Here
 from tests.support.kafka import create_topic, wait_until
-from tests.support.kraft_quotas import QUOTA_KINDS
-from tests.support.kraft_runs import arguments, entries, run_whole
+from tests.support.kraft.quotas import QUOTA_KINDS
+from tests.support.kraft.runs import arguments, entries, run_whole
 from tests.support.program import Program
 from towpath.cluster.admin import Admin
 from towpath.config import ClusterConfig

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import pytest
 
-from tests.support.kraft_worlds import (
+from tests.support.kraft.worlds import (
     UNEQUAL,
     at_stage,
     kraft_config,

@@ -10,8 +10,8 @@ import pytest
 from confluent_kafka.admin import AdminClient
 
 from tests.support.kafka import create_topic
-from tests.support.kraft_runs import entries, run_until, run_whole
-from tests.support.patients import seed
+from tests.support.kraft.patients import seed
+from tests.support.kraft.runs import entries, run_until, run_whole
 from towpath.dev.zookeeper import ZooKeeperCluster
 from towpath.kraft.config import load_kraft
 from towpath.kraft.decide.moves import Facts

@@ -18,10 +18,10 @@ from kazoo.exceptions import NoNodeError
 from kazoo.security import make_digest_acl
 
 from tests.support.here import Here
-from tests.support.kraft_runs import arguments, entries, run_until
-from tests.support.patients import OTHER, seed
+from tests.support.kraft.patients import OTHER, seed
+from tests.support.kraft.runs import arguments, entries, run_until
+from tests.support.kraft.traffic import Traffic
 from tests.support.program import environment
-from tests.support.traffic import Traffic
 from towpath.cluster.admin import Admin
 from towpath.config import ClusterConfig
 from towpath.config.java_properties import change_properties, read_properties

@@ -11,7 +11,7 @@ from threading import Event
 
 import pytest
 
-from tests.support.kraft_worlds import (
+from tests.support.kraft.worlds import (
     at_stage,
     kraft_config,
     migration_znode,

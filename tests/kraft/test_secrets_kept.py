@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.ensembles import znodes
 from tests.support.here import Here
 from tests.support.kafka import wait_until
-from tests.support.kraft_runs import arguments, entries
-from tests.support.patients import seed, set_broker_config
-from tests.support.secured_labs import restart
-from tests.support.traffic import Traffic
+from tests.support.kraft.ensembles import znodes
+from tests.support.kraft.patients import seed, set_broker_config
+from tests.support.kraft.runs import arguments, entries
+from tests.support.kraft.secured_labs import restart
+from tests.support.kraft.traffic import Traffic
 from towpath.dev import distribution
 from towpath.dev.process import command
 from towpath.dev.zookeeper import ZooKeeperCluster

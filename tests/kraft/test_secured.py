@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.support import secured_labs
 from tests.support.here import Here
-from tests.support.kraft_runs import arguments, entries
-from tests.support.patients import seed
-from tests.support.traffic import Traffic
+from tests.support.kraft import secured_labs
+from tests.support.kraft.patients import seed
+from tests.support.kraft.runs import arguments, entries
+from tests.support.kraft.traffic import Traffic
 from towpath.dev.zookeeper import ZooKeeperCluster
 from towpath.kraft.facts.image import ImageKind
 

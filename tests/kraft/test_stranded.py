@@ -8,9 +8,9 @@ import pytest
 
 from tests.support.here import Here
 from tests.support.kafka import wait_until
-from tests.support.kraft_runs import arguments, run_until, run_whole, tell
-from tests.support.patients import seed
-from tests.support.traffic import Traffic
+from tests.support.kraft.patients import seed
+from tests.support.kraft.runs import arguments, run_until, run_whole, tell
+from tests.support.kraft.traffic import Traffic
 from towpath.config.java_properties import change_properties
 from towpath.dev.zookeeper import ZooKeeperCluster
 from towpath.model.deadline import Deadline

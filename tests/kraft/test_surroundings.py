@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.kraft_pods import pod_config
-from tests.support.kraft_worlds import (
+from tests.support.kraft.pods import pod_config
+from tests.support.kraft.worlds import (
     at_stage,
     broker_properties,
     kraft_config,

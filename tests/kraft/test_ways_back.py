@@ -14,9 +14,9 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.admin._metadata import PartitionMetadata
 
 from tests.support.kafka import wait_until
-from tests.support.kraft_runs import entries, run_until, run_whole, said_by_brokers, steps, tell
-from tests.support.patients import seed
-from tests.support.traffic import Traffic
+from tests.support.kraft.patients import seed
+from tests.support.kraft.runs import entries, run_until, run_whole, said_by_brokers, steps, tell
+from tests.support.kraft.traffic import Traffic
 from towpath.config.java_properties import read_properties
 from towpath.dev.zookeeper import ZooKeeperCluster
 from towpath.kraft.config import load_kraft

@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from tests.support.ensembles import fill, znodes
 from tests.support.here import Here
 from tests.support.kafka import create_topic, wait_until
-from tests.support.kraft_runs import arguments, entries, run_until, run_whole, steps, tell
-from tests.support.patients import seed
-from tests.support.traffic import Traffic
+from tests.support.kraft.ensembles import fill, znodes
+from tests.support.kraft.patients import seed
+from tests.support.kraft.runs import arguments, entries, run_until, run_whole, steps, tell
+from tests.support.kraft.traffic import Traffic
 from towpath.dev import distribution
 from towpath.dev.zookeeper import ZooKeeperCluster
 from towpath.kraft.config import load_kraft

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.here import Here
-from tests.support.kraft_runs import arguments, steps
+from tests.support.kraft.runs import arguments, steps
 from towpath.dev.zookeeper import ZooKeeperCluster
 
 pytestmark = [pytest.mark.soak, pytest.mark.broker]

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.support.kraft_worlds import broker_properties, kraft_config, start_of, with_broker
+from tests.support.kraft.worlds import broker_properties, kraft_config, start_of, with_broker
 from towpath.kraft.config import KraftConfig
 from towpath.kraft.decide.moves import Facts
 from towpath.kraft.decide.preflight.logins import logins

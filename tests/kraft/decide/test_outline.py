@@ -8,7 +8,7 @@ from io import StringIO
 import pytest
 from rich.console import Console, RenderableType
 
-from tests.support.kraft_worlds import (
+from tests.support.kraft.worlds import (
     at_stage,
     kraft_config,
     start_of,

@@ -8,7 +8,7 @@ from string import Formatter
 
 import pytest
 
-from tests.support.kraft_worlds import (
+from tests.support.kraft.worlds import (
     CLUSTER,
     at_stage,
     broker_properties,

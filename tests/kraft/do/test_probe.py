@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.ensembles import zookeeper
 from tests.support.kafka import Record, consume, create_topic, produce
+from tests.support.kraft.ensembles import zookeeper
 from towpath.cluster.admin import Admin
 from towpath.config import ClusterConfig
 from towpath.dev.zookeeper import ZooKeeperCluster

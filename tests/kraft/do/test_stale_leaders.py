@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import pytest
 
-from tests.support.kraft_worlds import (
+from tests.support.kraft.worlds import (
     at_stage,
     kraft_config,
     start_of,

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.kraft_worlds import kraft_config, start_of, with_broker
+from tests.support.kraft.worlds import kraft_config, start_of, with_broker
 from towpath.kraft.config.file import KraftLimits
 from towpath.kraft.do.waiting import StepWaits, not_gone, not_in_sync, not_serving
 from towpath.kraft.errors import NodeEndedError, StepLateError, StepStoppedError

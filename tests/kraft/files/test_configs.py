@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.kraft_worlds import (
+from tests.support.kraft.worlds import (
     FLAG,
     at_stage,
     kraft_config,
@@ -16,7 +16,7 @@ from tests.support.kraft_worlds import (
     with_broker,
     with_log,
 )
-from tests.support.kraft_worlds import (
+from tests.support.kraft.worlds import (
     broker_properties as zookeeper_file,
 )
 from towpath.kraft.decide.planner import next_step

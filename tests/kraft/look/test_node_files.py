@@ -10,7 +10,7 @@ from typing import NoReturn
 
 import pytest
 
-from tests.support.kraft_worlds import kraft_config
+from tests.support.kraft.worlds import kraft_config
 from towpath.kraft.config import LocalDriver
 from towpath.kraft.errors import KraftFileError, ZooKeeperAwayError
 from towpath.kraft.facts.nouns import NodeId, Role

@@ -6,7 +6,7 @@ import uuid
 
 import pytest
 
-from tests.support.metadata_log import batch, control, said, seen_of, value
+from tests.support.kraft.metadata_log import batch, control, said, seen_of, value
 from towpath.kraft.facts import digests
 from towpath.kraft.facts.image import ConfigOf, PartitionImage, Token, TopicImage
 from towpath.kraft.facts.nouns import LogState, NodeId

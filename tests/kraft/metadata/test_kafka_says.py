@@ -17,8 +17,8 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from tests.support.metadata_log import batch, value_of
-from tests.support.metadata_records import bodies, differing, kafka_says, records
+from tests.support.kraft.metadata_log import batch, value_of
+from tests.support.kraft.metadata_records import bodies, differing, kafka_says, records
 from towpath.dev import distribution
 from towpath.kraft.metadata import messages
 from towpath.kraft.metadata.messages import RECORDS

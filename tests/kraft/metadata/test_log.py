@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.clusters.brokers import SharedCluster
 from tests.support.kafka import create_topic, set_config
-from tests.support.quorums import kraft_config
+from tests.support.kraft.quorums import kraft_config
 from towpath.config import ClusterConfig
 from towpath.kraft.facts.image import ConfigOf
 from towpath.kraft.facts.nouns import BrokerMode

@@ -15,7 +15,7 @@ from confluent_kafka.admin import AdminClient
 from tests.support.clusters.certificates import Vault
 from tests.support.clusters.fleet import tls as tls_of
 from tests.support.kafka import Record, create_topic, grow, produce, set_config, wait_until
-from tests.support.quorums import SNAPSHOTS, Quorum, kraft_config
+from tests.support.kraft.quorums import SNAPSHOTS, Quorum, kraft_config
 from towpath.cluster.admin import Admin
 from towpath.cluster.connect.login import SecurityError
 from towpath.config import ClusterConfig

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.metadata_log import batch, control, value, value_of
-from tests.support.metadata_records import records
+from tests.support.kraft.metadata_log import batch, control, value, value_of
+from tests.support.kraft.metadata_records import records
 from towpath.kraft.metadata.messages import BY_KEY, KRaftVersionRecord
 from towpath.kraft.metadata.records import batches
 from towpath.model.errors import CorruptBatchError

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.kafka import wait_until
-from tests.support.sshd import LocalSshd, fetch
+from tests.support.kraft.sshd import LocalSshd, fetch
 from towpath.kraft.config import SshDriver
 from towpath.kraft.errors import DriverError
 from towpath.kraft.facts.nouns import NodeId, Role

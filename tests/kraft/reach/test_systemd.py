@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support import sshd, systemd
 from tests.support.kafka import wait_until
+from tests.support.kraft import sshd, systemd
 from towpath.kraft.config import SshDriver
 from towpath.kraft.errors import DriverError
 from towpath.kraft.facts.nouns import NodeId, Role

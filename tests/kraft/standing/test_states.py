@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.support.kraft_worlds import (
+from tests.support.kraft.worlds import (
     EQUAL,
     FLAG,
     UNEQUAL,

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.kraft_worlds import at_stage, kraft_config, walk, with_log, with_zookeeper
+from tests.support.kraft.worlds import at_stage, kraft_config, walk, with_log, with_zookeeper
 from towpath.kraft.facts.image import ClusterImage, PartitionImage, TopicImage
 from towpath.kraft.facts.nouns import Goal, Stage
 from towpath.kraft.facts.seen import Observation

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support import znodes
+from tests.support.kraft import znodes
 from towpath.kraft.facts import digests
 from towpath.kraft.zookeeper import forms
 from towpath.kraft.zookeeper.forms import FormError

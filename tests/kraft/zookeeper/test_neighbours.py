@@ -8,9 +8,9 @@ import pytest
 from kazoo.client import KazooClient
 from kazoo.security import make_digest_acl
 
-from tests.support import ensembles
-from tests.support.ensembles import Ensemble
-from tests.support.znodes import small
+from tests.support.kraft import ensembles
+from tests.support.kraft.ensembles import Ensemble
+from tests.support.kraft.znodes import small
 from towpath.model.deadline import Deadline
 
 pytestmark = pytest.mark.soak

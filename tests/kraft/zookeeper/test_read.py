@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.support import ensembles, znodes
-from tests.support.ensembles import Ensemble
+from tests.support.kraft import ensembles, znodes
+from tests.support.kraft.ensembles import Ensemble
 from towpath.kraft.errors import ZnodeUnknownError
 from towpath.kraft.facts import digests
 from towpath.kraft.facts.image import ConfigOf

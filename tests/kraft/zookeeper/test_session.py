@@ -16,10 +16,10 @@ import pytest
 from kazoo.client import KazooClient
 from kazoo.security import make_digest_acl
 
-from tests.support import ensembles, znodes
 from tests.support.clusters.certificates import Authority
-from tests.support.ensembles import Ensemble
 from tests.support.kafka import wait_until
+from tests.support.kraft import ensembles, znodes
+from tests.support.kraft.ensembles import Ensemble
 from towpath.dev import ports
 from towpath.kraft.errors import ZooKeeperAwayError, ZooKeeperDeniedError
 from towpath.kraft.facts.servers import EnsembleSeen, ServerMode

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from kazoo.client import KazooClient
 
-from tests.support import ensembles, znodes
-from tests.support.ensembles import Ensemble
+from tests.support.kraft import ensembles, znodes
+from tests.support.kraft.ensembles import Ensemble
 from towpath.kraft.errors import (
     ZnodeChangedError,
     ZooKeeperAwayError,

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from ruamel.yaml import YAML
 
-from tests.support.kraft_pods import NAMESPACE, config_map, export, pod_config, text_of
-from tests.support.kraft_worlds import CLUSTER, at_stage, start_of, with_broker
+from tests.support.kraft.pods import NAMESPACE, config_map, export, pod_config, text_of
+from tests.support.kraft.worlds import CLUSTER, at_stage, start_of, with_broker
 from towpath.cli.main import main
 from towpath.config.java_properties import read_properties
 from towpath.kraft.decide.outline import Outline, outline

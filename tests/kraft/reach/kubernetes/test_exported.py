@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.kraft_pods import export, pod, pod_config, stateful_set
+from tests.support.kraft.pods import export, pod, pod_config, stateful_set
 from towpath.kraft.config import KubernetesDriver
 from towpath.kraft.errors import DriverError, StepByHandError
 from towpath.kraft.facts.nouns import NodeId, Role

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.kraft_pods import NAMESPACE, config_map, pod, pod_config
-from tests.support.kraft_worlds import start_of
+from tests.support.kraft.pods import NAMESPACE, config_map, pod, pod_config
+from tests.support.kraft.worlds import start_of
 from towpath.kraft.config import KraftConfig, KubernetesDriver
 from towpath.kraft.decide.moves import Facts
 from towpath.kraft.errors import DriverError

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.kraft_pods import pod_config, stateful_set
+from tests.support.kraft.pods import pod_config, stateful_set
 from towpath.kraft.config import KubernetesDriver
 from towpath.kraft.facts.nouns import Role
 from towpath.kraft.reach.kubernetes.node_place import NodePlace, ObjectKind, hold_name, place_of

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.kraft_pods import config_map, pod_config, stateful_set
+from tests.support.kraft.pods import config_map, pod_config, stateful_set
 from towpath.kraft.config import KubernetesDriver
 from towpath.kraft.facts.nouns import Role
 from towpath.kraft.reach.kubernetes.node_place import manager_of, place_of

@@ -1,6 +1,6 @@
 """A whole migration of nodes that are pods, through a real API and kubectl: there, back, for good.
 
-Their containers are processes of this machine (`tests/support/kubelet.py`).
+Their containers are processes of this machine (`tests/support/kraft/kubelet.py`).
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from ruamel.yaml import YAML
 
 from tests.support.here import Here
 from tests.support.kafka import wait_until
-from tests.support.kraft_runs import entries, run_whole, tell
-from tests.support.kube_api import KubernetesApi, fetch
-from tests.support.kubelet import Kubelet
-from tests.support.patients import seed
-from tests.support.traffic import Traffic
+from tests.support.kraft.kube_api import KubernetesApi, fetch
+from tests.support.kraft.kubelet import Kubelet
+from tests.support.kraft.patients import seed
+from tests.support.kraft.runs import entries, run_whole, tell
+from tests.support.kraft.traffic import Traffic
 from towpath.dev.broker import answers
 from towpath.dev.zookeeper import ZooKeeperCluster
 from towpath.model.deadline import Deadline

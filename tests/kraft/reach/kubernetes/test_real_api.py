@@ -13,10 +13,10 @@ import pytest
 from ruamel.yaml import YAML
 
 from tests.support.kafka import wait_until
-from tests.support.kraft_pods import NAMESPACE, config_map, export, pod_config, stateful_set
-from tests.support.kraft_worlds import start_of
-from tests.support.kube_api import KubernetesApi, fetch
-from tests.support.kubelet import Kubelet
+from tests.support.kraft.kube_api import KubernetesApi, fetch
+from tests.support.kraft.kubelet import Kubelet
+from tests.support.kraft.pods import NAMESPACE, config_map, export, pod_config, stateful_set
+from tests.support.kraft.worlds import start_of
 from towpath.kraft.config import KraftConfig, KubernetesDriver
 from towpath.kraft.decide.outline import outline
 from towpath.kraft.errors import DriverError

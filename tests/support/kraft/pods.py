@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from tests.support.kraft_worlds import CLUSTER, broker_properties, kraft_config
+from tests.support.kraft.worlds import CLUSTER, broker_properties, kraft_config
 from towpath.kraft.config.file import KraftConfig
 
 NAMESPACE = "messaging"

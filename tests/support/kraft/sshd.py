@@ -27,7 +27,7 @@ from towpath.model.home import home_folder
 _PACKAGES = ("openssh-server", "libnss-wrapper", "libwrap0")
 _RUN = Path("/run/sshd")
 _PATIENCE = 60.0
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 SYSTEMCTL = '''#!{python}
 """systemctl show|start|stop|kill of units that are processes; UNITS/NAME has the command."""

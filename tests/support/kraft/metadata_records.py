@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from towpath.dev import distribution
 from towpath.kraft.metadata.messages import RECORDS
 
-_PROGRAM = Path(__file__).parent / "java" / "KafkaRecords.java"
+_PROGRAM = Path(__file__).parents[1] / "java" / "KafkaRecords.java"
 _TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 _VALUES: dict[str, st.SearchStrategy[Any]] = {
     "int8": st.integers(-(1 << 7), (1 << 7) - 1),

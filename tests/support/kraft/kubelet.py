@@ -22,8 +22,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from tests.support.kube_api import KubernetesApi
-from tests.support.kubelet_server import serve
+from tests.support.kraft.kube_api import KubernetesApi
+from tests.support.kraft.kubelet_server import serve
 from towpath.dev import ports
 
 HOST = "host"

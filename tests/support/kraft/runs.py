@@ -10,8 +10,8 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from tests.support.kraft.traffic import TrafficResult
 from tests.support.program import Program
-from tests.support.traffic import TrafficResult
 from towpath.dev.zookeeper import ZooKeeperCluster
 
 _TELLING = re.compile(r" (WARN|ERROR) |Failed to alter partition|Skipped the become-|Controller ")

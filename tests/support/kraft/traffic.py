@@ -12,7 +12,7 @@ from typing import Any
 from confluent_kafka import Consumer, KafkaError, Message, Producer
 
 from tests.support.kafka import PATIENCE, wait_until
-from tests.support.patients import GROUP, PASSWORD, TRAFFIC, USER
+from tests.support.kraft.patients import GROUP, PASSWORD, TRAFFIC, USER
 from towpath.dev.zookeeper import ZooKeeperCluster
 from towpath.dev.zookeeper_configs import MECHANISM
 

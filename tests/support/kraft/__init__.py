@@ -1,0 +1,1 @@
+"""Helpers of the tests of KRaft: labs, ZooKeepers, logs of controllers, hosts, clients."""
