@@ -56,8 +56,8 @@ COMMANDS = {
 }
 
 
-_MODULES = {"import": "towpath.cli.importing", "kraft": "towpath.kraft.commands"}
-"""Modules of commands that do not lie here under their name: Python has `import` for itself, and a
+_MODULES = {"import": "towpath.cli.importing:importing", "kraft": "towpath.kraft.commands:kraft"}
+"""Commands that do not lie here in a module of their name: Python has `import` for itself, and a
 product keeps its own commands."""
 _SPARK = {"run", "cutover", "verify", "repair", "quarantine", "pack", "archive", "restore"}
 """Commands that need the extra `spark`."""
@@ -138,8 +138,8 @@ def _load(name: str) -> typer.Typer | Callable[..., int | None]:
     command: typer.Typer | Callable[..., int | None]
     if name in _SPARK:
         require_spark(f"towpath {name}")
-    module = _MODULES.get(name, f"towpath.cli.{name}")
-    command = getattr(import_module(module), "importing" if name == "import" else name)
+    module, _, attribute = _MODULES.get(name, f"towpath.cli.{name}:{name}").partition(":")
+    command = getattr(import_module(module), attribute)
     return command
 
 
