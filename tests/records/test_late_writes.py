@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from towpath.records.late_writes import Settled
+from towpath.records.late_writes import LateWrites
 
 
 @pytest.mark.parametrize("before", [True, False])
 def test_until_the_first_round_what_the_run_before_left_counts(*, before: bool) -> None:
-    settled = Settled(before=before)
+    settled = LateWrites(before=before)
     assert (settled.now, settled.before) == (before, before)
     assert settled.begin(1) is before
     assert not settled.now, "the round goes on"
@@ -18,7 +18,7 @@ def test_until_the_first_round_what_the_run_before_left_counts(*, before: bool) 
 
 @pytest.mark.parametrize("end", [True, False])
 def test_a_round_waits_for_what_is_under_way_so_only_its_own_end_counts(*, end: bool) -> None:
-    settled = Settled(before=False)
+    settled = LateWrites(before=False)
     settled.begin(1)
     assert not settled.has_ended(1)
     settled.ended(1, settled=end)
@@ -27,7 +27,7 @@ def test_a_round_waits_for_what_is_under_way_so_only_its_own_end_counts(*, end: 
 
 
 def test_both_rounds_count_while_one_hands_over_to_the_other() -> None:
-    settled = Settled()
+    settled = LateWrites()
     settled.begin(1)
     assert not settled.begin(2, follows=1)
     settled.ended(2, settled=True)
@@ -39,7 +39,7 @@ def test_both_rounds_count_while_one_hands_over_to_the_other() -> None:
 
 
 def test_a_round_that_is_left_tells_whether_it_had_settled() -> None:
-    settled = Settled()
+    settled = LateWrites()
     for number in (1, 2, 3):
         settled.begin(number, follows=number - 1)
     settled.ended(2, settled=True)
@@ -51,7 +51,7 @@ def test_a_round_that_is_left_tells_whether_it_had_settled() -> None:
 
 
 def test_the_end_of_a_failed_round_proves_nothing() -> None:
-    settled = Settled()
+    settled = LateWrites()
     settled.begin(1)
     settled.begin(2, follows=1)
     settled.ended(1, settled=True)
@@ -63,7 +63,7 @@ def test_the_end_of_a_failed_round_proves_nothing() -> None:
 
 def test_behind_a_killed_run_paused_topics_stay_in_doubt() -> None:
     """No slice waits for what the killed run has sent to their partitions."""
-    settled = Settled(before=False)
+    settled = LateWrites(before=False)
     assert not settled.begin(1, whole=False)
     settled.ended(1, settled=True)
     assert not settled.now
@@ -73,14 +73,14 @@ def test_behind_a_killed_run_paused_topics_stay_in_doubt() -> None:
 
 
 def test_behind_a_run_that_left_nothing_paused_topics_do_not_matter() -> None:
-    settled = Settled()
+    settled = LateWrites()
     assert settled.begin(1, whole=False)
     settled.ended(1, settled=True)
     assert settled.now
 
 
 def test_a_round_that_fails_before_it_is_planned_leaves_nothing_settled() -> None:
-    settled = Settled()
+    settled = LateWrites()
     settled.failed()
     assert not settled.now
     assert settled.before

@@ -22,7 +22,7 @@ from towpath.model.nouns import Side, TopicId, TopicPartition
 _Front = tuple[TopicId, TopicPartition, int, int]
 
 
-class MirrorFronts:
+class BeforeMirror:
     """Reads the start of mirror topics where groups stand before it; each topic once.
 
     Args:

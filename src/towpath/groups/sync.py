@@ -9,7 +9,7 @@ from dataclasses import replace
 from itertools import groupby
 
 from towpath.config import Following, GroupsConfig
-from towpath.groups.before_mirror import MirrorFronts
+from towpath.groups.before_mirror import BeforeMirror
 from towpath.groups.decide import MirrorPlace, TranslatedGroup, decide, mirror_client, placed
 from towpath.groups.deletions import Deletions
 from towpath.groups.earlier import EarlierLinks
@@ -52,7 +52,7 @@ class GroupSync:
         self._runs = link.ledger.another()
         self._positions = Positions(link.books)
         self._foreign = ForeignTopics(link, self._config)
-        self._earlier, self._fronts = EarlierLinks(link), MirrorFronts(link)
+        self._earlier, self._fronts = EarlierLinks(link), BeforeMirror(link)
         self._deletions = Deletions(self._config, link.source, link.target)
         self._memory, self._keeper = GroupMemory(link), Keeper(link.target)
         self._checked = False

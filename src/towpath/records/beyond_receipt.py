@@ -20,7 +20,7 @@ from towpath.wire.digest import Hashes
 
 
 @dataclass(frozen=True, slots=True)
-class Passage:
+class RecordMatch:
     """A match: `vanished` records only on the target, then `count` records on both sides.
 
     If `target` is -1, the target has deleted those `count` records since.
@@ -40,7 +40,7 @@ class NotHereError(Exception):
         self.first = first
 
 
-class Passed:
+class BeyondReceipt:
     """Target records beyond the receipt, by offset, consumed while source records match.
 
     Before them come `retained` records that retention on the target has deleted since. Their hashes
@@ -93,7 +93,7 @@ class Passed:
         there[there] = self._hashes[self._at :][at[there]] == hashes[there]
         return there
 
-    def match(self, offsets: Table, hashes: Hashes, *, identical: bool) -> Iterator[Passage]:
+    def match(self, offsets: Table, hashes: Hashes, *, identical: bool) -> Iterator[RecordMatch]:
         """Match the next source records with target records, in steps.
 
         The steps end before the first source record that the target does not hold; then no target
@@ -115,17 +115,17 @@ class Passed:
         while done < len(offsets) and self:
             cleaned = self._cleaned(offsets[done:], hashes[done:], identical=identical)
             if cleaned:
-                yield Passage(0, SourceOffset(int(offsets[done])), TargetOffset(-1), cleaned)
+                yield RecordMatch(0, SourceOffset(int(offsets[done])), TargetOffset(-1), cleaned)
                 done += cleaned
                 continue
             vanished = self._skip(self._find(int(offsets[done]), hashes[done], identical=identical))
             count = self._together(offsets[done:], hashes[done:])
             target = TargetOffset(int(self._offsets[self._at]) if count else -1)
             self._at += count
-            yield Passage(vanished, SourceOffset(int(offsets[done])), target, count)
+            yield RecordMatch(vanished, SourceOffset(int(offsets[done])), target, count)
             done += count
 
-    def _count_off(self, offsets: Table, hashes: Hashes) -> Passage:
+    def _count_off(self, offsets: Table, hashes: Hashes) -> RecordMatch:
         """Pass over the next source records that the target has deleted."""
         most = min(self._retained, len(offsets))
         holes = np.flatnonzero(np.diff(offsets[:most]) != 1)
@@ -134,7 +134,7 @@ class Passed:
         count = int(known[0]) if len(known) else most
         vanished = self._retained - count if len(known) else 0
         self._retained -= vanished + count
-        return Passage(vanished, SourceOffset(int(offsets[0])), TargetOffset(-1), count)
+        return RecordMatch(vanished, SourceOffset(int(offsets[0])), TargetOffset(-1), count)
 
     def _cleaned(self, offsets: Table, hashes: Hashes, *, identical: bool) -> int:
         """Return how many of the next source records the target's cleaner has removed.

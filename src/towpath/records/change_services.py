@@ -57,7 +57,7 @@ class Quarantine(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outside:
+class ChangeServices:
     """The services that the lanes of one slice share: schema ids and quarantine.
 
     Attributes:
@@ -77,7 +77,7 @@ class Outside:
     @classmethod
     def of(
         cls, work: Slice, ids: IdSource | None = None, quarantine: Quarantine | None = None
-    ) -> Outside:
+    ) -> ChangeServices:
         """Return the services for the lanes of a slice."""
         return cls(
             link=work.link,
@@ -98,4 +98,4 @@ class Outside:
         )
 
 
-NOTHING = Outside(link=LinkName(""))
+NOTHING = ChangeServices(link=LinkName(""))

@@ -22,7 +22,7 @@ from towpath.ledger.ledger import Ledger
 from towpath.model.errors import ClusterError, RepeatedError, TowpathError
 from towpath.model.nouns import Side
 from towpath.records.arrivals import Arrivals
-from towpath.records.change_services import NOTHING, Outside
+from towpath.records.change_services import NOTHING, ChangeServices
 from towpath.records.handover import Handover, releases, rests
 from towpath.records.ids import SliceIds
 from towpath.records.landing.landing import Landing
@@ -47,7 +47,7 @@ Feeding = Callable[[CopySlice, Admin], Callable[[Landing], Feed[Lane]]]
 def copy(
     work: CopySlice,
     throttled: Throttled | None = None,
-    outside: Callable[[CopySlice], Outside] = Outside.of,
+    outside: Callable[[CopySlice], ChangeServices] = ChangeServices.of,
     feeding: Feeding | None = None,
 ) -> Iterator[Summary]:
     """Copy the partitions of `work` until its round ends. Yields the summary of each.
@@ -75,7 +75,7 @@ def land(
     feed: Callable[[Landing], Feed[Lane]],
     beginnings: Callable[[Landing], Beginnings] | None = None,
     throttled: Throttled | None = None,
-    outside: Outside | None = None,
+    outside: ChangeServices | None = None,
 ) -> Iterator[Summary]:
     """Write the batches of any feed to the target until the round ends.
 
@@ -102,7 +102,7 @@ def land(
         opener = Opener(work, target, client, ledger, books)
         stack.callback(opener.close)
         ids = SliceIds(work, target)
-        asked = outside or Outside.of(work)
+        asked = outside or ChangeServices.of(work)
         needed = asked if asked.ids is not None else replace(asked, ids=ids)
         copier = Copier(work, target, opener, feed, beginnings, needed)
         stack.callback(copier.close)
@@ -175,7 +175,7 @@ class Copier:
         opener: Opener,
         feed: Callable[[Landing], Feed[Lane]],
         beginnings: Callable[[Landing], Beginnings] | None = None,
-        outside: Outside = NOTHING,
+        outside: ChangeServices = NOTHING,
     ) -> None:
         self._work, self._opener, self._reactor = work, opener, Reactor()
         self.landing = Landing(work, self._reactor, target, opener, feed, outside)

@@ -14,7 +14,7 @@ class _Round:
     """`None` while the round goes on."""
 
 
-class Settled:
+class LateWrites:
     """Tracks whether requests of this run or earlier ones may still reach the target.
 
     A round that another one follows counts until it is `left`. A round that follows none waits in

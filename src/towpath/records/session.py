@@ -20,7 +20,7 @@ from towpath.model.clock import now_ms, readable
 from towpath.model.deadline import Deadline
 from towpath.model.errors import LinkBusyError, TowpathError
 from towpath.model.nouns import LinkName, Side
-from towpath.records.late_writes import Settled
+from towpath.records.late_writes import LateWrites
 from towpath.records.permit import TAKEOVER
 
 _BEAT = 2.0
@@ -61,7 +61,7 @@ class LinkSession:
         self._heard: Counter[str] = Counter()
         self.taken_over: TowpathError | None = None
         self.dead: ProcessKey | None = None
-        self.settled = Settled()
+        self.settled = LateWrites()
         self.begun: deque[Attempt] = deque()
         self.ready: set[tuple[int, int]] = set()
         self.paced: dict[tuple[int, int], Paced] = {}
@@ -140,7 +140,7 @@ class LinkSession:
         last = self._last()
         if last is not None and last.may_live and not is_gone(last):
             last = self._end_of(last)
-        self.settled = Settled(before=last is None or (last.over and last.rested))
+        self.settled = LateWrites(before=last is None or (last.over and last.rested))
         self.dead = None if last is None or last.over else process_of(last)
 
     def _end_of(self, last: Session) -> Session:

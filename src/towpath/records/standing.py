@@ -13,7 +13,7 @@ from towpath.model.changes import NO_CHANGE, RecordChange
 from towpath.model.clock import now_ms
 from towpath.model.nouns import LinkName, Mode, SourceOffset, TargetOffset
 from towpath.model.reasons import Reason, ReasonCode
-from towpath.records.beyond_receipt import Passed
+from towpath.records.beyond_receipt import BeyondReceipt
 from towpath.records.items import TransactionalWriter
 from towpath.records.work import Assignment
 from towpath.wire import batch as wire
@@ -56,7 +56,7 @@ class Standing:
     first_time: int = -1
     last_time: int = -1
     digest: int = 0
-    passed: Passed = field(default_factory=Passed)
+    passed: BeyondReceipt = field(default_factory=BeyondReceipt)
     """Records that the target holds after `position` already."""
     news: bool = False
     """The ledger lacks the position."""

@@ -15,7 +15,7 @@ from towpath.cluster.admin import Admin
 from towpath.cluster.data.client import Client
 from towpath.dev.broker import LocalCluster
 from towpath.model.nouns import Mode, Side, TargetOffset, TopicName, TopicPartition
-from towpath.records.landing.log_starts import Fronts
+from towpath.records.landing.log_starts import LogStarts
 from towpath.records.work import Assignment
 from towpath.wire.filler import LARGEST, filler
 
@@ -50,16 +50,16 @@ def test_a_long_front_keeps_nobody_waiting_and_goes_on_where_it_stood(
 ) -> None:
     write(mirror)
     [work] = mirror.slices()
-    fill = Fronts._fill
+    fill = LogStarts._fill
     with copier(work, work.source, work.target) as made, monkeypatch.context() as slow:
 
-        def filled(fronts: Fronts, work: Assignment, at: Any, end: Any) -> TargetOffset:
+        def filled(fronts: LogStarts, work: Assignment, at: Any, end: Any) -> TargetOffset:
             """Fill no further than to the middle before the round ends."""
             if at >= START // 2:
                 wait_until(lambda: made._ended is not None, "the round ends")
             return fill(fronts, work, at, end)
 
-        slow.setattr(Fronts, "_fill", filled)
+        slow.setattr(LogStarts, "_fill", filled)
         with going(made):
             boot = mirror.target.bootstrap
             wait_until(lambda: end_offsets(boot, mirror.topic, 1)[1] == 10, "it is copied")

@@ -33,8 +33,8 @@ from towpath.model.changes import (
 )
 from towpath.model.nouns import ClusterId, LinkName, Mode, SourceOffset, TargetOffset
 from towpath.model.reasons import Reason, ReasonCode
-from towpath.records.beyond_receipt import Passed
-from towpath.records.change_services import Outside, Ready
+from towpath.records.beyond_receipt import BeyondReceipt
+from towpath.records.change_services import ChangeServices, Ready
 from towpath.records.items import Batch, Fill, Item, Stop, Wait
 from towpath.records.landing.refusals import source_offsets
 from towpath.records.lane.lane import Lane
@@ -47,7 +47,7 @@ from towpath.wire.digest import record_hashes
 from towpath.wire.ids import IdTable
 from towpath.wire.plain import Record
 
-OUTSIDE = Outside(
+OUTSIDE = ChangeServices(
     link=LinkName("link"),
     source_cluster=ClusterId("there"),
     target_cluster=ClusterId(HOME),
@@ -64,7 +64,7 @@ def changed(
     change: RecordChange,
     at: Standing | None = None,
     *,
-    outside: Outside = OUTSIDE,
+    outside: ChangeServices = OUTSIDE,
     fill: int = 100,
 ) -> Lane:
     """Return a lane that changes records, and stands under that change."""
@@ -251,16 +251,16 @@ def test_a_jump_ends_a_wait_for_ids_of_records_that_are_gone() -> None:
     assert not sending.holds
 
 
-def held(change: RecordChange, there: Sequence[Record], count: int, at: int = 0) -> Passed:
+def held(change: RecordChange, there: Sequence[Record], count: int, at: int = 0) -> BeyondReceipt:
     """Return the first kept records as the target holds them from an offset on."""
     work = replace(lane().work, change=change)
     kept = expected(there, [(0, change.digest)], OUTSIDE.origin(work))[:count]
     if not kept:
-        return Passed()
+        return BeyondReceipt()
     mapped = change.drops
     offsets = [at + n if mapped else record.offset for n, record in enumerate(kept)]
     _, hashes = record_hashes(bytes(batch(numbered(kept))))
-    return Passed(offsets, hashes)
+    return BeyondReceipt(offsets, hashes)
 
 
 @pytest.mark.parametrize("name", [name for name in CHANGES if name != "quarantine"])

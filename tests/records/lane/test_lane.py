@@ -10,7 +10,7 @@ from tests.support.copying.lanes import damaged, lane, plain, standing, took
 from tests.support.ledger.reasons import told
 from tests.support.logs.batches import batch, numbered
 from towpath.model.nouns import LinkName, Mode, SourceOffset, TargetOffset
-from towpath.records.beyond_receipt import Passed
+from towpath.records.beyond_receipt import BeyondReceipt
 from towpath.records.items import Batch, BecomeMapped, Fill
 from towpath.records.lane.lane import Lane
 from towpath.wire.digest import record_hashes
@@ -87,7 +87,7 @@ def test_a_receipt_counts_the_part_of_a_batch_that_the_target_holds_on_both_side
 ) -> None:
     """Whoever goes on from that receipt would send this part again otherwise."""
     records = numbered([Record(b"k", b"%d" % n) for n in range(there)])
-    held = Passed(*record_hashes(bytes(batch(records[:7]))))
+    held = BeyondReceipt(*record_hashes(bytes(batch(records[:7]))))
     sending = lane()
     sending.resume(replace(standing(), mode=mode, passed=held))
     took(sending, batch(records, last=9))

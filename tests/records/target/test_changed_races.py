@@ -22,13 +22,13 @@ from towpath.ledger import entries
 from towpath.ledger.books import LinkBooks
 from towpath.model.changes import RecordChange
 from towpath.model.nouns import ClusterId
-from towpath.records.change_services import Outside
+from towpath.records.change_services import ChangeServices
 from towpath.wire import batch as wire
 from towpath.wire import plain
 from towpath.wire.plain import Record
 
 ROUNDS = int(os.environ.get("TOWPATH_SOAK_ROUNDS") or 1)
-OUTSIDE = Outside(
+OUTSIDE = ChangeServices(
     link=LINK,
     source_cluster=ClusterId("there"),
     target_cluster=ClusterId(HOME),

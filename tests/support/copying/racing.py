@@ -34,7 +34,7 @@ from towpath.model.nouns import (
     TopicId,
 )
 from towpath.records.change_services import NOTHING as NOTHING_OUTSIDE
-from towpath.records.change_services import Outside
+from towpath.records.change_services import ChangeServices
 from towpath.records.items import Batch
 from towpath.records.lane.lane import Lane
 from towpath.records.standing import Standing
@@ -87,7 +87,7 @@ class World:
     """The file wants mapped offsets also where the world is calm."""
     changes: Sequence[RecordChange] = (NO_CHANGE,)
     """What the files of copiers say; each has one of them."""
-    outside: Outside = NOTHING_OUTSIDE
+    outside: ChangeServices = NOTHING_OUTSIDE
     once: dict[str, Callable[[], None]] = field(default_factory=dict)
     """What happens before the next answer, by what was asked: the name of a method of `StandIn`."""
     made: Callable[[World], Racer] | None = None

@@ -41,7 +41,7 @@ from towpath.model.nouns import (
     TopicName,
     TopicPartition,
 )
-from towpath.records.change_services import Outside
+from towpath.records.change_services import ChangeServices
 from towpath.records.copy import copy
 from towpath.records.work import CopySlice, Summary
 from towpath.wire import plain
@@ -49,9 +49,9 @@ from towpath.wire import plain
 PARTITIONS = 2
 
 
-def outside(work: CopySlice) -> Outside:
+def outside(work: CopySlice) -> ChangeServices:
     """Return what the lanes of a slice need: ids that are all known, and a quarantine."""
-    return Outside.of(work, ConstantIds(), StandInQuarantine())
+    return ChangeServices.of(work, ConstantIds(), StandInQuarantine())
 
 
 def drain(work: CopySlice) -> None:

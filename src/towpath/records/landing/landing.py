@@ -14,15 +14,15 @@ from towpath.model.clock import now_ms
 from towpath.model.errors import ClusterError
 from towpath.model.nouns import Side, SourceOffset, TargetOffset, TopicPartition
 from towpath.model.reasons import Reason
-from towpath.records.change_services import NOTHING, Outside
+from towpath.records.change_services import NOTHING, ChangeServices
 from towpath.records.jobs import ClientPool, Jobs
 from towpath.records.landing.closing import leave_remembered
 from towpath.records.landing.doubles import Doubles
 from towpath.records.landing.fills import Fills
 from towpath.records.landing.leaving import Leaving
-from towpath.records.landing.log_starts import Fronts
+from towpath.records.landing.log_starts import LogStarts
 from towpath.records.landing.moved import MovedBeginnings
-from towpath.records.landing.quarantining import Asides
+from towpath.records.landing.quarantining import SliceQuarantine
 from towpath.records.landing.refusals import Refusals
 from towpath.records.landing.relief import Relief
 from towpath.records.landing.reopening import lane_reopening
@@ -72,7 +72,7 @@ class Landing:
         target: Admin,
         opener: Opener,
         feed: Callable[[Landing], Feed[Lane]],
-        outside: Outside = NOTHING,
+        outside: ChangeServices = NOTHING,
     ) -> None:
         self._unfed: set[Lane] = set()
         """Lanes that are not fed, because they take in nothing now."""
@@ -103,7 +103,7 @@ class Landing:
         self.leaving = Leaving(self.feed, self.producers, opener, self.receipts, self.lanes)
         self._reopening = lane_reopening(self.jobs, opener, self.feed, self.producers, self._start)
         self._clients = ClientPool(work.target, Side.TARGET, target)
-        asides = Asides(work.link, target, self._clients)
+        asides = SliceQuarantine(work.link, target, self._clients)
         self._outside = replace(outside, quarantine=outside.quarantine or asides)
         refusals = Refusals(
             work.link, self.jobs, target, self._clients, asides, self._reopening, self.permit
@@ -129,7 +129,7 @@ class Landing:
             on_filled=self._landed,
             on_failed=side.failed,
         )
-        self._fronts = Fronts(
+        self._fronts = LogStarts(
             self.jobs,
             target,
             self._clients,

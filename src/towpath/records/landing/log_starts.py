@@ -25,7 +25,7 @@ from towpath.wire import batch as wire
 from towpath.wire.filler import LARGEST, filler
 
 
-class Fronts:
+class LogStarts:
     """Fills new partitions up to the source's log start before anything else is written."""
 
     def __init__(

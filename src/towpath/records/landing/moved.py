@@ -14,7 +14,7 @@ from towpath.config import OffsetsPolicy
 from towpath.model.errors import TowpathError
 from towpath.model.nouns import Mode, SourceOffset, TargetOffset
 from towpath.records.jobs import Jobs
-from towpath.records.landing.log_starts import Fronts
+from towpath.records.landing.log_starts import LogStarts
 from towpath.records.lane.lane import Lane
 from towpath.records.modes import why_mapped
 from towpath.wire import batch as wire
@@ -27,7 +27,7 @@ class MovedBeginnings:
         self,
         jobs: Jobs,
         target: Admin,
-        fronts: Fronts,
+        fronts: LogStarts,
         *,
         on_moved: Callable[[Lane], None],
         on_failed: Callable[[Lane, TowpathError], None],

@@ -23,7 +23,7 @@ WhyOf = Callable[[plain.Record], Reason]
 """Returns why a record is set aside."""
 
 
-class Asides:
+class SliceQuarantine:
     """The quarantine writer of one slice.
 
     Args:

@@ -22,7 +22,7 @@ from towpath.model.nouns import LinkName, Side, SourceOffset
 from towpath.model.reasons import Reason, ReasonCode
 from towpath.records.items import Batch
 from towpath.records.jobs import ClientPool, Jobs
-from towpath.records.landing.quarantining import Asides
+from towpath.records.landing.quarantining import SliceQuarantine
 from towpath.records.landing.reopening import LaneReopening, given_up
 from towpath.records.lane.lane import Lane
 from towpath.records.permit import WritePermit
@@ -82,7 +82,7 @@ class Refusals:
         jobs: Jobs,
         target: Admin,
         clients: ClientPool,
-        asides: Asides,
+        asides: SliceQuarantine,
         reopening: LaneReopening,
         permit: WritePermit,
     ) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from towpath.model.changes import NO_CHANGE, RecordChange
 from towpath.model.reasons import Reason, ReasonCode
-from towpath.records.change_services import Outside
+from towpath.records.change_services import ChangeServices
 from towpath.records.items import Stop, Wait
 from towpath.records.standing import Standing
 from towpath.records.work import Assignment
@@ -31,7 +31,7 @@ class LaneChange:
         always: Whether all batches must be opened to be changed.
     """
 
-    def __init__(self, work: Assignment, outside: Outside) -> None:
+    def __init__(self, work: Assignment, outside: ChangeServices) -> None:
         self._work, self._outside = work, outside
         self._change, self.always = NO_CHANGE, False
         self._refused = np.empty(0, np.int64)

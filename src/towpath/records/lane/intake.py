@@ -14,7 +14,7 @@ from towpath.cluster.data.buffers import Frame
 from towpath.model.errors import CorruptBatchError
 from towpath.model.nouns import Mode, SourceOffset
 from towpath.model.reasons import Reason, ReasonCode
-from towpath.records.change_services import Outside
+from towpath.records.change_services import ChangeServices
 from towpath.records.epochs import EpochStarts
 from towpath.records.items import Batch, BecomeMapped, Fill, Wait
 from towpath.records.lane.change import LaneChange
@@ -56,7 +56,7 @@ class Intake:
         queue: Queue,
         standing: Standing,
         cutter: Cutter,
-        outside: Outside,
+        outside: ChangeServices,
     ) -> None:
         self._work = progress.work
         self._progress, self._queue, self._cutter = progress, queue, cutter

@@ -21,7 +21,7 @@ from towpath.cluster.data.buffers import Frame
 from towpath.cluster.data.produce import Produced
 from towpath.model.nouns import Mode, Side, SourceOffset, TargetOffset
 from towpath.model.reasons import Reason
-from towpath.records.change_services import NOTHING, Outside
+from towpath.records.change_services import NOTHING, ChangeServices
 from towpath.records.items import Batch, BecomeMapped, Fill, Stop, Wait
 from towpath.records.lane.intake import Intake
 from towpath.records.lane.progress import LaneProgress
@@ -71,7 +71,7 @@ class Lane:
         work: Assignment,
         standing: Standing,
         small: int = SMALL,
-        outside: Outside = NOTHING,
+        outside: ChangeServices = NOTHING,
     ) -> None:
         self.work = work
         self.source, self.source_id = work.source, work.source_id

@@ -17,7 +17,7 @@ from towpath.model.clock import now_ms
 from towpath.model.deadline import Deadline
 from towpath.model.errors import DoubledError, TargetLostError, TowpathError, UnreachableError
 from towpath.model.nouns import ProducerId, Side, TargetOffset, TopicPartition
-from towpath.records.beyond_receipt import Passed
+from towpath.records.beyond_receipt import BeyondReceipt
 from towpath.records.standing import Position
 from towpath.records.target.state import ANY_NODE, TargetState
 from towpath.records.target.written import OwnRecords, Sought, Span, find
@@ -59,7 +59,7 @@ class Tail:
         retained: How many records before them retention on the target has deleted since.
     """
 
-    passed: Passed
+    passed: BeyondReceipt
     end: TargetOffset = TargetOffset(-1)
     retained: int = 0
 
@@ -122,7 +122,7 @@ class Tails:
         if self._may_forget(a, state, producer):
             self._settle(a, state, (position.sequence + ahead) % wire.SEQUENCES)
         if not ahead:
-            return Tail(Passed())
+            return Tail(BeyondReceipt())
         plain = 0 if a.compacted else ahead  # the cleaner may have removed some of them
         found = self._complete(a, Sought(start, state.log_end, plain, own_of(a)), position)
         # A copier that was frozen may have written some twice before the leader knew us again.
@@ -166,7 +166,7 @@ class Tails:
         end: int,
         plain: int,
         writers: AbstractSet[ProducerId],
-    ) -> Passed:
+    ) -> BeyondReceipt:
         """Return the link's transactional records, and `plain` others, from offset `start` on."""
         wanted = Sought(start, end, plain, own_of(a), writers)
         return self._complete(a, wanted, position).passed()
@@ -197,7 +197,7 @@ class Tails:
         start = max(position.target, state.earliest)
         if state.log_end == start == position.target:
             self._settle(a, state, position.sequence)
-            return Tail(Passed())  # without reading: there may be thousands of partitions
+            return Tail(BeyondReceipt())  # without reading: there may be thousands of partitions
         found = self._complete(a, Sought(start, state.log_end, 0, own_of(a)), position)
         retained, end = follow(a, found.spans, position, begins_later=start > position.target)
         self._settle(a, state, end)
@@ -255,7 +255,7 @@ def own_of(a: Assignment) -> frozenset[ProducerId]:
     return generations(a.producer_id)
 
 
-def _passed(a: Assignment, found: OwnRecords, position: Position, retained: int) -> Passed:
+def _passed(a: Assignment, found: OwnRecords, position: Position, retained: int) -> BeyondReceipt:
     begun = position.source, position.sequence
     return found.passed(retained, begun if a.compacted else None)
 

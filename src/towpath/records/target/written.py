@@ -17,7 +17,7 @@ from towpath.cluster.codes import OFFSET_OUT_OF_RANGE
 from towpath.cluster.data.client import Client, Records
 from towpath.model.errors import RefusedError, UnreachableError
 from towpath.model.nouns import ProducerId, Side, TopicPartition
-from towpath.records.beyond_receipt import Passed
+from towpath.records.beyond_receipt import BeyondReceipt
 from towpath.wire import batch as wire
 from towpath.wire import records
 from towpath.wire.digest import Hashes, record_hashes
@@ -131,7 +131,9 @@ class OwnRecords:
         if commit:
             self._parts.extend(parts)
 
-    def passed(self, retained: int = 0, cleaned_from: tuple[int, int] | None = None) -> Passed:
+    def passed(
+        self, retained: int = 0, cleaned_from: tuple[int, int] | None = None
+    ) -> BeyondReceipt:
         """Return the records that count, in the order of offsets.
 
         If the target topic sets timestamps itself, their hashes leave timestamps out, so that they
@@ -143,7 +145,7 @@ class OwnRecords:
                 target's cleaner may have removed some between. Sequences tell how many.
         """
         if not self._parts:
-            return Passed(retained=retained)
+            return BeyondReceipt(retained=retained)
         offsets = np.concatenate([part[0] for part in self._parts])
         order = np.argsort(offsets)
         hashes = np.concatenate([part[2 if self._by_clock else 1] for part in self._parts])
@@ -154,7 +156,7 @@ class OwnRecords:
             missing = np.diff(sequences, prepend=sequence + retained - 1) - 1
             missing %= wire.SEQUENCES
             old_below = source + retained + int(missing.sum()) + len(missing)
-        return Passed(
+        return BeyondReceipt(
             offsets[order],
             hashes[order],
             timed=not self._by_clock,
