@@ -28,6 +28,7 @@ from towpath.kraft.facts.nouns import Goal, Stage
 from towpath.kraft.facts.seen import Unseen
 from towpath.kraft.journal import KraftEvent, KraftJournal
 from towpath.kraft.run.metering import counts
+from towpath.kraft.show import data
 from towpath.kraft.show import pictures as shown
 from towpath.kraft.show.report import report_page, report_told
 
@@ -62,7 +63,7 @@ def test_a_plan_shows_every_step_with_its_way_back() -> None:
     assert not re.search(r"(?m)^\d+\. restart broker", after)
     if_not = "way back: only while no controller without the flag was elected: restart"
     assert (before.count(if_not), after.count(if_not)) == (0, len(CONFIG.controllers.nodes) - 1)
-    told = json.loads(json.dumps(shown.outline_told(facts, planned)))
+    told = json.loads(json.dumps(data.outline_told(facts, planned)))
     assert [each["what"] for each in told["steps"]] == [each.sentence for each in planned.steps]
     assert shown.outline_markdown(facts, planned).count("```diff") >= len(CONFIG.brokers)
 
@@ -133,7 +134,7 @@ def test_the_report_is_a_page_with_a_digest_over_its_facts(tmp_path: Path) -> No
 def test_an_alarm_has_its_code_for_programs_and_a_sentence_for_people() -> None:
     seen = with_controller(at_stage(CONFIG, Stage.DUAL_WRITE), 3001, flag=False)
     facts = Facts.of(CONFIG, seen)
-    (alarm,) = shown.status_told(facts)["alarms"]
+    (alarm,) = data.status_told(facts)["alarms"]
     assert (alarm["alarm"], alarm["code"]) == ("flag_missing", "FLAG_MISSING")
     assert alarm["values"]["controllers"] == ("3001",)
     assert f"{alarm['what']}; {alarm['advice']}" in text_of(shown.status_picture(facts))
@@ -143,8 +144,8 @@ def test_an_alarm_has_its_code_for_programs_and_a_sentence_for_people() -> None:
 @pytest.mark.parametrize("stage", [Stage.ZOOKEEPER, Stage.DUAL_WRITE, Stage.FINAL])
 def test_what_could_not_be_looked_at_is_alarming_until_zookeeper_is_left(stage: Stage) -> None:
     seen = at_stage(CONFIG, stage)
-    assert shown.is_well(Facts.of(CONFIG, seen))
+    assert data.is_well(Facts.of(CONFIG, seen))
     away = replace(seen, unseen=(Unseen("ZooKeeper", "it does not answer"),))
     facts = Facts.of(CONFIG, away)
-    assert shown.is_well(facts) is (stage is Stage.FINAL)
-    assert shown.status_told(facts)["well"] is shown.is_well(facts)
+    assert data.is_well(facts) is (stage is Stage.FINAL)
+    assert data.status_told(facts)["well"] is data.is_well(facts)

@@ -29,7 +29,7 @@ from towpath.kraft.facts.seen import CopiedRange, Observation
 from towpath.kraft.findings.codes import FindingCode
 from towpath.kraft.journal import KraftEvent, KraftJournal
 from towpath.kraft.run.loop import KraftRun
-from towpath.kraft.show.pictures import end_told
+from towpath.kraft.show.data import end_told
 from towpath.kraft.standing.states import stage_of
 from towpath.kraft.steps.compare import Compare
 from towpath.kraft.steps.roll_broker import RollBroker

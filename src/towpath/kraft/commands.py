@@ -53,7 +53,8 @@ def check(file: KraftFile, *, output: OutputOption = Output.TEXT) -> int:
     """Look for everything that would stop a migration, or lose something in it."""
     del output  # `show` reads it from the arguments
     with _migration(file) as migration:
-        from towpath.kraft.show.pictures import findings_picture, findings_told  # noqa: PLC0415
+        from towpath.kraft.show.data import findings_told  # noqa: PLC0415
+        from towpath.kraft.show.pictures import findings_picture  # noqa: PLC0415
 
         findings = migration.check()
     show(findings_picture(findings), findings_told(findings))
@@ -78,7 +79,8 @@ def plan(
     """Show every step to a goal, what it changes, and how it would be undone; change nothing."""
     del output  # `show` reads it from the arguments
     with _migration(file) as migration:
-        from towpath.kraft.show.pictures import outline_markdown, outline_picture, outline_told  # noqa: PLC0415
+        from towpath.kraft.show.data import outline_told  # noqa: PLC0415
+        from towpath.kraft.show.pictures import outline_markdown, outline_picture  # noqa: PLC0415
 
         seen, outline = migration.outline(to)
         if manifests is not None:
@@ -106,14 +108,15 @@ def status(
     """Show the state of a migration, each node, and what is not equal in both stores."""
     del output  # `show` reads it from the arguments
     with stopping() as stop, _migration(file) as migration:
+        from towpath.kraft.show import data  # noqa: PLC0415
         from towpath.kraft.show import pictures as shown  # noqa: PLC0415
 
         if watch is None:
             facts = migration.look()
         else:
             facts = migration.watch(watch, stop, shown.KraftDisplay().show)
-    show(shown.status_picture(facts), shown.status_told(facts))
-    return 0 if shown.is_well(facts) else NOT_REACHED
+    show(shown.status_picture(facts), data.status_told(facts))
+    return 0 if data.is_well(facts) else NOT_REACHED
 
 
 @kraft.command()
@@ -236,9 +239,10 @@ def _bring(
 
 
 def _ended(end: RunEnd) -> int:
-    from towpath.kraft.show import pictures as shown  # noqa: PLC0415
+    from towpath.kraft.show.data import end_told  # noqa: PLC0415
+    from towpath.kraft.show.pictures import end_picture  # noqa: PLC0415
 
-    show(shown.end_picture(end), shown.end_told(end))
+    show(end_picture(end), end_told(end))
     return 0 if end.reached else NOT_REACHED
 
 

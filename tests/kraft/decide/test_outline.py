@@ -22,11 +22,11 @@ from towpath.kraft.decide.planner import next_step
 from towpath.kraft.facts.nouns import BrokerMode, Goal, NodeId, Stage
 from towpath.kraft.findings.codes import FindingCode
 from towpath.kraft.findings.findings import Refused
+from towpath.kraft.show.data import outline_told
 from towpath.kraft.show.pictures import (
     outline_markdown,
     outline_picture,
     outline_summary,
-    outline_told,
 )
 from towpath.kraft.steps.await_copy import AwaitCopy
 from towpath.kraft.steps.await_final import AwaitFinal

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from rich.console import Group, RenderableType
@@ -10,16 +10,14 @@ from rich.console import Group, RenderableType
 from towpath.cli.show.grid import Grid
 from towpath.cli.show.output import console, line
 from towpath.kraft.decide.moves import Facts
-from towpath.kraft.decide.next_steps import next_steps, other_files
-from towpath.kraft.decide.outline import FileChange, Outline, PlannedStep
-from towpath.kraft.decide.preflight.preflight import BEFORE_COPY
-from towpath.kraft.decide.repairs import disks_lost
-from towpath.kraft.facts.nodes import file_mode
-from towpath.kraft.facts.nouns import Role, Stage
+from towpath.kraft.decide.next_steps import next_steps
+from towpath.kraft.decide.outline import Outline, PlannedStep
+from towpath.kraft.facts.nouns import Stage
 from towpath.kraft.facts.seen import NodeSeen
 from towpath.kraft.findings.codes import Severity
 from towpath.kraft.findings.findings import Finding, several
-from towpath.kraft.run.loop import RunEnd, comparison_told
+from towpath.kraft.run.loop import RunEnd
+from towpath.kraft.show.data import change_lines, findings_of_nodes, kip_name
 from towpath.kraft.standing.states import KraftStanding
 from towpath.model.amounts import count, counted, span
 from towpath.model.clock import now_ms, readable
@@ -48,34 +46,13 @@ def _found(findings: Iterable[Finding]) -> list[str]:
     return [f"{_SIGNS[each.severity]} {each}" for each in found]
 
 
-def findings_told(findings: Iterable[Finding]) -> Mapping[str, Any]:
-    """Return the findings of a check as data."""
-    return {"findings": [_finding(each) for each in findings]}
-
-
-def _finding(finding: Finding) -> Mapping[str, Any]:
-    return {
-        "code": finding.code,
-        "severity": finding.severity,
-        "values": dict(finding.values),
-        "what": finding.what,
-        "advice": finding.advice,
-    }
-
-
 def standing_text(standing: KraftStanding) -> str:
     """Return a stage with the state of KIP-866, and what Kafka's own metric says then."""
     kip = "no state of KIP-866"
     if standing.kip is not None:
-        kip = f"{_kip(standing)} of KIP-866"
+        kip = f"{kip_name(standing)} of KIP-866"
     metric = "" if standing.metric is None else f"; Kafka's own metric says {standing.metric}"
     return f"stage {standing.stage}: {kip}{metric}"
-
-
-def _kip(standing: KraftStanding) -> str:
-    if standing.kip is None:
-        return ""
-    return f"{standing.kip.name.title().replace('_', '')} ({int(standing.kip)})"
 
 
 def status_picture(facts: Facts) -> RenderableType:
@@ -117,7 +94,7 @@ def _lines(facts: Facts) -> Iterator[str]:
         for each in seen.unseen
         if not (left and each.what == "ZooKeeper")
     )
-    yield from _found(told_of_nodes(facts))
+    yield from _found(findings_of_nodes(facts))
     if seen.health is not None:
         for text, some in (
             ("offline", seen.health.offline),
@@ -145,14 +122,6 @@ def _lines(facts: Facts) -> Iterator[str]:
     yield from (f"→ next: {each}" for each in next_steps(facts))
 
 
-def told_of_nodes(facts: Facts) -> tuple[Finding, ...]:
-    """Return findings about nodes: lost disks behind the copy, files of another mode."""
-    copied = facts.standing.stage not in BEFORE_COPY | {Stage.UNKNOWN}
-    lost = disks_lost(facts) if copied else None
-    other = other_files(facts)
-    return (*(lost.reasons if lost else ()), *([other] if other else []))
-
-
 def _ensemble(facts: Facts) -> str:
     servers = facts.seen.ensemble
     if servers is None:
@@ -170,76 +139,6 @@ def _compared(differences: tuple[Any, ...], things: int) -> Iterator[str]:
         )
     if len(differences) > _DIFFERENCES:
         yield f"✗ and {count(len(differences) - _DIFFERENCES)} more differences"
-
-
-def is_well(facts: Facts) -> bool:
-    """Whether nothing is alarming: no alarm, a known stage, and all was seen that should be.
-
-    Behind the end ZooKeeper is gone for good, and nobody misses it.
-    """
-    standing = facts.standing
-    missed = facts.seen.unseen if standing.stage is not Stage.FINAL else ()
-    return not (standing.alarms or standing.doubts or missed)
-
-
-def status_told(facts: Facts) -> Mapping[str, Any]:
-    """Return the state of a migration as data."""
-    standing, seen = facts.standing, facts.seen
-    zookeeper = seen.zookeeper
-    return {
-        "at": readable(seen.at),
-        "cluster_id": zookeeper.cluster_id if zookeeper else None,
-        "stage": standing.stage,
-        "well": is_well(facts),
-        "kip": _kip(standing) or "none",
-        "kip_number": standing.kip,
-        "metric": standing.metric,
-        "controller": zookeeper.controller.id if zookeeper and zookeeper.controller else None,
-        "quorum_leader": facts.leader,
-        "alarms": [{"alarm": each.alarm, **_finding(each.finding)} for each in standing.alarms],
-        "doubts": [_finding(each) for each in standing.doubts],
-        "unseen": [f"{each.what}: {each.why}" for each in seen.unseen],
-        "offline": list(seen.health.offline) if seen.health else None,
-        "under_replicated": list(seen.health.under_replicated) if seen.health else None,
-        "comparison": comparison_told(seen.comparison) if seen.comparison else None,
-        "zookeeper_read_seconds": zookeeper.seconds if zookeeper else None,
-        "odd_znodes": [f"{each.path}: {each.why}" for each in zookeeper.odd] if zookeeper else [],
-        "ensemble": _ensemble_told(facts),
-        "about_nodes": [_finding(each) for each in told_of_nodes(facts)],
-        "next": [_finding(each) for each in next_steps(facts)],
-        "nodes": [_node(each) for each in (*facts.brokers, *facts.controllers)],
-    }
-
-
-def _ensemble_told(facts: Facts) -> Mapping[str, Any] | None:
-    servers = facts.seen.ensemble
-    if servers is None:
-        return None
-    told = [
-        {"address": each.address, "mode": each.mode, "version": each.version, "why": each.why}
-        for each in servers.servers
-    ]
-    return {
-        "voters": servers.size,
-        "serve": servers.voting,
-        "spare": servers.spare,
-        "servers": told,
-    }
-
-
-def _node(node: NodeSeen) -> Mapping[str, Any]:
-    return {
-        "id": node.id,
-        "role": node.role,
-        "running": node.running,
-        "mode": node.mode,
-        "file_mode": file_mode(node) if node.role is Role.BROKER else None,
-        "flag": node.flag,
-        "software": node.software,
-        "build": node.build,
-        "heap": node.heap,
-        "meta": [f"{each.directory}: version {each.version}" for each in node.meta],
-    }
 
 
 def outline_picture(facts: Facts, outline: Outline) -> RenderableType:
@@ -263,7 +162,7 @@ def _planned(outline: Outline) -> Iterator[str]:
         if step.last_chance:
             yield "— from here on nothing leads back: any election may finalize the migration —"
         yield f"{number}. {step.sentence}; then stage {step.expected}"
-        yield from (f"   {text}" for text in _changes(step.file))
+        yield from (f"   {text}" for text in change_lines(step.file))
         yield f"   way back: {_undo(step)}"
     for each in outline.refusals:
         yield f"✗ no further: {each}"
@@ -276,49 +175,18 @@ def _undo(step: PlannedStep) -> str:
     return back
 
 
-def _changes(file: FileChange | None) -> Iterator[str]:
-    if file is None:
-        return
-    yield f"{file.path} of node {file.node}:"
-    for each in file.changes:
-        if each.before is not None:
-            yield f"- {each.key}={each.before}"
-        if each.after is not None:
-            yield f"+ {each.key}={each.after}"
-
-
 def outline_markdown(facts: Facts, outline: Outline) -> str:
     """Return the steps for a review."""
     lines = [f"# Migration to KRaft\n\n{standing_text(facts.standing)}\n"]
     lines += [f"- this must end first: {each}\n" for each in outline.first]
     for number, step in enumerate(outline.steps, 1):
         lines.append(f"{number}. {step.sentence}; then stage `{step.expected}`")
-        changes = "\n".join(f"   {text}" for text in _changes(step.file))
+        changes = "\n".join(f"   {text}" for text in change_lines(step.file))
         if changes:
             lines.append(f"   ```diff\n{changes}\n   ```")
         lines.append(f"   - way back: {_undo(step)}")
     lines += [f"- no further: {each}" for each in outline.refusals]
     return "\n".join(lines) + "\n"
-
-
-def outline_told(facts: Facts, outline: Outline) -> Mapping[str, Any]:
-    """Return the steps as data."""
-    return {
-        "now": status_told(facts),
-        "steps": [
-            {
-                "step": type(each.step).__name__,
-                "what": each.sentence,
-                "expected": each.expected,
-                "way_back": [step.sentence for step in each.undo],
-                "nothing_leads_back": each.last_chance or not each.undo,
-                "changes": list(_changes(each.file)),
-            }
-            for each in outline.steps
-        ],
-        "first": [_finding(each) for each in outline.first],
-        "refusals": [_finding(each) for each in outline.refusals],
-    }
 
 
 def end_picture(end: RunEnd) -> RenderableType:
@@ -331,20 +199,6 @@ def end_picture(end: RunEnd) -> RenderableType:
         lines.append(f"· {end.left}")
     lines += _found(end.notes)
     return Group(*map(line, lines))
-
-
-def end_told(end: RunEnd) -> Mapping[str, Any]:
-    """Return the end of a run as data."""
-    return {
-        "stage": end.standing.stage,
-        "kip": _kip(end.standing) or "none",
-        "steps": end.steps,
-        "reached": end.reached,
-        "stopped": end.stopped,
-        "left": end.left,
-        "refusals": [_finding(each) for each in end.refused],
-        "notes": [_finding(each) for each in end.notes],
-    }
 
 
 class KraftDisplay:

@@ -8,7 +8,7 @@ from typing import Any
 from towpath.cli.show.page import listed, page, table, text, verdict
 from towpath.kraft.decide.moves import Facts
 from towpath.kraft.journal import KraftEntry, KraftEvent
-from towpath.kraft.show.pictures import status_told
+from towpath.kraft.show.data import status_told
 from towpath.model.amounts import count, counted, span
 from towpath.model.clock import readable
 
