@@ -16,7 +16,7 @@ _LISTS = (("brokers",), ("controllers", "nodes"))
 
 
 def clashes(tree: Mapping[str, Any]) -> Iterator[Placed]:
-    """Yield what a node shares with one that stands before it.
+    """Yield the keys of nodes that an earlier node of the file has with the same value.
 
     Args:
         tree: The content of the file. Parts of a wrong form are passed over, so that clashes are

@@ -39,13 +39,13 @@ class Tools:
     zookeeper: ZooKeeper
 
     def replace(self, node: NodeId, path: str, before: bytes, after: bytes) -> None:
-        """Write a file of a node, once the journal has what it was."""
+        """Write a file of a node, once the journal has the old content."""
         if before and before != after:
             self.journal.keep(node, path, before)
         self.drivers[node].write(path, after)
 
     def write(self, node: NodeId, wanted: Mapping[str, str], *, whole: bool = False) -> bool:
-        """Let a node's properties file say what is wanted; return whether it said something else.
+        """Write a node's properties file unless it has these values; return whether it changed.
 
         Args:
             node: The node.

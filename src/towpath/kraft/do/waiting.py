@@ -178,7 +178,7 @@ def not_in_sync(seen: Observation, node: NodeId | None = None) -> str | None:
 
 
 def not_gone(seen: Observation, node: NodeId) -> str | None:
-    """Return that ZooKeeper still keeps the session of a broker that has ended."""
+    """Return a sentence while ZooKeeper keeps the session of an ended broker; else None."""
     if seen.zookeeper is None:
         return _unseen(seen, "ZooKeeper")
     return f"/brokers/ids/{node} is still there" if node in seen.zookeeper.brokers else None

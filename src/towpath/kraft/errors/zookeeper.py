@@ -46,7 +46,7 @@ class ZnodeUnknownError(ZooKeeperError):
 
 
 class ZnodeChangedError(ZooKeeperError):
-    """A znode is not the one that was seen; nothing was written."""
+    """The error of a write to a znode that has changed since it was seen."""
 
     code = "ZNODE_CHANGED"
 

@@ -16,7 +16,7 @@ from towpath.kraft.facts.servers import EnsembleSeen
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ControllerZnode:
-    """`/controller`: who decides. `kraft_epoch` is -1 while that is a broker."""
+    """The znode `/controller`; `kraft_epoch` is -1 while a broker is the controller."""
 
     id: NodeId
     kraft_epoch: int
@@ -26,7 +26,7 @@ class ControllerZnode:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MigrationZnode:
-    """`/migration`: how far the controllers have come. All are -1 before the first copy.
+    """The znode `/migration`; all of its numbers are -1 before the first copy.
 
     Attributes:
         is_null: Whether the znode has no content, which Kafka 3.9.1 cannot read.
@@ -315,7 +315,7 @@ class Proven:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Observation:
-    """All that was seen, in one pass.
+    """All facts that one look at a cluster has found.
 
     Attributes:
         at: Time in ms since 1970.

@@ -56,7 +56,7 @@ class ClientsSeen:
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """Everything around a cluster that was asked for.
+    """The surroundings of a cluster, as far as they were asked for.
 
     Attributes:
         hosts: What hosts of nodes told; those that did not are left out.

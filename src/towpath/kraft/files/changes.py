@@ -29,7 +29,7 @@ class PropertiesChange:
     after: str | None
 
     def lines(self) -> tuple[str, ...]:
-        """Return it as lines of a diff."""
+        """Return the change of a key as lines of a diff."""
         pairs = (("-", self.before), ("+", self.after))
         return tuple(f"{sign}{self.key}={each}" for sign, each in pairs if each is not None)
 

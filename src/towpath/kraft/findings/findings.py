@@ -44,7 +44,7 @@ class Finding:
 
     @property
     def severity(self) -> Severity:
-        """Whether it stops a migration."""
+        """The severity of the finding, which says whether it stops a migration."""
         return TEXTS[self.code].severity
 
     @property

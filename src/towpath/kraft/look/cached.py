@@ -10,7 +10,7 @@ T = TypeVar("T")
 
 
 class Remembered(Generic[T]):
-    """An answer that is taken as true for a while.
+    """An answer that is kept for some seconds.
 
     Args:
         seconds: How long.

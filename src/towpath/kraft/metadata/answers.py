@@ -41,7 +41,7 @@ class NodeAnswer:
 def ask_node(
     address: str, login: ClusterConfig, deadline: Deadline, side: str = SIDE
 ) -> NodeAnswer:
-    """Ask one node; it answers before any login.
+    """Return the answer of a node about itself, which it gives before any login.
 
     Args:
         address: HOST:PORT.

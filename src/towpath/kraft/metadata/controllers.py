@@ -21,7 +21,7 @@ SIDE = "controllers"
 
 @dataclass(frozen=True, slots=True)
 class Controller(Broker):
-    """A controller of the file, where it answers."""
+    """A controller of the file, with the address at which it answers."""
 
     def __str__(self) -> str:
         return f"controller {self.id} ({self.host}:{self.port})"

@@ -43,7 +43,7 @@ class LogImage:
 
     @property
     def is_copied(self) -> bool:
-        """Whether ZooKeeper was copied, wherever that stands."""
+        """Whether the log holds a copy of ZooKeeper, at whatever offset."""
         return self._nodes.state in (LogState.MIGRATION, LogState.POST_MIGRATION)
 
     def seen(self, end: int) -> MetadataLogSeen:

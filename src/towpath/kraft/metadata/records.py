@@ -59,11 +59,11 @@ class LogBatch:
 
     @property
     def last(self) -> int:
-        """Offset of its last record."""
+        """Offset of the last record of the batch."""
         return self.header.base_offset + self.header.last_offset_delta
 
     def entries(self) -> Iterator[Entry]:
-        """Yield its records, except control records that say nothing of the quorum.
+        """Yield the records of the batch, without control records that do not concern the quorum.
 
         Raises:
             CorruptBatchError: The bytes are no batch of such records.

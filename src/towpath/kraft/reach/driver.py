@@ -9,7 +9,7 @@ from towpath.model.deadline import Deadline
 
 
 class Driver(Protocol):
-    """One node's process and files. All paths are those of the node's own host.
+    """The process and the files of one node; paths are those of the node's own host.
 
     Every method raises `DriverError` where the node cannot be reached or refuses.
     """
@@ -57,4 +57,4 @@ class Driver(Protocol):
         """
 
     def log(self, lines: int) -> str:
-        """Return the last lines that it logged."""
+        """Return the last lines of the log of the node."""

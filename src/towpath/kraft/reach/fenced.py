@@ -75,5 +75,5 @@ class FencedDriver:
         return self.driver.process()
 
     def log(self, lines: int) -> str:
-        """Return the last lines that it logged."""
+        """Return the last lines of the log of the node."""
         return self.driver.log(lines)

@@ -27,7 +27,7 @@ _PATIENCE = 60.0
 
 
 class LocalNode:
-    """One node; its process outlives us, and is found again by its folder.
+    """A node on this machine; its process outlives ours, and is found again by its folder.
 
     Args:
         config: How nodes are started, and where their logs and pids are.
@@ -124,7 +124,7 @@ class LocalNode:
         return self.run(("sh", "-c", PROCESS, "sh", str(pid)), Deadline.after(_PATIENCE))
 
     def log(self, lines: int) -> str:
-        """Return the last lines that it logged."""
+        """Return the last lines of the log of the node."""
         with self._trouble("reading its log"):
             return self._process.log_end(lines)
 

@@ -58,7 +58,7 @@ _STARTED = (
 
 
 class SshNode:
-    """One node; its unit outlives us.
+    """A node that is a systemd unit of a host, which outlives our process.
 
     Args:
         config: How hosts are reached, and what units are called.
@@ -157,7 +157,7 @@ class SshNode:
         return None if told is None else told.decode(errors="replace")
 
     def log(self, lines: int) -> str:
-        """Return the last lines that it logged."""
+        """Return the last lines of the log of the node."""
         command = ["journalctl", "--no-pager", "-o", "cat", "-n", str(lines), "-u", self._unit]
         return shown(self._call([*self._sudo, *command], "reading its log"))
 

@@ -55,14 +55,14 @@ _TOLD_BY_LOG = frozenset(
 
 
 class Looks(Protocol):
-    """Looker at a cluster, as the loop needs it."""
+    """The look at a cluster that the loop needs."""
 
     def look(self, deadline: Deadline) -> Observation:
         """Return an observation of the cluster."""
 
 
 class Does(Protocol):
-    """Doer of steps, as the loop needs it."""
+    """The hands that the loop needs."""
 
     def do(self, step: KraftStep, tell: Callable[[str], None], stop: Event) -> Mapping[str, object]:
         """Do a step and return its facts; raise where it could not be done, or `stop` was set."""

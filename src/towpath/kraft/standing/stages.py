@@ -42,7 +42,7 @@ class Provisioned:
         return Registering()
 
     def withdraw(self) -> InZooKeeper:
-        """Stop the controllers, which decided nothing yet."""
+        """Stop the controllers before they have decided anything."""
         return InZooKeeper()
 
 
@@ -65,7 +65,7 @@ class Registering:
         return Copying()
 
     def withdraw(self) -> InZooKeeper:
-        """Stop the controllers, which decided nothing yet."""
+        """Stop the controllers before they have decided anything."""
         return InZooKeeper()
 
 

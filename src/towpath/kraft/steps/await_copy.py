@@ -23,12 +23,12 @@ class AwaitCopy(KraftStep):
         return "wait until the controllers have copied ZooKeeper"
 
     def effects(self, config: KraftConfig, seen: Observation) -> Iterator[Observation]:
-        """Yield the copy."""
+        """Yield a metadata log that holds the copy of ZooKeeper."""
         del config
         yield by_itself(seen)
 
     def do(self, tools: Tools) -> StepFacts:
-        """Wait for the copy."""
+        """Wait for the copy of ZooKeeper."""
         return tools.wait("ZooKeeper is copied into the metadata log", "copy", _not_copied)
 
 

@@ -23,12 +23,12 @@ class AwaitFinal(KraftStep):
         return "wait until the metadata log says that the migration is over"
 
     def effects(self, config: KraftConfig, seen: Observation) -> Iterator[Observation]:
-        """Yield a metadata log that says so."""
+        """Yield a metadata log whose newest state is the end of the migration."""
         del config
         yield with_log(seen, state=LogState.POST_MIGRATION)
 
     def do(self, tools: Tools) -> StepFacts:
-        """Wait for that."""
+        """Wait for the end of the migration in the metadata log."""
         return tools.wait("the migration is over in the metadata log", "copy", _not_final)
 
 

@@ -38,7 +38,7 @@ class AwaitHealthy(KraftStep):
         yield replace(seen, health=Health())
 
     def do(self, tools: Tools) -> StepFacts:
-        """Wait for them."""
+        """Wait for brokers that serve, then for replicas in sync."""
         began = time.monotonic()
         seen = tools.waits.now()
         running = [each.id for each in seen.brokers.values() if each.running]

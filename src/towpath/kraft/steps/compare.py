@@ -44,7 +44,7 @@ class Compare(KraftStep):
         return "compare ZooKeeper with the metadata log, and create and delete a probe topic"
 
     def effects(self, config: KraftConfig, seen: Observation) -> Iterator[Observation]:
-        """Yield equal stores, and that a probe has passed."""
+        """Yield equal stores, with a probe that has passed."""
         del config
         since_ms = seen.proven.equal_since if seen.proven.equal_since is not None else seen.at
         proven = replace(seen.proven, probed=probed_epoch(seen), equal_since=since_ms)

@@ -61,7 +61,7 @@ class FormatController(WritingStep):
         yield with_node(seen, replace(node, meta=(meta,), properties=file, epochs=epochs))
 
     def do(self, tools: Tools) -> StepFacts:
-        """Write the properties and format the folder, unless that was done.
+        """Write the properties and format the folder, unless both were done before.
 
         Raises:
             StepRefusedError: The folder belongs to another cluster or node, or holds a metadata

@@ -59,7 +59,7 @@ class MendMetaProperties(KraftStep):
         yield with_node(seen, replace(node, meta=meta))
 
     def do(self, tools: Tools) -> StepFacts:
-        """Stop the broker, and rewrite the file.
+        """Stop the broker, and rewrite its `meta.properties`.
 
         Raises:
             StepRefusedError: There is no such file.
@@ -78,7 +78,7 @@ class MendMetaProperties(KraftStep):
         return facts
 
     def by_hand(self, book: HandBook, held: Held) -> tuple[list[str], Held]:
-        """Rewrite the file inside the broker's pod, which is held back."""
+        """Rewrite `meta.properties` inside the broker's pod, which is held back."""
         lines, held = book.hold((self.node,), held)
         path = str(PurePosixPath(self.directory) / META)
         return [*lines, book.inside(self.node, f"{_MEND} {shlex.quote(path)}")], held

@@ -29,7 +29,7 @@ class RaiseControllerEpoch(KraftStep):
         return f"raise ZooKeeper's /controller_epoch to {self.to}"
 
     def effects(self, config: KraftConfig, seen: Observation) -> Iterator[Observation]:
-        """Yield the new epoch."""
+        """Yield a ZooKeeper with the new controller epoch."""
         del config
         zookeeper = seen.zookeeper
         raised = (self.to, self.version + 1)
@@ -40,6 +40,6 @@ class RaiseControllerEpoch(KraftStep):
         )
 
     def do(self, tools: Tools) -> StepFacts:
-        """Write the epoch."""
+        """Write the new controller epoch."""
         tools.zookeeper.raise_epoch(self.to, self.version, tools.patience)
         return {"to": self.to}

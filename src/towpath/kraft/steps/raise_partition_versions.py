@@ -34,12 +34,12 @@ class RaisePartitionVersions(KraftStep):
         return f"raise the versions of {states} in ZooKeeper to those that leaders know"
 
     def effects(self, config: KraftConfig, seen: Observation) -> Iterator[Observation]:
-        """Yield states of the log's versions."""
+        """Yield partition states with the versions of the metadata log."""
         del config
         yield with_versions(seen, lower_versions(seen))
 
     def do(self, tools: Tools) -> StepFacts:
-        """Write the states whose versions are lower now."""
+        """Write the partition states whose versions are lower now."""
         began = time.monotonic()
         lower = lower_versions(tools.waits.now())
         writes = tools.zookeeper.raise_versions(lower, tools.patience)

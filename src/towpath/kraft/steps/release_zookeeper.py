@@ -46,7 +46,7 @@ class ReleaseZooKeeper(KraftStep):
         yield broker_elected(replace(seen, zookeeper=released))
 
     def do(self, tools: Tools) -> StepFacts:
-        """Delete them once the journal has what they held, and wait for the election."""
+        """Delete both znodes once the journal has their contents, and wait for the election."""
         began = time.monotonic()
 
         def keep(znodes: ReleasedZnodes) -> None:

@@ -48,7 +48,7 @@ class RestartController(WritingStep):
 
     @property
     def starts(self) -> tuple[NodeId, ...]:
-        """The controller."""
+        """The controller that is restarted."""
         return (self.node,)
 
     @property
@@ -61,7 +61,7 @@ class RestartController(WritingStep):
         return controller_properties(config, self.node, seen, flag=self.flag)
 
     def effects(self, config: KraftConfig, seen: Observation) -> Iterator[Observation]:
-        """Yield its file, its end, its start, and an election."""
+        """Yield the controller's new file, its end, its start, and an election."""
         node = seen.controllers[self.node]
         node = replace(node, properties=self.foreseen(config, seen), stale=node.running)
         proven = replace(seen.proven, stopped=None, finalizing=not self.flag)
@@ -75,12 +75,12 @@ class RestartController(WritingStep):
         yield _rewritten(seen) if self.rewrite else seen
 
     def proof(self, seen: Observation) -> tuple[KraftEvent, Mapping[str, object]] | None:
-        """Return that a controller was started."""
+        """Return the entry of a start of controllers."""
         del seen
         return KraftEvent.STARTED, {}
 
     def do(self, tools: Tools) -> StepFacts:
-        """Restart it, unless it runs so, and wait for it.
+        """Restart the controller unless it runs with that flag and file; wait for its quorum.
 
         One that is restarted so that the next leader writes ZooKeeper is restarted if it leads
         still: the wait is not over before ZooKeeper has lost what the log has not.
@@ -104,7 +104,7 @@ class RestartController(WritingStep):
         return {**facts, "start_seconds": since(began)}
 
     def by_hand(self, book: HandBook, held: Held) -> tuple[list[str], Held]:
-        """Apply its properties, and let its pod be made anew."""
+        """Apply the controller's properties, and let its pod be made anew."""
         flag = "with-flag" if self.flag else "without-flag"
         wanted = self.required(book.config, book.seen)
         properties = book.properties(self.node, wanted, f"controller-{self.node}-{flag}.yaml")

@@ -62,7 +62,7 @@ class RollBroker(WritingStep):
         return broker_properties(config, self.mode, current, seen)
 
     def effects(self, config: KraftConfig, seen: Observation) -> Iterator[Observation]:
-        """Yield its file, its end, its answers, and that it has joined its cluster."""
+        """Yield the broker's new file, its end, its first answers, and its registration."""
         node = seen.brokers[self.node]
         written = replace(node, properties=self.foreseen(config, seen), stale=node.running)
         seen = with_node(seen, written)
@@ -127,7 +127,7 @@ class RollBroker(WritingStep):
         }
 
     def by_hand(self, book: HandBook, held: Held) -> tuple[list[str], Held]:
-        """Change its properties, and let its pod be made anew.
+        """Change the broker's properties, and let its pod be made anew.
 
         Before ZooKeeper mode the copy of the metadata log is removed while the pod is held back.
         """

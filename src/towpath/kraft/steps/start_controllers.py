@@ -39,7 +39,7 @@ class StartControllers(KraftStep):
 
     @property
     def starts(self) -> tuple[NodeId, ...]:
-        """The controllers."""
+        """The controllers that are started."""
         return self.nodes
 
     def effects(self, config: KraftConfig, seen: Observation) -> Iterator[Observation]:
@@ -53,7 +53,7 @@ class StartControllers(KraftStep):
         yield _fetched(elected(seen), self.nodes)
 
     def proof(self, seen: Observation) -> tuple[KraftEvent, Mapping[str, object]] | None:
-        """Return that controllers were started."""
+        """Return the entry of a start of controllers."""
         del seen
         return KraftEvent.STARTED, {}
 
@@ -76,7 +76,7 @@ class StartControllers(KraftStep):
         return {"start_seconds": since(began)}
 
     def by_hand(self, book: HandBook, held: Held) -> tuple[list[str], Held]:
-        """Let their pods be made anew, and not be held back."""
+        """Let the controllers' pods be made anew, without being held back."""
         return book.release(self.nodes, held)
 
 

@@ -31,7 +31,7 @@ class KraftStep(ABC):
     Attributes:
         stops_broker: Whether it stops a broker, which must start again behind it.
         brings_broker_back: Whether a broker serves again behind it, to which clients come back.
-        starts: The controllers that it starts.
+        starts: The controllers that the step starts.
         finalizes: Whether nothing leads back for sure once it has begun.
     """
 
@@ -46,7 +46,7 @@ class KraftStep(ABC):
 
     @abstractmethod
     def effects(self, config: KraftConfig, seen: Observation) -> Iterator[Observation]:
-        """Yield what would be seen behind each effect; it may be cut off behind any of them.
+        """Yield the observation behind each effect of the step, which may be cut off there.
 
         Where that must be guessed, it is what happens in a cluster without faults: who is elected
         is the running voter with the lowest id.
@@ -54,7 +54,7 @@ class KraftStep(ABC):
 
     @abstractmethod
     def do(self, tools: Tools) -> StepFacts:
-        """Do it, and return its facts for the journal; it is done when this returns.
+        """Do the step to its end, and return its facts for the journal.
 
         Raises:
             StepStoppedError: The user asked to end, and the step was waiting.
@@ -68,12 +68,12 @@ class KraftStep(ABC):
 
     @property
     def starts(self) -> tuple[NodeId, ...]:
-        """The controllers that it starts."""
+        """The controllers that the step starts."""
         return ()
 
     @property
     def finalizes(self) -> bool:
-        """Whether any election may finalize the migration once it has begun."""
+        """Whether any election may finalize the migration once the step has begun."""
         return False
 
     def after(self, config: KraftConfig, seen: Observation) -> Observation:
@@ -116,10 +116,10 @@ class WritingStep(KraftStep):
 
     @abstractmethod
     def properties(self, config: KraftConfig, seen: Observation) -> Properties | Refused:
-        """Return all keys and values that the file gets, or why they cannot be made."""
+        """Return all keys and values of the file behind the step, or why they cannot be made."""
 
     def required(self, config: KraftConfig, seen: Observation) -> Properties:
-        """Return all keys and values that the file gets.
+        """Return all keys and values of the file behind the step.
 
         Raises:
             StepRefusedError: They cannot be made.
@@ -131,6 +131,6 @@ class WritingStep(KraftStep):
         return made
 
     def foreseen(self, config: KraftConfig, seen: Observation) -> Properties:
-        """Return all keys and values that the file gets, none where they cannot be made."""
+        """Return the keys and values of the file then, none where they cannot be made."""
         made = self.properties(config, seen)
         return {} if isinstance(made, Refused) else made

@@ -46,16 +46,16 @@ class StopControllers(KraftStep):
             yield seen
 
     def proof(self, seen: Observation) -> tuple[KraftEvent, Mapping[str, object]] | None:
-        """Return under which epoch ZooKeeper held everything as they were stopped."""
+        """Return the epoch under which ZooKeeper held everything before the stop."""
         epoch = _held_under(seen)
         return None if epoch is None else (KraftEvent.STOPPED, {"epoch": epoch})
 
     def do(self, tools: Tools) -> StepFacts:
-        """Stop them."""
+        """Stop the controllers one after the other."""
         return {str(node): dict(tools.stop(node)) for node in self.nodes}
 
     def by_hand(self, book: HandBook, held: Held) -> tuple[list[str], Held]:
-        """Let their pods be made anew and be held back."""
+        """Let the controllers' pods be made anew and be held back."""
         return book.hold(self.nodes, held)
 
 

@@ -54,7 +54,7 @@ class WipeController(KraftStep):
         return {}
 
     def by_hand(self, book: HandBook, held: Held) -> tuple[list[str], Held]:
-        """Remove them inside its pod, which is held back."""
+        """Remove Kafka's own files inside the controller's pod, which is held back."""
         data = PurePosixPath(book.place(self.node).data or "")
         paths = shlex.join(str(data / name) for name in CONTROLLER_FILES)
         return [book.inside(self.node, f"rm -rf -- {paths}")], held

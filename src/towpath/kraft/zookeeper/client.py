@@ -60,7 +60,7 @@ class ZooKeeper:
         self.close()
 
     def close(self) -> None:
-        """End the session, and with it the lock."""
+        """End the session, which ends the lock as well."""
         self._session.close()
 
     def read(self, deadline: Deadline) -> ZooKeeperSeen:
@@ -68,7 +68,7 @@ class ZooKeeper:
         return read(self._session, deadline)
 
     def ensemble(self, deadline: Deadline) -> EnsembleSeen:
-        """Ask each server of the file how it is; see `ensemble.ensemble`."""
+        """Return the states of the servers of the file; see `ensemble.ensemble`."""
         return ensemble(self._session, self._config.tls, deadline)
 
     def clients(self, deadline: Deadline) -> ClientsSeen:

@@ -29,7 +29,7 @@ _LINE = re.compile(r"^(Zookeeper version|Mode|Outstanding): *(.*)$", re.MULTILIN
 
 
 def ensemble(session: ZooKeeperSession, tls: Tls | None, deadline: Deadline) -> EnsembleSeen:
-    """Ask each server of the file how it is, all at the same time.
+    """Return the states of all servers of the file, asked at the same time.
 
     Args:
         session: An open session.

@@ -74,7 +74,7 @@ def controller(data: bytes | None) -> tuple[int, int]:
 
 
 def number(data: bytes | None) -> int:
-    """Return a number that stands alone."""
+    """Return the number that is the whole content of a znode."""
     return _whole((data or b"").decode("latin-1"), "its content")
 
 

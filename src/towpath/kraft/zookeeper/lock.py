@@ -64,7 +64,7 @@ class ClusterLock:
 def take(
     session: ZooKeeperSession, owner: str, deadline: Deadline, waiting: Waiting
 ) -> ClusterLock:
-    """Take the lock, or wait for it.
+    """Take the lock of a cluster, or wait for whoever holds it.
 
     Args:
         session: An open session.

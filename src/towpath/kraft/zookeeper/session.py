@@ -121,7 +121,7 @@ class ZooKeeperSession:
 
     @property
     def logged_in(self) -> bool:
-        """Whether it has a login, for which znodes can be made its own."""
+        """Whether the session has a login, which can own znodes."""
         return self._config.username is not None
 
     @property
@@ -262,7 +262,7 @@ class ZooKeeperSession:
         )
 
     def away(self, what: str) -> ZooKeeperAwayError:
-        """Return the error that nothing was answered in time."""
+        """Return the error of a request without an answer in time."""
         why = self._sockets.trouble if self._sockets and not self._made.connected else ""
         return ZooKeeperAwayError(
             self.servers,

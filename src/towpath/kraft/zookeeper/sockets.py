@@ -76,7 +76,7 @@ class Sockets(SequentialThreadingHandler):  # type: ignore[misc]  # kazoo carrie
     def create_connection(
         self, address: tuple[str, int], hostname: str = "", timeout: float = 0, **_: Any
     ) -> socket.socket:
-        """Return a connection; kazoo calls it.
+        """Return a new connection to a server, for kazoo.
 
         Raises:
             OSError: The server cannot be reached, or TLS fails.

@@ -197,7 +197,7 @@ def _epoch(session: ZooKeeperSession, what: str, znode: Znode) -> int:
 
 
 def there(session: ZooKeeperSession, what: str, path: str, deadline: Deadline) -> Znode:
-    """Return a znode that must be there.
+    """Return a znode; raise where it does not exist.
 
     Raises:
         ZnodeChangedError: It is not.

@@ -105,27 +105,27 @@ class ExportedNode:
         return f"kubectl logs {self.place.pod} -c {self.place.container} --tail={lines}"
 
     def write(self, path: str, data: bytes) -> None:
-        """Raise: it is done by hand."""
+        """Raise, as steps on exported nodes are done by hand."""
         raise self._by_hand(f"writing {path} ({len(data)} bytes)")
 
     def require_ours(self, path: str) -> None:
-        """Do nothing: it is done by hand."""
+        """Do nothing, as steps on exported nodes are done by hand."""
 
     def remove(self, path: str) -> None:
-        """Raise: it is done by hand."""
+        """Raise, as steps on exported nodes are done by hand."""
         raise self._by_hand(f"removing {path}")
 
     def run(self, command: Sequence[str], deadline: Deadline) -> str:
-        """Raise: it is done by hand."""
+        """Raise, as steps on exported nodes are done by hand."""
         del deadline
         raise self._by_hand(f"running {command[0]}")
 
     def start(self) -> None:
-        """Raise: it is done by hand."""
+        """Raise, as steps on exported nodes are done by hand."""
         raise self._by_hand(f"starting pod {self.place.pod}")
 
     def stop(self, deadline: Deadline) -> bool:
-        """Raise: it is done by hand."""
+        """Raise, as steps on exported nodes are done by hand."""
         del deadline
         raise self._by_hand(f"stopping pod {self.place.pod}")
 

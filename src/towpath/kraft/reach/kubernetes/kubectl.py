@@ -28,7 +28,7 @@ _TIMES = 5
 
 
 class Kubectl:
-    """Asks about one node, and changes its objects.
+    """The API of Kubernetes, as far as the objects of one node are concerned.
 
     Args:
         driver: Says how kubectl is called, and in which namespace.

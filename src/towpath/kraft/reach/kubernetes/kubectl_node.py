@@ -60,7 +60,7 @@ _AVAILABLE = 3
 
 
 class KubectlNode:
-    """One node; its pod outlives us.
+    """A node that is a pod, reached through the API.
 
     Args:
         config: The file.
