@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from towpath.cli.examples import EXAMPLES
 from towpath.config import check, load
-from towpath.config.kinds import FileKind
 from towpath.kraft.config import load_kraft
+from towpath.kraft.config.example import EXAMPLE
 from towpath.model.errors import ConfigError
 
 Write = Callable[[str], Path]
@@ -159,4 +158,4 @@ def _parts(text: str) -> list[str]:
 
 
 def test_the_example_is_right(write: Write) -> None:
-    assert check(write(EXAMPLES[FileKind.KRAFT])) == ()
+    assert check(write(EXAMPLE)) == ()

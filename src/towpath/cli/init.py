@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from towpath.cli.examples import EXAMPLES
+from towpath.cli.examples import example
 from towpath.cli.show.output import Output, OutputOption, show
 from towpath.config.kinds import FileKind
 from towpath.model.errors import ConfigError, ConfigProblem
@@ -27,7 +27,7 @@ def init(
     del output  # `show` reads it from the arguments
     try:
         with file.open("x", encoding="utf-8") as stream:
-            stream.write(EXAMPLES[kind])
+            stream.write(example(kind))
     except FileExistsError:
         raise _refusal(file, "already exists; choose another file name or move it") from None
     except OSError as error:
