@@ -11,12 +11,16 @@ import pytest
 from pydantic import TypeAdapter, ValidationError
 
 from tests.support.ledger.standings import ROW
+from towpath.cli.show import groups, history
 from towpath.cli.show.json_schemas import OUTPUTS, text
 from towpath.cli.show.status_json import link_as_json
 from towpath.cli.show.verify_json import report
 from towpath.compare.doubled import Doubled, Stretch
 from towpath.compare.work import Comparison, Counts, RecordDifference
 from towpath.config import RateConfig
+from towpath.groups.group_lags import Lag, Lags
+from towpath.groups.group_standings import GroupsLook
+from towpath.groups.model import GroupPosition, GroupReport, PositionOutcome, SyncReport
 from towpath.ledger.alive import Life, RunLife
 from towpath.ledger.entries import (
     AwaitedIds,
@@ -32,9 +36,12 @@ from towpath.ledger.entries import (
     Restarted,
     SetRate,
 )
+from towpath.ledger.events import Event, Origin
+from towpath.ledger.offsets import Exactness, TranslatedOffset
 from towpath.ledger.rates import Limits
 from towpath.model.deleted import DeletedRecords, Deleter
 from towpath.model.digest import Digest
+from towpath.model.groups import ClientGroup
 from towpath.model.nouns import (
     LinkName,
     ProducerId,
@@ -56,6 +63,7 @@ from towpath.verify.gone import Gone
 from towpath.verify.surplus import OtherWriter
 from towpath.verify.verdict import PartitionVerdict, Verdict
 
+NAMES = ("groups", "history", "status", "status-empty", "verify")
 GOLDEN = Path(__file__).parent / "golden"
 SHOP, ORDERS = LinkName("shop"), TopicName("orders")
 ID = TopicId("x")
@@ -145,23 +153,64 @@ LEFT_OUT = PartitionVerdict(
     why="paused", behind=0, comparison=None, late=False,
 )  # fmt: skip
 
+HISTORY = history.History(
+    events=(
+        Event(
+            id="e1", at=AT, link=SHOP, what="run.started", about="",
+            facts={"run_id": "x", "until_caught_up": False},
+            origin=Origin(user="ann", login="", host="h1", pid=7, version="0.1"),
+        ),
+    ),
+    earlier=2, foreign=1, missing=MissingEvents(1, "away"),
+)  # fmt: skip
+TP = TopicPartition(ORDERS, 1)
+GROUPS = GroupsLook(
+    link=SHOP, asked=True, gone="it is away",
+    report=SyncReport(
+        at=AT, retention=604_800_000,
+        groups=(
+            GroupReport(
+                group=ClientGroup("billing"), mirror_group="eu.billing", source_state="Stable",
+                target_state="", at=AT, remarks=(CAUSE,),
+                positions=(
+                    GroupPosition(
+                        group=ClientGroup("billing"), mirror_group="eu.billing", tp=TP, mirror=TP,
+                        source=SourceOffset(3), metadata="m", known=TargetOffset(4), reason=CAUSE,
+                        answer=TranslatedOffset(TargetOffset(5), Exactness.BOUNDED, "why"),
+                        outcome=PositionOutcome.NOT_ATTEMPTED,
+                    ),
+                    GroupPosition(
+                        group=ClientGroup("billing"), mirror_group="eu.billing",
+                        tp=TopicPartition(ORDERS, 2), mirror=None, source=SourceOffset(3),
+                        metadata="", known=None, reason=None, answer=None,
+                        outcome=PositionOutcome.UNKNOWN,
+                    ),
+                ),
+            ),
+        ),
+    ),
+    lags={(ClientGroup("billing"), TP): Lags(Lag(1, 61.0), Lag())},
+)  # fmt: skip
+
 
 def outputs() -> dict[str, Mapping[str, Any]]:
     """Return an output of each kind that has everything, and one that has next to nothing."""
     return {
+        "groups": groups.as_json(GROUPS),
+        "history": history.as_json(SHOP, HISTORY),
         "status": link_as_json(SEEN),
         "status-empty": link_as_json(EMPTY),
         "verify": report(SHOP, 3, [COMPARED, LEFT_OUT], 1.25),
     }
 
 
-@pytest.mark.parametrize("name", ["status", "status-empty", "verify"])
+@pytest.mark.parametrize("name", NAMES)
 def test_the_output_is_as_ever(name: str) -> None:
     golden = (GOLDEN / f"{name}.json").read_text()
     assert json.dumps(outputs()[name], indent=2) + "\n" == golden
 
 
-@pytest.mark.parametrize("name", ["status", "status-empty", "verify"])
+@pytest.mark.parametrize("name", NAMES)
 def test_the_output_fits_its_schema(name: str) -> None:
     """Types are checked strictly, and no key is without a description of its type."""
     written = json.dumps(outputs()[name])

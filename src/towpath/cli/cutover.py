@@ -14,6 +14,7 @@ from towpath.cli.options import LinkFile, MayDeleteOption
 from towpath.cli.show.display import Display
 from towpath.cli.show.fold import folded, folded_sentences
 from towpath.cli.show.groups import as_json, held_lines, summary_picture, where_picture
+from towpath.cli.show.groups_shapes import ConsumerGroupJson
 from towpath.cli.show.output import Output, OutputOption, line, show
 from towpath.cli.signals import stopping
 from towpath.config import LinkConfig, load
@@ -202,12 +203,11 @@ def _acls_held(found: CutoverReport) -> int:
     return acls_held(found.last_look)
 
 
-def _positions(config: LinkConfig, found: CutoverReport) -> list[dict[str, Any]]:
+def _positions(config: LinkConfig, found: CutoverReport) -> list[ConsumerGroupJson]:
     if found.groups is None:
         return []
     seen = GroupsLook(link=config.link, asked=True, report=found.groups)
-    groups: list[dict[str, Any]] = as_json(seen)["groups"]
-    return groups
+    return as_json(seen)["groups"]
 
 
 def _parts(seconds: dict[str, float]) -> str:

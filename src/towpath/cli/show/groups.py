@@ -9,6 +9,14 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from towpath.cli.show.grid import Cell, Grid
+from towpath.cli.show.groups_shapes import (
+    AnswerJson,
+    ConsumerGroupJson,
+    GroupPositionJson,
+    GroupsStatusJson,
+    LagJson,
+    PlaceJson,
+)
 from towpath.cli.show.output import line
 from towpath.groups.group_lags import Lag, Lags
 from towpath.groups.group_standings import GroupsLook
@@ -153,74 +161,75 @@ def translations_as_json(group: str, found: Sequence[Translation]) -> dict[str, 
     return {"group": group, "partitions": rows}
 
 
-def as_json(seen: GroupsLook) -> dict[str, Any]:
+def as_json(seen: GroupsLook) -> GroupsStatusJson:
     """Return all groups for programs."""
     report = seen.report
-    return {
-        "link": seen.link,
-        "asked": seen.asked,
-        "at": report.at,
-        "source_gone": seen.gone or None,
-        "outcomes": {str(each): number for each, number in report.outcomes.items()},
-        "retention_seconds": None if report.retention < 0 else report.retention // 1000,
-        "groups": [_group_as_json(seen, group) for group in report.groups],
-        "failed": {group.name: str(error) for group, error in report.failed.items()},
-        "unlisted": [str(error) for error in report.unlisted],
-    }
+    return GroupsStatusJson(
+        link=seen.link,
+        asked=seen.asked,
+        at=report.at,
+        source_gone=seen.gone or None,
+        outcomes={str(each): number for each, number in report.outcomes.items()},
+        retention_seconds=None if report.retention < 0 else report.retention // 1000,
+        groups=[_group_as_json(seen, group) for group in report.groups],
+        failed={group.name: str(error) for group, error in report.failed.items()},
+        unlisted=[str(error) for error in report.unlisted],
+    )
 
 
-def _group_as_json(seen: GroupsLook, group: GroupReport) -> dict[str, Any]:
-    return {
-        "group": group.group.name,
-        "kind": str(group.group.kind),
-        "type": group.type or None,
-        "mirror_group": group.mirror_group,
-        "source_state": group.source_state or None,
-        "target_state": group.target_state or None,
-        "seen_at": group.at,
-        "deleted": group.deleted,
-        "committed_at": group.committed or None,
-        "expires": str(group.expires),
-        "holds_until": holds_until(group, seen.report.retention),
-        "remarks": [{**as_data(each), "text": str(each)} for each in group.remarks],
-        "positions": [_position_as_json(each, seen.lag(each)) for each in group.positions],
-    }
+def _group_as_json(seen: GroupsLook, group: GroupReport) -> ConsumerGroupJson:
+    return ConsumerGroupJson(
+        group=group.group.name,
+        kind=str(group.group.kind),
+        type=group.type or None,
+        mirror_group=group.mirror_group,
+        source_state=group.source_state or None,
+        target_state=group.target_state or None,
+        seen_at=group.at,
+        deleted=group.deleted,
+        committed_at=group.committed or None,
+        expires=str(group.expires),
+        holds_until=holds_until(group, seen.report.retention),
+        remarks=[{**as_data(each), "text": str(each)} for each in group.remarks],
+        positions=[_position_as_json(each, seen.lag(each)) for each in group.positions],
+    )
 
 
-def _position_as_json(position: GroupPosition, lag: Lags) -> dict[str, Any]:
-    return {
-        **_partition(position.tp),
-        "mirror": None if position.mirror is None else _partition(position.mirror),
-        "source": position.source,
-        "metadata": position.metadata,
-        "answer": _answer(position.answer),
-        "target": position.known,
-        "gone": position.gone,
-        "again": None if position.again < 0 else position.again,
-        "outcome": str(position.outcome),
-        "due": position.due,
-        "reason": None if position.reason is None else as_data(position.reason),
-        "why": str(position.reason or ""),
-        "source_lag": _lag(lag.source),
-        "target_lag": _lag(lag.target),
-    }
+def _position_as_json(position: GroupPosition, lag: Lags) -> GroupPositionJson:
+    return GroupPositionJson(
+        topic=position.tp.topic,
+        partition=position.tp.partition,
+        mirror=None if position.mirror is None else _partition(position.mirror),
+        source=position.source,
+        metadata=position.metadata,
+        answer=_answer(position.answer),
+        target=position.known,
+        gone=position.gone,
+        again=None if position.again < 0 else position.again,
+        outcome=str(position.outcome),
+        due=position.due,
+        reason=None if position.reason is None else as_data(position.reason),
+        why=str(position.reason or ""),
+        source_lag=_lag(lag.source),
+        target_lag=_lag(lag.target),
+    )
 
 
-def _partition(tp: TopicPartition) -> dict[str, Any]:
-    return {"topic": tp.topic, "partition": tp.partition}
+def _partition(tp: TopicPartition) -> PlaceJson:
+    return PlaceJson(topic=tp.topic, partition=tp.partition)
 
 
-def _answer(answer: TranslatedOffset[TargetOffset] | None) -> dict[str, Any] | None:
+def _answer(answer: TranslatedOffset[TargetOffset] | None) -> AnswerJson | None:
     if answer is None:
         return None
-    return {"offset": answer.offset, "exactness": str(answer.exactness), "why": answer.why}
+    return AnswerJson(offset=answer.offset, exactness=str(answer.exactness), why=answer.why)
 
 
-def _lag(lag: Lag) -> dict[str, Any]:
-    return {
-        "records": None if lag.records < 0 else lag.records,
-        "seconds": None if lag.seconds < 0 else round(lag.seconds, 3),
-    }
+def _lag(lag: Lag) -> LagJson:
+    return LagJson(
+        records=None if lag.records < 0 else lag.records,
+        seconds=None if lag.seconds < 0 else round(lag.seconds, 3),
+    )
 
 
 def _above(seen: GroupsLook) -> Iterator[Text]:

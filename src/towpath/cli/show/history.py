@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
 from rich.console import Group, RenderableType
 from rich.text import Text
 
+from towpath.cli.show.history_shapes import EventJson, HistoryJson, OriginJson
 from towpath.cli.show.output import line
+from towpath.cli.show.status_shapes import MissingEventsJson
 from towpath.config import ByteRate
 from towpath.ledger.entries import MissingEvents
 from towpath.ledger.events import STOPPED, Event, What
@@ -55,19 +57,39 @@ def picture(link: str, history: History) -> RenderableType:
     return Group(*before, *map(_line, history.events), *map(line, _remarks(link, history)))
 
 
-def as_json(link: str, history: History) -> dict[str, Any]:
+def as_json(link: str, history: History) -> HistoryJson:
     """Return a history for programs; each event as it was written, and its sentence."""
-    return {
-        "link": link,
-        "topic_exists": history.topic,
-        "earlier": history.earlier,
-        "unreadable": history.foreign,
-        "missing": asdict(history.missing) if history.missing is not None else None,
-        "events": [
-            {**asdict(event), "trouble": event.is_trouble, "text": sentence(event)}
-            for event in history.events
-        ],
-    }
+    missing = history.missing
+    return HistoryJson(
+        link=link,
+        topic_exists=history.topic,
+        earlier=history.earlier,
+        unreadable=history.foreign,
+        missing=MissingEventsJson(count=missing.count, why=missing.why) if missing else None,
+        events=[_event(event) for event in history.events],
+    )
+
+
+def _event(event: Event) -> EventJson:
+    origin = event.origin
+    return EventJson(
+        id=event.id,
+        at=event.at,
+        link=event.link,
+        what=event.what,
+        about=event.about,
+        facts=dict(event.facts),
+        origin=OriginJson(
+            user=origin.user,
+            login=origin.login,
+            host=origin.host,
+            pid=origin.pid,
+            version=origin.version,
+        ),
+        v=event.v,
+        trouble=event.is_trouble,
+        text=sentence(event),
+    )
 
 
 def sentence(event: Event) -> str:

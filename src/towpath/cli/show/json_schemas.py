@@ -11,10 +11,17 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
+from towpath.cli.show.groups_shapes import GroupsStatusJson
+from towpath.cli.show.history_shapes import HistoryJson
 from towpath.cli.show.status_shapes import StatusJson
 from towpath.cli.show.verify_shapes import VerifyJson
 
-OUTPUTS: dict[str, Any] = {"status": StatusJson, "verify": VerifyJson}
+OUTPUTS: dict[str, Any] = {
+    "groups": GroupsStatusJson,
+    "history": HistoryJson,
+    "status": StatusJson,
+    "verify": VerifyJson,
+}
 """The type of the JSON that each command writes with `--output json`."""
 
 
