@@ -1,1 +1,1 @@
-"""Steps as they are done on real nodes, and what they wait for."""
+"""Tools of steps: files, waits, the probe, and leaders that need a new epoch."""

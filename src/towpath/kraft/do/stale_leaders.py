@@ -46,7 +46,7 @@ _Lagging = Mapping[TopicPartition, PartitionImage]
 
 
 class IsrWatch:
-    """Tells which replicas are not in sync, and renews the epochs of leaders that let none in.
+    """A watch over replicas, which renews the epochs of leaders that let none into the ISR.
 
     Args:
         config: The brokers, and how to log in.

@@ -1,4 +1,4 @@
-"""Looks around a cluster: asks hosts, servers of ZooKeeper, and who else keeps files of nodes."""
+"""A look around a cluster: at its hosts, other users of ZooKeeper, other keepers of files."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ _SECONDS = 5.0
 
 
 class ClusterReader:
-    """Asks brokers now and then for the id of their cluster and for their log directories.
+    """The cluster as its brokers describe it, asked for now and then.
 
     Args:
         cluster: The brokers, and how to log in.

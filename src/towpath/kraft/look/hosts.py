@@ -1,4 +1,4 @@
-"""Asks the hosts of nodes what they reach: each broker must reach controllers, and they it."""
+"""Checks on hosts: whether brokers reach controllers, and controllers reach brokers."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ def _is_argument(word: str) -> bool:
 
 
 class Processes:
-    """Asks hosts for their processes now and then, as each look asking them would be slow.
+    """The processes of nodes, asked for now and then, as asking in each look would be slow.
 
     Args:
         clock: Tells seconds.

@@ -28,7 +28,7 @@ class Controller(Broker):
 
 
 class Controllers:
-    """Asks controllers; nothing is opened before the first question, and connections are kept.
+    """Connections to controllers, opened with the first question to each, and kept.
 
     Attributes:
         nodes: The controllers that the file names.

@@ -1,4 +1,4 @@
-"""Reads the metadata log from the leader of the controllers, up to its high watermark."""
+"""The metadata log, read from the leader of the controllers up to its high watermark."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class _Known:
 
 
 class LogReader:
-    """Reads the log; a second call goes on where the first one ended.
+    """A reader of the metadata log; a second call goes on where the first one ended.
 
     Before it goes on it fetches the last batch again. If that is another one now, the controllers
     were formatted anew and their log is another log: the reader begins from the start.

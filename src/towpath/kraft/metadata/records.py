@@ -1,4 +1,4 @@
-"""Decodes the batches of the metadata log: metadata records and control records.
+"""Decoded batches of the metadata log: metadata records and control records.
 
 The value of a metadata record is three unsigned varints (version of this frame, api key, version of
 the record), then the record (Kafka's `MetadataRecordSerde`). The key of a control record is two

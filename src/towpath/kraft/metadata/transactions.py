@@ -15,7 +15,7 @@ COPY = "ZK Migration"
 
 @dataclass(slots=True)
 class MetadataTransactions:
-    """Holds back the records of the open transaction.
+    """The records of the open transaction, held back until its end.
 
     Attributes:
         name: Name of the open transaction, None while there is none.

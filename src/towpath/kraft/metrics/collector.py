@@ -1,4 +1,4 @@
-"""Converts what was seen of a migration to KRaft to metric families, for each scrape."""
+"""Metric families of the last look at a migration to KRaft, made for each scrape."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from towpath.kraft.zookeeper.client import ZooKeeper
 
 
 class Hands:
-    """Does steps.
+    """The hands of a migration, which do steps on real nodes.
 
     Args:
         config: The file.

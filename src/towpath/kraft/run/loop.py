@@ -95,7 +95,7 @@ class RunEnd:
 
 
 class KraftRun:
-    """Brings a cluster to a goal, step by step.
+    """A run that brings a cluster to a goal, step by step.
 
     Args:
         config: The file.

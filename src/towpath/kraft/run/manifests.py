@@ -1,4 +1,4 @@
-"""Writes the steps of a migration as files, for somebody who does them with `kubectl`."""
+"""The steps of a migration as files, for somebody who does them with `kubectl`."""
 
 from __future__ import annotations
 

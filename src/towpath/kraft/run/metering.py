@@ -1,4 +1,4 @@
-"""Tells metrics what each look at a cluster found, where the file asks for them."""
+"""Metrics of a run: each look fills the meter that Prometheus scrapes, if the file asks."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Tell = Callable[[Facts, str], None]
 
 
 class Teller:
-    """Tells what goes on; also what is noticed between two looks, with what was seen last.
+    """The news of a run: looks and steps, and notices of drivers between two looks.
 
     Args:
         tell: Is told.

@@ -1,4 +1,4 @@
-"""Reads many znodes and keeps what is odd about them, so that nothing is skipped in silence."""
+"""Reads of many znodes that keep oddities, so that nothing is skipped in silence."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ def client(config: ZooKeeperConfig, hosts: str) -> tuple[KazooClient, Sockets]:
 
 
 class Sockets(SequentialThreadingHandler):  # type: ignore[misc]  # kazoo carries no types
-    """Opens the connections, remembers why the last one failed, and can cut the open one.
+    """The sockets of a session, with the reason why the last one failed.
 
     Attributes:
         trouble: What happened to the last connection, without secrets.

@@ -1,4 +1,4 @@
-"""Raises the versions of partition states: each is written again as it is, under its version."""
+"""Higher versions of partition states, by writing each state again as it is."""
 
 from __future__ import annotations
 
