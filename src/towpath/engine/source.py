@@ -10,14 +10,21 @@ import pickle
 import pkgutil
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
-from pyspark.sql.streaming.datasource import ReadLimit, SupportsTriggerAvailableNow
 from pyspark.sql.types import StructType
 
 from towpath.engine.desk import Address
 from towpath.model.foreign import leaving
+
+if TYPE_CHECKING:
+    from pyspark.sql.streaming.datasource import ReadLimit, SupportsTriggerAvailableNow
+else:
+    try:
+        from pyspark.sql.streaming.datasource import SupportsTriggerAvailableNow
+    except ImportError:  # of Spark 4.2; 4.0 and 4.1 ask in another way
+        SupportsTriggerAvailableNow = object
 
 FORMAT = "towpath"
 
@@ -54,28 +61,19 @@ def source_of(stream: Stream) -> type[DataSource]:
 
         def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802
             del schema
-            return cast("DataSourceStreamReader", _Reader(stream))
+            return _reader(stream)
 
     return Source
 
 
-class _Reader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """The reader; the names of its methods are Spark's."""
+class _Planning(DataSourceStreamReader):
+    """What readers have in common; the names of the methods are Spark's."""
 
     def __init__(self, stream: Stream) -> None:
         self._stream = stream
-        self._last: int | None = None
 
     def initialOffset(self) -> dict[str, int]:  # noqa: N802
         return {"round": self._stream.first - 1}
-
-    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
-        self._last = self._stream.first
-
-    def latestOffset(self, start: dict[str, int], limit: ReadLimit) -> dict[str, int]:  # noqa: N802
-        del limit
-        following = start["round"] + 1
-        return {"round": following if self._last is None else min(following, self._last)}
 
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> list[InputPartition]:
         if start == end:
@@ -86,3 +84,43 @@ class _Reader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         work = pkgutil.resolve_name(self._stream.work)
         with leaving():
             yield from work(pickle.loads(partition.value))  # noqa: S301  # the driver pickled it
+
+
+class _Counting(_Planning):
+    """The reader of Spark 4.0 and 4.1, which do not say where a round begins.
+
+    One process has the reader for as long as the query runs. Its stream thread asks for the newest
+    offset only between rounds, maybe several times, and then for the partitions of one round; so
+    the next round is the one behind the last that was planned.
+    """
+
+    def __init__(self, stream: Stream) -> None:
+        super().__init__(stream)
+        self._planned = stream.first - 1
+
+    def latestOffset(self) -> dict[str, int]:  # type: ignore[override]  # noqa: N802
+        return {"round": self._stream.first if self._stream.once else self._planned + 1}
+
+    def partitions(self, start: dict[str, int], end: dict[str, int]) -> list[InputPartition]:
+        self._planned = max(self._planned, end["round"])
+        return super().partitions(start, end)
+
+
+class _Limited(_Planning, SupportsTriggerAvailableNow):
+    """The reader of Spark 4.2 and newer, which say where a round begins."""
+
+    _last: int | None = None
+
+    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
+        self._last = self._stream.first
+
+    def latestOffset(self, start: dict[str, int], limit: ReadLimit) -> dict[str, int]:  # noqa: N802
+        del limit
+        following = start["round"] + 1
+        return {"round": following if self._last is None else min(following, self._last)}
+
+
+def _reader(stream: Stream) -> DataSourceStreamReader:
+    """Return the reader that this Spark understands."""
+    made = _Counting if SupportsTriggerAvailableNow is object else _Limited
+    return cast("DataSourceStreamReader", made(stream))

@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-import numpy as np
-
 from towpath.cluster.admin import Admin
 from towpath.cluster.data.client import Client
 from towpath.model.nouns import TopicPartition
+from towpath.wire.aborted import AbortedTransactions
+from towpath.wire.header import LOG_APPEND_TIME, MAGIC, BatchHeader, split
+from towpath.wire.legacy import modernise
 from towpath.wire.plain import Record, decode
 
 _BYTES = 1 << 18
 """Bytes of a fetch."""
+_MAGIC_AT = 16
+"""Where the magic of a batch is, in all formats."""
 _FURTHER = 8
 """How much further back each look goes where consumers see none of the records before."""
 
@@ -67,23 +70,20 @@ class Log:
 
         With each comes whether the broker has set its timestamp (LogAppendTime).
         """
-        # Most commands read no record, and numba takes most of a second.
-        from towpath.wire import batch as wire  # noqa: PLC0415
-        from towpath.wire.legacy import modernise  # noqa: PLC0415
-
         at = first
         while at < end:
             chunk = self.client.fetch(self.tp, at, max_bytes=_BYTES, committed=True)
-            buffer, start, stop = chunk.buffer, chunk.start, chunk.end
-            if stop > start and buffer[start + 16] < wire.MAGIC:
-                buffer = np.frombuffer(modernise(buffer[start:stop].data), np.uint8)
-                start, stop = 0, len(buffer)
-            table = wire.scan(buffer, start, stop)
-            if not len(table):
+            data = chunk.batches
+            if len(data) > _MAGIC_AT and data[_MAGIC_AT] < MAGIC:
+                data = memoryview(modernise(data))
+            transactions = AbortedTransactions(chunk.said.aborted)
+            last = None
+            for batch in split(data):
+                header = BatchHeader.read(batch)
+                last = header.base_offset + header.last_offset_delta
+                if not transactions.void(last, header.attributes, header.producer_id):
+                    stamped = bool(header.attributes & LOG_APPEND_TIME)
+                    yield from ((record, stamped) for record in decode(batch))
+            if last is None:
                 return
-            for row in table[wire.visible(table, chunk.said.aborted)].tolist():
-                stamped = bool(row[wire.ATTRIBUTES] & wire.LOG_APPEND_TIME)
-                position = row[wire.POSITION]
-                for record in decode(buffer[position : position + row[wire.LENGTH]].data):
-                    yield record, stamped
-            at = int(table[-1, wire.LAST]) + 1
+            at = last + 1

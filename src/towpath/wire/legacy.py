@@ -19,8 +19,8 @@ from itertools import groupby, pairwise
 
 from towpath.model.errors import CorruptBatchError
 from towpath.wire import plain
-from towpath.wire.batch import CODEC_MASK, LOG_APPEND_TIME, MAGIC, sealed
 from towpath.wire.codec import LZ4, NONE, ZSTD, compress, decompress
+from towpath.wire.header import CODEC_MASK, LOG_APPEND_TIME, MAGIC, sealed
 
 _ENTRY = struct.Struct(">qiIbb")  # offset, size, crc, magic, attributes
 _BEFORE_SIZE = 12
