@@ -108,7 +108,8 @@ class ArchiveConfig(Section):
         " `batches` as the source has them, which costs least.",
     )
     segments: SegmentsConfig = Field(
-        SegmentsConfig(), description="When a segment is complete, and which ones share an object."
+        SegmentsConfig.model_construct(),
+        description="When a segment is complete, and which ones share an object.",
     )
     group: Annotated[str, Field(min_length=1)] | None = Field(
         None,
@@ -116,7 +117,7 @@ class ArchiveConfig(Section):
         " tools that watch its lag; nobody may consume with it. Default: none is written.",
     )
     groups: ArchivedGroups = Field(
-        ArchivedGroups(),
+        ArchivedGroups.model_construct(),
         description="Consumer groups whose positions are archived, so that they can be brought back"
         " with the records.",
     )
@@ -157,11 +158,13 @@ class ArchiveConfig(Section):
     )
     target: ClusterConfig | None = Field(None, description="The cluster that a restore writes to.")
     restore: RestoreConfig = Field(
-        RestoreConfig(), description="What a restore writes, and what it waits for."
+        RestoreConfig.model_construct(), description="What a restore writes, and what it waits for."
     )
-    run: ArchiveRunConfig = Field(ArchiveRunConfig(), description="Limits and intervals of a run.")
+    run: ArchiveRunConfig = Field(
+        ArchiveRunConfig.model_construct(), description="Limits and intervals of a run."
+    )
     metrics: MetricsConfig = Field(
-        MetricsConfig(), description="Metrics for Prometheus (docs/metrics.md)."
+        MetricsConfig.model_construct(), description="Metrics for Prometheus (docs/metrics.md)."
     )
 
     @model_validator(mode="after")

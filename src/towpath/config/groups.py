@@ -189,7 +189,7 @@ class GroupsConfig(Section):
         " (`follow`), if nobody has changed it there.",
     )
     configs: GroupConfigRules = Field(
-        GroupConfigRules(),
+        GroupConfigRules.model_construct(),
         description="The configs of groups that are copied (Kafka 4.0 and newer).",
     )
     foreign: ForeignConfig | None = Field(

@@ -175,7 +175,7 @@ class RecordsConfig(Section):
         " `auto` is identical wherever it can be.",
     )
     on_gap: OnGaps = Field(
-        GapRules(),
+        GapRules.model_construct(),
         description="When records of the source were lost before we read them: `stop` that"
         " partition, `record` the gap in the ledger and go on, or take them from the `archive`"
         " (docs/archive.md); or a mapping, to say it by topic.",
@@ -260,7 +260,7 @@ class RunConfig(Section):
         Size.parse("96MiB"), description="Memory for record bytes in one slice."
     )
     max_rate: MaxRates = Field(
-        RateConfig(),
+        RateConfig.model_construct(),
         description="The most bytes per second to copy, such as `50MB` for the link as a whole, or"
         " a mapping. `towpath rate` changes it while the link runs (docs/rate.md).",
     )
@@ -283,7 +283,8 @@ class LinkConfig(Section):
     )
     topics: TopicsConfig = Field(description="Which topics, and their names on the target.")
     records: RecordsConfig = Field(
-        RecordsConfig(), description="Where copying begins, and which offsets the copies get."
+        RecordsConfig.model_construct(),
+        description="Where copying begins, and which offsets the copies get.",
     )
     groups: GroupsConfig | None = Field(
         None,
@@ -301,7 +302,9 @@ class LinkConfig(Section):
         " the first entry counts that names it. Topics that none names are copied as they are, but"
         " for schema ids with `schemas.ids: translate`.",
     )
-    access: AccessConfig = Field(AccessConfig(), description="Who may do what on the target.")
+    access: AccessConfig = Field(
+        AccessConfig.model_construct(), description="Who may do what on the target."
+    )
     prune: StrictBool = Field(
         False,
         description="Whether what this link made on the target is removed when the source no longer"
@@ -309,9 +312,11 @@ class LinkConfig(Section):
         " made of a subject that is switched off under `access` stays in any case, as does a user"
         " that is not listed any more while the source has it: how many, is told.",
     )
-    run: RunConfig = Field(RunConfig(), description="Limits and intervals of a run.")
+    run: RunConfig = Field(
+        RunConfig.model_construct(), description="Limits and intervals of a run."
+    )
     metrics: MetricsConfig = Field(
-        MetricsConfig(), description="Metrics for Prometheus (docs/metrics.md)."
+        MetricsConfig.model_construct(), description="Metrics for Prometheus (docs/metrics.md)."
     )
 
     @property

@@ -86,7 +86,7 @@ class RestoredTopics(TopicsConfig):
         " the target's `broker_default`, or a number; never more than the target has brokers.",
     )
     configs: ConfigRules = Field(
-        ConfigRules(), description="The archived topic configs that new topics get."
+        ConfigRules.model_construct(), description="The archived topic configs that new topics get."
     )
     shared: StrictBool = Field(
         False, description="Whether others may write to the restored topics meanwhile."
@@ -235,7 +235,7 @@ class RestoreConfig(Section):
         " itself; by default only `restore.region`.",
     )
     follow: FollowConfig = Field(
-        FollowConfig(), description="How a restore follows archives that grow."
+        FollowConfig.model_construct(), description="How a restore follows archives that grow."
     )
     notify: NotifyConfig | None = Field(
         None,
@@ -243,15 +243,17 @@ class RestoreConfig(Section):
         " once.",
     )
     topics: RestoredTopics = Field(
-        RestoredTopics(), description="Which topics come back, and under which names."
+        RestoredTopics.model_construct(),
+        description="Which topics come back, and under which names.",
     )
     groups: RestoredGroups = Field(
-        RestoredGroups(),
+        RestoredGroups.model_construct(),
         description="Which groups of consumers go on where they stood. Nothing is ever written"
         " under members, or backwards.",
     )
     costs: RestoreCosts = Field(
-        RestoreCosts(), description="What the plan reckons its time and its price with."
+        RestoreCosts.model_construct(),
+        description="What the plan reckons its time and its price with.",
     )
     range: RestoredRange = Field(
         default_factory=RestoredRange,
@@ -267,7 +269,7 @@ class RestoreConfig(Section):
         description="Topics that get another number of partitions than they had.",
     )
     access: AccessConfig = Field(
-        AccessConfig(),
+        AccessConfig.model_construct(),
         description="Which archived ACLs, users and quotas come back once all topics are restored.",
     )
     schemas: RestoredSchemas | None = Field(
@@ -285,7 +287,9 @@ class RestoreConfig(Section):
         description="How many offsets of one partition without a record are filled to keep offsets"
         " identical, beside those of transactions; beyond it, the partition is mapped.",
     )
-    late: LateConfig = Field(LateConfig(), description="How long a missing object is waited for.")
+    late: LateConfig = Field(
+        LateConfig.model_construct(), description="How long a missing object is waited for."
+    )
     lost: LostParts = Field(
         LostParts.HALT,
         description="What happens where an object is lost or damaged: `halt` stops its partition,"

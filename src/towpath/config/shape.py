@@ -23,7 +23,10 @@ _KEY = re.compile(r"mm2|[A-Za-z_]{0,60}")
 class Section(BaseModel):
     """A frozen mapping that refuses unknown keys and never shows its input."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
+    # Most commands read one kind of file: its validators alone are built, when it is read.
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, hide_input_in_errors=True, defer_build=True
+    )
 
     @classmethod
     def faults(cls, tree: Mapping[str, Any]) -> Iterable[tuple[Place, str]]:

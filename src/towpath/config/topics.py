@@ -165,7 +165,9 @@ class TopicsConfig(TopicSelection):
         description="Replication factor of new mirror topics: that of the `source`, the target's"
         " `broker_default`, or a number; never more than the target has brokers.",
     )
-    configs: ConfigRules = Field(ConfigRules(), description="The topic configs that are copied.")
+    configs: ConfigRules = Field(
+        ConfigRules.model_construct(), description="The topic configs that are copied."
+    )
     shared: StrictBool = Field(
         False,
         description="Whether others may write to the mirror topics, too: other links, or producers"

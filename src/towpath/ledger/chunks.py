@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
-
-import numpy as np
+from typing import TYPE_CHECKING
 
 from towpath.ledger.entries import Removed, Runs
 from towpath.ledger.keys import new_name
 from towpath.ledger.offsets import joined
 from towpath.ledger.packed import Packer, unpack
 from towpath.model.clock import now_ms
+from towpath.model.lazy import Lazy
 from towpath.model.nouns import LinkName, ProducerId, TargetOffset, TopicPartition
+
+if TYPE_CHECKING:
+    import numpy as np
+else:
+    np = Lazy("numpy")
 
 LARGE_RUNS = 1 << 16
 """Number of runs from which on a chunk is full."""

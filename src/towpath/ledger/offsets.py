@@ -11,14 +11,18 @@ from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Generic, TypeVar
-
-import numpy as np
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from towpath.ledger.entries import Gap, Run
 from towpath.ledger.packed import Table
+from towpath.model.lazy import Lazy
 from towpath.model.nouns import SourceOffset, TargetOffset
 from towpath.model.reasons import ReasonCode
+
+if TYPE_CHECKING:
+    import numpy as np
+else:
+    np = Lazy("numpy")
 
 O = TypeVar("O", bound=int)  # noqa: E741  # an offset
 NOWHERE = -1

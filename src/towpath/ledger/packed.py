@@ -9,15 +9,20 @@ from __future__ import annotations
 import binascii
 import zlib
 from collections.abc import Iterable
-
-import numpy as np
-import numpy.typing as npt
+from typing import TYPE_CHECKING, TypeAlias
 
 from towpath.ledger.entries import Run
 from towpath.model.errors import LedgerError
 from towpath.model.foreign import foreign
+from towpath.model.lazy import Lazy
 
-Table = npt.NDArray[np.int64]
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+else:
+    np = Lazy("numpy")
+
+Table: TypeAlias = "npt.NDArray[np.int64]"
 
 
 class Packer:

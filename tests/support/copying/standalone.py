@@ -34,10 +34,13 @@ class Standalone:
     Args:
         folder: For settings, logs and the workers' folders.
         python: The Python that workers find, where that is not the one of this process.
+        spark: The folder with the PySpark of the cluster, where that is not the one of this
+            process.
     """
 
-    def __init__(self, folder: Path, python: Path | None = None) -> None:
+    def __init__(self, folder: Path, python: Path | None = None, spark: Path | None = None) -> None:
         self.folder = folder
+        self._jars = (spark / "pyspark" if spark else Path(pyspark.__file__).parent) / "jars"
         self._python = python
         self._all: list[subprocess.Popen[bytes]] = []
         (folder / "spark-defaults.conf").write_text(
@@ -88,10 +91,9 @@ class Standalone:
         )  # fmt: skip
 
     def _java(self, name: str, *arguments: str) -> subprocess.Popen[bytes]:
-        jars = Path(pyspark.__file__).parent / "jars"
-        line = ["java", "-Xmx256m", *_FAST_START, "-cp", f"{jars}/*"]
+        line = ["java", "-Xmx256m", *_FAST_START, "-cp", f"{self._jars}/*"]
         line += [f"org.apache.spark.deploy.{name}", *arguments]
-        spark = {"SPARK_HOME": str(jars.parent), "SPARK_SCALA_VERSION": "2.13"}
+        spark = {"SPARK_HOME": str(self._jars.parent), "SPARK_SCALA_VERSION": "2.13"}
         spark |= {"SPARK_CONF_DIR": str(self.folder), "SPARK_LOCAL_IP": "127.0.0.1"}
         env = environment(spark | self._without_towpath())
         with (self.folder / f"{name}.log").open("wb") as log:

@@ -11,12 +11,18 @@ is done with the bytes that go into them.
 
 from __future__ import annotations
 
-import numpy as np
-import numpy.typing as npt
+from typing import TYPE_CHECKING, TypeAlias
 
+from towpath.model.lazy import Lazy
 from towpath.wire.spare import Spares
 
-Buffer = npt.NDArray[np.uint8]
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+else:
+    np = Lazy("numpy")
+
+Buffer: TypeAlias = "npt.NDArray[np.uint8]"
 
 _PAGE = 4096
 _SMALL = 65536

@@ -194,9 +194,11 @@ class KraftConfig(Section):
     )
     controllers: ControllersConfig = Field(description="The controllers that take over.")
     driver: KraftDriver = Field(description="How processes and files of nodes are reached.")
-    limits: KraftLimits = Field(KraftLimits(), description="How long steps may last.")
+    limits: KraftLimits = Field(
+        KraftLimits.model_construct(), description="How long steps may last."
+    )
     metrics: KraftMetricsConfig = Field(
-        KraftMetricsConfig(), description="What is served to Prometheus."
+        KraftMetricsConfig.model_construct(), description="What is served to Prometheus."
     )
     journal: Annotated[str, AfterValidator(_journal)] = Field(
         description="Folder on this machine for what was approved, done, measured and proven."

@@ -64,7 +64,7 @@ class KubernetesBrokers(Section):
     )
     container: ObjectName = Field("kafka", description="The container that runs Kafka.")
     properties: PropertiesObject = Field(
-        PropertiesObject(), description="Where the properties files of brokers are."
+        PropertiesObject.model_construct(), description="Where the properties files of brokers are."
     )
 
 
@@ -111,5 +111,7 @@ class KubernetesDriver(DriverSection):
         " cannot be reached from here. Steps on nodes are done by hand then, by manifests that"
         " `plan --manifests` writes.",
     )
-    brokers: KubernetesBrokers = Field(KubernetesBrokers(), description="The brokers' pods.")
+    brokers: KubernetesBrokers = Field(
+        KubernetesBrokers.model_construct(), description="The brokers' pods."
+    )
     controllers: KubernetesControllers = Field(description="The controllers that are made.")
