@@ -79,7 +79,9 @@ SEED = int(os.environ.setdefault("TOWPATH_SEED", str(random.SystemRandom().randr
 # Compiling a function takes longer than any deadline of a single example.
 settings.register_profile("towpath", deadline=None, print_blob=True, max_examples=50)
 settings.register_profile("soak", settings.get_profile("towpath"), max_examples=500)
-settings.load_profile("soak" if selection.soak_seconds() or soak_rounds() else "towpath")
+settings.register_profile("quick", settings.get_profile("towpath"), max_examples=10)
+IS_LONG = selection.soak_seconds() or soak_rounds()
+settings.load_profile(os.environ.get("TOWPATH_EXAMPLES") or ("soak" if IS_LONG else "towpath"))
 
 OLDEST, *BETWEEN, NEWEST = distribution.VERSIONS
 VERSIONS = (NEWEST, OLDEST, *(pytest.param(each, marks=pytest.mark.soak) for each in BETWEEN))

@@ -65,7 +65,7 @@ def test_a_link_its_proof_an_archive_and_a_restore(
         run = play("run", "run", link.file)
         link.programs.append(run)
         _goes_on(link, run, topic)
-        wait_until(lambda: cluster.executors_of(more), "the worker has an executor", PATIENCE)
+        wait_until(lambda: bool(cluster.executors_of(more)), "the worker has an executor", PATIENCE)
         cluster.kill9(more)
         _goes_on(link, run, topic)
     finally:
