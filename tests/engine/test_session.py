@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import Any
 
 import pytest
 from pyspark import SparkContext
 
 from tests.support.here import shared_spark
+from towpath.engine import classes
 from towpath.engine.session import cause
 
 LOST = """WARNING: Using incubator modules: jdk.incubator.vector
@@ -56,3 +58,14 @@ def test_what_is_sent_to_the_group_of_the_driver_does_not_reach_the_jvm() -> Non
     shared_spark()
     gateway: Any = SparkContext._gateway
     assert os.getpgid(gateway.proc.pid) == gateway.proc.pid
+
+
+def test_no_archive_of_classes_is_made_beside_a_folder_of_settings(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A JVM with a folder on its class path cannot write one, and would print that."""
+    monkeypatch.setenv("TOWPATH_HOME", str(tmp_path))
+    monkeypatch.delenv("SPARK_CONF_DIR", raising=False)
+    assert "ArchiveClassesAtExit" in classes.options()
+    monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
+    assert classes.options() == ""

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pyspark
 
 from towpath.model.classes import ClassArchive
+
+_FOLDERS = "SPARK_CONF_DIR", "HADOOP_CONF_DIR", "YARN_CONF_DIR"
+"""Folders that Spark puts on its class path; a JVM that has one there cannot write an archive, and
+says so on the terminal when it ends."""
 
 
 def archive() -> ClassArchive:
@@ -20,7 +25,9 @@ def options() -> str:
     ours = archive()
     try:
         ours.settle()
-        chosen = ours.use() or ours.make()
+        chosen = ours.use()
+        if not chosen and not any(os.environ.get(name) for name in _FOLDERS):
+            chosen = ours.make()
     except OSError:
         return ""
     return " ".join(f'"{each}"' for each in chosen)
