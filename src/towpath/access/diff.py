@@ -32,7 +32,7 @@ class AccessRules(Protocol):
 
     @property
     def access(self) -> AccessConfig:
-        """Which kinds of access the target gets."""
+        """The kinds of access that the target gets."""
         ...
 
     @property

@@ -13,7 +13,7 @@ _REMOVALS = frozenset(kind.name for kind in KINDS if kind.removes)
 
 
 def ours_of(books: LinkBooks) -> OwnedAccess:
-    """Return what the link has created and not removed since, by its journal.
+    """Return the access that the link has created and not removed, by its journal.
 
     What was only begun counts: nothing on the target tells whether the step was done.
     """

@@ -29,7 +29,7 @@ class OwnedConfig:
 
 
 def ours_of(books: LinkBooks) -> frozenset[OwnedConfig]:
-    """Return what the link has set and not reset since, by its journal.
+    """Return the configs that the link has set and not reset, by its journal.
 
     What was only begun counts: nothing on the target tells whether the step was done.
     """

@@ -108,7 +108,7 @@ class OpenLink(OpenTarget):
             self.ledger.read_schemas(self.books)
 
     def known(self) -> Known:
-        """Return what was read of the ledger so far, for another thread."""
+        """Return the ledger entries read so far, for another thread."""
         ids = self.source.identity, self.target.identity
         return Known(self.books.copy(), self.ledger.facts_end, *ids)
 

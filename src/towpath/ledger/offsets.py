@@ -32,7 +32,7 @@ _SOURCE, _TARGET, _LENGTH = range(3)
 
 
 class Exactness(StrEnum):
-    """How exact a translated offset is."""
+    """The exactness of a translated offset."""
 
     EXACT = "exact"
     """A consumer that goes on there reads neither a record twice nor one too few."""

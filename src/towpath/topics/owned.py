@@ -79,7 +79,7 @@ class OwnedTopics:
     def of(
         cls, steps: Iterable[TopicStep | UncertainChange], caught_up: Iterable[TopicName] = ()
     ) -> Self:
-        """Return what the link has made by these steps, given oldest first."""
+        """Return the topics and configs that these steps have made, given oldest first."""
         created: dict[TopicName, TopicName] = {}
         mirrors: dict[TopicName, _OwnedTopic] = {}
         for each in steps:

@@ -114,7 +114,7 @@ class TopicClient:
         return TopicSnapshot(source, known, there, topics, ours)
 
     def foreseen(self, held: Mapping[TopicName, HeldTopic]) -> dict[TopicName, Foresight]:
-        """Return what the target would delete if no config were held back."""
+        """Return a forecast of deletions on the target if no config were held back."""
         link, config = self.link, self.link.config.topics
         seen = look_at_retention(link.source, link.target, held, link.books)
         found: dict[TopicName, Foresight] = {}

@@ -1,4 +1,4 @@
-"""The cache of compiled loops over record bytes: a folder of the user, named after their source.
+"""Cache of compiled loops over record bytes, in a user folder named by their source.
 
 Compiling all loops takes a quarter of a minute of CPU, loading them less than a second. The name of
 the folder is a hash of all files of this package: numba looks only at the file of the outermost
@@ -64,7 +64,7 @@ class LoopLocator(caching.UserProvidedCacheLocator):
 
     @classmethod
     def get_suitable_cache_subpath(cls, py_file: str) -> str:
-        """Return the same folder for any path."""
+        """Return the cache folder, which is the same for any path of the package."""
         return Path(py_file).parent.name
 
     @classmethod

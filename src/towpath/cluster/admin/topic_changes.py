@@ -138,7 +138,7 @@ class Trial(Generic[T]):
 
 
 def creation(timeout_ms: int, *, validate_only: bool = False) -> Change[NewTopic]:
-    """Return the creation of topics."""
+    """Return the kind of change that creates topics."""
     kind = CreateTopicsRequest.CreatableTopic
 
     def one(topic: NewTopic) -> Any:
@@ -168,7 +168,7 @@ def creation(timeout_ms: int, *, validate_only: bool = False) -> Change[NewTopic
 
 
 def growth(timeout_ms: int, *, validate_only: bool = False) -> Change[int]:
-    """Return the growth of topics to these numbers of partitions."""
+    """Return the kind of change that grows topics to these numbers of partitions."""
     kind = CreatePartitionsRequest.CreatePartitionsTopic
     return Change(
         lambda name, count: f"growing topic {name} to {count} partitions",
@@ -187,7 +187,7 @@ def growth(timeout_ms: int, *, validate_only: bool = False) -> Change[int]:
 
 
 def config_change(*, validate_only: bool = False) -> Change[Configs]:
-    """Return the change of these configs of topics and of no others (KIP-339)."""
+    """Return the kind of change that sets these configs of topics alone (KIP-339)."""
     kind = IncrementalAlterConfigsRequest.AlterConfigsResource
 
     def one(name: TopicName, configs: Configs) -> Any:

@@ -64,7 +64,7 @@ class Answering:
                     self._failed = self._failed or asked
 
     def silence(self) -> Silence | None:
-        """Return the present silence; `None` if a broker answers or none is asked."""
+        """Return how long no broker has answered; `None` if one answers or none is asked."""
         with self._lock:
             asked = [*self._asked.values(), *([self._failed] if self._failed else [])]
             answered = self._answered
