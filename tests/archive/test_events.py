@@ -21,8 +21,8 @@ from towpath.archive.model import GapKind
 from towpath.archive.restore.metered import told_restore
 from towpath.archive.restore.progress import RestoreProgress
 from towpath.archive.restore.task import RestoreTask
+from towpath.archive.show.archive_events import as_json, sentence
 from towpath.cli.main import main
-from towpath.cli.show.archive_events import as_json, sentence
 from towpath.ledger.events import Event, Origin
 from towpath.model.clock import now_ms
 from towpath.model.errors import StoreAwayError

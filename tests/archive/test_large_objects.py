@@ -14,13 +14,13 @@ from tests.support.logs.batches import batch
 from tests.support.objects.buckets import Buckets
 from tests.support.objects.stores import section
 from tests.support.segments import buffer
+from towpath.archive.config import ArchiveConfig, load_archive
+from towpath.archive.config.compaction import CompactionConfig
 from towpath.archive.format.files import read_object, write_object
 from towpath.archive.format.footer import SegmentHead
 from towpath.archive.keys import segment_key
 from towpath.archive.log import CommitLog, Draft
 from towpath.archive.model import GapKind, PartitionId, Segment, SegmentPlace
-from towpath.config import ArchiveConfig, load_archive
-from towpath.config.compaction import CompactionConfig
 from towpath.model.nouns import SegmentFormat, SourceOffset, TopicId, TopicName
 from towpath.store import Store
 from towpath.wire.plain import Record

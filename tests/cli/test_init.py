@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from towpath.archive.config import load_archive
 from towpath.cli.main import main
-from towpath.config import check, load, load_archive
+from towpath.config import check, load
 
 
 @pytest.fixture(autouse=True)

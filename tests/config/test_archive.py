@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from towpath.archive.config import RestoredSchemas, load_archive
+from towpath.archive.config.segments import SegmentLimits
 from towpath.archive.restore.task import RestoreTask
-from towpath.config import RestoredSchemas, check, load, load_archive
-from towpath.config.segments import SegmentLimits
+from towpath.config import check, load
 from towpath.model.changes import IdChange, SubjectStrategy
 from towpath.model.errors import ConfigError
 

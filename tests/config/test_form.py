@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from towpath.config import check, load, load_archive
+from towpath.archive.config import load_archive
+from towpath.config import check, load
 from towpath.kraft.config import load_kraft
 from towpath.model.errors import ConfigError
 

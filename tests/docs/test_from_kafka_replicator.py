@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from towpath.config import ArchiveConfig
+from towpath.archive.config import ArchiveConfig
 from towpath.config.shape import walk
 
 PAGE = Path(__file__).parents[2] / "docs/howto/from-kafka-replicator.md"

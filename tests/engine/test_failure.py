@@ -24,7 +24,7 @@ towpath.cluster.connect.login.SecurityError: source: localhost:9 did not take th
 @pytest.mark.parametrize(
     ("kind", "code", "exit_code"),
     [
-        ("towpath.model.errors.segment.CorruptSegmentError", "CORRUPT_SEGMENT", 3),
+        ("towpath.archive.errors.segment.CorruptSegmentError", "CORRUPT_SEGMENT", 3),
         ("towpath.model.errors.store.StoreAwayError", "STORE_AWAY", 4),
         ("towpath.model.errors.base.TowpathError", "TOWPATH", 1),
         ("towpath.of.another.version.NewError", "CLUSTER", 4),

@@ -14,9 +14,9 @@ from tests.support.compacting import EAGER, compacted, held_records
 from tests.support.mixed import REGION, MixedArchive, partition
 from tests.support.objects.buckets import Buckets, StoreFront, client
 from tests.support.stored import old_records
+from towpath.archive.config import ArchiveConfig
 from towpath.archive.log import CommitLog
-from towpath.config import ArchiveConfig, LockMode, Size, StoreConfig
-from towpath.config.locks import lock_notes
+from towpath.config import LockMode, Size, StoreConfig
 from towpath.model.clock import now_ms
 from towpath.model.errors import ObjectExistsError, StoreRefusedError
 from towpath.store import Store
@@ -149,9 +149,9 @@ def test_nothing_is_swept_before_its_lock_is_over(
 
 def test_the_notes_say_what_locks_mean(tmp_path: Path, buckets: Buckets) -> None:
     archive = locked_archive(tmp_path, buckets)
-    assert list(lock_notes(MixedArchive(tmp_path).config())) == []
+    assert list(MixedArchive(tmp_path).config().notes()) == []
     config = archive.config(compaction=[{}], retention=[{"max_age": "1d"}, {"max_age": "30d"}])
-    notes = " ".join(lock_notes(config))
+    notes = " ".join(config.notes())
     assert "only a login with a right of its own can delete one before" in notes
     assert "the store holds it twice for that time" in notes
     assert "retention[0].max_age is shorter than the lock" in notes

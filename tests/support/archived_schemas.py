@@ -7,11 +7,12 @@ from typing import Any
 
 from tests.support.archives import WRITER
 from tests.support.kafka import wait_until
+from towpath.archive.config import ArchivedSchemas
 from towpath.archive.log import ArchiveState, CommitLog, Draft
 from towpath.archive.log.schema_reading import archived_subjects
 from towpath.archive.read.archived_registry import ArchivedRegistry
 from towpath.archive.write.capturing_schemas import SchemaCaptures
-from towpath.config import ArchivedSchemas, StoreConfig
+from towpath.config import StoreConfig
 from towpath.model.schemas import SchemaVersion, SubjectName
 from towpath.store import Store
 

@@ -13,12 +13,12 @@ from tests.support.clusters.brokers import SharedCluster
 from tests.support.kafka import Record, wait_until
 from tests.support.program import Program
 from tests.support.segments import seen
+from towpath.archive.config import load_archive
 from towpath.archive.format.files import read_object
 from towpath.archive.format.wanted import ALL, Wanted
 from towpath.archive.log import Archive as Readable
 from towpath.archive.log import ArchiveState, CommitLog
 from towpath.archive.model import PartitionId, Segment
-from towpath.config import load_archive
 from towpath.model.nouns import TopicPartition
 from towpath.store import Store
 

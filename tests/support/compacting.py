@@ -9,6 +9,8 @@ from typing import Any
 
 from tests.support.logs.logs import Seen
 from tests.support.segments import seen
+from towpath.archive.config import ArchiveConfig
+from towpath.archive.config.compaction import CompactionConfig
 from towpath.archive.format.files import read_object
 from towpath.archive.log import ArchiveState, CommitLog
 from towpath.archive.model import PartitionId
@@ -17,8 +19,6 @@ from towpath.archive.upkeep.compaction_rounds import WORK, Compaction, Compactio
 from towpath.archive.upkeep.slice.compact_slice import compact
 from towpath.archive.upkeep.slice.compact_work import CompactResult, CompactSlice
 from towpath.archive.upkeep.tidying import tidy
-from towpath.config import ArchiveConfig
-from towpath.config.compaction import CompactionConfig
 from towpath.store import Store
 
 EAGER = CompactionConfig.model_validate({"min_age": "0s", "min_count": 2, "min_size": "1B"})

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from tests.support.compacting import EAGER, compacted
 from tests.support.steps import KillingSteps
-from towpath.config import load_archive
+from towpath.archive.config import load_archive
 
 
 def main() -> None:

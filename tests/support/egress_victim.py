@@ -19,6 +19,7 @@ import urllib3
 
 from tests.support.steps import KillingSteps
 from towpath import __version__
+from towpath.archive.config import ArchiveConfig, load_archive
 from towpath.archive.format.uploads import Uploads
 from towpath.archive.log import ArchiveState, CommitLog, Draft, LogWriter
 from towpath.archive.model import PartitionId, Segment
@@ -28,7 +29,6 @@ from towpath.archive.write.slice.cycle_plan import PlannedRange
 from towpath.archive.write.slice.range_writing import RangeWriting
 from towpath.archive.write.source_look import SourceLook, SourceLooks
 from towpath.cluster.admin import Admin
-from towpath.config import ArchiveConfig, load_archive
 from towpath.model.nouns import Side, SourceOffset, TopicName
 from towpath.store import Store
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 
+from towpath.archive.config import ArchiveConfig
 from towpath.archive.log import CommitLog
 from towpath.archive.upkeep.compacting import held
 from towpath.archive.upkeep.forgetting import Forgetting, ForgetWishes, ForgetWork
 from towpath.archive.upkeep.slice.forget_slice import ForgetResult, ForgetSlice, forget
-from towpath.config import ArchiveConfig
 from towpath.store import Store
 
 

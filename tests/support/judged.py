@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from towpath.archive.errors import CommitRefusedError
 from towpath.archive.log.entries import Draft, LogEntry
 from towpath.archive.log.rules import judge, problem_of
 from towpath.archive.log.state import ArchiveState
-from towpath.model.errors import CommitRefusedError
 
 
 def after(state: ArchiveState, draft: Draft) -> ArchiveState:

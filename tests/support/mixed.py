@@ -14,6 +14,7 @@ from typing import Any
 from tests.support.archives import CLUSTER, WRITER
 from tests.support.segments import TINY, buffer
 from tests.support.stored import batches_of, old_records
+from towpath.archive.config import ArchiveConfig, load_archive
 from towpath.archive.format.files import write_object
 from towpath.archive.format.footer import SegmentFooter, SegmentHead
 from towpath.archive.format.parquet_writer import ParquetOptions
@@ -21,7 +22,6 @@ from towpath.archive.keys import segment_key, shared_key
 from towpath.archive.log import CommitLog
 from towpath.archive.log.entries import Draft
 from towpath.archive.model import GapKind, PartitionId, Segment, SegmentPlace
-from towpath.config import ArchiveConfig, load_archive
 from towpath.model.nouns import SegmentFormat, SourceOffset, TopicId, TopicName
 from towpath.store import Store
 from towpath.wire.plain import Record

@@ -8,8 +8,8 @@ import threading
 from pathlib import Path
 
 from tests.support.steps import KillingSteps
+from towpath.archive.config import load_archive
 from towpath.archive.upkeep.recovering import recover
-from towpath.config import load_archive
 
 
 def main() -> None:

@@ -30,12 +30,12 @@ from typing import Any
 
 import pyarrow as pa
 
+from towpath.archive.config import load_archive
 from towpath.archive.read.feed.restore_work import RestoreSlice
 from towpath.archive.restore import playing
 from towpath.archive.restore.run import run
 from towpath.archive.restore.slices import run_slice
 from towpath.archive.restore.task import RestoreTask
-from towpath.config import load_archive
 from towpath.records.work import TOLD
 from towpath.store import Store
 

@@ -15,6 +15,7 @@ from typing import Any
 from tests.support.archives import CLUSTER, WRITER
 from tests.support.logs.batches import batch, numbered
 from tests.support.segments import TINY, buffer
+from towpath.archive.config import ArchiveConfig, load_archive
 from towpath.archive.format.files import write_object
 from towpath.archive.format.footer import SegmentHead
 from towpath.archive.keys import segment_key
@@ -22,7 +23,6 @@ from towpath.archive.log import CommitLog
 from towpath.archive.log.captures import TopicCapture
 from towpath.archive.log.entries import Draft, SeenPartition
 from towpath.archive.model import PartitionId, Segment, SegmentPlace
-from towpath.config import ArchiveConfig, load_archive
 from towpath.model.clock import now_ms
 from towpath.model.nouns import ClusterId, SegmentFormat, SourceOffset, TopicId, TopicName
 from towpath.store import Store

@@ -10,7 +10,6 @@ import sys
 from dataclasses import dataclass
 from importlib import import_module
 
-from towpath.archive.read.feed.supply import WithheldError
 from towpath.cli.signals import KILLED
 from towpath.cluster.connect.connection import UnresolvedError
 from towpath.cluster.connect.login import SecurityError
@@ -19,7 +18,7 @@ from towpath.mm2.beginnings import MirrorMakerRunsError
 from towpath.model import errors
 from towpath.plan.model import TopicsTakenError
 
-_WINGS = ("towpath.kraft.errors",)
+_WINGS = ("towpath.archive.errors", "towpath.kraft.errors")
 """Errors that products keep for themselves."""
 _INTRODUCTION = """\
 # Exit codes
@@ -152,7 +151,6 @@ def kinds() -> dict[str, int]:
         UnresolvedError,
         TopicsTakenError,
         MirrorMakerRunsError,
-        WithheldError,
         DevError,
         *DevError.__subclasses__(),
     ]

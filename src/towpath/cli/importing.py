@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.console import Group, RenderableType
 
-from towpath.cli.importing_replicator import kafka_replicator
 from towpath.cli.options import LinkFile
 from towpath.cli.show.grid import Grid
 from towpath.cli.show.output import Output, OutputOption, console, line, show
@@ -22,10 +22,12 @@ from towpath.mm2.flows import Fate
 from towpath.model.errors import ConfigError, ConfigProblem
 from towpath.model.foreign import foreign
 
+_REPLICATOR = "towpath.archive.commands.import_replicator"
+"""The command of another product, which keeps it for itself."""
 NOT_ALL = 3
 
 importing = typer.Typer(help="Make files of ours from those of other tools.", no_args_is_help=True)
-importing.command("kafka-replicator")(kafka_replicator)
+importing.command("kafka-replicator")(import_module(_REPLICATOR).kafka_replicator)
 
 
 @importing.callback()

@@ -9,8 +9,8 @@ import typer
 
 from towpath.cli.options import LinkFile
 from towpath.cli.show.output import Output, OutputOption, show
-from towpath.config import check, load_archive
-from towpath.config.locks import lock_notes
+from towpath.config import check
+from towpath.config.load import load_described
 from towpath.model.errors import ConfigError
 
 
@@ -38,6 +38,6 @@ def lint(
 def _notes(file: Path) -> list[str]:
     """Return what a person should know of a file that has no problem."""
     try:
-        return [*lock_notes(load_archive(file))]
-    except ConfigError:  # it describes something else, or this machine lacks its secrets
+        return [*load_described(file).notes()]
+    except ConfigError:  # this machine lacks its secrets
         return []

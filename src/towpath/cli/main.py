@@ -56,7 +56,12 @@ COMMANDS = {
 }
 
 
-_MODULES = {"import": "towpath.cli.importing:importing", "kraft": "towpath.kraft.commands:kraft"}
+_MODULES = {
+    "import": "towpath.cli.importing:importing",
+    "archive": "towpath.archive.commands.archive:archive",
+    "restore": "towpath.archive.commands.restore:restore",
+    "kraft": "towpath.kraft.commands:kraft",
+}
 """Commands that do not lie here in a module of their name: Python has `import` for itself, and a
 product keeps its own commands."""
 _SPARK = {"run", "cutover", "verify", "repair", "quarantine", "pack", "archive", "restore"}

@@ -1,13 +1,11 @@
-"""Floor 1: the YAML file of a link or an archive as typed, frozen models, and what all files share.
+"""Floor 1: the YAML file of a link as typed, frozen models, and what all files share.
 
-`load` returns a `LinkConfig`, `load_archive` an `ArchiveConfig`; else they raise with every problem
-at once. Files of other kinds are the products' own (`kinds.py`). The models pickle, secrets and PEM
-texts included, so tasks on other machines need neither the file nor the environment.
+`load` returns a `LinkConfig`, or raises with every problem at once. Files of other kinds are the
+products' own (`kinds.py`). The models pickle, secrets and PEM texts included, so tasks on other
+machines need neither the file nor the environment.
 """
 
 from towpath.config.access import AccessConfig, AclMode
-from towpath.config.archive import ArchiveConfig, RestoredRecords
-from towpath.config.archived_schemas import ArchivedSchemas, RestoredSchemas
 from towpath.config.clusters import (
     ClusterConfig,
     GssapiSasl,
@@ -35,18 +33,8 @@ from towpath.config.link import (
     RecordsConfig,
     StartAt,
 )
-from towpath.config.load import check, from_tree, load, load_archive, load_target, tree
+from towpath.config.load import check, from_tree, load, load_target, tree
 from towpath.config.metrics import MetricsConfig
-from towpath.config.portions import (
-    Bound,
-    Placement,
-    RestoredFilter,
-    RestoredPartitions,
-    RestoredRange,
-    filter_of,
-    parse_bound,
-    partitions_of,
-)
 from towpath.config.rates import RateConfig, max_rate
 from towpath.config.registries import (
     APICURIO_PATH,
@@ -55,15 +43,6 @@ from towpath.config.registries import (
     OauthLogin,
     RegistryConfig,
     RegistryKind,
-)
-from towpath.config.restore import (
-    FilteredOffsets,
-    LostParts,
-    RestoreConfig,
-    RestoredGroups,
-    RestoredRetention,
-    RestoredTopics,
-    RestoreSource,
 )
 from towpath.config.schemas import (
     DeletedVersions,
@@ -92,11 +71,8 @@ __all__ = [
     "AccessConfig",
     "AclMode",
     "ApicurioId",
-    "ArchiveConfig",
-    "ArchivedSchemas",
     "AwsKeys",
     "BasicLogin",
-    "Bound",
     "ByteRate",
     "ClusterConfig",
     "ConfigRules",
@@ -104,7 +80,6 @@ __all__ = [
     "Duration",
     "EncryptionMode",
     "Extras",
-    "FilteredOffsets",
     "Following",
     "GapArchive",
     "GapRules",
@@ -114,7 +89,6 @@ __all__ = [
     "GssapiSasl",
     "LinkConfig",
     "LockMode",
-    "LostParts",
     "MetricsConfig",
     "Mm2Config",
     "Mm2Topic",
@@ -125,22 +99,11 @@ __all__ = [
     "OnGap",
     "PasswordSasl",
     "PemFile",
-    "Placement",
     "RateConfig",
     "RecordsConfig",
     "RegistryConfig",
     "RegistryKind",
     "Replicas",
-    "RestoreConfig",
-    "RestoreSource",
-    "RestoredFilter",
-    "RestoredGroups",
-    "RestoredPartitions",
-    "RestoredRange",
-    "RestoredRecords",
-    "RestoredRetention",
-    "RestoredSchemas",
-    "RestoredTopics",
     "SchemaIds",
     "SchemaRules",
     "SchemaVersions",
@@ -156,16 +119,12 @@ __all__ = [
     "TopicsConfig",
     "certificates",
     "check",
-    "filter_of",
     "from_tree",
     "given_ids",
     "load",
-    "load_archive",
     "load_target",
     "max_rate",
     "note",
-    "parse_bound",
-    "partitions_of",
     "stamps",
     "tree",
     "troubles",

@@ -54,7 +54,7 @@ KINDS: Mapping[FileKind, KindOfFile] = MappingProxyType(
             "towpath.config.link", "LinkConfig", "a link", "the file of a link", "link"
         ),
         FileKind.ARCHIVE: KindOfFile(
-            "towpath.config.archive",
+            "towpath.archive.config.file",
             "ArchiveConfig",
             "an archive",
             "the file of an archive (`kind: archive`)",

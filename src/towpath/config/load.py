@@ -9,7 +9,6 @@ from typing import TypeVar
 from pydantic import ValidationError
 from pydantic_core import PydanticCustomError
 
-from towpath.config.archive import ArchiveConfig
 from towpath.config.clusters import ClusterConfig
 from towpath.config.document import Tree, parse, read
 from towpath.config.kinds import KINDS, FileKind
@@ -42,15 +41,6 @@ def load(path: Path) -> LinkConfig:
     return load_as(path, FileKind.LINK, LinkConfig)
 
 
-def load_archive(path: Path) -> ArchiveConfig:
-    """Return the content of an archive's file, with secrets, PEM files and variables filled in.
-
-    Raises:
-        ConfigError: With every problem of the file, or it describes something else.
-    """
-    return load_as(path, FileKind.ARCHIVE, ArchiveConfig)
-
-
 def load_as(path: Path, kind: FileKind, model: type[C]) -> C:
     """Return the content of a file, with secrets, PEM files and variables filled in.
 
@@ -75,6 +65,16 @@ def load_as(path: Path, kind: FileKind, model: type[C]) -> C:
     if config is None or faults or document.faults:
         raise ConfigError(check(path))
     return config
+
+
+def load_described(path: Path) -> Section:
+    """Load a file as the model of what it describes.
+
+    Raises:
+        ConfigError: With every problem of the file.
+    """
+    kind = _described(parse(read(path), str(path)).tree)
+    return load_as(path, kind, KINDS[kind].model)
 
 
 def _described(tree: Mapping[str, Tree]) -> FileKind:

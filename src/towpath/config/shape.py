@@ -38,6 +38,10 @@ class Section(BaseModel):
         del tree
         return ()
 
+    def notes(self) -> Iterable[str]:
+        """Return sentences about a whole file without problems; none unless a kind has some."""
+        return ()
+
 
 def path_text(place: Place) -> str:
     """Return a place in the file as people write it: `topics.include[0]`.

@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 from tests.support.logs.batches import SMALL, batch, numbered
 from tests.support.logs.logs import Log, logs, read_plainly
 from tests.support.segments import buffer, head, seen, written, written_whole
+from towpath.archive.errors import CorruptSegmentError, NewerSegmentError
 from towpath.archive.format.batches_reader import BatchesObjectReader
 from towpath.archive.format.batches_writer import TAIL, TAIL_MAGIC, BatchesObject
 from towpath.archive.format.files import read_object, write_object
 from towpath.archive.format.footer import SegmentFooter
 from towpath.archive.format.parquet_reader import ParquetObjectReader
 from towpath.archive.format.wanted import Wanted
-from towpath.model.errors import CorruptSegmentError, NewerSegmentError
 from towpath.model.nouns import SegmentFormat, SourceOffset
 from towpath.wire.batch import BASE, LAST, scan, visible
 from towpath.wire.plain import Record

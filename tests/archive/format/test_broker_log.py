@@ -21,12 +21,12 @@ from tests.support.logs.logs import Log, Seen, logs, read_plainly
 from tests.support.logs.old_messages import OLD
 from tests.support.mirror import Mirror
 from tests.support.segments import buffer, head, seen
+from towpath.archive.errors import CorruptSegmentError
 from towpath.archive.format import broker_log
 from towpath.archive.format.broker_log import BrokerLog, BrokerLogFile, LogCut, LogSurvey
 from towpath.archive.format.parquet_reader import ParquetObjectReader
 from towpath.archive.format.parquet_writer import ParquetObject
 from towpath.dev.broker import LocalCluster
-from towpath.model.errors import CorruptSegmentError
 from towpath.model.nouns import SourceOffset, TopicPartition
 from towpath.wire.batch import CONTROL, LAST, TRANSACTIONAL, BatchHeader, scan
 from towpath.wire.plain import Record

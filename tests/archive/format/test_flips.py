@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 from tests.support.logs.batches import batch, numbered
 from tests.support.logs.logs import Log
 from tests.support.segments import TINY, seen, written, written_whole
+from towpath.archive.errors import CorruptSegmentError, NewerSegmentError
 from towpath.archive.format.files import read_object
 from towpath.archive.format.footer import SegmentFooter
 from towpath.archive.format.schema import ARCHIVED
 from towpath.archive.model import SegmentPlace
 from towpath.archive.read.feed.encoding import encoded
-from towpath.model.errors import CorruptSegmentError, NewerSegmentError
 from towpath.model.nouns import SegmentFormat
 from towpath.wire.codec import LZ4
 from towpath.wire.plain import Record

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from tests.support.logs.batches import batch, numbered
 from tests.support.logs.logs import Log, logs, read_plainly
 from tests.support.segments import TINY, buffer, head, seen, written, written_whole
+from towpath.archive.errors import CorruptSegmentError
 from towpath.archive.format.batches_reader import BatchesObjectReader
 from towpath.archive.format.footer import SegmentFooter
 from towpath.archive.format.merging import merge, merge_batches, open_input
@@ -25,7 +26,6 @@ from towpath.archive.format.regrouping import MergedInput
 from towpath.archive.format.row_groups import RowGroupCopier, RowGroupSource
 from towpath.archive.format.thrift import read_struct
 from towpath.model.digest import Digest
-from towpath.model.errors import CorruptSegmentError
 from towpath.model.nouns import SegmentFormat, SourceOffset, TopicId
 from towpath.wire.plain import Record
 

@@ -15,6 +15,7 @@ from tests.support.logs.batches import SMALL, at_offsets, batch, joined, numbere
 from tests.support.logs.logs import Log, cut, logs, read_plainly
 from tests.support.logs.old_messages import message
 from tests.support.segments import TINY, buffer, head, seen, written
+from towpath.archive.errors import CorruptSegmentError, NewerSegmentError
 from towpath.archive.format.footer import SegmentFooter
 from towpath.archive.format.parquet_reader import ParquetObjectReader
 from towpath.archive.format.parquet_writer import (
@@ -25,7 +26,7 @@ from towpath.archive.format.parquet_writer import (
 )
 from towpath.archive.format.wanted import Wanted
 from towpath.archive.model import GapKind, SegmentPlace
-from towpath.model.errors import CorruptBatchError, CorruptSegmentError, NewerSegmentError
+from towpath.model.errors import CorruptBatchError
 from towpath.model.nouns import SegmentFormat, SourceOffset
 from towpath.wire import collector, columns, opening
 from towpath.wire.batch import CONTROL, TRANSACTIONAL

@@ -13,11 +13,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from towpath.archive.errors import TemporaryFileError
 from towpath.archive.format import spool as spools
 from towpath.archive.format.sink import HashedSink
 from towpath.archive.format.spool import Spool
 from towpath.config import StoreConfig
-from towpath.model.errors import TemporaryFileError
 from towpath.store import Store
 from towpath.wire.spare import Spares
 

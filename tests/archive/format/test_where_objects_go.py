@@ -9,6 +9,7 @@ import numpy as np
 
 from tests.support.logs.batches import batch, numbered
 from tests.support.objects.buckets import Buckets, StoreFront
+from towpath.archive.config.segments import SegmentLimits
 from towpath.archive.format.files import read_object
 from towpath.archive.format.uploads import Uploads
 from towpath.archive.keys import data_key
@@ -19,7 +20,6 @@ from towpath.archive.write.slice.range_writing import RangeWriting
 from towpath.archive.write.slice.segment_objects import WritingTerms
 from towpath.cluster.data.buffers import BufferPool
 from towpath.config import StoreConfig
-from towpath.config.segments import SegmentLimits
 from towpath.model.nouns import ClusterId, SourceOffset, TopicId, TopicName
 from towpath.store import Store
 from towpath.wire.plain import Record

@@ -16,6 +16,7 @@ from tests.support.logs.batches import numbered
 from tests.support.replicator import ReplicatorBucket
 from tests.support.segments import seen
 from tests.support.stored import REGION, StoredArchive, old_records
+from towpath.archive.config.segments import SegmentsConfig
 from towpath.archive.format.files import read_object
 from towpath.archive.imports.bucket_layout import ReplicatorObject, pieces_of
 from towpath.archive.imports.import_slice import imported
@@ -23,7 +24,6 @@ from towpath.archive.imports.import_work import ImportSlice
 from towpath.archive.imports.replicator_rows import Emptiness, EmptyRules
 from towpath.archive.model import PartitionId, Segment
 from towpath.config import StoreConfig
-from towpath.config.segments import SegmentsConfig
 from towpath.model.nouns import ClusterId, SegmentFormat, TopicId, TopicName
 from towpath.store import Store
 from towpath.wire.plain import Record

@@ -16,6 +16,7 @@ from tests.support.archives import (
     segment,
     whole,
 )
+from towpath.archive.errors import NoVersionError
 from towpath.archive.keys import readers_prefix
 from towpath.archive.log import (
     Archive,
@@ -29,7 +30,7 @@ from towpath.archive.log import (
 from towpath.archive.log.entries import Capture, Draft, EntryKind
 from towpath.archive.model import PartitionId, Segment
 from towpath.model.clock import now_ms
-from towpath.model.errors import NoVersionError, ObjectMissingError, StoreAwayError
+from towpath.model.errors import ObjectMissingError, StoreAwayError
 from towpath.model.nouns import TopicId, TopicName
 from towpath.store import Store
 

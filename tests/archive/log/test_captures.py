@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from tests.support.archives import CLUSTER, WRITER
+from towpath.archive.errors import BrokenLogError
 from towpath.archive.log import Capture, LogEntry
 from towpath.archive.log.captures import (
     AclsCapture,
@@ -23,7 +24,6 @@ from towpath.archive.log.captures import (
 from towpath.archive.log.coding import decode, encode
 from towpath.archive.log.state import ArchiveState
 from towpath.model.acl import Acl, Operation, Pattern, Permission, Resource
-from towpath.model.errors import BrokenLogError
 from towpath.model.groups import ClientGroup, GroupKind
 from towpath.model.nouns import ClusterId, TopicId, TopicName
 from towpath.model.quota import Entity, EntityKind, Quota, QuotaKey

@@ -25,6 +25,7 @@ from tests.support.archives import (
     whole,
     without_checksum,
 )
+from towpath.archive.errors import BrokenLogError, NewerArchiveError
 from towpath.archive.keys import checkpoint_key, entry_key
 from towpath.archive.log.checkpoints import LogCheckpoints
 from towpath.archive.log.checksums import entry_is_summed
@@ -34,7 +35,6 @@ from towpath.archive.log.entries import Capture, Draft, EntryKind, LogEntry
 from towpath.archive.log.state import ArchiveState
 from towpath.archive.model import GapKind
 from towpath.config import StoreConfig
-from towpath.model.errors import BrokenLogError, NewerArchiveError
 from towpath.model.nouns import SourceOffset
 from towpath.store import Store
 

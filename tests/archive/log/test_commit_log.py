@@ -20,21 +20,20 @@ from tests.support.archives import (
     segment,
     whole,
 )
-from towpath.archive.keys import checkpoint_key, checkpoint_prefix, entry_key
-from towpath.archive.log import commit_log
-from towpath.archive.log.checkpoints import LogCheckpoints
-from towpath.archive.log.commit_log import CommitLog
-from towpath.archive.log.state import ArchiveState
-from towpath.model.errors import (
+from towpath.archive.errors import (
     BrokenLogError,
     CommitRefusedError,
     NewerArchiveError,
     NoArchiveError,
     NoVersionError,
-    StoreAwayError,
-    TowpathError,
     WriterReplacedError,
 )
+from towpath.archive.keys import checkpoint_key, checkpoint_prefix, entry_key
+from towpath.archive.log import commit_log
+from towpath.archive.log.checkpoints import LogCheckpoints
+from towpath.archive.log.commit_log import CommitLog
+from towpath.archive.log.state import ArchiveState
+from towpath.model.errors import StoreAwayError, TowpathError
 from towpath.store import Store
 
 EU = "eu"

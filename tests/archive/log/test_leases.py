@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 from pydantic import TypeAdapter
 
+from towpath.archive.errors import ArchiveHeldError
 from towpath.archive.keys import lease_key
 from towpath.archive.log.lease import ArchiveLease, HeldArchive
 from towpath.config import StoreConfig
 from towpath.ledger.alive import this_host, this_space
 from towpath.model.clock import now_ms
-from towpath.model.errors import ArchiveHeldError
 from towpath.store import Store
 
 WORK = "run"

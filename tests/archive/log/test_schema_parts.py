@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from towpath.archive.errors import BrokenLogError, NewerArchiveError
 from towpath.archive.keys import data_key
 from towpath.archive.log.entries import Capture
 from towpath.archive.log.schema_parts import (
@@ -22,7 +23,6 @@ from towpath.archive.log.schema_parts import (
     unpacked,
 )
 from towpath.archive.log.state import ArchiveState, Captured
-from towpath.model.errors import BrokenLogError, NewerArchiveError
 from towpath.model.schemas import (
     ALL_SUBJECTS,
     PROTOBUF,

@@ -15,12 +15,12 @@ from tests.support.copying.chaos import Copiers, soak_rounds
 from tests.support.kafka import consume
 from tests.support.logs.batches import at_offsets
 from tests.support.restoring import DAY_MS, Restoring, drawn, raced, restore_raced, seen
+from towpath.archive.errors import NewerSegmentError, WithheldError
 from towpath.archive.read.feed.late_parts import LatePolicy
-from towpath.archive.read.feed.supply import WithheldError
 from towpath.dev.broker import LocalCluster
 from towpath.ledger.offsets import Exactness
 from towpath.model.clock import now_ms
-from towpath.model.errors import NewerSegmentError, StoreAwayError, TowpathError
+from towpath.model.errors import StoreAwayError, TowpathError
 from towpath.model.nouns import Mode, SourceOffset
 from towpath.model.reasons import Reason, ReasonCode
 from towpath.wire.plain import Record

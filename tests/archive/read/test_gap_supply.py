@@ -12,11 +12,12 @@ import pytest
 from tests.support.archives import CLUSTER, WRITER, segment
 from tests.support.chunks import told
 from tests.support.stored import REGION, StoredArchive, old_records
+from towpath.archive.errors import WithheldError
 from towpath.archive.log.entries import Draft
 from towpath.archive.model import GapKind, OffsetGap, PartitionId
 from towpath.archive.read.feed.gap_supply import FilledFrom, GapSupply, Taken
 from towpath.archive.read.feed.restore_work import ArchivedRange
-from towpath.archive.read.feed.supply import Chunks, WithheldError
+from towpath.archive.read.feed.supply import Chunks
 from towpath.model.nouns import ClusterId, SegmentFormat, SourceOffset, TopicId
 from towpath.model.reasons import ReasonCode
 from towpath.wire import batch as wire

@@ -15,13 +15,14 @@ import pytest
 from tests.support.archives import CLUSTER
 from tests.support.logs.batches import from_arrow
 from tests.support.stored import REGION, StoredArchive
+from towpath.archive.errors import WithheldError
 from towpath.archive.log import CommitLog
 from towpath.archive.model import PartitionId
 from towpath.archive.read.feed.keyed_layout import KeyedLayout
 from towpath.archive.read.feed.keyed_supply import KeyedSupply
 from towpath.archive.read.feed.logged_archive import LoggedArchive
 from towpath.archive.read.feed.restore_work import KeyedRange
-from towpath.archive.read.feed.supply import Chunk, WithheldError
+from towpath.archive.read.feed.supply import Chunk
 from towpath.model.nouns import SourceOffset, TopicId
 from towpath.wire import batch as wire
 from towpath.wire.placing import hashes

@@ -13,10 +13,11 @@ from tests.support.chunks import told
 from tests.support.logs.batches import batch, numbered
 from tests.support.logs.logs import Log, logs, read_plainly
 from tests.support.shelves import MemoryArchive
+from towpath.archive.errors import WithheldError
 from towpath.archive.model import GapKind
 from towpath.archive.read.feed.restore_work import ArchivedRange
 from towpath.archive.read.feed.segment_supply import SegmentSupply
-from towpath.archive.read.feed.supply import Chunk, WithheldError
+from towpath.archive.read.feed.supply import Chunk
 from towpath.model.nouns import SegmentFormat, SourceOffset
 from towpath.model.reasons import ReasonCode
 from towpath.wire.plain import Record

@@ -17,6 +17,8 @@ import pytest
 from tests.support.archives import WRITER, partition_id, segment, without_checksum
 from tests.support.objects.buckets import Buckets
 from tests.support.stored import REGION, StoredArchive, old_records
+from towpath.archive.config import ArchiveConfig
+from towpath.archive.errors import CorruptSegmentError, NoArchiveError
 from towpath.archive.format.gaps import Gaps
 from towpath.archive.format.parquet_reader import ParquetObjectReader
 from towpath.archive.keys import checkpoint_key, entry_key
@@ -28,11 +30,11 @@ from towpath.archive.read.verify.content import CheckSlice, check, records_of
 from towpath.archive.read.verify.findings import CheckedArchive, CheckedObject, VerifyScope
 from towpath.archive.read.verify.tiling import untiled
 from towpath.archive.read.verify.verify import OnDone, verify
-from towpath.cli.show.archive_verify import check_data, check_picture
+from towpath.archive.show.verification import check_data, check_picture
 from towpath.cli.show.output import console
-from towpath.config import ArchiveConfig, StoreConfig
+from towpath.config import StoreConfig
 from towpath.model.digest import Digest
-from towpath.model.errors import CorruptSegmentError, NoArchiveError, StoppedError
+from towpath.model.errors import StoppedError
 from towpath.model.nouns import SegmentFormat, SourceOffset, TopicName
 from towpath.store import Store
 

@@ -27,7 +27,7 @@ from towpath.archive.log.entries import Draft
 from towpath.archive.model import Segment
 from towpath.archive.read.verify.content import CheckSlice, check
 from towpath.archive.read.verify.findings import CheckedArchive, VerifyScope
-from towpath.cli.show.archive_verify import _unsummed
+from towpath.archive.show.verification import _unsummed
 from towpath.model.nouns import SegmentFormat
 
 PARQUET, BATCHES = SegmentFormat.PARQUET, SegmentFormat.BATCHES

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from tests.support.stored import StoredArchive, old_records
+from towpath.archive.config.restore_section import RestoreCosts
 from towpath.archive.log import Archive
 from towpath.archive.restore.cost import RestoreCost, cost_of
 from towpath.archive.restore.preflight import objects_of
 from towpath.archive.restore.scope import scope_of
-from towpath.config.restore import RestoreCosts
 
 
 def reckoned(stored: StoredArchive, **restore: object) -> RestoreCost:

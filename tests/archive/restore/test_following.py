@@ -9,15 +9,16 @@ import pytest
 
 from tests.support.copied import Copied
 from tests.support.stored import StoredArchive, old_records
+from towpath.archive.config import RestoreConfig, load_archive
+from towpath.archive.errors import BrokenLogError
 from towpath.archive.log import AsOf, CommitLog, commit_log
 from towpath.archive.restore.following import FollowedArchive, TopicGenerations, shape_of
 from towpath.archive.restore.log_watch import HeardState, heard_of
 from towpath.archive.restore.scope import scope_of
 from towpath.archive.restore.task import RestoreTask
-from towpath.config import RestoreConfig, load_archive
 from towpath.ledger.books import LinkBooks
 from towpath.model.clock import now_ms
-from towpath.model.errors import BrokenLogError, ConfigError
+from towpath.model.errors import ConfigError
 from towpath.model.nouns import LinkName, TopicName
 
 TARGET = "127.0.0.1:1"

@@ -18,12 +18,13 @@ from tests.support.logs.batches import batch
 from tests.support.logs.log_files import wait_for_markers
 from tests.support.mirror import Mirror
 from tests.support.stored import old_records
+from towpath.archive.config import RestoreConfig
 from towpath.archive.log import AsOf, CommitLog
 from towpath.archive.model import PartitionId
 from towpath.archive.read.foreign.broker_logs import find_logs
 from towpath.archive.read.foreign.foreign_state import open_any
 from towpath.archive.restore.scope import scope_of
-from towpath.config import RestoreConfig, StoreConfig, StoreLayout, check
+from towpath.config import StoreConfig, StoreLayout, check
 from towpath.dev.broker import LocalCluster
 from towpath.model.errors import ConfigError
 from towpath.model.nouns import ClusterId, TopicId, TopicName

@@ -8,9 +8,9 @@ import pytest
 
 from tests.support.archives import CLUSTER
 from tests.support.subjects.topic_models import topic
+from towpath.archive.config import RestoreConfig
 from towpath.archive.restore.limits import of_cold, too_large, unwritable
 from towpath.archive.restore.model import RestoreTopic
-from towpath.config import RestoreConfig
 from towpath.model.findings import Note, Problem
 from towpath.model.nouns import TopicName
 from towpath.store.objects import StoredObject

@@ -9,6 +9,7 @@ import pytest
 
 from tests.support.archives import archiving, segment
 from tests.support.stored import REGION, StoredArchive, old_records
+from towpath.archive.config import ArchiveConfig, FilteredOffsets, RestoreConfig
 from towpath.archive.log import AsOf, open_archive
 from towpath.archive.model import GapKind
 from towpath.archive.read.lives import lives_of, told_left_out
@@ -17,7 +18,6 @@ from towpath.archive.restore.parts import filtered_of
 from towpath.archive.restore.preflight import of_filtered
 from towpath.archive.restore.scope import scope_of
 from towpath.archive.restore.task import RestoreTask
-from towpath.config import ArchiveConfig, FilteredOffsets, RestoreConfig
 from towpath.model.errors import ConfigError
 from towpath.model.findings import Note, Problem
 from towpath.model.nouns import SourceOffset, TopicId, TopicName

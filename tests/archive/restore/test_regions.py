@@ -10,11 +10,12 @@ from typing import Any
 import pytest
 
 from tests.support.stored import StoredArchive
+from towpath.archive.errors import NoArchiveError
 from towpath.archive.restore import regions
 from towpath.archive.restore.progress import RestorePhase, RestoreProgress
 from towpath.archive.restore.task import RestoreTask
 from towpath.model.backoff import BackOff
-from towpath.model.errors import NoArchiveError, TowpathError
+from towpath.model.errors import TowpathError
 
 NewName = Callable[[str], str]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from towpath.archive.config import RestoredSchemas
 from towpath.archive.restore.schema_checks import stopping
-from towpath.config import RestoredSchemas
 from towpath.model.findings import Cause, Problem
 from towpath.schemas.difference import Skip
 from towpath.schemas.subject import PlacedDifference

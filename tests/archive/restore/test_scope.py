@@ -9,14 +9,14 @@ import pytest
 
 from tests.support.archives import CLUSTER, WRITER
 from tests.support.stored import REGION, StoredArchive, old_records
+from towpath.archive.config import RestoreConfig
+from towpath.archive.errors import NoVersionError
 from towpath.archive.log import AsOf, open_archive
 from towpath.archive.log.entries import Draft, EntryKind
 from towpath.archive.model import PartitionId
 from towpath.archive.restore.model import RestoreScope
 from towpath.archive.restore.parts import expired
 from towpath.archive.restore.scope import scope_of
-from towpath.config import RestoreConfig
-from towpath.model.errors import NoVersionError
 from towpath.model.nouns import SourceOffset, TopicId, TopicName
 
 

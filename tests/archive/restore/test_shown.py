@@ -12,7 +12,7 @@ from towpath.archive.log import Archive
 from towpath.archive.restore.progress import RestoreProgress, RestoreRow
 from towpath.archive.restore.scope import scope_of
 from towpath.archive.restore.task import RestoreTask
-from towpath.cli.show.restore import result_picture
+from towpath.archive.show.restore import result_picture
 from towpath.model.nouns import Mode, SourceOffset, TopicName, TopicPartition
 
 TOPIC = TopicName("orders")

@@ -8,12 +8,13 @@ from contextlib import contextmanager
 import pytest
 
 from tests.support.kafka import Record, create_topic, produce
+from towpath.archive.config import RestoreConfig
 from towpath.archive.model import PartitionId
 from towpath.archive.restore.applying import apply, release
 from towpath.archive.restore.holding import ANY
 from towpath.archive.restore.model import RestorePart, RestoreScope, RestoreTopic
 from towpath.archive.restore.topics import TopicRestorer
-from towpath.config import ClusterConfig, RestoreConfig
+from towpath.config import ClusterConfig
 from towpath.dev.broker import LocalCluster
 from towpath.ledger.link import OpenTarget, open_target
 from towpath.model.nouns import ClusterId, LinkName, SourceOffset, TopicId, TopicName

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from towpath.archive.errors import RestoreDiffersError
 from towpath.archive.model import PartitionId
 from towpath.archive.read.feed.keyed_layout import KeyedLayout
 from towpath.archive.restore.model import RestorePart, RestoreScope, RestoreTopic
@@ -11,7 +12,6 @@ from towpath.archive.restore.proof.proof_plan import without
 from towpath.archive.restore.proof.proof_work import ComparedRange
 from towpath.archive.restore.proof.verdict import PartProof, ProofState, verdicts
 from towpath.model.digest import Digest
-from towpath.model.errors import RestoreDiffersError
 from towpath.model.nouns import ClusterId, SourceOffset, TopicId, TopicName, TopicPartition
 from towpath.topics.observed import Topic
 

@@ -10,11 +10,12 @@ import pytest
 from tests.support.kafka import wait_until
 from tests.support.objects import queues
 from tests.support.objects.queues import LocalQueues, by_sns, notification
+from towpath.archive.config import load_archive
 from towpath.archive.restore.progress import RestoreProgress
 from towpath.archive.restore.regions import Whole, waking
 from towpath.archive.restore.task import RestoreTask
 from towpath.archive.restore.waking import Bell, Waker
-from towpath.config import StoreConfig, load_archive
+from towpath.config import StoreConfig
 from towpath.store.s3.events import CreatedObject
 
 STORE = StoreConfig.model_validate({"url": "s3://bucket/data"})

@@ -11,13 +11,13 @@ import pytest
 from tests.support.here import Here
 from tests.support.objects.buckets import Buckets, StoreFront
 from tests.support.stored import REGION, StoredArchive, old_records
+from towpath.archive.config import ArchiveConfig
 from towpath.archive.keys import lease_key
 from towpath.archive.log.lease import HeldArchive
+from towpath.archive.show.archive import status_data, status_picture
 from towpath.archive.status.status import ArchiveStatus, look
 from towpath.cli.show import watching
-from towpath.cli.show.archive import status_data, status_picture
 from towpath.cli.show.output import console
-from towpath.config import ArchiveConfig
 from towpath.model.clock import now_ms
 from towpath.model.errors import StoreAwayError
 from towpath.store import Store

@@ -13,12 +13,12 @@ from tests.support.compacting import EAGER, here
 from tests.support.kafka import wait_until
 from tests.support.mixed import REGION, MixedArchive, partition
 from tests.support.stored import old_records
+from towpath.archive.config.compaction import CompactionConfig
 from towpath.archive.log import CommitLog
 from towpath.archive.upkeep import compacting
 from towpath.archive.upkeep.compacting import CompactionWishes, ScheduledCompaction, held, rules_of
 from towpath.archive.upkeep.compaction_rounds import WORK, Compaction, CompactionProgress
 from towpath.archive.upkeep.last_compaction import told_compaction
-from towpath.config.compaction import CompactionConfig
 
 
 def rules(*told: dict[str, Any]) -> tuple[CompactionConfig, ...]:

@@ -17,6 +17,8 @@ from tests.support.here import Here
 from tests.support.kafka import wait_until
 from tests.support.mixed import REGION, MixedArchive, partition
 from tests.support.stored import old_records
+from towpath.archive.config.compaction import CompactionConfig
+from towpath.archive.errors import WriterReplacedError
 from towpath.archive.format import files
 from towpath.archive.log import ArchiveReading, CommitLog, Draft
 from towpath.archive.model import Segment
@@ -25,9 +27,8 @@ from towpath.archive.upkeep import tidying
 from towpath.archive.upkeep.compacting import held
 from towpath.archive.upkeep.compaction_rounds import WORK, CompactionProgress
 from towpath.archive.upkeep.slice.compact_work import CompactResult, CompactSlice
-from towpath.config.compaction import CompactionConfig
 from towpath.model.clock import now_ms
-from towpath.model.errors import TowpathError, WriterReplacedError
+from towpath.model.errors import TowpathError
 from towpath.model.nouns import SegmentFormat
 
 Told = Callable[[int, int], None]

@@ -13,9 +13,9 @@ from tests.support.mixed import MixedArchive, partition
 from tests.support.objects.buckets import Buckets, StoreFront
 from tests.support.objects.stores import section
 from tests.support.stored import old_records
+from towpath.archive.config import ArchiveConfig
 from towpath.archive.format.parquet_writer import ParquetOptions
 from towpath.archive.model import Segment
-from towpath.config import ArchiveConfig
 from towpath.wire.plain import Record
 
 

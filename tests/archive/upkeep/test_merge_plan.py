@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.archives import partition_id, segment
+from towpath.archive.config.compaction import CompactionConfig
 from towpath.archive.log.columns import SegmentTable, TabledPartition, table_of
 from towpath.archive.model import GapKind, Segment, SegmentPlace
 from towpath.archive.upkeep.slice.merge_plan import Bundle, bundled, next_slices, plan_merges
-from towpath.config.compaction import CompactionConfig
 from towpath.model.nouns import SegmentFormat, TopicName
 
 HOUR, DAY = 3_600_000, 86_400_000

@@ -11,9 +11,9 @@ from tests.support.compacting import compacted, held_records, objects
 from tests.support.here import Here
 from tests.support.mixed import REGION, MixedArchive, partition
 from tests.support.stored import StoredArchive, old_records
+from towpath.archive.config.retention import RetentionConfig
 from towpath.archive.log import ArchiveReading, CommitLog
 from towpath.archive.upkeep.pruning import PruneWishes, plan_partitions, prune, wishes_of
-from towpath.config.retention import RetentionConfig
 from towpath.model.clock import now_ms
 from towpath.model.errors import ConfigError
 

@@ -21,6 +21,7 @@ from tests.support.here import Here
 from tests.support.mixed import REGION, MixedArchive, partition
 from tests.support.stored import old_records
 from tests.support.victims import RECOVERY, victim
+from towpath.archive.errors import ArchiveHeldError
 from towpath.archive.keys import checkpoint_key, entry_key
 from towpath.archive.log import Draft, EntryKind
 from towpath.archive.log.happenings import history
@@ -29,6 +30,8 @@ from towpath.archive.model import GapCounts, GapKind, Segment
 from towpath.archive.read.verify.content import check_rows
 from towpath.archive.read.verify.findings import CheckedArchive, CheckedObject, VerifyScope
 from towpath.archive.read.verify.verify import verify
+from towpath.archive.show.archive import status_data
+from towpath.archive.show.verification import check_data
 from towpath.archive.status.status import look
 from towpath.archive.upkeep.compacting import held
 from towpath.archive.upkeep.compaction_rounds import CompactionProgress
@@ -42,10 +45,7 @@ from towpath.archive.upkeep.recovering import (
     recover,
 )
 from towpath.archive.upkeep.tidying import tidy
-from towpath.cli.show.archive import status_data
-from towpath.cli.show.archive_verify import check_data
 from towpath.model.digest import Digest
-from towpath.model.errors import ArchiveHeldError
 from towpath.model.nouns import ClusterId, SourceOffset
 
 NEVER = EAGER.model_copy(update={"min_level": 7, "max_level": 7})

@@ -23,17 +23,18 @@ from tests.support.objects.stores import section
 from tests.support.program import Program
 from tests.support.segments import TINY, buffer
 from tests.support.stored import REGION, StoredArchive, batches_of, old_records
+from towpath.archive.errors import ArchiveHeldError
 from towpath.archive.format.files import write_object
 from towpath.archive.format.footer import SegmentHead
 from towpath.archive.format.merging import merge, open_input
 from towpath.archive.keys import shared_key
 from towpath.archive.log import Draft, EntryKind, living_readers, sweep
 from towpath.archive.model import PartitionId, Segment, SegmentPlace
+from towpath.archive.show.registration import round_facts
 from towpath.archive.upkeep.iceberg.register import Registration, keep_registered, register
 from towpath.archive.upkeep.iceberg.tables import IcebergTables
-from towpath.cli.show.registered import round_facts
 from towpath.config import check
-from towpath.model.errors import ArchiveHeldError, StoreAwayError, StoreError
+from towpath.model.errors import StoreAwayError, StoreError
 from towpath.model.nouns import SegmentFormat, SourceOffset, TopicId, TopicName
 from towpath.wire.plain import Record
 

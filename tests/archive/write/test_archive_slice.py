@@ -14,6 +14,7 @@ from confluent_kafka import Producer
 from tests.support.clusters.brokers import SharedCluster
 from tests.support.kafka import PATIENCE, Record, consume, create_topic, produce
 from tests.support.segments import seen
+from towpath.archive.config.segments import SegmentLimits
 from towpath.archive.format.files import read_object
 from towpath.archive.model import PartitionId
 from towpath.archive.write.slice.archive_slice import archive
@@ -21,7 +22,6 @@ from towpath.archive.write.slice.archive_work import EgressResult, EgressSlice
 from towpath.archive.write.slice.cycle_plan import PlannedRange
 from towpath.cluster.admin import Admin
 from towpath.config import ClusterConfig, StoreConfig
-from towpath.config.segments import SegmentLimits
 from towpath.model.clock import now_ms
 from towpath.model.nouns import (
     ClusterId,

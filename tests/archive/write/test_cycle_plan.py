@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from towpath.archive.config.segments import SegmentLimits
 from towpath.archive.model import GapKind, OffsetGap, PartitionId
 from towpath.archive.write.slice.cycle_plan import (
     GUESS,
@@ -20,7 +21,6 @@ from towpath.archive.write.slice.cycle_plan import (
     PlannedRange,
     plan_cycle,
 )
-from towpath.config.segments import SegmentLimits
 from towpath.model.nouns import ClusterId, SourceOffset, TopicId, TopicName
 
 LIMITS = SegmentLimits(messages=1_000_000, bytes=100 << 20, age=300.0)

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from tests.support.logs.batches import batch
 from tests.support.logs.logs import Log, cut, logs, read_plainly
 from tests.support.segments import seen
+from towpath.archive.config.segments import SegmentLimits
 from towpath.archive.format.files import read_object
 from towpath.archive.format.uploads import Uploads
 from towpath.archive.model import GapKind, OffsetGap, PartitionId, Segment
@@ -27,7 +28,6 @@ from towpath.archive.write.slice.range_writing import RangeWriting
 from towpath.archive.write.slice.segment_objects import SharedObject, WritingTerms
 from towpath.cluster.data.buffers import BufferPool
 from towpath.config import StoreConfig
-from towpath.config.segments import SegmentLimits
 from towpath.model.errors import CorruptBatchError, StoreAwayError
 from towpath.model.nouns import ClusterId, SegmentFormat, SourceOffset, TopicId, TopicName
 from towpath.model.reasons import Reason, ReasonCode

@@ -17,13 +17,13 @@ from tests.support.here import Here
 from tests.support.kafka import Record, consume, create_topic, produce, wait_until
 from tests.support.mixed import REGION, MixedArchive, partition
 from tests.support.stored import old_records
+from towpath.archive.errors import BrokenLogError
 from towpath.archive.keys import checkpoint_key, entry_key
 from towpath.archive.log import CommitLog, Draft, EntryKind
 from towpath.archive.log.checkpoints import LogCheckpoints
 from towpath.archive.upkeep.compacting import held
 from towpath.archive.upkeep.compaction_rounds import WORK, CompactionProgress
 from towpath.archive.upkeep.tidying import tidy
-from towpath.model.errors import BrokenLogError
 
 
 @pytest.fixture

@@ -12,11 +12,11 @@ from tests.support.archiving import Archive
 from tests.support.clusters.brokers import SharedCluster
 from tests.support.here import Here
 from tests.support.kafka import Record, consume, create_topic, produce
+from towpath.archive.config import ArchiveConfig
+from towpath.archive.errors import OtherClusterError
 from towpath.archive.log import ArchiveState, LogEntry
 from towpath.archive.write.source_cluster import require_cluster
 from towpath.archive.write.waiting import passes
-from towpath.config import ArchiveConfig
-from towpath.model.errors import OtherClusterError
 from towpath.model.nouns import ClusterId
 
 NewName = Callable[[str], str]

@@ -14,12 +14,12 @@ from tests.support.stored import REGION, StoredArchive
 from towpath.archive.log import ArchiveState, CommitLog
 from towpath.archive.log.events import ArchiveEvents, ArchiveWhat, read_events
 from towpath.archive.model import GapKind, PartitionId, Segment
+from towpath.archive.show.archive_events import sentence
 from towpath.archive.status.deletable import answer
 from towpath.archive.write.progress import ArchiveProgress
 from towpath.archive.write.source_look import PartitionEnds, SourceLook
 from towpath.archive.write.standings import Standings
 from towpath.archive.write.unread_records import UnreadRecords, unseen_topics
-from towpath.cli.show.archive_events import sentence
 from towpath.cluster.metadata import TopicInfo
 from towpath.model.errors import UnreachableError
 from towpath.model.nouns import SourceOffset, TopicId, TopicName

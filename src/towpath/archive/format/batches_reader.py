@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import xxhash
 
+from towpath.archive.errors import CorruptSegmentError, NewerSegmentError
 from towpath.archive.format.batches_writer import TAIL, TAIL_MAGIC
 from towpath.archive.format.footer import VERSION, SegmentFooter, SegmentPart
 from towpath.archive.format.intake import collect
@@ -17,7 +18,7 @@ from towpath.archive.format.packing import columns_of
 from towpath.archive.format.parts import PackedBatches
 from towpath.archive.format.schema import ARCHIVED, archived
 from towpath.archive.format.wanted import ALL, Wanted
-from towpath.model.errors import CorruptBatchError, CorruptSegmentError, NewerSegmentError
+from towpath.model.errors import CorruptBatchError
 from towpath.model.foreign import foreign
 from towpath.model.nouns import SourceOffset
 from towpath.wire.batch import LAST, Buffer, scan

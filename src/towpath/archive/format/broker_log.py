@@ -14,8 +14,9 @@ from typing import Any
 
 import numpy as np
 
+from towpath.archive.errors import CorruptSegmentError
 from towpath.archive.format.parts import PackedBatches
-from towpath.model.errors import CorruptBatchError, CorruptSegmentError
+from towpath.model.errors import CorruptBatchError
 from towpath.model.nouns import SourceOffset, TopicName, TopicPartition
 from towpath.wire import plain
 from towpath.wire.batch import (

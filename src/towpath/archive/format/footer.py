@@ -12,10 +12,10 @@ from dataclasses import asdict, dataclass
 from functools import reduce
 from typing import Any
 
+from towpath.archive.errors import CorruptSegmentError
 from towpath.archive.format.gaps import Gaps
 from towpath.archive.model import STREAMING, PartitionId, Segment, SegmentPlace
 from towpath.model.digest import Digest
-from towpath.model.errors import CorruptSegmentError
 from towpath.model.nouns import ClusterId, SegmentFormat, SourceOffset, TopicId, TopicName
 from towpath.wire.aborted import Aborted
 

@@ -13,6 +13,7 @@ from dataclasses import replace
 from functools import reduce
 from typing import Any
 
+from towpath.archive.errors import CorruptSegmentError
 from towpath.archive.format.batches_reader import BatchesObjectReader
 from towpath.archive.format.batches_writer import BatchesObject
 from towpath.archive.format.files import SegmentObjectReader, read_object
@@ -25,7 +26,6 @@ from towpath.archive.format.row_groups import RowGroupCopier, RowGroupSource
 from towpath.archive.format.sink import Sink
 from towpath.model.clock import now_ms
 from towpath.model.digest import Digest
-from towpath.model.errors import CorruptSegmentError
 from towpath.model.nouns import SegmentFormat
 
 

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import xxhash
 
+from towpath.archive.errors import CorruptSegmentError, NewerSegmentError
 from towpath.archive.format.damage import BY_DAMAGE
 from towpath.archive.format.footer import VERSION, SegmentFooter, SegmentPart, read_footers
 from towpath.archive.format.packing import BATCH_BYTES, columns_of
@@ -28,7 +29,7 @@ from towpath.archive.format.schema import (
 )
 from towpath.archive.format.wanted import ALL, Wanted
 from towpath.archive.format.window import WindowedFile
-from towpath.model.errors import CorruptSegmentError, NewerSegmentError, TowpathError
+from towpath.model.errors import TowpathError
 from towpath.model.foreign import foreign
 from towpath.model.nouns import SourceOffset
 from towpath.wire.codec import NONE

@@ -14,6 +14,7 @@ from typing import Protocol
 
 import pyarrow as pa
 
+from towpath.archive.errors import CorruptSegmentError
 from towpath.archive.format.footer import SegmentFooter, SegmentPart
 from towpath.archive.format.packing import digest_of
 from towpath.archive.format.parquet_reader import ParquetObjectReader
@@ -21,7 +22,6 @@ from towpath.archive.format.parquet_writer import ParquetObject, ParquetOptions
 from towpath.archive.format.row_groups import RowGroupSource
 from towpath.archive.format.schema import ARCHIVED
 from towpath.model.digest import Digest
-from towpath.model.errors import CorruptSegmentError
 
 GOOD_BYTES = 16 << 20
 """Uncompressed bytes from which on a row group is copied as it is."""

@@ -14,6 +14,7 @@ from typing import Any
 
 import xxhash
 
+from towpath.archive.errors import CorruptSegmentError
 from towpath.archive.format.damage import BY_DAMAGE
 from towpath.archive.format.footer import SegmentFooter, SegmentPart
 from towpath.archive.format.parquet_writer import footer_values
@@ -28,7 +29,6 @@ from towpath.archive.format.thrift import (
     read_struct,
     write_struct,
 )
-from towpath.model.errors import CorruptSegmentError
 from towpath.model.foreign import foreign
 from towpath.wire.spare import Spares
 

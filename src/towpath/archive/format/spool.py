@@ -12,7 +12,7 @@ from io import BufferedRandom
 from socket import gethostname
 from tempfile import TemporaryFile, gettempdir
 
-from towpath.model.errors import TemporaryFileError
+from towpath.archive.errors import TemporaryFileError
 from towpath.model.foreign import foreign
 from towpath.store import ObjectWriter
 from towpath.store.files.direct import aligned

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from towpath.model.errors import CorruptSegmentError, NewerSegmentError
+from towpath.archive.errors import CorruptSegmentError, NewerSegmentError
 from towpath.store.seekable import SeekableFile
 
 _NEAR = 64 << 10

@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+from towpath.archive.config import ArchiveConfig
 from towpath.archive.imports.bucket_layout import ReplicatorPiece
 from towpath.archive.imports.import_slice import import_rows
 from towpath.archive.imports.import_work import SCHEMA, ImportResult, ImportSlice
@@ -22,7 +23,6 @@ from towpath.archive.imports.planned_import import (
 )
 from towpath.archive.log import CommitLog, Draft, SeenPartition, namesakes
 from towpath.archive.log.lease import RUN_WORK, HeldArchive
-from towpath.config import ArchiveConfig
 from towpath.engine.batch import run as run_slices
 from towpath.engine.failure import of_spark
 from towpath.engine.starting import Starting

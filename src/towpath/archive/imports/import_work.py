@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 
 from pydantic import TypeAdapter
 
+from towpath.archive.config.segments import SegmentLimits
 from towpath.archive.imports.bucket_layout import ReplicatorPiece
 from towpath.archive.imports.replicator_rows import Doubts, EmptyRules
 from towpath.archive.model import PartitionId, Segment
 from towpath.config import StoreConfig
-from towpath.config.segments import SegmentLimits
 from towpath.model.nouns import SourceOffset, TopicName
 
 SCHEMA = "imported string"

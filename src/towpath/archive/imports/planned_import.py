@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from pydantic import ValidationError
 
+from towpath.archive.config import ArchiveConfig
 from towpath.archive.imports.bucket_layout import (
     PartitionPieces,
     ReplicatorObject,
@@ -20,7 +21,7 @@ from towpath.archive.model import PartitionId
 from towpath.archive.write.source_cluster import imported_cluster, require_cluster
 from towpath.archive.write.source_look import SourceLook, SourceLooks
 from towpath.cluster.admin import Admin
-from towpath.config import ArchiveConfig, StoreConfig
+from towpath.config import StoreConfig
 from towpath.model.errors import ConfigError, ConfigProblem
 from towpath.model.nouns import Side, SourceOffset, TopicId, TopicName
 from towpath.store import Store

@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from towpath.archive.errors import CorruptSegmentError
 from towpath.archive.format.schema import (
     ARCHIVED,
     HEADERS,
@@ -32,7 +33,6 @@ from towpath.archive.format.schema import (
     to_micros,
 )
 from towpath.archive.imports.bucket_layout import ReplicatorObject
-from towpath.model.errors import CorruptSegmentError
 from towpath.model.foreign import foreign
 
 _NO_TIME = -6_795_364_578_871_345_152

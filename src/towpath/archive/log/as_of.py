@@ -11,12 +11,13 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
+from towpath.archive.errors import NoVersionError
 from towpath.archive.log.commit_log import CommitLog
 from towpath.archive.log.histories import as_of_history, newest_histories, stretches
 from towpath.archive.log.state import ArchivedTo, ArchiveState
 from towpath.archive.model import PartitionId, Segment
 from towpath.model.clock import now_ms, readable
-from towpath.model.errors import ConfigError, ConfigProblem, NoVersionError
+from towpath.model.errors import ConfigError, ConfigProblem
 from towpath.model.nouns import SourceOffset, TopicId, TopicName
 from towpath.store import ObjectReader, Store
 

@@ -13,10 +13,10 @@ from typing import TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
+from towpath.archive.errors import BrokenLogError
 from towpath.archive.log.entries import Capture
 from towpath.archive.log.state import ArchiveState
 from towpath.model.acl import Acl
-from towpath.model.errors import BrokenLogError
 from towpath.model.groups import ClientGroup
 from towpath.model.nouns import ClusterId, TopicId, TopicName
 from towpath.model.quota import Quota

@@ -15,6 +15,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from towpath.archive.errors import BrokenLogError, NewerArchiveError
 from towpath.archive.keys import checkpoint_key, checkpoint_prefix
 from towpath.archive.log.checksums import (
     ALGORITHM,
@@ -27,7 +28,7 @@ from towpath.archive.log.columns import COLUMNS, SegmentTable, TabledPartition
 from towpath.archive.log.entries import LogWriter
 from towpath.archive.log.state import ArchivedTo, ArchiveState, Captured, RemovedObject
 from towpath.archive.model import BatchMark, PartitionId
-from towpath.model.errors import BrokenLogError, NewerArchiveError, ObjectExistsError
+from towpath.model.errors import ObjectExistsError
 from towpath.model.nouns import ClusterId, SourceOffset, TopicId, TopicName
 from towpath.store import Store
 

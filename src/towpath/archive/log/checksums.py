@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import re
 
-from towpath.model.errors import BrokenLogError
+from towpath.archive.errors import BrokenLogError
 
 SAYS = "checksum"
 """The field that says that there is a checksum, with the name of its algorithm."""

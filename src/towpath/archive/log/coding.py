@@ -13,10 +13,10 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
+from towpath.archive.errors import BrokenLogError, NewerArchiveError
 from towpath.archive.log.checksums import ALGORITHM, BRING_BACK, SAYS, entry_is_summed, summed_entry
 from towpath.archive.log.entries import LogEntry
 from towpath.model.digest import Digest
-from towpath.model.errors import BrokenLogError, NewerArchiveError
 from towpath.model.foreign import foreign
 
 FORMAT = 2

@@ -12,6 +12,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from threading import RLock
 
+from towpath.archive.errors import (
+    BrokenLogError,
+    NoArchiveError,
+    NoVersionError,
+    WriterReplacedError,
+)
 from towpath.archive.keys import entry_key, log_prefix
 from towpath.archive.log.checkpointing import CheckpointWriting
 from towpath.archive.log.checkpoints import LogCheckpoints
@@ -22,15 +28,7 @@ from towpath.archive.log.stored import StoredEntries, StoredEntry
 from towpath.archive.model import Segment
 from towpath.config import StoreLayout
 from towpath.model.clock import now_ms
-from towpath.model.errors import (
-    BrokenLogError,
-    ConfigError,
-    ConfigProblem,
-    NoArchiveError,
-    NoVersionError,
-    StoreError,
-    WriterReplacedError,
-)
+from towpath.model.errors import ConfigError, ConfigProblem, StoreError
 from towpath.store import Store
 
 CHECKPOINT_EACH = 100

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from heapq import merge
 from typing import Any
 
+from towpath.archive.config import ArchiveConfig
 from towpath.archive.log import CommitLog, EntryKind, LogEntry, SeenPartition
 from towpath.archive.log.events import ArchiveEvents, ArchiveWhat, read_events
 from towpath.archive.log.lease import HeldArchive
-from towpath.config import ArchiveConfig
 from towpath.ledger.events import Event, Origin
 from towpath.model.errors import TowpathError
 from towpath.model.nouns import LinkName, TopicId, TopicName

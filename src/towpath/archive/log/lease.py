@@ -18,12 +18,12 @@ from typing import Self
 from pydantic import TypeAdapter, ValidationError
 
 from towpath import __version__
+from towpath.archive.errors import ArchiveHeldError
 from towpath.archive.keys import lease_key
 from towpath.archive.log import LogWriter
 from towpath.ledger.alive import is_gone, this_host, this_space
 from towpath.model.clock import now_ms, readable
 from towpath.model.errors import (
-    ArchiveHeldError,
     ObjectChangedError,
     ObjectExistsError,
     ObjectMissingError,

@@ -13,12 +13,12 @@ from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import pairwise
 
+from towpath.archive.errors import CommitRefusedError
 from towpath.archive.log.entries import Draft, EntryKind, LogEntry, SeenPartition
 from towpath.archive.log.histories import forking_problem
 from towpath.archive.log.state import ArchiveState, begin_of, is_streaming
 from towpath.archive.model import GapCounts, GapKind, PartitionId, Segment, SegmentId
 from towpath.model.digest import Digest
-from towpath.model.errors import CommitRefusedError
 from towpath.model.nouns import SourceOffset
 
 

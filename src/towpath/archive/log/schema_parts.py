@@ -17,10 +17,10 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
+from towpath.archive.errors import BrokenLogError, NewerArchiveError
 from towpath.archive.keys import schemas_key
 from towpath.archive.log.entries import Capture
 from towpath.archive.log.state import ArchiveState
-from towpath.model.errors import BrokenLogError, NewerArchiveError
 from towpath.model.foreign import foreign
 from towpath.model.schemas import (
     AVRO,

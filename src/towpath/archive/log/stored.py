@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from towpath.archive.errors import BrokenLogError
 from towpath.archive.keys import checkpoint_key, entry_key
 from towpath.archive.log.coding import decode, encode, hashed
 from towpath.archive.log.entries import LogEntry
-from towpath.model.errors import BrokenLogError, ObjectExistsError, ObjectMissingError
+from towpath.model.errors import ObjectExistsError, ObjectMissingError
 from towpath.store import Store
 
 _ADVICE = (

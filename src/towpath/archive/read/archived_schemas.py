@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from towpath.archive.config import ArchiveConfig
 from towpath.archive.log import AsOf, open_archive
 from towpath.archive.log.schema_parts import ArchivedSubject, captured_registry
 from towpath.archive.log.schema_reading import archived_subject, archived_subjects
-from towpath.config import ArchiveConfig
 from towpath.model.errors import ConfigError, ConfigProblem
 from towpath.model.schemas import SubjectName
 from towpath.store import Store

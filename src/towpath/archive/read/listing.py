@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import Any
 
+from towpath.archive.config import ArchiveConfig
 from towpath.archive.format.files import read_object
 from towpath.archive.format.footer import SegmentFooter
 from towpath.archive.log import ArchiveState, CommitLog
 from towpath.archive.model import STREAMING, Segment
-from towpath.config import ArchiveConfig
 from towpath.config.naming import fits
 from towpath.model.errors import ConfigError, ConfigProblem
 from towpath.model.nouns import TopicName

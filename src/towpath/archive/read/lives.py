@@ -8,10 +8,10 @@ from typing import Any
 
 import pyarrow as pa
 
+from towpath.archive.config import ArchiveConfig
 from towpath.archive.log import ArchiveState, CommitLog
 from towpath.archive.log.partition_sums import PartitionSums, sums_of
 from towpath.archive.model import PartitionId
-from towpath.config import ArchiveConfig
 from towpath.config.naming import fits
 from towpath.model.amounts import counted
 from towpath.model.clock import readable

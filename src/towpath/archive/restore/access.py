@@ -10,9 +10,10 @@ from dataclasses import dataclass
 
 from towpath.access.observe import KnownAccess, ObservedAccess, asked_for, observe_beside
 from towpath.access.subject import AccessClient
+from towpath.archive.config import RestoreConfig
 from towpath.archive.log import Archive
 from towpath.archive.log.captures import captured_access
-from towpath.config import AccessConfig, ClusterConfig, RestoreConfig, TopicsConfig
+from towpath.config import AccessConfig, ClusterConfig, TopicsConfig
 from towpath.ledger.link import OpenTarget
 
 

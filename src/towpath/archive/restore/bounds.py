@@ -10,14 +10,14 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 
+from towpath.archive.config import Bound, RestoredRange
+from towpath.archive.errors import CorruptSegmentError
 from towpath.archive.format.files import read_object
 from towpath.archive.format.schema import OFFSET, TIMESTAMP, TIMESTAMP_RAW
 from towpath.archive.format.wanted import Wanted
 from towpath.archive.log import Archive, ArchivedTo, SegmentPiece
 from towpath.archive.model import PartitionId
-from towpath.config import Bound, RestoredRange
 from towpath.model.errors import (
-    CorruptSegmentError,
     ObjectChangedError,
     ObjectColdError,
     ObjectMissingError,

@@ -9,9 +9,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from towpath.archive.config.restore_section import RestoreCosts
 from towpath.archive.log import ArchiveState
 from towpath.archive.restore.model import RestoreScope
-from towpath.config.restore import RestoreCosts
 from towpath.model.amounts import count, counted, size, span, time_left
 
 _PER_OBJECT = 2

@@ -5,14 +5,15 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 
+from towpath.archive.config.restore_section import FollowConfig
+from towpath.archive.errors import CommitLogError
 from towpath.archive.log import Archive, CommitLog, Find
 from towpath.archive.model import PartitionId
 from towpath.archive.restore.log_watch import Heard, heard_of
 from towpath.archive.restore.model import RestorePart, RestoreScope
-from towpath.config.restore import FollowConfig
 from towpath.ledger.books import LinkBooks
 from towpath.model.clock import now_ms
-from towpath.model.errors import CommitLogError, StoreError
+from towpath.model.errors import StoreError
 from towpath.model.nouns import SourceOffset, TopicId, TopicName, TopicPartition
 from towpath.model.reasons import Reason, ReasonCode
 from towpath.store import Store

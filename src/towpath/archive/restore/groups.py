@@ -10,8 +10,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
+from towpath.archive.config import RestoreConfig
 from towpath.archive.restore.model import RestoreScope
-from towpath.config import GroupsConfig, RestoreConfig
+from towpath.config import GroupsConfig
 from towpath.groups.decide import MirrorPlace, TranslatedGroup, decide, mirror_client
 from towpath.groups.group_snapshots import is_news, seen
 from towpath.groups.model import GroupPosition, GroupReport, PositionOutcome

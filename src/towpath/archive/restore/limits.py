@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from towpath.archive.config import RestoreConfig
 from towpath.archive.restore.model import RestoreScope, RestoreTopic
 from towpath.cluster.data.frames import CLIENT_ID
-from towpath.config import RestoreConfig
 from towpath.ledger.link import OpenTarget
 from towpath.model.amounts import count, counted, size, span
 from towpath.model.errors import ClusterError

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import numpy as np
 import pyarrow as pa
 
+from towpath.archive.config import FilteredOffsets, LostParts, RestoreConfig
 from towpath.archive.log import Archive, ArchiveState
 from towpath.archive.read.feed.late_parts import lost as why_lost
 from towpath.archive.restore.groups import client_names
@@ -16,7 +17,7 @@ from towpath.archive.restore.model import RestoreScope, RestoreTopic
 from towpath.archive.restore.parts import expired
 from towpath.archive.restore.progress import RestoreRow
 from towpath.cluster.admin import Admin
-from towpath.config import FilteredOffsets, LostParts, OffsetsPolicy, RestoreConfig
+from towpath.config import OffsetsPolicy
 from towpath.model.amounts import count, counted, size
 from towpath.model.clock import now_ms
 from towpath.model.errors import ClusterError, ObjectMissingError

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
+from towpath.archive.errors import NoArchiveError
 from towpath.archive.restore.groups import GivenPositions
 from towpath.archive.restore.progress import RestorePhase, RestoreProgress
 from towpath.archive.restore.run import run
@@ -17,7 +18,6 @@ from towpath.archive.restore.waking import Bell, Notified, Waker
 from towpath.engine.starting import Starting
 from towpath.model.backoff import BackOff
 from towpath.model.errors import (
-    NoArchiveError,
     SparkLostError,
     SparkStartError,
     SparkUnencryptedError,

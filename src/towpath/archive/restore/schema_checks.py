@@ -7,18 +7,15 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator
 from contextlib import ExitStack, closing, suppress
 
+from towpath.archive.config import RestoredSchemas
+from towpath.archive.errors import CorruptSegmentError, NewerSegmentError
 from towpath.archive.format.files import read_object
 from towpath.archive.log import Archive
 from towpath.archive.model import Segment
 from towpath.archive.restore.model import RestoreScope
-from towpath.config import RestoredSchemas, SchemaIds
+from towpath.config import SchemaIds
 from towpath.model.amounts import count, counted
-from towpath.model.errors import (
-    ClusterError,
-    CorruptSegmentError,
-    NewerSegmentError,
-    StoreError,
-)
+from towpath.model.errors import ClusterError, StoreError
 from towpath.model.findings import Cause, Note, Problem
 from towpath.model.nouns import SegmentFormat, TopicName
 from towpath.model.schemas import READONLY, QualifiedName, qualified

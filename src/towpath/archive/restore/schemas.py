@@ -13,6 +13,8 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from uuid import UUID
 
+from towpath.archive.config import RestoredSchemas
+from towpath.archive.errors import CommitLogError
 from towpath.archive.log import Archive
 from towpath.archive.log.schema_parts import captured_parts
 from towpath.archive.read.archived_registry import ArchivedRegistry
@@ -20,11 +22,10 @@ from towpath.archive.restore.applying import SUBJECTS
 from towpath.archive.restore.id_desk import RestoredIds, SeenSchemas
 from towpath.archive.restore.model import RestoreScope
 from towpath.archive.restore.schema_checks import of_registry, stopping, unknown_ids
-from towpath.config import RestoredSchemas
 from towpath.ledger.link import OpenTarget
 from towpath.model.amounts import counted
 from towpath.model.backoff import BackOff
-from towpath.model.errors import ClusterError, CommitLogError, LinkHeldError, StoreError
+from towpath.model.errors import ClusterError, LinkHeldError, StoreError
 from towpath.model.findings import Cause, Note, Problem
 from towpath.model.nouns import Side
 from towpath.plan.applier import Applier

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Protocol
 
+from towpath.archive.config import Placement, RestoreConfig, filter_of, partitions_of
 from towpath.archive.log import (
     Archive,
     ArchivedTo,
@@ -26,7 +27,7 @@ from towpath.archive.read.foreign.log_endings import ENDING
 from towpath.archive.restore.bounds import BoundError, Offsets, narrowed
 from towpath.archive.restore.model import RestorePart, RestoreScope, RestoreTopic
 from towpath.archive.restore.parts import filtered_of, marks_of, part_of, sums_of
-from towpath.config import OffsetsPolicy, Placement, RestoreConfig, filter_of, partitions_of
+from towpath.config import OffsetsPolicy
 from towpath.config.own_topics import is_own
 from towpath.model.amounts import counted
 from towpath.model.clock import readable

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from towpath.archive.log import AsOf
-from towpath.archive.read.feed.late_parts import LatePolicy
-from towpath.config import (
+from towpath.archive.config import (
     ArchiveConfig,
-    ClusterConfig,
     FilteredOffsets,
     LostParts,
-    MetricsConfig,
     RestoreConfig,
     RestoredRange,
     RestoreSource,
-    StoreConfig,
 )
+from towpath.archive.log import AsOf
+from towpath.archive.read.feed.late_parts import LatePolicy
+from towpath.config import ClusterConfig, MetricsConfig, StoreConfig
 from towpath.model.errors import ConfigError, ConfigProblem
 from towpath.model.nouns import LinkName
 

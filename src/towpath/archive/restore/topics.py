@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from towpath.archive.config import RestoreConfig, RestoredRetention
 from towpath.archive.restore.earlier import contradicted
 from towpath.archive.restore.holding import ANY, held
 from towpath.archive.restore.limits import too_large, unwritable
@@ -19,7 +20,7 @@ from towpath.archive.restore.topic_steps import (
     holding_notes,
     release_steps,
 )
-from towpath.config import ConfigRules, Replicas, RestoreConfig, RestoredRetention
+from towpath.config import ConfigRules, Replicas
 from towpath.ledger.link import OpenTarget
 from towpath.model.errors import StepOutdatedError
 from towpath.model.findings import Cause, Note, Problem

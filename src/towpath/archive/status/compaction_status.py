@@ -8,14 +8,14 @@ from datetime import UTC, datetime
 
 import numpy as np
 
+from towpath.archive.config import ArchiveConfig
+from towpath.archive.config.compaction import CompactionConfig
 from towpath.archive.log import ArchiveState
 from towpath.archive.log.lease import ArchiveLease, read_lease
 from towpath.archive.upkeep.compacting import CompactionWishes, rules_of
 from towpath.archive.upkeep.compaction_rounds import WORK
 from towpath.archive.upkeep.last_compaction import LastCompaction, last_compaction
 from towpath.archive.upkeep.slice.merge_plan import qualifying
-from towpath.config import ArchiveConfig
-from towpath.config.compaction import CompactionConfig
 from towpath.model.clock import now_ms
 from towpath.store import Store
 

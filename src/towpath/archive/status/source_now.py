@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from towpath.archive.config import ArchiveConfig
 from towpath.archive.log import ArchiveState
 from towpath.archive.write.source_cluster import require_cluster
 from towpath.archive.write.source_look import SourceLook, SourceLooks
 from towpath.archive.write.unread_records import deleted_topics
 from towpath.cluster.admin import Admin
-from towpath.config import ArchiveConfig
 from towpath.config.naming import fits
 from towpath.model.errors import ClusterError
 from towpath.model.nouns import Side, TopicId

@@ -9,6 +9,7 @@ from uuid import uuid4
 
 import numpy as np
 
+from towpath.archive.config import ArchiveConfig
 from towpath.archive.log import ArchivedTo, ArchiveState, CommitLog
 from towpath.archive.log.lease import RUN_WORK, ArchiveLease, read_lease
 from towpath.archive.log.partition_sums import PartitionSums, sums_of
@@ -20,7 +21,6 @@ from towpath.archive.status.source_now import asked
 from towpath.archive.write.progress import ArchiveRowState
 from towpath.archive.write.source_look import PartitionEnds, SourceLook, held_sentence
 from towpath.archive.write.unread_records import unread_so_far
-from towpath.config import ArchiveConfig
 from towpath.config.naming import fits
 from towpath.model.clock import now_ms
 from towpath.model.errors import StoreError, StoreFullError

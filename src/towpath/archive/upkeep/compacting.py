@@ -10,6 +10,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from towpath.archive.config import ArchiveConfig
+from towpath.archive.config.compaction import CompactionConfig
+from towpath.archive.errors import ArchiveHeldError
 from towpath.archive.log import CommitLog
 from towpath.archive.log.lease import HeldArchive
 from towpath.archive.read.listing import require_partitions, require_topics
@@ -22,8 +25,6 @@ from towpath.archive.upkeep.compaction_rounds import (
 )
 from towpath.archive.upkeep.last_compaction import last_compaction, some_of, told_compaction
 from towpath.archive.upkeep.tidying import tidy
-from towpath.config import ArchiveConfig
-from towpath.config.compaction import CompactionConfig
 from towpath.config.naming import fits
 from towpath.config.topics import Count
 from towpath.config.units import Duration, Size
@@ -31,13 +32,7 @@ from towpath.engine.slots import Slots, following
 from towpath.engine.starting import Starting
 from towpath.metrics.compaction import CompactionCounts
 from towpath.model.clock import now_ms
-from towpath.model.errors import (
-    ArchiveHeldError,
-    SparkLostError,
-    StoreAwayError,
-    StoreError,
-    TowpathError,
-)
+from towpath.model.errors import SparkLostError, StoreAwayError, StoreError, TowpathError
 from towpath.store import Store
 from towpath.store.stopping import given_up, stoppable
 

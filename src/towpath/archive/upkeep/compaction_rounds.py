@@ -8,6 +8,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from towpath.archive.config import ArchiveConfig
+from towpath.archive.config.compaction import CompactionConfig
+from towpath.archive.errors import CorruptSegmentError
 from towpath.archive.log import CommitLog, Draft, EntryKind
 from towpath.archive.log.columns import TabledPartition
 from towpath.archive.log.lease import HeldArchive
@@ -21,10 +24,8 @@ from towpath.archive.upkeep.slice.merge_plan import (
     next_slices,
     plan_merges,
 )
-from towpath.config import ArchiveConfig
-from towpath.config.compaction import CompactionConfig
 from towpath.model.clock import now_ms
-from towpath.model.errors import CorruptSegmentError, SparkLostError, TowpathError
+from towpath.model.errors import SparkLostError, TowpathError
 
 WORK = "compact"
 """The kind of work in leases and in the commit log: all that replaces or removes segments."""

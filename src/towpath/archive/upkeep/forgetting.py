@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from uuid import uuid4
 
+from towpath.archive.config import ArchiveConfig
 from towpath.archive.log import Capture, CommitLog, Draft, EntryKind, living_readers
 from towpath.archive.log.lease import HeldArchive
 from towpath.archive.model import PartitionId, Segment
@@ -23,7 +24,6 @@ from towpath.archive.upkeep.slice.forget_slice import (
 )
 from towpath.archive.upkeep.slice.merge_plan import shared_out
 from towpath.archive.upkeep.tidying import tidy
-from towpath.config import ArchiveConfig
 from towpath.config.naming import fits
 from towpath.engine.slots import following
 from towpath.engine.starting import Starting

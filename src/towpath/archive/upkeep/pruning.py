@@ -12,6 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from pydantic import ValidationError
 
+from towpath.archive.config import ArchiveConfig
+from towpath.archive.config.retention import RetentionConfig
 from towpath.archive.log import ArchiveState, CommitLog, Draft, EntryKind
 from towpath.archive.model import PartitionId, Segment, SegmentId
 from towpath.archive.read.listing import require_topics
@@ -19,10 +21,8 @@ from towpath.archive.upkeep.compacting import held
 from towpath.archive.upkeep.compaction_rounds import CompactionProgress
 from towpath.archive.upkeep.slice.merge_plan import object_shares
 from towpath.archive.upkeep.tidying import tidy
-from towpath.config import ArchiveConfig
 from towpath.config.naming import fits
 from towpath.config.problems import faults_of
-from towpath.config.retention import RetentionConfig
 from towpath.model.clock import now_ms
 from towpath.model.errors import ConfigError, ConfigProblem
 from towpath.model.nouns import SourceOffset, TopicName

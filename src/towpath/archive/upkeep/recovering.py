@@ -15,6 +15,8 @@ from enum import StrEnum
 from itertools import groupby
 from typing import Any, NamedTuple
 
+from towpath.archive.config import ArchiveConfig
+from towpath.archive.errors import CorruptSegmentError, NewerSegmentError
 from towpath.archive.log import ArchiveState, CommitLog, Draft
 from towpath.archive.log.events import ArchiveEvents, ArchiveWhat
 from towpath.archive.log.lease import RUN_WORK, HeldArchive
@@ -22,13 +24,7 @@ from towpath.archive.model import STREAMING, GapKind, OffsetGap, PartitionId, Se
 from towpath.archive.read.unnamed_objects import Holdings, listed, segments_of, unnamed
 from towpath.archive.read.verify.content import prove
 from towpath.archive.upkeep.compacting import held
-from towpath.config import ArchiveConfig
-from towpath.model.errors import (
-    CorruptSegmentError,
-    NewerSegmentError,
-    ObjectMissingError,
-    StoppedError,
-)
+from towpath.model.errors import ObjectMissingError, StoppedError
 from towpath.model.nouns import SourceOffset
 from towpath.store import Store
 from towpath.store.stopping import stoppable

@@ -11,15 +11,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from towpath.archive.config import ArchiveConfig
+from towpath.archive.errors import CorruptSegmentError, NewerSegmentError
 from towpath.archive.keys import data_key, data_prefix
 from towpath.archive.log import ArchiveState, CommitLog, Draft, EntryKind, Stays, sweep
 from towpath.archive.log.lease import HeldArchive
 from towpath.archive.model import STREAMING, Segment
 from towpath.archive.read.unnamed_objects import Holdings, listed, segments_of, unnamed
 from towpath.archive.upkeep.compaction_rounds import WORK, CompactionProgress
-from towpath.config import ArchiveConfig
 from towpath.model.clock import now_ms
-from towpath.model.errors import CorruptSegmentError, NewerSegmentError, ObjectMissingError
+from towpath.model.errors import ObjectMissingError
 from towpath.store import StoredObject
 
 _LIVE = 3600.0

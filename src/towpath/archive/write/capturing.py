@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
+from towpath.archive.config.file import ArchivedGroups
 from towpath.archive.log import ArchiveState, Capture
 from towpath.archive.log.captures import (
     GROUP,
@@ -17,7 +18,6 @@ from towpath.archive.log.captures import (
 from towpath.archive.write.source_look import SourceLook
 from towpath.cluster.admin import Admin
 from towpath.cluster.metadata import ConfigEntry, TopicInfo
-from towpath.config.archive import ArchivedGroups
 from towpath.model.errors import ClusterError
 from towpath.model.groups import ClientGroup, Commit
 from towpath.model.nouns import ClusterId, TopicId, TopicName, TopicPartition

@@ -11,6 +11,7 @@ import threading
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 
+from towpath.archive.config import ArchivedSchemas
 from towpath.archive.log import ArchiveState, Capture
 from towpath.archive.log.schema_parts import (
     ArchivedSubject,
@@ -24,7 +25,6 @@ from towpath.archive.log.schema_parts import (
 )
 from towpath.archive.log.schema_reading import read_part
 from towpath.archive.write.schema_looks import Known, KnownSubject, KnownVersion, SubjectLook
-from towpath.config import ArchivedSchemas
 from towpath.model.errors import ClusterError, TowpathError
 from towpath.model.foreign import foreign
 from towpath.model.nouns import Side

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 from towpath import __version__
+from towpath.archive.config import ArchiveConfig
 from towpath.archive.write.commits import Commits
 from towpath.archive.write.progress import ArchiveProgress, ArchiveRowState
 from towpath.archive.write.scheduling import Scheduler
 from towpath.archive.write.standing import PartitionStanding
-from towpath.config import ArchiveConfig
 from towpath.metrics.archive import ArchiveCounts, ArchiveMeter, ArchiveStand
 from towpath.metrics.compaction import CompactionCounts
 

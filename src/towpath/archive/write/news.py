@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
+from towpath.archive.config import ArchiveConfig
 from towpath.archive.log import Capture, CommitLog
 from towpath.archive.model import PartitionId
 from towpath.archive.write.capturing import GroupCaptures, TopicCaptures
@@ -16,7 +17,6 @@ from towpath.archive.write.source_look import SourceLook, SourceLooks
 from towpath.archive.write.standings import Standings
 from towpath.archive.write.unread_records import deleted_topics, unseen_topics
 from towpath.cluster.admin import Admin
-from towpath.config import ArchiveConfig
 from towpath.model.nouns import ProducerId, TopicId
 from towpath.store import Store
 

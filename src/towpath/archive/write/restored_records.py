@@ -15,11 +15,12 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 
+from towpath.archive.config import RestoredRecords
 from towpath.archive.model import first_history
 from towpath.archive.read.feed.restore_work import is_archive
 from towpath.cluster.admin import Admin
 from towpath.cluster.data.client import Client
-from towpath.config import ClusterConfig, RestoredRecords
+from towpath.config import ClusterConfig
 from towpath.ledger.entries import (
     LinkIdentity,
     Opened,

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from typing import Any
 
+from towpath.archive.config import ArchiveConfig
 from towpath.archive.log import CommitLog
 from towpath.archive.log.happenings import told_run
 from towpath.archive.log.lease import RUN_WORK, HeldArchive
@@ -27,7 +28,6 @@ from towpath.archive.write.standings import Standings
 from towpath.archive.write.unread_records import UnreadRecords
 from towpath.archive.write.waiting import BeginningWaits
 from towpath.cluster.admin import Admin
-from towpath.config import ArchiveConfig
 from towpath.engine.slots import Slots, following
 from towpath.engine.starting import Starting
 from towpath.metrics import log as logging

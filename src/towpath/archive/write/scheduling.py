@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from towpath.archive.config import ArchiveConfig
 from towpath.archive.model import gap_segment
 from towpath.archive.write.cycles import Cycle, Cycles
 from towpath.archive.write.histories.evidence import Doubt
@@ -15,7 +16,6 @@ from towpath.archive.write.slice.archive_work import EgressSlice
 from towpath.archive.write.slice.cycle_plan import CyclePlan, CycleTerms, PlannedRange, plan_cycle
 from towpath.archive.write.standing import PartitionStanding
 from towpath.archive.write.standings import Standings
-from towpath.config import ArchiveConfig
 from towpath.model.errors import SparkLostError
 from towpath.model.nouns import ProducerId, SegmentFormat, TopicId
 

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from concurrent.futures import Executor
 from typing import NamedTuple
 
-from towpath.config import ArchivedSchemas
+from towpath.archive.config import ArchivedSchemas
 from towpath.model.amounts import counted
 from towpath.model.errors import ClusterError
 from towpath.model.schemas import (

@@ -6,9 +6,9 @@ seen last, and positions of groups and ACLs would be those of whichever ran last
 
 from __future__ import annotations
 
+from towpath.archive.config import ArchiveConfig
+from towpath.archive.errors import OtherClusterError
 from towpath.archive.log import ArchiveState
-from towpath.config import ArchiveConfig
-from towpath.model.errors import OtherClusterError
 from towpath.model.nouns import ClusterId
 
 _IMPORTED = "kafka-replicator:"

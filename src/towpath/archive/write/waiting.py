@@ -6,11 +6,12 @@ import threading
 from collections.abc import Callable
 from typing import TypeVar
 
+from towpath.archive.errors import OtherClusterError
 from towpath.cluster.connect.control import healable
 from towpath.metrics.archive import ArchiveMeter
 from towpath.model.backoff import BackOff
 from towpath.model.clock import now_ms, readable
-from towpath.model.errors import ClusterError, OtherClusterError, StoreAwayError
+from towpath.model.errors import ClusterError, StoreAwayError
 
 _AGAIN = BackOff(first=1.0, longest=15.0)
 

@@ -7,7 +7,6 @@
     │   ├── RefusedError               a broker answered with an error code
     │   ├── RegistryRefusedError       a schema registry answered with an error
     │   ├── ClusterReplacedError       an address leads to another cluster than before
-    │   ├── OtherClusterError          the source is not the cluster of the archive
     │   ├── NotSetAsideError           the quarantine topic did not take a record
     │   └── TaskFailedError            a task ended with an error of ours, whose code it has
     ├── ExtraMissingError           2  a library of an extra is not installed
@@ -24,15 +23,7 @@
     │   ├── NewerLinkError             the link needs a newer Towpath
     │   ├── LinkBusyError              the link runs elsewhere
     │   └── LinkHeldError              another process changes the target for the link
-    ├── CommitLogError              4  the commit log of an archive cannot be used
-    │   ├── NoArchiveError             there is no archive
-    │   ├── NoVersionError         2  it has no such version
-    │   ├── BrokenLogError             an entry is missing, or contradicts others
-    │   ├── NewerArchiveError          it was written by a newer Towpath
-    │   └── WriterReplacedError        another process does this work now
-    ├── CatalogError                4  a catalog of Iceberg tables could not be used
-    ├── QueryError                  2  a query of an archive is wrong
-    ├── CommitRefusedError          1  a commit would contradict the archive
+    ├── QueryError                  2  a query in SQL is wrong
     ├── StoreError                  4  an object store could not be used
     │   ├── ObjectMissingError         there is no such object
     │   ├── ObjectExistsError          there is one, and only a new one may be written
@@ -43,9 +34,6 @@
     │   └── StoreAwayError             it gave no usable answer in time
     │       └── StoreLockedError       another process keeps the lock of a folder
     ├── CorruptBatchError           1  bytes that are no record batch
-    ├── CorruptSegmentError         3  an archived object does not hold what its footer says
-    ├── NewerSegmentError           4  an archived object was written by a newer Towpath
-    ├── TemporaryFileError          4  a segment could not be kept in a temporary file
     ├── TargetLostError             3  the target lost what it had acknowledged
     ├── DoubledError                3  the target holds records twice
     ├── TargetReplacedError         3  the mirror topic is another topic now
@@ -59,19 +47,14 @@
 
 Others stand beside what raises them: two kinds of UnreachableError, SecurityError in
 `cluster/connect/login.py` and UnresolvedError in `cluster/connect/connection.py`; DevError (2) and
-its kinds in `dev/errors.py`; those of migrations to KRaft in `kraft/errors/`.
+its kinds in `dev/errors.py`; those of archives in `archive/errors/`, and of migrations to KRaft in
+`kraft/errors/`.
 
 The number is the exit code; the stable `code` of each class stands in what `--output json` says.
 Every constructor hands all of its positional arguments to `Exception`, else an instance could not
 be unpickled.
 """
 
-from towpath.model.errors.archive import (
-    ArchiveHeldError,
-    CatalogError,
-    OtherClusterError,
-    QueryError,
-)
 from towpath.model.errors.base import (
     ConfigError,
     ConfigProblem,
@@ -84,15 +67,6 @@ from towpath.model.errors.cluster import (
     ClusterReplacedError,
     RefusedError,
     UnreachableError,
-)
-from towpath.model.errors.commit_log import (
-    BrokenLogError,
-    CommitLogError,
-    CommitRefusedError,
-    NewerArchiveError,
-    NoArchiveError,
-    NoVersionError,
-    WriterReplacedError,
 )
 from towpath.model.errors.extra import ExtraMissingError
 from towpath.model.errors.ledger import (
@@ -112,16 +86,11 @@ from towpath.model.errors.partition import (
     TargetReplacedError,
     UnknownIdsError,
 )
+from towpath.model.errors.query import QueryError
 from towpath.model.errors.registry import (
     RegistryRefusedError,
     SchemaHeldBackError,
     SchemaNotKeptError,
-)
-from towpath.model.errors.segment import (
-    CorruptSegmentError,
-    NewerSegmentError,
-    RestoreDiffersError,
-    TemporaryFileError,
 )
 from towpath.model.errors.spark import (
     JavaError,
@@ -147,17 +116,11 @@ from towpath.model.errors.store import (
 )
 
 __all__ = [
-    "ArchiveHeldError",
-    "BrokenLogError",
-    "CatalogError",
     "ClusterError",
     "ClusterReplacedError",
-    "CommitLogError",
-    "CommitRefusedError",
     "ConfigError",
     "ConfigProblem",
     "CorruptBatchError",
-    "CorruptSegmentError",
     "DoubledError",
     "ExtraMissingError",
     "JavaError",
@@ -165,25 +128,19 @@ __all__ = [
     "LedgerGoneError",
     "LinkBusyError",
     "LinkHeldError",
-    "NewerArchiveError",
     "NewerLedgerError",
     "NewerLinkError",
-    "NewerSegmentError",
-    "NoArchiveError",
-    "NoVersionError",
     "NotIdenticalError",
     "NotSetAsideError",
     "ObjectChangedError",
     "ObjectColdError",
     "ObjectExistsError",
     "ObjectMissingError",
-    "OtherClusterError",
     "PackError",
     "QueryError",
     "RefusedError",
     "RegistryRefusedError",
     "RepeatedError",
-    "RestoreDiffersError",
     "SchemaHeldBackError",
     "SchemaNotKeptError",
     "SparkLostError",
@@ -201,10 +158,8 @@ __all__ = [
     "TargetLostError",
     "TargetReplacedError",
     "TaskFailedError",
-    "TemporaryFileError",
     "TowpathError",
     "UnknownIdsError",
     "UnreachableError",
     "WorkersError",
-    "WriterReplacedError",
 ]

@@ -11,12 +11,12 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
+from towpath.archive.errors import WithheldError
 from towpath.archive.model import PartitionId
 from towpath.archive.read.feed.feed import SupplyFeed
 from towpath.archive.read.feed.gap_supply import FilledFrom, GapSupply, Taken
 from towpath.archive.read.feed.late_parts import LateParts, LatePolicy
 from towpath.archive.read.feed.restore_work import ArchivedRange
-from towpath.archive.read.feed.supply import WithheldError
 from towpath.cluster.admin import Admin
 from towpath.config import GapArchive
 from towpath.ledger.entries import Gap

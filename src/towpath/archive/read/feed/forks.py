@@ -11,11 +11,12 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from towpath.archive.errors import CorruptSegmentError
 from towpath.archive.format.files import read_object
 from towpath.archive.format.wanted import Wanted
 from towpath.archive.log import Archive
 from towpath.archive.model import PartitionId
-from towpath.model.errors import CorruptSegmentError, ObjectMissingError
+from towpath.model.errors import ObjectMissingError
 from towpath.model.nouns import SourceOffset
 
 _COLUMNS = ("offset", "leader_epoch")

@@ -9,6 +9,7 @@ from threading import Lock
 
 import numpy as np
 
+from towpath.archive.errors import WithheldError
 from towpath.archive.format.files import read_object
 from towpath.archive.log import Archive, CommitLog, newest_history
 from towpath.archive.log.state import ArchivedTo
@@ -17,7 +18,7 @@ from towpath.archive.read.feed.forks import forked_at
 from towpath.archive.read.feed.logged_archive import LoggedArchive
 from towpath.archive.read.feed.restore_work import ArchivedRange
 from towpath.archive.read.feed.segment_supply import SegmentSupply
-from towpath.archive.read.feed.supply import Chunks, WithheldError
+from towpath.archive.read.feed.supply import Chunks
 from towpath.model.errors import TowpathError
 from towpath.model.nouns import SegmentFormat, SourceOffset
 from towpath.model.reasons import Reason, ReasonCode

@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pyarrow as pa
 
+from towpath.archive.errors import WithheldError
 from towpath.archive.format.files import SegmentObjectReader
 from towpath.archive.format.footer import SegmentFooter
 from towpath.archive.format.parquet_reader import ParquetObjectReader
@@ -17,7 +18,7 @@ from towpath.archive.read.feed.encoding import nothing
 from towpath.archive.read.feed.keyed_layout import KeyedLayout, KeyPass
 from towpath.archive.read.feed.restore_work import ArchivedRange, KeyedRange
 from towpath.archive.read.feed.segment_supply import Picked, SegmentArchive, SegmentSupply
-from towpath.archive.read.feed.supply import Chunk, Chunks, WithheldError
+from towpath.archive.read.feed.supply import Chunk, Chunks
 from towpath.model.nouns import SourceOffset
 from towpath.wire.batch import Mask
 from towpath.wire.placing import NOWHERE, hashes, places

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from towpath.archive.errors import CorruptSegmentError, WithheldError
 from towpath.archive.format.broker_log import LogSurvey
-from towpath.archive.read.feed.supply import Chunk, Chunks, WithheldError
+from towpath.archive.read.feed.supply import Chunk, Chunks
 from towpath.archive.read.foreign.broker_logs import ForeignLog
-from towpath.model.errors import CorruptSegmentError, ObjectMissingError
+from towpath.model.errors import ObjectMissingError
 from towpath.model.nouns import SourceOffset
 from towpath.model.reasons import Reason, ReasonCode
 from towpath.store import Store

@@ -14,6 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 import pyarrow as pa
 
+from towpath.archive.errors import CorruptSegmentError, WithheldError
 from towpath.archive.format.files import SegmentObjectReader, read_object
 from towpath.archive.format.footer import SegmentFooter
 from towpath.archive.format.gaps import Gaps
@@ -21,13 +22,8 @@ from towpath.archive.format.wanted import Wanted
 from towpath.archive.model import GapKind, PartitionId, Segment, SegmentPlace
 from towpath.archive.read.feed.encoding import NO_VOIDS, encoded, encoded_columns, nothing
 from towpath.archive.read.feed.restore_work import ArchivedRange
-from towpath.archive.read.feed.supply import Chunk, Chunks, WithheldError
-from towpath.model.errors import (
-    CorruptSegmentError,
-    ObjectChangedError,
-    ObjectColdError,
-    ObjectMissingError,
-)
+from towpath.archive.read.feed.supply import Chunk, Chunks
+from towpath.model.errors import ObjectChangedError, ObjectColdError, ObjectMissingError
 from towpath.model.nouns import SegmentFormat, SourceOffset
 from towpath.model.reasons import Reason, ReasonCode
 from towpath.wire import sifting

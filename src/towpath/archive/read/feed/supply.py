@@ -6,9 +6,7 @@ from collections.abc import Generator
 from dataclasses import dataclass
 from typing import Protocol
 
-from towpath.model.errors import TowpathError
 from towpath.model.nouns import SourceOffset
-from towpath.model.reasons import Reason
 from towpath.wire.aborted import Aborted
 from towpath.wire.packing import Packed
 
@@ -52,31 +50,3 @@ class Supply(Protocol):
             TowpathError: The archive cannot be asked at all.
         """
         ...
-
-
-class WithheldError(TowpathError):
-    """A part of an archive that should be there is missing, or is damaged.
-
-    Args:
-        first: The first offset that cannot be read.
-        end: The offset behind the last one.
-        why: What is wrong with it.
-        is_final: Whether it is of no use to look again.
-    """
-
-    code = "ARCHIVE_LOST"
-    exit_code = 3
-
-    def __init__(
-        self, first: SourceOffset, end: SourceOffset, why: Reason, *, is_final: bool = False
-    ) -> None:
-        super().__init__(first, end, why)
-        self.first, self.end, self.why, self.is_final = first, end, why, is_final
-
-    @property
-    def reason(self) -> Reason:
-        """What is wrong."""
-        return self.why
-
-    def __str__(self) -> str:
-        return str(self.why)

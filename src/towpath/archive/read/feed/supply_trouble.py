@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import numpy as np
 
+from towpath.archive.errors import WithheldError
 from towpath.archive.read.feed.encoding import nothing
 from towpath.archive.read.feed.late_parts import LateParts, lost
-from towpath.archive.read.feed.supply import WithheldError
 from towpath.model.errors import StoreAwayError, StoreRefusedError, TowpathError
 from towpath.model.nouns import Side, SourceOffset, TopicPartition
 from towpath.model.reasons import ReasonCode

@@ -9,12 +9,12 @@ from itertools import chain
 
 import pyarrow as pa
 
+from towpath.archive.config import ArchiveConfig
 from towpath.archive.format.schema import ARCHIVED, KEY, OFFSET, PARTITION, TIMESTAMP, in_years
 from towpath.archive.log import Archive
 from towpath.archive.read.query.needed_columns import named_columns
 from towpath.archive.read.query.scan import TOPIC, ArchiveRows, ArchiveScan, ScannedSegment
 from towpath.archive.read.query.views import TopicView, near, segments_of
-from towpath.config import ArchiveConfig
 from towpath.engine.bounds import ColumnBound
 from towpath.engine.duck import DuckTable, query
 from towpath.engine.hull import Domain

@@ -7,11 +7,11 @@ from collections.abc import Callable, Sequence
 
 import pyarrow as pa
 
+from towpath.archive.config import ArchiveConfig
 from towpath.archive.log import Archive
 from towpath.archive.read.query.needed_columns import named_columns
 from towpath.archive.read.query.scan import TOPIC, ArchiveRows, ArchiveScan, columns_as_ddl
 from towpath.archive.read.query.views import TopicView, differ_by_case, near, segments_of
-from towpath.config import ArchiveConfig
 from towpath.engine.sql import SqlTable, query
 from towpath.engine.starting import Starting
 from towpath.model.errors import QueryError

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from towpath.archive.config import ArchiveConfig
 from towpath.archive.log import Archive, ArchiveReading, AsOf, open_archive
 from towpath.archive.log.commit_log import require_archive
 from towpath.archive.read.query.views import views_of
-from towpath.config import ArchiveConfig
 from towpath.engine.processors import processors
 from towpath.engine.sql_engine import SqlEngine
 from towpath.engine.starting import Starting

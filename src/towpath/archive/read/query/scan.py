@@ -15,6 +15,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from towpath.archive.errors import CorruptSegmentError
 from towpath.archive.format.files import SegmentObjectReader, read_object
 from towpath.archive.format.footer import SegmentFooter
 from towpath.archive.format.schema import ARCHIVED, OFFSET, PARTITION, TIMESTAMP
@@ -22,7 +23,6 @@ from towpath.archive.format.wanted import ALL, Wanted
 from towpath.archive.model import Segment, SegmentId
 from towpath.config import StoreConfig
 from towpath.engine.bounds import ColumnBound, Relation
-from towpath.model.errors import CorruptSegmentError
 from towpath.model.nouns import SegmentFormat, TopicName
 from towpath.model.portions import portions
 from towpath.store import Store

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from towpath.archive.errors import CorruptSegmentError, NewerSegmentError
 from towpath.archive.format.damage import BY_DAMAGE
 from towpath.archive.format.files import SegmentObjectReader, read_object
 from towpath.archive.format.footer import SegmentFooter
@@ -36,8 +37,6 @@ from towpath.compare.cursor import Reader
 from towpath.config import ClusterConfig, StoreConfig
 from towpath.model.digest import Digest
 from towpath.model.errors import (
-    CorruptSegmentError,
-    NewerSegmentError,
     ObjectChangedError,
     ObjectColdError,
     ObjectMissingError,

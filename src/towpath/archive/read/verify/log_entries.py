@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from towpath.archive.errors import BrokenLogError
 from towpath.archive.keys import checkpoint_key, entry_key, log_prefix
 from towpath.archive.log import ArchiveState
 from towpath.archive.log.checkpoints import LogCheckpoints
@@ -22,7 +23,7 @@ from towpath.archive.log.coding import decode, hashed
 from towpath.archive.log.columns import SegmentTable
 from towpath.archive.log.rules import problem_of
 from towpath.archive.read.verify.findings import ArchiveProblem
-from towpath.model.errors import BrokenLogError, ObjectMissingError
+from towpath.model.errors import ObjectMissingError
 from towpath.store import Store
 
 _AHEAD = 256

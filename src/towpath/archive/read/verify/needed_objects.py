@@ -10,10 +10,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from towpath.archive.errors import CorruptSegmentError
 from towpath.archive.keys import log_prefix, quoted
 from towpath.archive.log import ArchiveState
 from towpath.archive.read.verify.findings import ArchiveProblem, CheckedArchive, VerifyScope
-from towpath.model.errors import CorruptSegmentError, ObjectMissingError
+from towpath.model.errors import ObjectMissingError
 from towpath.store import Store, StoredObject
 
 _AT_ONCE = 512

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from towpath.archive.errors import BrokenLogError
 from towpath.archive.log import ArchivedTo, ArchiveState
 from towpath.archive.model import PartitionId
 from towpath.archive.read.verify.findings import ArchiveProblem
-from towpath.model.errors import BrokenLogError
 
 
 def untiled(state: ArchiveState) -> Iterator[ArchiveProblem]:

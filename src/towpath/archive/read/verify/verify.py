@@ -12,6 +12,8 @@ from itertools import islice
 
 import pyarrow as pa
 
+from towpath.archive.config import ArchiveConfig
+from towpath.archive.errors import BrokenLogError, CorruptSegmentError, NewerSegmentError
 from towpath.archive.keys import checkpoint_prefix, data_key, log_prefix
 from towpath.archive.log import ArchiveReading, ArchiveState, CommitLog, followed_histories
 from towpath.archive.model import Segment
@@ -28,19 +30,11 @@ from towpath.archive.read.verify.log_entries import checkpoints, differing, newe
 from towpath.archive.read.verify.needed_objects import chosen_rows, look_at, needed, orphans
 from towpath.archive.read.verify.tiling import untiled
 from towpath.cluster.admin import Admin
-from towpath.config import ArchiveConfig, ClusterConfig
+from towpath.config import ClusterConfig
 from towpath.engine.batch import run as run_slices
 from towpath.engine.failure import of_spark
 from towpath.engine.starting import Starting
-from towpath.model.errors import (
-    BrokenLogError,
-    ClusterError,
-    CorruptSegmentError,
-    NewerSegmentError,
-    ObjectMissingError,
-    StoppedError,
-    StoreError,
-)
+from towpath.model.errors import ClusterError, ObjectMissingError, StoppedError, StoreError
 from towpath.model.nouns import Side, TopicName
 from towpath.store import Store, StoredObject
 from towpath.store.stopping import stoppable

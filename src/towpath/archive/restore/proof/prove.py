@@ -6,6 +6,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
+from towpath.archive.errors import CommitLogError, RestoreDiffersError
 from towpath.archive.model import GapKind
 from towpath.archive.restore.progress import RestorePhase
 from towpath.archive.restore.proof.proof_plan import ProofPlan
@@ -17,13 +18,7 @@ from towpath.config import StoreLayout
 from towpath.engine.batch import run as run_slices
 from towpath.engine.failure import of_spark
 from towpath.model.amounts import counted
-from towpath.model.errors import (
-    ClusterError,
-    CommitLogError,
-    LedgerError,
-    RestoreDiffersError,
-    StoreError,
-)
+from towpath.model.errors import ClusterError, LedgerError, StoreError
 
 
 def prove(state: RestoreState, spark: Any) -> None:

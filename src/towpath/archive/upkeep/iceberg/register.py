@@ -14,13 +14,14 @@ from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
+from towpath.archive.config import ArchiveConfig
 from towpath.archive.keys import quoted, registered_prefix
 from towpath.archive.log import Archive, ArchiveReading, CommitLog
 from towpath.archive.log.lease import HeldArchive
 from towpath.archive.model import PartitionId
 from towpath.archive.upkeep.iceberg.table_files import TableFiles, TopicObjects, objects_of
 from towpath.archive.upkeep.iceberg.tables import IcebergTables, TableChanges, TableContent
-from towpath.config import ArchiveConfig, StoreConfig
+from towpath.config import StoreConfig
 from towpath.model.clock import now_ms
 from towpath.model.errors import ConfigError, ConfigProblem, StoreError, TowpathError
 from towpath.model.nouns import TopicId, TopicName

@@ -19,12 +19,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from towpath.archive.errors import CorruptSegmentError
 from towpath.archive.format.schema import ARCHIVED, OFFSET
 from towpath.archive.format.summed_file import SummedFile, require_crc
 from towpath.archive.keys import is_shared, registered_key
 from towpath.archive.log import Archive, SegmentPiece
 from towpath.archive.model import PartitionId
-from towpath.model.errors import CorruptSegmentError, ObjectExistsError
+from towpath.model.errors import ObjectExistsError
 from towpath.model.foreign import foreign
 from towpath.model.nouns import SegmentFormat, TopicName
 from towpath.store import Store

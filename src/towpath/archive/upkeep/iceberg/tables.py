@@ -13,10 +13,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from towpath.archive.config.iceberg_catalog import IcebergConfig
+from towpath.archive.errors import CatalogError
 from towpath.archive.format.schema import ARCHIVED
 from towpath.config import StoreConfig, StoreKind
-from towpath.config.iceberg import IcebergConfig
-from towpath.model.errors import CatalogError, ConfigError, ConfigProblem, TowpathError
+from towpath.model.errors import ConfigError, ConfigProblem, TowpathError
 from towpath.model.foreign import foreign
 
 _ARCHIVE, _TOPIC_ID = "towpath.archive", "towpath.topic-id"

@@ -10,6 +10,7 @@ from functools import partial
 import pyarrow as pa
 from pydantic import TypeAdapter
 
+from towpath.archive.errors import CorruptSegmentError
 from towpath.archive.format.erasing import count_key, erase
 from towpath.archive.format.files import read_object
 from towpath.archive.format.footer import place_of
@@ -19,7 +20,7 @@ from towpath.archive.format.summed_file import SummedFile
 from towpath.archive.model import GapKind, PartitionId, Segment, SegmentPlace
 from towpath.archive.upkeep.slice.new_objects import OF_ONE, WRITTEN_AGAIN, NewObject, new_key
 from towpath.config import StoreConfig
-from towpath.model.errors import CorruptSegmentError, StoreError
+from towpath.model.errors import StoreError
 from towpath.model.nouns import SegmentFormat, SourceOffset
 from towpath.model.reasons import Reason
 from towpath.store import Store

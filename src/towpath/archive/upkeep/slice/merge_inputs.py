@@ -13,6 +13,7 @@ from itertools import islice
 
 import pyarrow as pa
 
+from towpath.archive.errors import CorruptSegmentError
 from towpath.archive.format.files import read_object
 from towpath.archive.format.footer import SegmentFooter, SegmentHead
 from towpath.archive.format.gaps import Gaps
@@ -21,7 +22,6 @@ from towpath.archive.format.regrouping import MergedInput, rows_of
 from towpath.archive.format.summed_file import SummedFile
 from towpath.archive.model import GapCounts, GapKind, OffsetGap, Segment, SegmentPlace
 from towpath.model.digest import Digest
-from towpath.model.errors import CorruptSegmentError
 from towpath.model.nouns import SegmentFormat, SourceOffset
 from towpath.store import Store
 

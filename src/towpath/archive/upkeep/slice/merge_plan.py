@@ -15,9 +15,9 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from towpath.archive.config.compaction import CompactionConfig
 from towpath.archive.log.columns import SegmentTable, TabledPartition
 from towpath.archive.model import PartitionId, Segment
-from towpath.config.compaction import CompactionConfig
 from towpath.model.nouns import SegmentFormat, SourceOffset, TopicName
 
 T = TypeVar("T")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 
+from towpath.archive.errors import CorruptSegmentError, NewerSegmentError
 from towpath.archive.format.footer import SegmentFooter
 from towpath.archive.format.parquet_writer import ParquetOptions
 from towpath.archive.format.sink import Sink
@@ -12,8 +13,6 @@ from towpath.archive.keys import segment_key, unique
 from towpath.archive.model import SegmentPlace
 from towpath.archive.upkeep.slice.merge_inputs import require_written
 from towpath.model.errors import (
-    CorruptSegmentError,
-    NewerSegmentError,
     ObjectChangedError,
     ObjectColdError,
     ObjectExistsError,

@@ -13,6 +13,7 @@ from itertools import chain
 
 import numpy as np
 
+from towpath.archive.errors import CorruptSegmentError
 from towpath.archive.format.files import read_object
 from towpath.archive.format.footer import SegmentFooter
 from towpath.archive.format.parts import PackedBatches
@@ -22,7 +23,7 @@ from towpath.archive.model import PartitionId, Segment
 from towpath.archive.read.verify.source_records import LEFT_OUT, SourceRecords, left_out, portion
 from towpath.archive.write.histories.evidence import Doubt
 from towpath.compare.cursor import Cursor, Reader
-from towpath.model.errors import CorruptSegmentError, ObjectMissingError
+from towpath.model.errors import ObjectMissingError
 from towpath.model.nouns import SourceOffset, TopicPartition
 
 _SAMPLE = 1_000

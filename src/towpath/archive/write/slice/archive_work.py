@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 
 from pydantic import TypeAdapter
 
+from towpath.archive.config.segments import SegmentLimits
 from towpath.archive.model import BatchMark, PartitionId, Segment
 from towpath.archive.write.slice.cycle_plan import PlannedRange
 from towpath.config import ClusterConfig, StoreConfig
-from towpath.config.segments import SegmentLimits
 from towpath.model.nouns import ProducerId, SegmentFormat, SourceOffset, TopicId, TopicName
 from towpath.model.reasons import Reason
 

@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby, pairwise
 
+from towpath.archive.config.segments import SegmentLimits
 from towpath.archive.model import BatchMark, GapKind, OffsetGap, PartitionId
-from towpath.config.segments import SegmentLimits
 from towpath.model.nouns import SourceOffset, TopicName
 from towpath.model.portions import portions
 

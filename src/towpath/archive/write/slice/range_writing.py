@@ -6,6 +6,7 @@ from functools import partial
 
 import numpy as np
 
+from towpath.archive.config.segments import SegmentLimits
 from towpath.archive.format.footer import SegmentHead
 from towpath.archive.format.segment_writer import SegmentWriter
 from towpath.archive.format.uploads import Uploads
@@ -18,7 +19,6 @@ from towpath.archive.write.slice.segment_objects import (
     SharedObject,
     WritingTerms,
 )
-from towpath.config.segments import SegmentLimits
 from towpath.model.errors import TowpathError
 from towpath.model.nouns import SourceOffset
 from towpath.model.reasons import Reason

@@ -11,8 +11,8 @@ from rich.text import Text
 
 from towpath.archive.model import PartitionId
 from towpath.archive.read.verify.findings import CheckedArchive, CheckedPartition
-from towpath.cli.show.archive import numbered
-from towpath.cli.show.compaction import stranded_lines
+from towpath.archive.show.archive import numbered
+from towpath.archive.show.compaction_result import stranded_lines
 from towpath.cli.show.grid import Grid
 from towpath.cli.show.output import line
 from towpath.model.amounts import count, counted, size, span

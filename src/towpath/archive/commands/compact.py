@@ -7,11 +7,11 @@ from typing import Annotated
 
 import typer
 
+from towpath.archive.config import load_archive
 from towpath.cli.on_spark import LoggedOnSpark, with_options
 from towpath.cli.options import ArchiveFile
 from towpath.cli.show.output import Output, OutputOption, show
 from towpath.cli.signals import stopping
-from towpath.config import load_archive
 from towpath.config.naming import require_expressions
 from towpath.metrics import log as logging
 
@@ -75,7 +75,7 @@ def compact(
         began = time.monotonic()
         with Bar("compacting", "merges") as bar:
             done = work(config, wishes, spark, stop, lambda now: bar.done(now.done, now.planned))
-    from towpath.cli.show.compaction import compaction_data, compaction_picture  # noqa: PLC0415
+    from towpath.archive.show.compaction_result import compaction_data, compaction_picture  # noqa: PLC0415
 
     data = compaction_data(config.archive, done, time.monotonic() - began, stopped=stop.is_set())
     show(compaction_picture(data), data)

@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from towpath.archive.config import load_archive
 from towpath.cli.options import ArchiveFile, LogFormatOption, LogLevelOption, logs_wanted
 from towpath.cli.show.output import Output, OutputOption, show
 from towpath.cli.signals import stopping
-from towpath.config import Duration, load_archive
+from towpath.config import Duration
 from towpath.metrics import log as logging
 from towpath.model.errors import ConfigError, ConfigProblem, StoreError
 from towpath.model.foreign import foreign
@@ -43,13 +44,13 @@ def register(
     logs = logs_wanted(log_level, log_format)
     if logs is not None or pause is not None:
         logging.begin(logs or logging.LogWanted())
-    from towpath.archive.upkeep.iceberg import register as work  # noqa: PLC0415  # help waits
-    from towpath.cli.show.bar import Bar  # noqa: PLC0415
-    from towpath.cli.show.registered import (  # noqa: PLC0415
+    from towpath.archive.show.registration import (  # noqa: PLC0415
         registered_data,
         registered_picture,
         round_facts,
     )
+    from towpath.archive.upkeep.iceberg import register as work  # noqa: PLC0415  # help waits
+    from towpath.cli.show.bar import Bar  # noqa: PLC0415
 
     def told(done: Registration | StoreError) -> None:
         facts, trouble = round_facts(done)

@@ -12,10 +12,10 @@ from rich.text import Text
 
 from towpath.archive.model import GapCounts, GapKind, PartitionId, Segment
 from towpath.archive.read.listing import SegmentLook
+from towpath.archive.show.archive_run import WORST, archive_sign
+from towpath.archive.show.compaction_status import compaction_lines, compaction_status_data
 from towpath.archive.status.status import ArchivedPartition, ArchiveStatus
 from towpath.archive.write.progress import ArchiveRowState
-from towpath.cli.show.archive_run import WORST, archive_sign
-from towpath.cli.show.compaction_status import compaction_lines, compaction_status_data
 from towpath.cli.show.grid import Grid
 from towpath.cli.show.output import line
 from towpath.model.amounts import count, counted, size, span

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
+from towpath.archive.show.compaction_result import stranded_lines
 from towpath.archive.status.compaction_status import CompactionStatus
 from towpath.archive.status.status import ArchiveStatus
 from towpath.archive.upkeep.last_compaction import LastCompaction
-from towpath.cli.show.compaction import stranded_lines
 from towpath.model.amounts import count, counted, size, span
 from towpath.model.clock import now_ms, readable
 

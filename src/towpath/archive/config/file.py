@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from enum import StrEnum
 from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, Field, StrictBool, model_validator
 
-from towpath.config.archived_schemas import ArchivedSchemas
+from towpath.archive.config.archived_schemas import ArchivedSchemas
+from towpath.archive.config.compaction import CompactionConfig
+from towpath.archive.config.iceberg_catalog import IcebergConfig
+from towpath.archive.config.locks import lock_notes
+from towpath.archive.config.restore_section import RestoreConfig
+from towpath.archive.config.retention import RetentionConfig
+from towpath.archive.config.segments import SegmentsConfig
 from towpath.config.clusters import ClusterConfig
-from towpath.config.compaction import CompactionConfig
-from towpath.config.iceberg import IcebergConfig
 from towpath.config.metrics import MetricsConfig
 from towpath.config.naming import Expression, fits
 from towpath.config.problems import not_empty, placed_error
 from towpath.config.region import region_name
-from towpath.config.restore import RestoreConfig
-from towpath.config.retention import RetentionConfig
-from towpath.config.segments import SegmentsConfig
 from towpath.config.shape import Section
 from towpath.config.store import StoreConfig, StoreKind, StoreLayout
 from towpath.config.topics import TopicSelection
@@ -190,6 +192,10 @@ class ArchiveConfig(Section):
         if "follow" in rules.model_fields_set and (text := self.early_silence):
             raise placed_error(text, "restore", "follow", "silence")
         return self
+
+    def notes(self) -> Iterator[str]:
+        """Yield what the locks of the store mean for all that wants to delete objects."""
+        yield from lock_notes(self.store, self.compaction, self.retention)
 
     @property
     def early_silence(self) -> str:

@@ -15,8 +15,8 @@ from towpath.metrics import log
 from towpath.model.amounts import span
 
 if TYPE_CHECKING:
+    from towpath.archive.show.archive_run import ArchivePace
     from towpath.archive.write.progress import ArchiveProgress
-    from towpath.cli.show.archive_run import ArchivePace
 
 _LINE_EVERY = 300.0
 
@@ -54,7 +54,7 @@ class ArchiveDisplay:
         if self._live is None:
             self._log(progress)
             return
-        from towpath.cli.show.archive_run import ArchivePace  # noqa: PLC0415  # it loads what archives need
+        from towpath.archive.show.archive_run import ArchivePace  # noqa: PLC0415  # it loads what archives need
 
         self._pace = self._pace or ArchivePace()
         self._pace.look(progress.rows, progress.lag)
@@ -64,7 +64,7 @@ class ArchiveDisplay:
         age = time.monotonic() - self._began
         if self._progress is None or self._pace is None or self._live is None:
             return Text(f"{self._archive}  {span(age)}  starting")
-        from towpath.cli.show.archive_run import run_picture  # noqa: PLC0415  # as above
+        from towpath.archive.show.archive_run import run_picture  # noqa: PLC0415  # as above
 
         _, height = self._live.screen
         return run_picture(self._archive, self._progress, self._pace, age, height)

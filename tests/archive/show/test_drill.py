@@ -8,7 +8,7 @@ import re
 from html import unescape
 from typing import Any
 
-from towpath.cli.show.drill import drill_page
+from towpath.archive.show.drill import drill_page
 from towpath.cli.show.page import canonical
 
 EVIL = "<script>alert(1)</script>\"'&"

@@ -9,11 +9,11 @@ from typing import Annotated
 
 import typer
 
+from towpath.archive.config import load_archive
 from towpath.cli.on_spark import OnSpark, with_options
 from towpath.cli.options import ArchiveFile, ReportOption, require_writable, write_report
 from towpath.cli.show.output import Output, OutputOption, show
 from towpath.cli.signals import stopping
-from towpath.config import load_archive
 from towpath.config.naming import require_expressions
 from towpath.config.units import Duration, Size
 from towpath.model.errors import ConfigError, ConfigProblem
@@ -68,8 +68,8 @@ def prune(
     expressions = require_expressions(tuple(topics or (".*",)), "--topics")
     age = _amount(Duration, older_than, "--older-than")
     size = _amount(Size, keep_size, "--keep-size")
+    from towpath.archive.show.forgotten import prune_data, prune_picture  # noqa: PLC0415
     from towpath.archive.upkeep import pruning  # noqa: PLC0415  # help waits for none of it
-    from towpath.cli.show.forgetting import prune_data, prune_picture  # noqa: PLC0415
 
     wishes = pruning.wishes_of(
         config, age, int(size) if size is not None else None, up_to_version, expressions
@@ -129,7 +129,7 @@ def forget(
                 lambda now: bar.done(now.done, now.planned),
                 on.parallelism,
             )
-    from towpath.cli.show.forgetting import forget_data, forget_picture  # noqa: PLC0415
+    from towpath.archive.show.forgotten import forget_data, forget_picture  # noqa: PLC0415
 
     data = forget_data(config.archive, done, writes=yes, stopped=stop.is_set())
     show(forget_picture(config, done, data), data)

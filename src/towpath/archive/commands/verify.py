@@ -10,11 +10,11 @@ from typing import Annotated
 
 import typer
 
+from towpath.archive.config import load_archive
 from towpath.cli.on_spark import OnSpark, with_options
 from towpath.cli.options import ArchiveFile, numbers_of, pattern_of
 from towpath.cli.show.output import Output, OutputOption, show
 from towpath.cli.signals import stopping
-from towpath.config import load_archive
 from towpath.model.errors import ConfigError, ConfigProblem
 
 DIFFERS = 3
@@ -105,7 +105,7 @@ def verify(
         # These imports take a second, during which Spark's JVM starts.
         from towpath.archive.read.verify.verify import on_spark  # noqa: PLC0415
         from towpath.archive.read.verify.verify import verify as check  # noqa: PLC0415
-        from towpath.cli.show.archive_verify import check_data, check_picture  # noqa: PLC0415
+        from towpath.archive.show.verification import check_data, check_picture  # noqa: PLC0415
         from towpath.cli.show.bar import Bar  # noqa: PLC0415
 
         bar = stack.enter_context(Bar("verifying"))

@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from towpath.archive.commands.as_of import AtOption, HistoryOption, VersionOption, as_of
+from towpath.archive.commands.compact import compact
+from towpath.archive.commands.forget import forget, prune
+from towpath.archive.commands.recover import recover
+from towpath.archive.commands.register import register
+from towpath.archive.commands.verify import verify
+from towpath.archive.config import load_archive
 from towpath.archive.log import AsOf
-from towpath.cli.archive_verify import verify
-from towpath.cli.compacting import compact
-from towpath.cli.forgetting import forget, prune
-from towpath.cli.moments import AtOption, HistoryOption, VersionOption, as_of
 from towpath.cli.on_spark import LoggedOnSpark, OnSpark, with_options
 from towpath.cli.options import MOST_EVENTS, ArchiveFile, EventsOption, SinceOption
-from towpath.cli.recovering import recover
-from towpath.cli.registering import register
 from towpath.cli.show.output import Output, OutputOption, RowsForm, console, show
 from towpath.cli.signals import stopping
-from towpath.config import load_archive
 from towpath.config.naming import require_expressions
 from towpath.engine.sql_engine import SqlEngine, sql_engine
 from towpath.model.clock import now_ms
@@ -64,7 +64,7 @@ def run(
     on.fork(_ARCHIVING)
     began = time.monotonic()
     with stopping() as stop:
-        from towpath.cli.show.archiving import ArchiveDisplay  # noqa: PLC0415  # as below
+        from towpath.archive.show.archive_display import ArchiveDisplay  # noqa: PLC0415  # as below
 
         with ArchiveDisplay(config.archive, on.logs, stop) as display:
             spark = on.start(
@@ -79,7 +79,7 @@ def run(
 
             wishes = ArchiveWishes(until_caught_up, on.parallelism, wait=not no_wait)
             progress = work(config, wishes, spark, stop, display.show)
-        from towpath.cli.show.archive_run import run_data, run_result  # noqa: PLC0415
+        from towpath.archive.show.archive_run import run_data, run_result  # noqa: PLC0415
 
         data = run_data(config.archive, progress, time.monotonic() - began, stopped=stop.is_set())
         show(run_result(progress, data), data)
@@ -112,8 +112,8 @@ def status(
     if watch and output is Output.JSON:
         text = "shows text only; leave out `--output json`"
         raise ConfigError((ConfigProblem("--watch", text),))
+    from towpath.archive.show.archive import status_data, status_picture  # noqa: PLC0415
     from towpath.archive.status.status import look  # noqa: PLC0415  # help waits for none of it
-    from towpath.cli.show.archive import status_data, status_picture  # noqa: PLC0415
 
     expressions = require_expressions(tuple(topics), "--topics") if topics else ()
     config = load_archive(file)
@@ -156,7 +156,7 @@ def ls(
     """List the segments of an archive, with their objects."""
     del output  # `show` reads it from the arguments
     from towpath.archive.read.listing import listed  # noqa: PLC0415  # help waits for none of it
-    from towpath.cli.show.archive import segment_data, segments_picture  # noqa: PLC0415
+    from towpath.archive.show.archive import segment_data, segments_picture  # noqa: PLC0415
 
     found = [segment for _, segment in listed(load_archive(file), topic, partition)]
     show(segments_picture(found), {"segments": [segment_data(each) for each in found]})
@@ -179,7 +179,7 @@ def lives(
     """List the lives of topics: one that was deleted and created again has several."""
     del output  # `show` reads it from the arguments
     from towpath.archive.read.lives import lives as found_lives  # noqa: PLC0415  # as in `ls`
-    from towpath.cli.show.lives import lives_picture  # noqa: PLC0415
+    from towpath.archive.show.lives import lives_picture  # noqa: PLC0415
 
     expressions = require_expressions(tuple(topic), "EXPRESSION") if topic else ()
     found = found_lives(load_archive(file), expressions)
@@ -215,7 +215,7 @@ def show_one(
         )
         raise ConfigError((problem,))
     from towpath.archive.read.listing import show_object  # noqa: PLC0415  # help waits for none of it
-    from towpath.cli.show.archive import look_picture, segment_data  # noqa: PLC0415
+    from towpath.archive.show.archive import look_picture, segment_data  # noqa: PLC0415
 
     found = show_object(load_archive(file), segment)
     data = [segment_data(each.segment) | {"object_says_the_same": each.equal} for each in found]
@@ -225,7 +225,7 @@ def show_one(
 
 def _show_schemas(file: ArchiveFile, what: str, moment: AsOf) -> int:
     from towpath.archive.read.archived_schemas import show_schemas  # noqa: PLC0415  # as in `status`
-    from towpath.cli.show.archived_schemas import schemas_data, schemas_picture  # noqa: PLC0415
+    from towpath.archive.show.archived_schema_list import schemas_data, schemas_picture  # noqa: PLC0415
 
     found = show_schemas(load_archive(file), what.partition(":")[2] or None, moment)
     show(schemas_picture(found), schemas_data(found))
@@ -243,8 +243,8 @@ def events(
     """Show who did what to the archive: runs, takeovers, compactions, deletions, restores."""
     del output  # `show` reads it from the arguments
     from towpath.archive.log.happenings import history  # noqa: PLC0415  # help waits for none of it
+    from towpath.archive.show.archive_events import as_json, picture  # noqa: PLC0415
     from towpath.cli.history import time_of  # noqa: PLC0415
-    from towpath.cli.show.archive_events import as_json, picture  # noqa: PLC0415
 
     config = load_archive(file)
     found = history(config, 0 if since is None else time_of(since, now_ms()), limit)
@@ -302,8 +302,8 @@ def query(
         )
     from towpath.archive.read.query.query import QueryWish  # noqa: PLC0415  # as in `run`
     from towpath.archive.read.query.query import query as ask  # noqa: PLC0415
+    from towpath.archive.show.query_rows import rows_data, show_rows  # noqa: PLC0415
     from towpath.cli.show.bar import Bar  # noqa: PLC0415
-    from towpath.cli.show.query import rows_data, show_rows  # noqa: PLC0415
 
     wish = QueryWish(sql=sql, topics=expressions, as_of=moment, most=limit, threads=on.parallelism)
     with Bar("querying", "tasks") as bar:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from rich.console import Console
 
+from towpath.archive.show.archive_run import run_data, run_result
 from towpath.archive.write.progress import ArchiveProgress
-from towpath.cli.show.archive_run import run_data, run_result
 
 
 @pytest.mark.parametrize(

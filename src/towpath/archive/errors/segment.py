@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from towpath.model.errors.base import TowpathError
+from towpath.model.nouns import SourceOffset
+from towpath.model.reasons import Reason
 
 
 class CorruptSegmentError(TowpathError):
@@ -93,3 +95,31 @@ class TemporaryFileError(TowpathError):
             f"a temporary file in {self.folder} of {self.host} failed: {self.why}; make room there,"
             " or set TMPDIR to another folder for the workers"
         )
+
+
+class WithheldError(TowpathError):
+    """A part of an archive that should be there is missing, or is damaged.
+
+    Args:
+        first: The first offset that cannot be read.
+        end: The offset behind the last one.
+        why: What is wrong with it.
+        is_final: Whether it is of no use to look again.
+    """
+
+    code = "ARCHIVE_LOST"
+    exit_code = 3
+
+    def __init__(
+        self, first: SourceOffset, end: SourceOffset, why: Reason, *, is_final: bool = False
+    ) -> None:
+        super().__init__(first, end, why)
+        self.first, self.end, self.why, self.is_final = first, end, why, is_final
+
+    @property
+    def reason(self) -> Reason:
+        """What is wrong."""
+        return self.why
+
+    def __str__(self) -> str:
+        return str(self.why)

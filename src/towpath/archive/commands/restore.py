@@ -6,10 +6,14 @@ from typing import Annotated
 
 import typer
 
+from towpath.archive.commands.restore_options import (
+    RestoreAsked,
+    RestoreOrFollowAsked,
+    RestoreRunAsked,
+)
 from towpath.archive.restore import RESTORING
 from towpath.cli.on_spark import LoggedOnSpark, with_options
 from towpath.cli.options import ArchiveFile
-from towpath.cli.restored import RestoreAsked, RestoreOrFollowAsked, RestoreRunAsked
 from towpath.cli.show.output import Form, FormOption, Output, OutputOption, line, show
 from towpath.cli.signals import stopping
 from towpath.store.objects import ThawSpeed
@@ -33,11 +37,11 @@ def plan(
     """Show what would be restored, and everything that would stop it."""
     del output  # `show` reads it from the arguments
     tasks = asked.tasks(file)
+    from towpath.archive.commands.each_source import look_at_each  # noqa: PLC0415
     from towpath.archive.read.foreign.foreign_state import open_any  # noqa: PLC0415
     from towpath.archive.restore.plan import RestorePlan, plan_restore  # noqa: PLC0415
     from towpath.archive.restore.task import RestoreTask  # noqa: PLC0415
-    from towpath.cli.show.restore import as_markdown, plan_picture  # noqa: PLC0415
-    from towpath.cli.sources import look_at_each  # noqa: PLC0415
+    from towpath.archive.show.restore import as_markdown, plan_picture  # noqa: PLC0415
     from towpath.ledger.link import open_target  # noqa: PLC0415
     from towpath.store import Store  # noqa: PLC0415
 
@@ -86,8 +90,8 @@ def run(
         # These imports take a second, during which Spark's JVM starts.
         from towpath.archive.restore.metered import telling_restore, told_restore  # noqa: PLC0415
         from towpath.archive.restore.regions import run_all  # noqa: PLC0415
-        from towpath.cli.show import restore as shown  # noqa: PLC0415
-        from towpath.cli.show.drill import drill_page  # noqa: PLC0415
+        from towpath.archive.show import restore as shown  # noqa: PLC0415
+        from towpath.archive.show.drill import drill_page  # noqa: PLC0415
 
         with (
             shown.RestoreDisplay(name, on.logs, stop) as display,
@@ -116,9 +120,9 @@ def status(
     tasks = asked.tasks(file)
     from rich.console import Group  # noqa: PLC0415
 
+    from towpath.archive.commands.each_source import look_at_each  # noqa: PLC0415
     from towpath.archive.restore.status import RestoreStatus, look  # noqa: PLC0415
-    from towpath.cli.show.restore import status_picture  # noqa: PLC0415
-    from towpath.cli.sources import look_at_each  # noqa: PLC0415
+    from towpath.archive.show.restore import status_picture  # noqa: PLC0415
 
     seen = look_at_each(tasks, look)
     picture = Group(*map(status_picture, seen.found), *map(line, map(str, seen.failed)))
@@ -149,10 +153,10 @@ def thaw(
     tasks = asked.tasks(file)
     from rich.console import Group  # noqa: PLC0415
 
+    from towpath.archive.commands.each_source import look_at_each  # noqa: PLC0415
     from towpath.archive.restore.thawing import Thawing, ThawWish  # noqa: PLC0415
     from towpath.archive.restore.thawing import thaw as thaw_all  # noqa: PLC0415
-    from towpath.cli.show.thawing import thaw_picture  # noqa: PLC0415
-    from towpath.cli.sources import look_at_each  # noqa: PLC0415
+    from towpath.archive.show.thawing import thaw_picture  # noqa: PLC0415
 
     wish = ThawWish(days=days, speed=tier, asks=yes)
     seen = look_at_each(tasks, lambda each: thaw_all(each, wish))

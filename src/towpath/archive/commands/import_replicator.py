@@ -6,11 +6,11 @@ from typing import Annotated
 
 import typer
 
+from towpath.archive.config import load_archive
 from towpath.archive.imports.replicator_rows import Emptiness, EmptyRules
 from towpath.cli.on_spark import OnSpark, with_options
 from towpath.cli.options import ArchiveFile
 from towpath.cli.show.output import Output, OutputOption, show
-from towpath.config import load_archive
 
 NOT_ALL = 3
 
@@ -62,7 +62,7 @@ def kafka_replicator(
     # Help waits for none of these.
     from towpath.archive.imports.import_bucket import import_bucket  # noqa: PLC0415
     from towpath.archive.imports.planned_import import ImportWish, bucket_of  # noqa: PLC0415
-    from towpath.cli.show.replicated import (  # noqa: PLC0415
+    from towpath.archive.show.import_result import (  # noqa: PLC0415
         import_data,
         import_picture,
         show_progress,

@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from tests.support.stored import StoredArchive
+from towpath.archive.commands.each_source import look_at_each
+from towpath.archive.errors import NoArchiveError
 from towpath.archive.restore.task import RestoreTask
-from towpath.cli.sources import look_at_each
-from towpath.model.errors import NoArchiveError, StoreAwayError, TowpathError, UnreachableError
+from towpath.model.errors import StoreAwayError, TowpathError, UnreachableError
 
 
 @pytest.fixture

@@ -5,11 +5,11 @@ from __future__ import annotations
 from rich.console import Console
 
 from tests.support.archives import partition_id
+from towpath.archive.show.archive import status_picture
 from towpath.archive.status.compaction_status import CompactionStatus
 from towpath.archive.status.status import ArchivedPartition, ArchiveStatus
 from towpath.archive.write.progress import ArchiveRowState
 from towpath.archive.write.source_look import PartitionEnds
-from towpath.cli.show.archive import status_picture
 from towpath.model.nouns import SourceOffset, TopicName
 
 

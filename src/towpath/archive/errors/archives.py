@@ -1,4 +1,4 @@
-"""Errors about an archive, its catalog, queries, and other processes that work on it."""
+"""Errors about an archive as a whole, its catalog, and other processes that work on it."""
 
 from __future__ import annotations
 
@@ -71,18 +71,3 @@ class CatalogError(TowpathError):
 
     def __str__(self) -> str:
         return f"{self.said}; {self.advice}" if self.advice else self.said
-
-
-class QueryError(TowpathError):
-    """The engine does not accept a query of an archive, or fails at it; the text is its own."""
-
-    code = "QUERY"
-    exit_code = 2
-
-    def __init__(self, said: str, advice: str = "") -> None:
-        super().__init__(said, advice)
-        self.said, self.advice = said, advice
-
-    def __str__(self) -> str:
-        told = f"the query cannot be answered: {self.said}"
-        return f"{told.rstrip('.')}; {self.advice}" if self.advice else told

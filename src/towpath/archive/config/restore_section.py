@@ -14,13 +14,13 @@ from pydantic import (
     model_validator,
 )
 
+from towpath.archive.config.archived_schemas import RestoredSchemas
+from towpath.archive.config.portions import RestoredFilter, RestoredPartitions, RestoredRange
 from towpath.config.access import AccessConfig
-from towpath.config.archived_schemas import RestoredSchemas
 from towpath.config.changes import Codec
 from towpath.config.link import MOST_FILL, OffsetsPolicy
 from towpath.config.naming import Expression, Renaming, fits
 from towpath.config.notify import NotifyConfig
-from towpath.config.portions import RestoredFilter, RestoredPartitions, RestoredRange
 from towpath.config.problems import not_empty, placed_error
 from towpath.config.region import region_name
 from towpath.config.shape import Section

@@ -6,11 +6,11 @@ from typing import Annotated
 
 import typer
 
-from towpath.cli.forgetting import LEFT_OUT, YesOption
+from towpath.archive.commands.forget import LEFT_OUT, YesOption
+from towpath.archive.config import load_archive
 from towpath.cli.options import ArchiveFile, ReportOption, require_writable, write_report
 from towpath.cli.show.output import Output, OutputOption, show
 from towpath.cli.signals import stopping
-from towpath.config import load_archive
 
 
 def recover(
@@ -35,9 +35,9 @@ def recover(
     del output  # `show` reads it from the arguments
     require_writable(report)
     config = load_archive(file)
+    from towpath.archive.show.recovery import recovery_data, recovery_picture  # noqa: PLC0415
     from towpath.archive.upkeep import recovering  # noqa: PLC0415  # help waits for none of it
     from towpath.cli.show.bar import Bar  # noqa: PLC0415
-    from towpath.cli.show.recovering import recovery_data, recovery_picture  # noqa: PLC0415
 
     if yes:
         with stopping() as stop, Bar("proving", "objects") as bar:

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from towpath.config.archive import ArchiveConfig
-from towpath.config.store import LockMode, StoreKind
+from towpath.archive.config.retention import RetentionConfig
+from towpath.config.store import LockMode, StoreConfig, StoreKind
 
 
-def lock_notes(config: ArchiveConfig) -> Iterator[str]:
-    """Yield sentences about what `store.lock` of an archive brings with it, none without it."""
-    lock = config.store.lock
+def lock_notes(
+    store: StoreConfig, compaction: object, retention: Sequence[RetentionConfig]
+) -> Iterator[str]:
+    """Yield sentences about what `store.lock` of an archive brings with it, none without it.
+
+    Args:
+        store: The store.
+        compaction: The rules of compaction, if there are any.
+        retention: The rules of `archive prune`.
+    """
+    lock = store.lock
     if lock is None:
         return
     who = (
@@ -24,18 +32,18 @@ def lock_notes(config: ArchiveConfig) -> Iterator[str]:
         "compact, prune and forget delete no object before its lock is over: `status` counts these"
         f" as waiting, and what `forget` erased is gone for good only {days} after it was written"
     )
-    if config.compaction:
+    if compaction:
         yield (
             "compaction: what is merged stays beside the result until its lock is over, so the"
             " store holds it twice for that time; longer rules (`min_age`) merge less often"
         )
-    for number, rule in enumerate(config.retention):
+    for number, rule in enumerate(retention):
         if rule.max_age is not None and float(rule.max_age) < lock.until(0) / 1000:
             yield (
                 f"retention[{number}].max_age is shorter than the lock: what it removes from the"
                 " archive stays in the store until then"
             )
-    if config.store.kind is StoreKind.S3:
+    if store.kind is StoreKind.S3:
         yield (
             "a bucket with object lock keeps all versions of an object, also of leases and signs of"
             " readers, which are written every few seconds: let a lifecycle rule delete noncurrent"

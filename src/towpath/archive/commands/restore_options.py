@@ -9,9 +9,9 @@ from typing import Annotated
 import typer
 from pydantic import ValidationError
 
+from towpath.archive.commands.as_of import AtOption, HistoryOption, VersionOption, as_of
+from towpath.archive.config import Bound, RestoredRange, load_archive, parse_bound
 from towpath.archive.restore.task import RestoreTask
-from towpath.cli.moments import AtOption, HistoryOption, VersionOption, as_of
-from towpath.config import Bound, RestoredRange, load_archive, parse_bound
 from towpath.model.errors import ConfigError, ConfigProblem
 from towpath.model.foreign import foreign
 

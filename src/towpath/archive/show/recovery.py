@@ -7,8 +7,8 @@ from typing import Any
 
 from rich.console import Group, RenderableType
 
+from towpath.archive.show.archive import numbered
 from towpath.archive.upkeep.recovering import FoundSegment, Recovery, StrayFate
-from towpath.cli.show.archive import numbered
 from towpath.cli.show.grid import Grid
 from towpath.cli.show.output import line
 from towpath.model.amounts import count, counted

@@ -7,14 +7,13 @@ from typing import Any
 
 from rich.console import Group, RenderableType
 
+from towpath.archive.config import ArchiveConfig
+from towpath.archive.show.archive import numbered
+from towpath.archive.show.compaction_result import tidied_data, tidied_lines
 from towpath.archive.upkeep.forgetting import Forgetting
 from towpath.archive.upkeep.pruning import Pruning
-from towpath.cli.show.archive import numbered
-from towpath.cli.show.compaction import tidied_data, tidied_lines
 from towpath.cli.show.grid import Grid
 from towpath.cli.show.output import line
-from towpath.config import ArchiveConfig
-from towpath.config.locks import lock_notes
 from towpath.model.amounts import count, counted, size
 from towpath.model.clock import readable
 
@@ -83,7 +82,7 @@ def prune_picture(config: ArchiveConfig, made: Pruning, data: Mapping[str, Any])
     else:
         last = ["", f"removed from the archive: {what}; version {made.version}"]
         last += tidied_lines(data)
-    return Group(table, *map(line, [*last, *lock_notes(config)]))
+    return Group(table, *map(line, [*last, *config.notes()]))
 
 
 def forget_data(archive: str, done: Forgetting, *, writes: bool, stopped: bool) -> dict[str, Any]:
@@ -131,7 +130,7 @@ def forget_picture(
     if data["unanswered"]:
         lines.append(f"{data['unanswered']}; run this command again for what was not erased")
     lines += _out_of_reach(config, done)
-    lines += lock_notes(config)
+    lines += config.notes()
     return Group(*map(line, lines))
 
 

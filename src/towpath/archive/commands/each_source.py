@@ -6,8 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
+from towpath.archive.errors import CommitLogError
 from towpath.archive.restore.task import RestoreTask
-from towpath.model.errors import CommitLogError, StoreError
+from towpath.model.errors import StoreError
 
 Look = TypeVar("Look")
 

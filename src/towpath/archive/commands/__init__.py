@@ -1,0 +1,1 @@
+"""The commands `towpath archive`, `towpath restore` and `towpath import kafka-replicator`."""

@@ -1,0 +1,1 @@
+"""Pictures of archives and restores, for people and for programs."""

@@ -1,0 +1,20 @@
+"""The error of an engine of SQL about a query."""
+
+from __future__ import annotations
+
+from towpath.model.errors.base import TowpathError
+
+
+class QueryError(TowpathError):
+    """The engine does not accept a query of an archive, or fails at it; the text is its own."""
+
+    code = "QUERY"
+    exit_code = 2
+
+    def __init__(self, said: str, advice: str = "") -> None:
+        super().__init__(said, advice)
+        self.said, self.advice = said, advice
+
+    def __str__(self) -> str:
+        told = f"the query cannot be answered: {self.said}"
+        return f"{told.rstrip('.')}; {self.advice}" if self.advice else told
