@@ -74,7 +74,7 @@ def test_duckdb_reads_it(file: Path) -> None:
         (headers,), *_ = rows.project("headers").fetchall()
         assert [(each["key"], each["value"]) for each in headers] == HEADERS
         values = base.execute("select decode(key) from parquet_kv_metadata(?)", [str(file)])
-        assert ("towpath.archive",) in values.fetchall()
+        assert ("towpath.segments",) in values.fetchall()
 
 
 def test_the_field_ids_are_those_that_catalogs_of_iceberg_give(file: Path) -> None:

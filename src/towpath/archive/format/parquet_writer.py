@@ -42,7 +42,7 @@ from towpath.archive.format.segment_writer import SegmentWriter
 from towpath.archive.format.sink import HashedSink, Sink
 from towpath.model.nouns import SourceOffset
 
-FORMAT_KEY, WRITER_KEY, SEGMENTS_KEY = "towpath.format", "towpath.writer", "towpath.archive"
+FORMAT_KEY, WRITER_KEY, SEGMENTS_KEY = "towpath.format", "towpath.writer", "towpath.segments"
 """Key/values of the footer: version of the format, of the program, and the footers of segments."""
 _DICTIONARIES = [HEADER_KEY, HEADER_VALUE, TIMESTAMP_TYPE, PARTITION, LEADER_EPOCH, SCHEMA_ID]
 _COUNTED = [OFFSET, TIMESTAMP, TIMESTAMP_TYPE, PARTITION, LEADER_EPOCH, SCHEMA_ID]
