@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from towpath.archive.commands import LEFT_OUT
 from towpath.archive.commands.as_of import AtOption, HistoryOption, VersionOption, as_of
 from towpath.archive.commands.compact import compact
 from towpath.archive.commands.forget import forget, prune
@@ -37,8 +38,6 @@ archive.command("forget")(forget)
 archive.command("recover")(recover)
 
 _ARCHIVING = ("towpath.archive.write.slice.archive_slice",)
-LEFT_OUT = 3
-"""Exit code where something is left out, in trouble, or lost."""
 
 
 @archive.command("run")

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from towpath.archive.commands import LEFT_OUT
 from towpath.archive.config import load_archive
 from towpath.cli.on_spark import LoggedOnSpark, with_options
 from towpath.cli.options import ArchiveFile
@@ -16,8 +17,6 @@ from towpath.config.naming import require_expressions
 from towpath.metrics import log as logging
 
 _COMPACTING = ("towpath.archive.upkeep.slice.compact_slice",)
-LEFT_OUT = 3
-"""Exit code where a partition could not be compacted, or the user stopped."""
 
 
 @with_options

@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from towpath.archive.commands import LEFT_OUT
 from towpath.archive.config import load_archive
 from towpath.cli.on_spark import OnSpark, with_options
 from towpath.cli.options import ArchiveFile, ReportOption, require_writable, write_report
@@ -23,8 +24,6 @@ _EMPTY = (
     "is empty, as a variable is that is not set; for records whose key has no bytes, add --form hex"
 )
 _FORGETTING = ("towpath.archive.upkeep.slice.forget_slice",)
-LEFT_OUT = 3
-"""Exit code where something could not be read or removed."""
 TopicsOption = Annotated[
     list[str] | None,
     typer.Option(help="Regular expression; only topics whose whole name matches. Repeatable."),

@@ -6,7 +6,8 @@ from typing import Annotated
 
 import typer
 
-from towpath.archive.commands.forget import LEFT_OUT, YesOption
+from towpath.archive.commands import LEFT_OUT
+from towpath.archive.commands.forget import YesOption
 from towpath.archive.config import load_archive
 from towpath.cli.options import ArchiveFile, ReportOption, require_writable, write_report
 from towpath.cli.show.output import Output, OutputOption, show

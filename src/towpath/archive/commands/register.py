@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from towpath.archive.commands import LEFT_OUT
 from towpath.archive.config import load_archive
 from towpath.cli.options import ArchiveFile, LogFormatOption, LogLevelOption, logs_wanted
 from towpath.cli.show.output import Output, OutputOption, show
@@ -18,8 +19,6 @@ from towpath.model.foreign import foreign
 if TYPE_CHECKING:
     from towpath.archive.upkeep.iceberg.register import Registration
 
-LEFT_OUT = 3
-"""Exit code where a topic could not be registered, or not wholly."""
 _LEAST = 1.0
 
 

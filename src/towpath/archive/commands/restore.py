@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from towpath.archive.commands import LEFT_OUT
 from towpath.archive.commands.restore_options import (
     RestoreAsked,
     RestoreOrFollowAsked,
@@ -18,7 +19,6 @@ from towpath.cli.show.output import Form, FormOption, Output, OutputOption, line
 from towpath.cli.signals import stopping
 from towpath.store.objects import ThawSpeed
 
-LEFT_OUT = 3
 restore = typer.Typer(
     help="Bring archived topics back into a cluster, from an archive or a broker's own files.",
     no_args_is_help=True,
