@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from towpath.cluster.admin import Admin
 from towpath.cluster.metadata import Answers, ProducerState
+from towpath.model.amounts import shortened
 from towpath.model.clock import readable
 from towpath.model.errors import ClusterError
 from towpath.model.nouns import TopicName, TopicPartition
@@ -141,9 +142,7 @@ def _states(source: Admin, tps: Iterable[TopicPartition]) -> States:
 
 def _named(states: Iterable[ProducerState]) -> str:
     newest = sorted(states, key=lambda state: -state.last_timestamp)
-    shown = [f"producer {s.id}{_last(s)}" for s in newest[:_NAMED]]
-    more = f" and {len(newest) - _NAMED} more" if len(newest) > _NAMED else ""
-    return ", ".join(shown) + more
+    return shortened([f"producer {s.id}{_last(s)}" for s in newest], _NAMED)
 
 
 def _last(state: ProducerState) -> str:

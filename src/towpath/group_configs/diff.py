@@ -12,7 +12,7 @@ from towpath.group_configs.observe import PATHS
 from towpath.group_configs.observed import HolderConfigs, ObservedConfigs
 from towpath.group_configs.owned import OwnedConfig
 from towpath.group_configs.steps import HolderStep, RemoveHolderConfig, SetHolderConfig
-from towpath.model.amounts import counted
+from towpath.model.amounts import counted, shortened
 from towpath.model.errors import ConfigError
 from towpath.model.findings import Cause, Note, Problem
 from towpath.model.holders import ConfigHolder
@@ -200,8 +200,7 @@ class _Found:
 
 
 def _some(names: Sequence[str]) -> str:
-    shown = ", ".join(names[:_SOME])
-    return shown + (f" and {len(names) - _SOME} more" if len(names) > _SOME else "")
+    return shortened(names, _SOME)
 
 
 def unasked(groups: Collection[str], metrics: Collection[str]) -> Iterator[Note]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from towpath.groups.model import GroupPosition, GroupReport, PositionOutcome, SyncReport
 from towpath.metrics.groups import GroupCounts
-from towpath.model.amounts import counted
+from towpath.model.amounts import counted, shortened
 from towpath.model.reasons import Reason, ReasonCode
 
 _NAMED = 3
@@ -91,5 +91,4 @@ def _of_groups(positions: Iterable[GroupPosition]) -> str:
     names = sorted({each.group.name for each in positions})
     if not names:
         return "0 groups"
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    return f"{counted(len(names), 'group')} ({', '.join(names[:_NAMED])}{more})"
+    return f"{counted(len(names), 'group')} ({shortened(names, _NAMED)})"

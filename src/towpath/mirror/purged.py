@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from towpath.model.amounts import shortened
 from towpath.model.findings import Note
 from towpath.model.nouns import TopicName
 from towpath.status.unread import PURGED
@@ -21,10 +22,9 @@ def purged(topics: Iterable[TopicName]) -> Iterator[Note]:
     found = sorted(name for name in topics if name.endswith(PURGED))
     if not found:
         return
-    more = f" and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
     yield Note(
         "topics",
-        f"{', '.join(found[:_NAMED])}{more}: Kafka Streams deletes from its repartition topics what"
+        f"{shortened(found, _NAMED)}: Kafka Streams deletes from its repartition topics what"
         " it has read (DeleteRecords, every `repartition.purge.interval.ms`). Where the link is"
         " behind, it passes over what all groups that read the partition had read, writes that to"
         " the ledger, and the partition is mapped from there on; what it cannot see that all have"

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator, Sequence
 
 from towpath.config import LinkConfig, SchemaIds
 from towpath.config.changes import section_of
+from towpath.model.amounts import shortened
 from towpath.model.findings import Note
 from towpath.model.nouns import TopicName
 from towpath.model.schemas import qualified
@@ -60,5 +61,4 @@ def _referred_to(seen: ObservedSchemas) -> set[str]:
 
 
 def _some(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    return f"{', '.join(names[:_NAMED])}{more}"
+    return shortened(names, _NAMED)

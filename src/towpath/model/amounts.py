@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 
 def count(number: int) -> str:
     """Return a number with its thousands parted: `1,234,567`."""
@@ -11,6 +13,12 @@ def count(number: int) -> str:
 def counted(number: int, what: str) -> str:
     """Return a number of things: `1 topic`, `2 topics`."""
     return f"{number} {what}" if number == 1 else f"{number} {what}s"
+
+
+def shortened(names: Sequence[str], most: int) -> str:
+    """Join the first names, and count the others: `a, b and 3 more`."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
 
 
 def size(number: float) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from towpath.model.amounts import counted, size
+from towpath.model.amounts import counted, shortened, size
 from towpath.model.findings import Heading, Note, beside
 from towpath.model.quoting import quoted
 from towpath.plan.kinds import Step, StepKinds
@@ -142,5 +142,4 @@ def _group(name: str, steps: Sequence[Step], subjects: Subjects) -> Group:
 
 
 def _named(about: list[str]) -> str:
-    more = len(about) - _NAMED
-    return ", ".join(about[:_NAMED]) + (f" and {more} more" if more > 0 else "")
+    return shortened(about, _NAMED)

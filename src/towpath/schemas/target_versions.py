@@ -6,6 +6,7 @@ from collections import defaultdict
 
 from towpath.config import Extras, SchemaIds, SchemaRules
 from towpath.config.naming import collisions
+from towpath.model.amounts import shortened
 from towpath.model.findings import Cause
 from towpath.model.schemas import (
     DEFAULT_CONTEXT,
@@ -228,9 +229,7 @@ class Placing:
 
 
 def _some(names: list[SubjectName]) -> str:
-    shown = sorted(set(names))
-    more = len(shown) - _SHOWN
-    return ", ".join(shown[:_SHOWN]) + (f" and {more} more" if more > 0 else "")
+    return shortened(sorted(set(names)), _SHOWN)
 
 
 def _conflict(

@@ -10,7 +10,7 @@ from towpath.config import LinkConfig
 from towpath.ledger.books import LinkBooks
 from towpath.ledger.entries import Foretold
 from towpath.ledger.entries.foretold import kept_back, told
-from towpath.model.amounts import counted
+from towpath.model.amounts import counted, shortened
 from towpath.model.deleted import DeletedRecords
 from towpath.model.nouns import TopicPartition
 from towpath.runbook import pointers
@@ -36,12 +36,11 @@ def kept_lines(entries: Iterable[Foretold]) -> Iterator[str]:
         if entry.kept:
             alike[entry.reason].append(entry)
     for reason, held in alike.items():
-        some = ", ".join(entry.topic for entry in held[:_SOME])
-        more = f" and {len(held) - _SOME} more" if len(held) > _SOME else ""
+        some = shortened([entry.topic for entry in held], _SOME)
         offsets = told(sum(entry.offsets for entry in held))
         yield (
             f"{kept_back(held[0].reasons)} stays held back on the mirror topics of"
-            f" {counted(len(held), 'topic')} ({some}{more}): {reason};"
+            f" {counted(len(held), 'topic')} ({some}): {reason};"
             f" {offsets}; `topics.may_delete` releases it"
         )
     yield from pointers(

@@ -9,7 +9,7 @@ from typing import Any, Self
 from towpath.config import LinkConfig, SchemaIds
 from towpath.ledger.books.ids import IdBooks
 from towpath.ledger.entries import AwaitedIds
-from towpath.model.amounts import count, counted
+from towpath.model.amounts import count, counted, shortened
 from towpath.model.clock import readable
 
 _NAMED = 5
@@ -54,9 +54,8 @@ class IdsStanding:
         for each in self.awaited:
             ids = [f"{id_} in keys" for id_ in each.keys]
             ids += [f"{id_} in values" for id_ in each.values]
-            more = f" and {len(ids) - _NAMED} more" if len(ids) > _NAMED else ""
-            named = ", ".join(ids[:_NAMED])
-            yield f"{each.tp} waits for schema ids since {readable(each.at)}: {named}{more}"
+            named = shortened(ids, _NAMED)
+            yield f"{each.tp} waits for schema ids since {readable(each.at)}: {named}"
 
     def as_data(self) -> dict[str, Any]:
         """Return it for programs."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from towpath.model.amounts import counted
+from towpath.model.amounts import counted, shortened
 from towpath.model.findings import Note
 from towpath.model.nouns import TopicName
 
@@ -107,5 +107,4 @@ class Staying:
 
 
 def _some(names: Collection[str]) -> str:
-    shown = ", ".join(sorted(names)[:_NAMED])
-    return shown + (f" and {len(names) - _NAMED} more" if len(names) > _NAMED else "")
+    return shortened(sorted(names), _NAMED)

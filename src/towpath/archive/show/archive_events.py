@@ -16,7 +16,7 @@ from towpath.archive.write.unread_records import unread_sentence
 from towpath.cli.show import history
 from towpath.cli.show.output import line
 from towpath.ledger.events import Event
-from towpath.model.amounts import counted
+from towpath.model.amounts import counted, shortened
 from towpath.model.clock import readable
 
 _NAMED = 5
@@ -83,8 +83,7 @@ _Facts = Mapping[str, Any]
 
 def _of(facts: _Facts) -> str:
     topics = facts["topics"]
-    more = f" and {len(topics) - _NAMED} more" if len(topics) > _NAMED else ""
-    return f"{', '.join(topics[:_NAMED])}{more} (version {facts['version']})"
+    return f"{shortened(topics, _NAMED)} (version {facts['version']})"
 
 
 def _restore_started(facts: _Facts) -> str:

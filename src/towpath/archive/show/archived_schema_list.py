@@ -11,7 +11,7 @@ from towpath.archive.log.schema_parts import ArchivedSubject, subject_data
 from towpath.archive.read.archived_schemas import SchemasLook
 from towpath.cli.show.grid import Grid
 from towpath.cli.show.output import line
-from towpath.model.amounts import counted
+from towpath.model.amounts import counted, shortened
 from towpath.model.clock import readable
 from towpath.schemas.configs import told
 
@@ -36,11 +36,10 @@ def schemas_picture(found: SchemasLook) -> RenderableType:
 
 def _row(name: str, subject: ArchivedSubject) -> tuple[Text | str, ...]:
     ids = [str(each.id) for _, each in sorted(subject.versions.items())]
-    more = f" and {len(ids) - _NAMED} more" if len(ids) > _NAMED else ""
     return (
         name,
         str(len(ids)),
-        ", ".join(ids[:_NAMED]) + more,
+        shortened(ids, _NAMED),
         _numbers(number for number, each in subject.versions.items() if each.deleted),
         _numbers(number for number, each in subject.versions.items() if each.gone),
         told(subject.config),

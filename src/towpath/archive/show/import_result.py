@@ -12,7 +12,7 @@ from towpath.archive.imports.planned_import import ImportedPartition, Replicator
 from towpath.archive.imports.replicator_rows import EmptyRules
 from towpath.cli.show.grid import Grid
 from towpath.cli.show.output import console, line
-from towpath.model.amounts import count, counted, size
+from towpath.model.amounts import count, counted, shortened, size
 
 _HEADERS = ("topic", "partition", "offsets", "imported to", "records", "holes", "why")
 _HOLES = 5
@@ -46,11 +46,8 @@ def _row(each: ImportedPartition) -> tuple[str, ...]:
     told = [each.why]
     if each.lost:
         longer = [hole for hole in holes if hole.end - hole.start > 1]
-        ranges = ", ".join(f"{hole.start} to {hole.end - 1}" for hole in longer[:_HOLES])
-        more = f" and {len(longer) - _HOLES} more" if len(longer) > _HOLES else ""
-        told.append(
-            f"no object has {counted(each.lost, 'offset')}, which count as lost: {ranges}{more}"
-        )
+        ranges = shortened([f"{hole.start} to {hole.end - 1}" for hole in longer], _HOLES)
+        told.append(f"no object has {counted(each.lost, 'offset')}, which count as lost: {ranges}")
     if each.pieces.overlapping:
         told.append(
             f"{counted(each.pieces.overlapping, 'offset')} were in several objects, and are there"

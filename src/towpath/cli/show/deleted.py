@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from itertools import groupby
 
 from towpath.cli.show.fold import MANY
-from towpath.model.amounts import count, counted
+from towpath.model.amounts import count, counted, shortened
 from towpath.model.deleted import DeletedRecords
 from towpath.status.status import PartitionStatus
 
@@ -76,10 +76,9 @@ def _of_topic(topic: str, rows: list[PartitionStatus]) -> Iterator[str]:
     places = [
         f"{row.partition} (source offsets {part.first} to {part.end - 1})"
         for row, part in zip(rows, parts, strict=True)
-    ][:_NAMED]
-    more = f" and {len(rows) - _NAMED} more" if len(rows) > _NAMED else ""
+    ]
     yield (
         f"{topic}: the target deleted at most {count(sum(part.records for part in parts))} records"
         f" that the source still has ({_why(parts)}), in {counted(len(rows), 'partition')}:"
-        f" {', '.join(places)}{more}{_beside(parts)}"
+        f" {shortened(places, _NAMED)}{_beside(parts)}"
     )

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from towpath.model.amounts import shortened
+
 MANY = 4
 """From so many remarks on that are alike, they become one."""
 _NAMED = 3
@@ -66,8 +68,7 @@ def _shape(about: str, text: str) -> str:
 
 def _one(family: list[tuple[str, str]]) -> str:
     names = list(dict.fromkeys(about for about, _ in family))
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
     first = family[0][1]
     alike = all(text == first for _, text in family)
     rest = "" if alike else f" (this of {names[0]}; --output json has the numbers of each)"
-    return _named(f"{', '.join(names[:_NAMED])}{more}", f"{first}{rest}")
+    return _named(shortened(names, _NAMED), f"{first}{rest}")

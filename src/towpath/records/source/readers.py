@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from towpath.cluster.admin import Admin
 from towpath.cluster.admin.groups.listing import GroupState
 from towpath.model.acl import Operation
+from towpath.model.amounts import shortened
 from towpath.model.errors import ClusterError, RefusedError, UnreachableError
 from towpath.model.groups import ClientGroup, Commit, GroupKind
 from towpath.model.nouns import TopicName, TopicPartition
@@ -122,6 +123,4 @@ def _is_of_another(group: ClientGroup, topic: TopicName) -> bool:
 
 
 def _names(groups: Iterable[ClientGroup]) -> str:
-    names = [each.name for each in groups]
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    return ", ".join(names[:_NAMED]) + more
+    return shortened([each.name for each in groups], _NAMED)
