@@ -6,6 +6,7 @@ import pickle
 
 import pytest
 
+from towpath.archive.errors import CorruptSegmentError
 from towpath.cluster.connect.login import SecurityError
 from towpath.engine.failure import of_spark
 from towpath.model.errors import ClusterError, WorkersError
@@ -24,7 +25,7 @@ towpath.cluster.connect.login.SecurityError: source: localhost:9 did not take th
 @pytest.mark.parametrize(
     ("kind", "code", "exit_code"),
     [
-        ("towpath.archive.errors.segment.CorruptSegmentError", "CORRUPT_SEGMENT", 3),
+        ("towpath.archive.errors.segment.CorruptSegmentError", CorruptSegmentError.code, 3),
         ("towpath.model.errors.store.StoreAwayError", "STORE_AWAY", 4),
         ("towpath.model.errors.base.TowpathError", "TOWPATH", 1),
         ("towpath.of.another.version.NewError", "CLUSTER", 4),
