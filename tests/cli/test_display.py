@@ -15,9 +15,9 @@ import pytest
 from tests.support.program import environment
 from towpath.cli.show import display
 from towpath.cli.show.display import Display
-from towpath.metrics import log
-from towpath.metrics.log import LogFormat, LogLevel, LogWanted
 from towpath.mirror.progress import RunPhase, RunProgress
+from towpath.runtime import log
+from towpath.runtime.log import LogFormat, LogLevel, LogWanted
 
 WHILE_SPARK_STARTS = """
 import sys

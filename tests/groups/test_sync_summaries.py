@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from towpath.groups.counts import GroupCounts
 from towpath.groups.model import GroupPosition, GroupReport, PositionOutcome, SyncReport
 from towpath.groups.sync_summaries import counts_of, preview_of, trouble_of
 from towpath.ledger.offsets import Exactness, TranslatedOffset
-from towpath.metrics.groups import GroupCounts
 from towpath.model.errors import UnreachableError
 from towpath.model.groups import ClientGroup
 from towpath.model.nouns import SourceOffset, TargetOffset, TopicName, TopicPartition

@@ -22,11 +22,11 @@ from towpath.archive.write.progress import ArchiveRowState
 from towpath.config import MetricsConfig, StoreConfig
 from towpath.dev import ports
 from towpath.ledger.entries import Gap
+from towpath.metering.detail import LIMIT
+from towpath.metering.server import MetricsServer
 from towpath.metrics import archive_names, restore_names
 from towpath.metrics.archive import ArchiveCounts, ArchiveMeter, ArchiveStand
-from towpath.metrics.archive_collector import AboutArchive, ArchiveCollector
-from towpath.metrics.server import MetricsServer
-from towpath.metrics.stand import LIMIT
+from towpath.metrics.archive_collector import AboutArchive, measured
 from towpath.model.clock import now_ms
 from towpath.model.errors import ConfigError, StoreAwayError
 from towpath.model.nouns import (
@@ -144,7 +144,7 @@ def served(counts: ArchiveCounts, detail: Detail = Detail.AUTO) -> Iterator[Scra
     meter = ArchiveMeter()
     meter.tell(counts)
     about = AboutArchive("1.2.3", "shop", "eu", detail, tuple(ArchiveRowState))
-    with MetricsServer(("127.0.0.1", port), meter, ArchiveCollector(meter, about)):
+    with MetricsServer(("127.0.0.1", port), meter, lambda: measured(meter.read(), about)):
         yield Scrape(f"127.0.0.1:{port}")
 
 
@@ -326,7 +326,7 @@ def test_a_restore_without_rows_so_far_is_alive_and_not_ready(
 ) -> None:
     """One that follows may wait for long until there is an archive at all."""
     with told() as (show, address, _):
-        monkeypatch.setattr("towpath.metrics.server.STALLED", 0.5)
+        monkeypatch.setattr("towpath.metering.server.STALLED", 0.5)
         time.sleep(0.6)
         assert status(address, "/live") == 503
         show(RestoreProgress(trouble="there is no archive here"))

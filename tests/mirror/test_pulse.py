@@ -12,9 +12,9 @@ from towpath.cluster.metadata import Broker
 from towpath.config import ClusterConfig
 from towpath.config.units import Duration
 from towpath.dev.broker import LocalCluster
-from towpath.metrics import log
 from towpath.mirror.pulse import Brokers, Pulse
 from towpath.model.nouns import LinkName, Side
+from towpath.runtime import log
 
 ONE, TWO = Broker(1, "a", 9092), Broker(2, "b", 9092)
 

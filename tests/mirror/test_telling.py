@@ -13,7 +13,7 @@ from towpath import __version__
 from towpath.config import MetricsConfig
 from towpath.dev import ports
 from towpath.ledger.entries import Gap
-from towpath.mirror.telling import stands, telling
+from towpath.mirror.metrics.feeding import stands, telling
 from towpath.model.findings import Cause
 from towpath.model.nouns import Detail, LinkName, ProducerId, SourceOffset
 from towpath.status.status import State

@@ -8,8 +8,8 @@ from collections.abc import Callable
 import pytest
 
 from towpath.cluster.connect.login import SecurityError
-from towpath.metrics.meter import Meter
 from towpath.mirror import waiting
+from towpath.mirror.metrics.meter import LinkMeter
 from towpath.mirror.progress import RunProgress
 from towpath.mirror.waiting import Waiting
 from towpath.model.backoff import BackOff
@@ -44,7 +44,7 @@ def failing(*errors: ClusterError) -> Callable[[], None]:
     return prepare
 
 
-def made(shown: list[str], meter: Meter, *, wanted: bool = True) -> Waiting:
+def made(shown: list[str], meter: LinkMeter, *, wanted: bool = True) -> Waiting:
     return Waiting(
         wanted=wanted,
         stop=threading.Event(),
@@ -55,7 +55,7 @@ def made(shown: list[str], meter: Meter, *, wanted: bool = True) -> Waiting:
 
 def test_it_waits_for_what_may_pass_and_says_for_whom_and_since_when() -> None:
     shown: list[str] = []
-    meter, progress = Meter(), RunProgress()
+    meter, progress = LinkMeter(), RunProgress()
     one, prepare = made(shown, meter), failing(AWAY, AWAY, ELECTION, WHOLE_PLAN)
     assert not one.tried(prepare, progress)
     assert meter.read().trouble
@@ -71,10 +71,10 @@ def test_it_waits_for_what_may_pass_and_says_for_whom_and_since_when() -> None:
 def test_it_does_not_wait_for_what_stays(error: ClusterError) -> None:
     shown: list[str] = []
     with pytest.raises(type(error)):
-        made(shown, Meter()).tried(failing(error), RunProgress())
+        made(shown, LinkMeter()).tried(failing(error), RunProgress())
     assert not shown
 
 
 def test_a_script_need_not_wait() -> None:
     with pytest.raises(UnreachableError):
-        made([], Meter(), wanted=False).tried(failing(AWAY), RunProgress())
+        made([], LinkMeter(), wanted=False).tried(failing(AWAY), RunProgress())

@@ -26,7 +26,7 @@ from towpath.config import ClusterConfig
 from towpath.dev import ports
 from towpath.dev.broker import LocalCluster
 from towpath.ledger.link import open_link
-from towpath.metrics.meter import Meter
+from towpath.mirror.metrics.meter import LinkMeter
 from towpath.mirror.plan import build
 from towpath.mirror.reconcile import reconcile
 from towpath.mirror.subjects import SUBJECTS
@@ -116,7 +116,7 @@ def test_a_topic_that_comes_later_is_not_copied_in_a_circle(
         update={"link": name}
     )
     with open_link(config) as opened:
-        meter = Meter()
+        meter = LinkMeter()
         opened.prepare()
         made = reconcile(opened, meter=meter)
         [said] = made.left_out

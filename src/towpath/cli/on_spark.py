@@ -25,7 +25,7 @@ from towpath.cli.options import (
 
 if TYPE_CHECKING:
     from towpath.engine.starting import Starting
-    from towpath.metrics.log import LogWanted
+    from towpath.runtime.log import LogWanted
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,9 +13,9 @@ import typer
 
 from towpath.config import ByteRate, max_rate
 from towpath.engine.packages import OPTION, check
-from towpath.metrics.log import LogFormat, LogLevel, LogWanted
 from towpath.model.errors import ConfigError, ConfigProblem
 from towpath.model.foreign import foreign
+from towpath.runtime.log import LogFormat, LogLevel, LogWanted
 
 
 def _no_plan(file: Path) -> Path:

@@ -11,9 +11,9 @@ from towpath.groups.model import SyncReport
 from towpath.groups.sync import GroupSync
 from towpath.groups.sync_summaries import trouble_of
 from towpath.ledger.link import OpenLink, open_link
-from towpath.metrics import log
 from towpath.model.errors import TowpathError
 from towpath.model.foreign import foreign
+from towpath.runtime import log
 
 _PATIENCE = 60.0
 """Longest time in seconds that the end of a run waits for its last sync."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from towpath.groups.counts import GroupCounts
 from towpath.groups.model import GroupPosition, GroupReport, PositionOutcome, SyncReport
-from towpath.metrics.groups import GroupCounts
 from towpath.model.amounts import counted, shortened
 from towpath.model.reasons import Reason, ReasonCode
 

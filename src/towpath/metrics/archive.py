@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from towpath.metering.meter import Meter
 from towpath.metrics.compaction import CompactionCounts
-from towpath.metrics.told import ToldMeter
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,7 +69,7 @@ class ArchiveCounts:
     compaction: CompactionCounts = field(default_factory=CompactionCounts)
 
 
-class ArchiveMeter(ToldMeter[ArchiveCounts]):
+class ArchiveMeter(Meter[ArchiveCounts]):
     """Keeps what the run of an archive tells."""
 
     def __init__(self) -> None:
@@ -81,5 +81,5 @@ class ArchiveMeter(ToldMeter[ArchiveCounts]):
         self._waits = waits
 
     def read(self) -> ArchiveCounts:
-        """Return what was told last."""
-        return self.last() or ArchiveCounts(trouble=self._waits)
+        """Return the newest counts."""
+        return self.newest or ArchiveCounts(trouble=self._waits)

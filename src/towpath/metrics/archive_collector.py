@@ -1,28 +1,23 @@
-"""Converts the counts of an archive's run to metric families, anew for each scrape."""
+"""Measurements of an archive's run, from the counts of its meter. Pure."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from prometheus_client.metrics_core import Metric as Family
-from prometheus_client.registry import Collector
-
+from towpath.metering.detail import added_up, chosen, greatest, place_of
+from towpath.metering.measurement import Measurement, alone, labelled
+from towpath.metering.metric import Metric
 from towpath.metrics import archive_names as names
 from towpath.metrics import compaction
-from towpath.metrics.archive import ArchiveMeter, ArchiveStand
-from towpath.metrics.collector import family
-from towpath.metrics.names import Metric
-from towpath.metrics.stand import LIMIT
+from towpath.metrics.archive import ArchiveCounts, ArchiveStand
 from towpath.model.nouns import Detail
 
 _OF_SOURCE, _OF_STORE = "CLUSTER", "STORE"
 """What the codes of errors of the source and of the store begin with."""
 _MISSING = "retention", "lost"
 """Kinds of gaps that mean missing records: told with 0, too, as alerts compare with before."""
-Key = tuple[str, str]
-"""Topic and partition as labels; empty where a series tells of all of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,93 +58,60 @@ _THEIRS: Mapping[Metric, Callable[[ArchiveStand], float]] = {
 }
 
 
-class ArchiveCollector(Collector):
-    """Collector that reads the meter of an archive for each scrape."""
+def measured(now: ArchiveCounts, about: AboutArchive) -> Iterator[Measurement]:
+    """Yield every metric of an archive's run, also those without a series now.
 
-    def __init__(self, meter: ArchiveMeter, about: AboutArchive) -> None:
-        self._meter, self._about = meter, about
+    Args:
+        now: All counts.
+        about: What does not change while it runs.
+    """
+    info = (about.version, about.archive, about.region)
+    detail = chosen(about.detail, now.stands)
 
-    def collect(self) -> Iterator[Family]:
-        """Yield every metric, also those without a series now."""
-        now, about = self._meter.read(), self._about
-        info = (about.version, about.archive, about.region)
-        detail = chosen(about.detail, now.stands)
-        yield family(names.ARCHIVE_INFO, [(info, 1)])
-        for metric, value in _THEIRS.items():
-            sums = _summed(detail, now.stands, value)
-            yield family(metric, (((about.region, *key), each) for key, each in sums.items()))
-        for metric, value in _SUMS.items():
-            yield family(metric, _summed(detail, now.stands, value).items())
-        for metric, value in _OF_PARTITIONS.items():
-            stands = now.stands if detail is Detail.PARTITION else ()
-            yield family(metric, (((each.topic, str(each.partition)), value(each))
-                                  for each in stands))  # fmt: skip
-        yield family(names.EXPOSED, _most(detail, now.stands).items())
-        yield family(names.ARCHIVE_GAPS, _gaps(detail, now.stands).items())
-        numbers = Counter(each.state for each in now.stands)
-        yield family(
-            names.ARCHIVE_PARTITIONS, (((state,), numbers[state]) for state in about.states)
-        )
-        yield family(names.ARCHIVE_VERSION, [((), now.version)])
-        yield family(names.LAST_COMMIT, [((), now.committed)] if now.committed else [])
-        yield family(names.CYCLES, [((), now.cycles)])
-        yield family(names.CYCLES_FAILED, (((why,), each) for why, each in now.failed.items()))
-        yield from _failures(now.failures)
-        yield family(names.ARCHIVE_THROTTLED, [((), now.throttled)])
-        yield family(names.ARCHIVE_TROUBLE, [((), now.trouble)])
-        for metric, read in compaction.READ.items():
-            yield family(metric, [((), read(now.compaction))])
+    def place(each: ArchiveStand) -> tuple[str, str]:
+        return place_of(detail, each.topic, each.partition)
+
+    yield Measurement(names.ARCHIVE_INFO, [(info, 1)])
+    for metric, value in _THEIRS.items():
+        sums = added_up(now.stands, place, value)
+        yield Measurement(metric, (((about.region, *key), each) for key, each in sums.items()))
+    for metric, value in _SUMS.items():
+        yield Measurement(metric, added_up(now.stands, place, value).items())
+    for metric, value in _OF_PARTITIONS.items():
+        stands = now.stands if detail is Detail.PARTITION else ()
+        yield Measurement(metric, (((each.topic, str(each.partition)), value(each))
+                              for each in stands))  # fmt: skip
+    yield Measurement(names.EXPOSED, greatest(now.stands, place, lambda each: each.exposed).items())
+    yield Measurement(names.ARCHIVE_GAPS, _gaps(now.stands, place).items())
+    numbers = Counter(each.state for each in now.stands)
+    yield Measurement(
+        names.ARCHIVE_PARTITIONS, (((state,), numbers[state]) for state in about.states)
+    )
+    yield alone(names.ARCHIVE_VERSION, now.version)
+    yield alone(names.LAST_COMMIT, now.committed or None)
+    yield alone(names.CYCLES, now.cycles)
+    yield labelled(names.CYCLES_FAILED, now.failed)
+    yield from _failures(now.failures)
+    yield alone(names.ARCHIVE_THROTTLED, now.throttled)
+    yield alone(names.ARCHIVE_TROUBLE, now.trouble)
+    for metric, read in compaction.READ.items():
+        yield alone(metric, read(now.compaction))
 
 
-def _failures(found: Mapping[str, int]) -> Iterator[Family]:
+def _failures(found: Mapping[str, int]) -> Iterator[Measurement]:
     """Yield the metrics of errors: of the source, of the store, and of all by their codes."""
     of_store = sum(number for code, number in found.items() if code.startswith(_OF_STORE))
     of_source = sum(number for code, number in found.items() if code.startswith(_OF_SOURCE))
-    yield family(names.SOURCE_ERRORS, [((), of_source)])
-    yield family(names.STORE_ERRORS, [((), of_store)])
-    yield family(names.FAILURES, (((code,), number) for code, number in found.items()))
+    yield alone(names.SOURCE_ERRORS, of_source)
+    yield alone(names.STORE_ERRORS, of_store)
+    yield labelled(names.FAILURES, found)
 
 
-def chosen(detail: Detail, stands: tuple[ArchiveStand, ...]) -> Detail:
-    """Return the detail that is meant, which is never `AUTO`."""
-    if detail is not Detail.AUTO:
-        return detail
-    if len(stands) <= LIMIT:
-        return Detail.PARTITION
-    return Detail.TOPIC if len({each.topic for each in stands}) <= LIMIT else Detail.LINK
-
-
-def _key(detail: Detail, stand: ArchiveStand) -> Key:
-    match detail:
-        case Detail.LINK:
-            return "", ""
-        case Detail.TOPIC:
-            return stand.topic, ""
-        case _:
-            return stand.topic, str(stand.partition)
-
-
-def _summed(
-    detail: Detail, stands: tuple[ArchiveStand, ...], value: Callable[[ArchiveStand], float]
-) -> dict[Key, float]:
-    added: dict[Key, float] = {}
-    for each in stands:
-        key = _key(detail, each)
-        added[key] = added.get(key, 0.0) + value(each)
-    return added
-
-
-def _most(detail: Detail, stands: tuple[ArchiveStand, ...]) -> dict[Key, float]:
-    found: dict[Key, float] = {}
-    for each in stands:
-        key = _key(detail, each)
-        found[key] = max(found.get(key, 0.0), each.exposed)
-    return found
-
-
-def _gaps(detail: Detail, stands: tuple[ArchiveStand, ...]) -> dict[tuple[str, str, str], int]:
+def _gaps(
+    stands: Iterable[ArchiveStand], place: Callable[[ArchiveStand], tuple[str, str]]
+) -> dict[tuple[str, str, str], int]:
     added = Counter[tuple[str, str, str]]()
     for each in stands:
         for kind, offsets in (dict.fromkeys(_MISSING, 0) | dict(each.gaps)).items():
-            added[(*_key(detail, each), kind)] += offsets
+            added[(*place(each), kind)] += offsets
     return dict(added)

@@ -1,4 +1,4 @@
-"""Every metric of the run of an archive. Those of a link's run are in `metrics/names.py`.
+"""Every metric of the run of an archive. Those of a link's run are in `mirror/metrics/names.py`.
 
 The first seven are what kafka-replicator calls the same facts: its `egress.R.T.P.messages.written`
 is `egress_messages_written_total` with the labels region, topic and partition here.
@@ -6,8 +6,8 @@ is `egress_messages_written_total` with the labels region, topic and partition h
 
 from __future__ import annotations
 
+from towpath.metering.metric import Metric, counter, gauge
 from towpath.metrics import compaction
-from towpath.metrics.names import Metric, counter, gauge
 
 _THEIRS = ("region", "topic", "partition")
 _PLACE = ("topic", "partition")
@@ -21,13 +21,13 @@ MESSAGES_CONSUMED = counter(
 MESSAGES_WRITTEN = counter(
     "egress_messages_written_total",
     "records",
-    "Those of them that are in the archive.",
+    "Records that this run has read from the source and that are in the archive.",
     labels=_THEIRS,
 )
 MESSAGES_REWINDED = counter(
     "egress_messages_rewinded_total",
     "records",
-    "Those of them that are not, as another writer was faster.",
+    "Records that this run has read from the source in vain, as another writer was faster.",
     labels=_THEIRS,
 )
 SEGMENTS_WRITTEN = counter(
@@ -50,7 +50,8 @@ SOURCE_ERRORS = counter(
 STORE_ERRORS = counter(
     "s3_client_errors_total",
     "errors",
-    "Errors of the store, of any kind of store, likewise.",
+    "Errors of the store, of any kind of store, that this run has met, each time that something"
+    " failed by one.",
 )
 ARCHIVE_INFO = gauge(
     "towpath_archive_info",
@@ -79,7 +80,8 @@ ARCHIVE_LAG = gauge(
 ARCHIVE_LAG_BYTES = gauge(
     "towpath_archive_lag_bytes",
     "bytes",
-    "How many bytes these may be, by what was archived before.",
+    "How many bytes at the source are not archived, about, by the size of what was archived"
+    " before.",
     labels=_PLACE,
 )
 EXPOSED = gauge(
@@ -104,7 +106,10 @@ ARCHIVE_CUTS = gauge(
     labels=_PLACE,
 )
 ARCHIVE_PARTITIONS = gauge(
-    "towpath_archive_partitions", "partitions", "Partitions by state.", labels=("state",)
+    "towpath_archive_partitions",
+    "partitions",
+    "Partitions of the archive by state.",
+    labels=("state",),
 )
 ARCHIVE_VERSION = gauge(
     "towpath_archive_version", "versions", "The newest version of the commit log."
@@ -114,11 +119,11 @@ LAST_COMMIT = gauge(
     "seconds since 1970",
     "When the commit log got its newest entry, a heartbeat if nothing else.",
 )
-CYCLES = counter("towpath_archive_cycles_total", "cycles", "Cycles that have ended.")
+CYCLES = counter("towpath_archive_cycles_total", "cycles", "Cycles of the run that have ended.")
 CYCLES_FAILED = counter(
     "towpath_archive_cycles_failed_total",
     "cycles",
-    "Those of them that failed as a whole, by the code of the error.",
+    "Cycles of the run that failed as a whole, by the code of the error.",
     labels=("reason",),
 )
 FAILURES = counter(

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from towpath.metrics.names import Metric, counter, gauge
+from towpath.metering.metric import Metric, counter, gauge
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,7 +73,9 @@ READ: Mapping[Metric, Callable[[CompactionCounts], float]] = {
         "compaction_segments_read_total", "segments", "Segments that were merged into larger ones."
     ): lambda c: c.read,
     counter(
-        "compaction_segments_written_total", "segments", "The segments that they became."
+        "compaction_segments_written_total",
+        "segments",
+        "Segments that compactions have written in place of smaller ones.",
     ): lambda c: c.written,
     counter(
         "towpath_compaction_bytes_total", "bytes", "Bytes of the objects that were merged."

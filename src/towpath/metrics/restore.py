@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from towpath.metrics.told import ToldMeter
+from towpath.metering.meter import Meter
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,7 +99,7 @@ class RestoreCounts:
 _Place = tuple[str, str, int]
 
 
-class RestoreMeter(ToldMeter[RestoreCounts]):
+class RestoreMeter(Meter[RestoreCounts]):
     """Keeps what a restore tells.
 
     Records count from the first look on, so that counters begin at 0 with each run. Trouble is told
@@ -118,20 +118,20 @@ class RestoreMeter(ToldMeter[RestoreCounts]):
         self._unread: frozenset[str] = frozenset()
         self.refusals = self.store_errors = 0
 
-    def tell(self, reading: RestoreCounts) -> None:
+    def tell(self, counts: RestoreCounts) -> None:
         """Take in how things stand."""
-        for each in reading.stands:
+        for each in counts.stands:
             place = each.place
             self._before.setdefault(place, each.records)
             known, read = self._segments.get(place, (each.segments, 0))
             # A compaction makes fewer of those that were read.
             self._segments[place] = each.segments, read + max(0, each.segments - known)
-        refused = {each.place for each in reading.stands if each.refused}
+        refused = {each.place for each in counts.stands if each.refused}
         self.refusals += len(refused - self._refused)
         self._refused = refused
-        self.store_errors += len(reading.unread - self._unread)
-        self._unread = reading.unread
-        super().tell(reading)
+        self.store_errors += len(counts.unread - self._unread)
+        self._unread = counts.unread
+        super().tell(counts)
         self.turned()
 
     @property
@@ -140,8 +140,8 @@ class RestoreMeter(ToldMeter[RestoreCounts]):
         return bool(self._before)
 
     def read(self) -> RestoreCounts:
-        """Return what was told last."""
-        return self.last() or RestoreCounts()
+        """Return the newest counts."""
+        return self.newest or RestoreCounts()
 
     def produced(self, stand: RestoreStand) -> int:
         """Return how many records of a partition this run has restored."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from towpath.metrics.names import Metric, counter, gauge
+from towpath.metering.metric import Metric, counter, gauge
 
 _THEIRS = ("region", "source", "topic", "partition")
 
@@ -82,13 +82,18 @@ RESTORE_LOST = gauge(
     labels=_THEIRS,
 )
 RESTORE_PARTITIONS = gauge(
-    "towpath_restore_partitions", "partitions", "Partitions by state.", labels=("state",)
+    "towpath_restore_partitions",
+    "partitions",
+    "Partitions of the restore by state.",
+    labels=("state",),
 )
 RESTORE_BYTES = gauge(
     "towpath_restore_bytes", "bytes", "Archived bytes, uncompressed, of all that is restored."
 )
 RESTORED_BYTES = gauge(
-    "towpath_restored_bytes", "bytes", "Those of them that are on the target, about."
+    "towpath_restored_bytes",
+    "bytes",
+    "Archived bytes, uncompressed, that are on the target, about.",
 )
 RESTORE_RATE = gauge(
     "towpath_restore_rate_bytes_per_second",
@@ -98,7 +103,8 @@ RESTORE_RATE = gauge(
 RESTORE_ETA = gauge(
     "towpath_restore_eta_seconds",
     "seconds",
-    "Seconds until all is restored at this rate. It has no series while that is not known.",
+    "Seconds until all is restored at the rate of the last half minute. It has no series while that"
+    " is not known.",
 )
 RESTORE_LEFT_OUT = gauge(
     "towpath_restore_left_out", "things", "Topics, partitions and others that are not restored."
@@ -124,27 +130,37 @@ SQS_RECEIVED = counter(
     "sqs_messages_received_total",
     "messages",
     "Messages of the queue (`restore.notify`) that this run has handled. It has no series without"
-    " a queue, as those below.",
+    " a queue.",
 )
 SQS_SUCCESS = counter(
-    "sqs_messages_success_total", "messages", "Those of them that were notifications of S3."
+    "sqs_messages_success_total",
+    "messages",
+    "Messages of the queue that this run has handled and that were notifications of S3. It has no"
+    " series without a queue.",
 )
 SQS_INVALID = counter(
     "sqs_messages_invalid_total",
     "messages",
-    "Those of them that were none, and were deleted after `retries` attempts.",
+    "Messages of the queue that were no notifications of S3, and were deleted after `retries`"
+    " attempts. It has no series without a queue.",
 )
 
 SQS_FAILED = counter(
     "sqs_messages_failed_total",
     "attempts",
-    "Times that a message was none, and was left for another attempt.",
+    "Times that a message of the queue was no notification of S3, and was left for another attempt."
+    " It has no series without a queue.",
 )
-SQS_ERRORS = counter("sqs_client_errors_total", "errors", "Requests to the queue that failed.")
+SQS_ERRORS = counter(
+    "sqs_client_errors_total",
+    "errors",
+    "Requests to the queue (`restore.notify`) that failed. It has no series without a queue.",
+)
 SQS_LAG = gauge(
     "sqs_messages_lag_seconds",
     "seconds",
-    "From the creation of the last object that a message told of to its reading.",
+    "Seconds from the creation of the object that the last message was about to the reading of that"
+    " message. It has no series without a queue.",
 )
 
 ALL: tuple[Metric, ...] = (

@@ -10,7 +10,7 @@ from towpath.config import SchemaIds, given_ids
 from towpath.ledger.books.ids import IdBooks, SchemaName
 from towpath.ledger.entries import DecidedIds, RefusedIds
 from towpath.ledger.link import OpenLink
-from towpath.metrics.meter import Meter
+from towpath.mirror.metrics.meter import LinkMeter
 from towpath.mirror.reconcile import Reconciled
 from towpath.model.changes import IdChange, SubjectStrategy
 from towpath.model.errors import ClusterError, TowpathError
@@ -49,7 +49,7 @@ class IdDesk:
         client: object,
         bring: Callable[[], None],
         made: Callable[[], Reconciled],
-        meter: Meter,
+        meter: LinkMeter,
     ) -> None:
         self._link, self._client, self._meter = link, client, meter
         self._bring, self._made = bring, made

@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from towpath.ledger.link import OpenLink
-from towpath.metrics.meter import Meter
 from towpath.mirror.happenings import Partitions
+from towpath.mirror.metrics.feeding import stands
+from towpath.mirror.metrics.meter import LinkMeter
 from towpath.mirror.progress import RunProgress
-from towpath.mirror.telling import stands
 from towpath.model.errors import ClusterError
 from towpath.records.source.beginnings import PATIENCE
 from towpath.status.cutovers import still_running
@@ -40,7 +40,9 @@ class Outlook:
         unopened: Errors of partitions that the last round could not open, by topic and partition.
     """
 
-    def __init__(self, link: OpenLink, meter: Meter, progress: RunProgress, *, ends: bool) -> None:
+    def __init__(
+        self, link: OpenLink, meter: LinkMeter, progress: RunProgress, *, ends: bool
+    ) -> None:
         self._link, self._meter, self._progress, self._ends = link, meter, progress, ends
         self._losses = Losses(patient=False)
         self._deletions = DeletionWatch(_DELETIONS)

@@ -10,9 +10,9 @@ from typing import Self
 from towpath.cluster.admin import Admin
 from towpath.cluster.connect.answering import Silence
 from towpath.cluster.metadata import Broker
-from towpath.metrics import log
 from towpath.model.errors import ClusterError, ClusterReplacedError
 from towpath.model.nouns import LinkName, Side
+from towpath.runtime import log
 
 _PAUSE = 1.0
 _PATIENCE = 5.0

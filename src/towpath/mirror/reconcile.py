@@ -11,9 +11,14 @@ from towpath.cluster.admin import Admin
 from towpath.cluster.metadata import TopicInfo
 from towpath.config import LinkConfig
 from towpath.ledger.link import OpenLink
-from towpath.metrics.meter import Meter
+from towpath.mirror.metrics.feeding import (
+    tell_left_out,
+    tell_schemas,
+    telling_changes,
+    telling_steps,
+)
+from towpath.mirror.metrics.meter import LinkMeter
 from towpath.mirror.subjects import BESIDE_SCHEMAS, SUBJECTS
-from towpath.mirror.telling import tell_left_out, tell_schemas, telling_changes, telling_steps
 from towpath.model.findings import Note, Problem
 from towpath.model.nouns import Side, TopicId, TopicName
 from towpath.model.outcome import Outcome
@@ -74,7 +79,7 @@ class Reconciler:
         self,
         link: OpenLink,
         clients: SubjectClients,
-        meter: Meter,
+        meter: LinkMeter,
         stop: threading.Event,
         hold: Callable[[], None],
     ) -> None:
@@ -171,19 +176,19 @@ class Reconciler:
 def reconcile(
     link: OpenLink,
     rows: Iterable[PartitionStatus] = (),
-    meter: Meter | None = None,
+    meter: LinkMeter | None = None,
     stop: threading.Event | None = None,
     hold: Callable[[], None] = lambda: None,
 ) -> Reconciled:
     """Apply the file to the target once; see `Reconciler.all`."""
-    meter = meter or Meter()
+    meter = meter or LinkMeter()
     with SUBJECTS.open(link) as clients:
         made = Reconciler(link, clients, meter, stop or threading.Event(), hold).all(rows)
     count_left_out(meter, made)
     return made
 
 
-def count_left_out(meter: Meter, *made: Reconciled) -> None:
+def count_left_out(meter: LinkMeter, *made: Reconciled) -> None:
     """Let a meter know how many things are left out now, by cause."""
     problems = (problem for each in made for problem in each.problems)
     tell_left_out(problems, sum(len(each.outcome.failed) for each in made), meter)

@@ -16,10 +16,11 @@ from towpath.engine.starting import Starting
 from towpath.groups.loop import GroupLoop
 from towpath.ledger.events import What
 from towpath.ledger.link import OpenLink, open_link
-from towpath.metrics.meter import Meter
 from towpath.mirror.dealer import Dealer
 from towpath.mirror.discovery import Discovery
 from towpath.mirror.happenings import told_run
+from towpath.mirror.metrics.feeding import telling, telling_groups
+from towpath.mirror.metrics.meter import LinkMeter
 from towpath.mirror.outlook import Outlook
 from towpath.mirror.pacing import Pacing
 from towpath.mirror.pausing import Pausing
@@ -31,7 +32,6 @@ from towpath.mirror.reconcile import Reconciler, count_left_out
 from towpath.mirror.relay import Relay
 from towpath.mirror.schema_loop import SchemaLoop
 from towpath.mirror.subjects import BESIDE_SCHEMAS, SUBJECTS
-from towpath.mirror.telling import telling, telling_groups
 from towpath.mirror.tidying import Tidying
 from towpath.mirror.waiting import Waiting
 from towpath.mm2.publish import publishing
@@ -100,7 +100,7 @@ class _Mirror:
         stop: threading.Event,
         show: Callable[[RunProgress], None],
         stack: ExitStack,
-        meter: Meter,
+        meter: LinkMeter,
         lease: Lease | None,
     ) -> None:
         self._meter, self._lease = meter, lease

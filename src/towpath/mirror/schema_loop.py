@@ -14,14 +14,14 @@ from contextlib import ExitStack, contextmanager
 
 from towpath.config import LinkConfig, given_ids
 from towpath.ledger.link import open_schemas
-from towpath.metrics import log
-from towpath.metrics.meter import Meter
 from towpath.mirror.id_desk import IdDesk
+from towpath.mirror.metrics.meter import LinkMeter
 from towpath.mirror.reconcile import Reconciled, Reconciler
 from towpath.model.errors import TowpathError
 from towpath.model.foreign import foreign
 from towpath.plan.build import Planned
 from towpath.plan.subjects import SubjectClients
+from towpath.runtime import log
 from towpath.schemas.subject import SUBJECT, SchemasClient
 
 _TURN = 1.0
@@ -48,7 +48,11 @@ class SchemaLoop:
     """
 
     def __init__(
-        self, config: LinkConfig, clients: SubjectClients, meter: Meter, hold: Callable[[], None]
+        self,
+        config: LinkConfig,
+        clients: SubjectClients,
+        meter: LinkMeter,
+        hold: Callable[[], None],
     ) -> None:
         self._config, self._meter, self._hold = config, meter, hold
         self._clients, self._client = clients.only((SUBJECT,)), clients.of(SUBJECT)

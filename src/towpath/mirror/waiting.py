@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 
 from towpath.cluster.connect.control import healable
-from towpath.metrics.meter import Meter
+from towpath.mirror.metrics.meter import LinkMeter
 from towpath.mirror.progress import RunProgress
 from towpath.model.backoff import BackOff
 from towpath.model.clock import now_ms, readable
@@ -32,7 +32,7 @@ class Waiting:
         *,
         wanted: bool,
         stop: threading.Event,
-        meter: Meter,
+        meter: LinkMeter,
         show: Callable[[RunProgress], None],
     ) -> None:
         self._wanted, self._stop, self._meter, self._show = wanted, stop, meter, show

@@ -11,8 +11,8 @@ import pytest
 from towpath.archive.write import waiting
 from towpath.archive.write.waiting import BeginningWaits
 from towpath.cluster.connect.login import SecurityError
+from towpath.metering.server import STALLED
 from towpath.metrics.archive import ArchiveMeter
-from towpath.metrics.server import STALLED
 from towpath.model.backoff import BackOff
 from towpath.model.errors import StoreAwayError, StoreFullError, TowpathError, UnreachableError
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from prometheus_client import CollectorRegistry, generate_latest
 
 from towpath.kraft.metrics import names as kraft_names
-from towpath.kraft.metrics.collector import KraftCollector, KraftCounts, KraftMeter
+from towpath.kraft.metrics.measure import KraftCounts, KraftMeter, measured
+from towpath.metering.collector import MeasurementCollector
 
 FROZEN = [
     ("towpath_kraft_info", ("version", "migration")),
@@ -37,7 +38,7 @@ def test_names_and_labels_stay() -> None:
 
 def scraped(meter: KraftMeter) -> list[str]:
     registry = CollectorRegistry()
-    registry.register(KraftCollector(meter, "1.0", "orders"))
+    registry.register(MeasurementCollector(lambda: measured(meter, "1.0", "orders")))
     lines = generate_latest(registry).decode().splitlines()
     return [line for line in lines if not line.startswith("#")]
 
@@ -69,7 +70,7 @@ def test_a_step_is_told_while_it_is_done() -> None:
     meter = KraftMeter()
     name = "towpath_kraft_step_begun_timestamp_seconds"
     assert not [each for each in scraped(meter) if each.startswith(name)]
-    meter.step(1_700_000_000.5)
+    meter.step_begun = 1_700_000_000.5
     assert f"{name} 1.7000000005e+09" in scraped(meter)
-    meter.step(None)
+    meter.step_begun = None
     assert not [each for each in scraped(meter) if each.startswith(name)]

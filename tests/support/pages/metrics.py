@@ -9,11 +9,11 @@ from dataclasses import replace
 
 from tests.support.pages.scrape import Scrape
 from towpath.dev import ports
-from towpath.metrics.collector import About, MeterCollector
-from towpath.metrics.groups import GroupCounts
-from towpath.metrics.meter import Meter, Tried
-from towpath.metrics.server import MetricsServer
-from towpath.metrics.stand import Stand
+from towpath.groups.counts import GroupCounts
+from towpath.metering.server import MetricsServer
+from towpath.mirror.metrics.measure import About, measured
+from towpath.mirror.metrics.meter import LinkMeter, Tried
+from towpath.mirror.metrics.stand import Stand
 from towpath.model.nouns import Detail, TopicName
 from towpath.model.rates import RateLimits
 
@@ -24,9 +24,9 @@ STAND = Stand(
 ABOUT = About("1.2.3", "eu", Detail.AUTO, ("behind", "stopped"), ("rights", "topic", "step"))
 
 
-def full() -> Meter:
+def full() -> LinkMeter:
     """Return a meter each of whose metrics has a series."""
-    meter = Meter()
+    meter = LinkMeter()
     meter.throttled({"source": 2.5})
     topic = TopicName("clicks")
     meter.limited(RateLimits(2000, {topic: 500.0}), {topic: 1.5, TopicName(""): 0.5})
@@ -71,14 +71,14 @@ def full() -> Meter:
 
 
 @contextmanager
-def served(meter: Meter, about: About = ABOUT) -> Iterator[str]:
+def served(meter: LinkMeter, about: About = ABOUT) -> Iterator[str]:
     """Serve a meter; give its address."""
     (port,) = ports.reserve(1)
-    with MetricsServer(("127.0.0.1", port), meter, MeterCollector(meter, about)):
+    with MetricsServer(("127.0.0.1", port), meter, lambda: measured(meter.read(), about)):
         yield f"127.0.0.1:{port}"
 
 
-def scrape(meter: Meter, about: About = ABOUT) -> Scrape:
+def scrape(meter: LinkMeter, about: About = ABOUT) -> Scrape:
     """Return what Prometheus gets of a meter."""
     with served(meter, about) as address:
         return Scrape(address)

@@ -13,7 +13,7 @@ from ruamel.yaml import YAML
 from tests.support.pages.scrape import Scrape
 from towpath.kraft.metrics import names as kraft_names
 from towpath.metrics import archive_names, restore_names
-from towpath.metrics.names import ALL
+from towpath.mirror.metrics.names import ALL
 
 DEPLOY = Path(__file__).parents[3] / "deploy"
 RULES = DEPLOY / "prometheus" / "towpath.rules.yml"

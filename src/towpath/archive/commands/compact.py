@@ -14,7 +14,7 @@ from towpath.cli.options import ArchiveFile
 from towpath.cli.show.output import Output, OutputOption, show
 from towpath.cli.signals import stopping
 from towpath.config.naming import require_expressions
-from towpath.metrics import log as logging
+from towpath.runtime import log as logging
 
 _COMPACTING = ("towpath.archive.upkeep.slice.compact_slice",)
 

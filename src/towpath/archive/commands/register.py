@@ -12,9 +12,9 @@ from towpath.cli.options import ArchiveFile, LogFormatOption, LogLevelOption, lo
 from towpath.cli.show.output import Output, OutputOption, show
 from towpath.cli.signals import stopping
 from towpath.config import Duration
-from towpath.metrics import log as logging
 from towpath.model.errors import ConfigError, ConfigProblem, StoreError
 from towpath.model.foreign import foreign
+from towpath.runtime import log as logging
 
 if TYPE_CHECKING:
     from towpath.archive.upkeep.iceberg.register import Registration

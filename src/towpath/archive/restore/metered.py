@@ -12,7 +12,9 @@ from towpath.archive.restore.progress import PartState, RestoreProgress, Restore
 from towpath.archive.restore.task import RestoreTask
 from towpath.archive.restore.waking import Notified
 from towpath.config import StoreLayout
+from towpath.metering.serving import served
 from towpath.metrics.restore import QueueCounts, RestoreCounts, RestoreMeter, RestoreStand
+from towpath.metrics.restore_collector import AboutRestore, measured
 from towpath.model.clock import now_ms
 from towpath.model.errors import TowpathError
 from towpath.store import Store
@@ -36,13 +38,6 @@ def telling_restore(name: str, tasks: Sequence[RestoreTask], show: Show) -> Iter
     if config.address is None:
         yield show
         return
-    # Importing prometheus-client takes a tenth of a second, and not every restore needs it.
-    from towpath.metrics.restore_collector import (  # noqa: PLC0415
-        AboutRestore,
-        RestoreCollector,
-    )
-    from towpath.metrics.server import MetricsServer  # noqa: PLC0415
-
     meter = RestoreMeter()
     about = AboutRestore(__version__, name, config.detail, tuple(PartState))
 
@@ -50,7 +45,7 @@ def telling_restore(name: str, tasks: Sequence[RestoreTask], show: Show) -> Iter
         meter.tell(reading(progress, regions))
         show(progress)
 
-    with MetricsServer(config.address, meter, RestoreCollector(meter, about)):
+    with served(config.address, meter, lambda: measured(meter, about)):
         yield shown
 
 

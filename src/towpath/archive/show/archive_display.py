@@ -11,8 +11,8 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from towpath.cli.show.live import LivePicture
-from towpath.metrics import log
 from towpath.model.amounts import span
+from towpath.runtime import log
 
 if TYPE_CHECKING:
     from towpath.archive.show.archive_run import ArchivePace

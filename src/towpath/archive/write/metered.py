@@ -12,7 +12,9 @@ from towpath.archive.write.commits import Commits
 from towpath.archive.write.progress import ArchiveProgress, ArchiveRowState
 from towpath.archive.write.scheduling import Scheduler
 from towpath.archive.write.standing import PartitionStanding
+from towpath.metering.serving import served
 from towpath.metrics.archive import ArchiveCounts, ArchiveMeter, ArchiveStand
+from towpath.metrics.archive_collector import AboutArchive, measured
 from towpath.metrics.compaction import CompactionCounts
 
 
@@ -24,20 +26,10 @@ def telling_archive(config: ArchiveConfig) -> Iterator[ArchiveMeter]:
         ConfigError: The address of `metrics.listen` cannot be listened on.
     """
     meter = ArchiveMeter()
-    if config.metrics.address is None:
-        yield meter
-        return
-    # Importing prometheus-client takes a tenth of a second, and not every run needs it.
-    from towpath.metrics.archive_collector import (  # noqa: PLC0415
-        AboutArchive,
-        ArchiveCollector,
-    )
-    from towpath.metrics.server import MetricsServer  # noqa: PLC0415
-
     about = AboutArchive(
         __version__, config.archive, config.region, config.metrics.detail, tuple(ArchiveRowState)
     )
-    with MetricsServer(config.metrics.address, meter, ArchiveCollector(meter, about)):
+    with served(config.metrics.address, meter, lambda: measured(meter.read(), about)):
         yield meter
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from towpath.metrics.names import Metric, gauge
+from towpath.metering.metric import Metric, gauge
 
 KRAFT_INFO = gauge(
     "towpath_kraft_info",
@@ -13,14 +13,15 @@ KRAFT_INFO = gauge(
 KRAFT_STATE = gauge(
     "towpath_kraft_migration_state",
     "1",
-    "The state with the numbers of KIP-866: 0 None, 1 MigrationIneligible, 2 MigratingZkData,"
-    " 3 DualWriteMetadata, 4 MigrationFinalized. No series where it has none of these.",
+    "The state of the migration with the numbers of KIP-866: 0 None, 1 MigrationIneligible,"
+    " 2 MigratingZkData, 3 DualWriteMetadata, 4 MigrationFinalized. No series where it has none of"
+    " these.",
 )
 KAFKA_STATE = gauge(
     "towpath_kraft_kafka_state",
     "1",
-    "What Kafka 3.9's own metric ZkMigrationState says then, whose numbers differ: 0 NONE,"
-    " 1 MIGRATION, 2 PRE_MIGRATION, 3 POST_MIGRATION, 4 ZK.",
+    "The state of the migration with the numbers of Kafka 3.9's own metric ZkMigrationState:"
+    " 0 NONE, 1 MIGRATION, 2 PRE_MIGRATION, 3 POST_MIGRATION, 4 ZK.",
 )
 KRAFT_STAGE = gauge(
     "towpath_kraft_stage",

@@ -10,8 +10,8 @@ from towpath import __version__
 from towpath.kraft.config import KraftConfig
 from towpath.kraft.decide.moves import Facts
 from towpath.kraft.facts.nouns import Alarm, Stage
-from towpath.kraft.metrics.collector import KraftCollector, KraftCounts, KraftMeter
-from towpath.metrics.server import MetricsServer
+from towpath.kraft.metrics.measure import KraftCounts, KraftMeter, measured
+from towpath.metering.serving import served
 from towpath.model.clock import now_ms
 
 Tell = Callable[[Facts, str], None]
@@ -46,22 +46,18 @@ def telling(config: KraftConfig, tell: Tell) -> Iterator[Tell]:
     Raises:
         ConfigError: The address of `metrics.listen` cannot be listened on.
     """
-    if config.metrics.address is None:
-        yield tell
-        return
     meter = KraftMeter()
 
     def told(facts: Facts, doing: str) -> None:
         meter.tell(counts(facts))
         # Each step begins behind a look, at which nothing is being done.
         if not doing:
-            meter.step(None)
+            meter.step_begun = None
         elif meter.step_begun is None:
-            meter.step(now_ms() / 1000)
+            meter.step_begun = now_ms() / 1000
         tell(facts, doing)
 
-    collector = KraftCollector(meter, __version__, config.kraft)
-    with MetricsServer(config.metrics.address, meter, collector):
+    with served(config.metrics.address, meter, lambda: measured(meter, __version__, config.kraft)):
         yield told
 
 

@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from towpath.metrics.stand import LIMIT
+from towpath.metering.detail import LIMIT
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

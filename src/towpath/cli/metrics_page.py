@@ -1,4 +1,4 @@
-"""The page of all metrics. `python -m towpath.metrics.reference > docs/metrics.md` writes it."""
+"""The page of all metrics. `python -m towpath.cli.metrics_page > docs/metrics.md` writes it."""
 
 from __future__ import annotations
 
@@ -6,15 +6,14 @@ import sys
 from collections.abc import Iterable
 from importlib import import_module
 
-from towpath.metrics import archive_names, restore_names
-from towpath.metrics.names import ALL, Metric
-from towpath.metrics.server import STALLED
-from towpath.metrics.stand import LIMIT
+from towpath.metering.detail import LIMIT
+from towpath.metering.metric import Metric
+from towpath.metering.server import STALLED
 
 _INTRODUCTION = f"""\
 # Metrics
 
-<!-- Written by `python -m towpath.metrics.reference`; change the names there, not this page. -->
+<!-- Written by `python -m towpath.cli.metrics_page`; change the names there, not this page. -->
 
 With `metrics: {{listen: "127.0.0.1:9404"}}` in the link's file, `towpath run` serves what it counts
 as long as it runs:
@@ -128,12 +127,19 @@ Where its metric is not there, the reason is that nothing here does what it coun
 """
 
 
+NAMES = {
+    "towpath.mirror.metrics.names": _INTRODUCTION,
+    "towpath.metrics.archive_names": _ARCHIVE,
+    "towpath.metrics.restore_names": _RESTORE,
+    "towpath.kraft.metrics.names": _KRAFT,
+}
+"""Modules that name the metrics of a product, and what the page says before their table."""
+
+
 def markdown() -> str:
     """Return the page."""
-    archive = _ARCHIVE + _table(archive_names.ALL)
-    restore = _RESTORE + _table(restore_names.ALL)
-    kraft = _KRAFT + _table(import_module("towpath.kraft.metrics.names").ALL)
-    return _INTRODUCTION + _table(ALL) + archive + restore + kraft + _REPLICATOR
+    parts = (text + _table(import_module(names).ALL) for names, text in NAMES.items())
+    return "".join(parts) + _REPLICATOR
 
 
 def _table(metrics: Iterable[Metric]) -> str:

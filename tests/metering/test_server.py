@@ -18,12 +18,17 @@ from tests.support.kafka import wait_until
 from tests.support.pages.metrics import ABOUT, STAND, full, served
 from tests.support.pages.scrape import Scrape
 from towpath.dev import ports
-from towpath.metrics.collector import MeterCollector
-from towpath.metrics.meter import Meter
-from towpath.metrics.server import STALLED, MetricsServer
+from towpath.metering.measurement import Measurement
+from towpath.metering.server import STALLED, MetricsServer
+from towpath.mirror.metrics.measure import measured
+from towpath.mirror.metrics.meter import LinkMeter
 from towpath.model.errors import ConfigError
 
-METER = Meter()
+METER = LinkMeter()
+
+
+def measure() -> Iterator[Measurement]:
+    return measured(METER.read(), ABOUT)
 
 
 @pytest.fixture(autouse=True)
@@ -43,7 +48,7 @@ def get(address: str, path: str) -> tuple[int, str]:
 
 
 def test_metrics_and_ready_and_nothing_else(capfd: pytest.CaptureFixture[str]) -> None:
-    meter = Meter()
+    meter = LinkMeter()
     with served(meter) as address:
         assert Scrape(address).kind == "text/plain; version=0.0.4; charset=utf-8"
         assert get(address, "/metrics?name[]=x")[0] == 200
@@ -58,10 +63,10 @@ def test_metrics_and_ready_and_nothing_else(capfd: pytest.CaptureFixture[str]) -
 
 
 def test_a_run_is_alive_while_its_loop_turns(monkeypatch: pytest.MonkeyPatch) -> None:
-    meter, ago = Meter(), [0.0]
+    meter, ago = LinkMeter(), [0.0]
     real = time.monotonic
     clock = SimpleNamespace(monotonic=lambda: real() + ago[0])
-    monkeypatch.setattr("towpath.metrics.meter.time", clock)
+    monkeypatch.setattr("towpath.metering.meter.time", clock)
     with served(meter) as address:
         assert get(address, "/live") == (200, "alive\n")
         ago[0] = STALLED - 60
@@ -98,10 +103,10 @@ def test_the_end_does_not_wait_for_those_who_are_slow(
 
 
 def test_a_taken_port() -> None:
-    with served(Meter()) as address:
+    with served(LinkMeter()) as address:
         port = int(address.rpartition(":")[2])
         with pytest.raises(ConfigError) as refused:
-            MetricsServer(("127.0.0.1", port), METER, MeterCollector(METER, ABOUT))
+            MetricsServer(("127.0.0.1", port), METER, measure)
     [problem] = refused.value.problems
     assert problem.path == "metrics.listen"
     assert problem.text == (
@@ -119,7 +124,7 @@ def test_a_taken_port() -> None:
 )
 def test_an_address_of_others(host: str, why: str) -> None:
     with pytest.raises(ConfigError, match=re.escape(why)):
-        MetricsServer((host, 9404), METER, MeterCollector(METER, ABOUT))
+        MetricsServer((host, 9404), METER, measure)
 
 
 @pytest.mark.parametrize(
@@ -137,13 +142,13 @@ def test_other_reasons(monkeypatch: pytest.MonkeyPatch, number: int, why: str) -
 
     monkeypatch.setattr(socket.socket, "bind", refuse)
     with pytest.raises(ConfigError, match=re.escape(why)):
-        MetricsServer(("127.0.0.1", 80), METER, MeterCollector(METER, ABOUT))
+        MetricsServer(("127.0.0.1", 80), METER, measure)
 
 
 def test_an_ipv6_address() -> None:
     (port,) = ports.reserve(1)
     try:
-        server = MetricsServer(("::1", port), METER, MeterCollector(METER, ABOUT))
+        server = MetricsServer(("::1", port), METER, measure)
     except ConfigError:
         pytest.skip("this machine has no IPv6")
     with server:

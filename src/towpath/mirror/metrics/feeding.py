@@ -10,8 +10,10 @@ from towpath import __version__
 from towpath.config import LinkConfig
 from towpath.groups.model import SyncReport
 from towpath.groups.sync_summaries import counts_of
-from towpath.metrics.meter import Meter, Tried
-from towpath.metrics.stand import Stand
+from towpath.metering.serving import served
+from towpath.mirror.metrics.measure import About, measured
+from towpath.mirror.metrics.meter import LinkMeter, Tried
+from towpath.mirror.metrics.stand import Stand
 from towpath.model.errors import TowpathError
 from towpath.model.findings import Cause, Problem
 from towpath.model.nouns import Mode
@@ -28,23 +30,17 @@ _FAILED_STEP = "step"
 
 
 @contextmanager
-def telling(config: LinkConfig) -> Iterator[Meter]:
+def telling(config: LinkConfig) -> Iterator[LinkMeter]:
     """Return the meter, served for Prometheus within the context if the file asks for it.
 
     Raises:
         ConfigError: The address of `metrics.listen` cannot be listened on.
     """
-    meter = Meter()
-    if config.metrics.address is None:
-        yield meter
-        return
-    # Importing prometheus-client takes a tenth of a second, and not every run needs it.
-    from towpath.metrics.collector import About, MeterCollector  # noqa: PLC0415
-    from towpath.metrics.server import MetricsServer  # noqa: PLC0415
-
-    causes = (*Cause, _FAILED_STEP)
-    about = About(__version__, config.link, config.metrics.detail, tuple(State), causes)
-    with MetricsServer(config.metrics.address, meter, MeterCollector(meter, about)):
+    meter = LinkMeter()
+    about = About(
+        __version__, config.link, config.metrics.detail, tuple(State), (*Cause, _FAILED_STEP)
+    )
+    with served(config.metrics.address, meter, lambda: measured(meter.read(), about)):
         yield meter
 
 
@@ -74,7 +70,7 @@ def stands(rows: Iterable[PartitionStatus]) -> Iterator[Stand]:
         )
 
 
-def telling_steps(meter: Meter) -> Told:
+def telling_steps(meter: LinkMeter) -> Told:
     """Return a callback that counts each step."""
 
     def told(step: Step, error: TowpathError | None) -> None:
@@ -83,7 +79,7 @@ def telling_steps(meter: Meter) -> Told:
     return told
 
 
-def telling_groups(meter: Meter) -> Callable[[SyncReport], None]:
+def telling_groups(meter: LinkMeter) -> Callable[[SyncReport], None]:
     """Return a callback that counts each sync of groups."""
 
     def told(report: SyncReport) -> None:
@@ -93,7 +89,7 @@ def telling_groups(meter: Meter) -> Callable[[SyncReport], None]:
     return told
 
 
-def telling_changes(meter: Meter) -> Callable[[Step, float], None]:
+def telling_changes(meter: LinkMeter) -> Callable[[Step, float], None]:
     """Return a callback that counts what was created, and the seconds it took."""
 
     def told(step: Step, seconds: float) -> None:
@@ -107,7 +103,7 @@ def telling_changes(meter: Meter) -> Callable[[Step, float], None]:
     return told
 
 
-def tell_schemas(found: Differences, meter: Meter) -> None:
+def tell_schemas(found: Differences, meter: LinkMeter) -> None:
     """Update what is known of both schema registries, if they are among the subjects."""
     for part in found.parts:
         if part.subject is not SCHEMAS or not part.found.counts:
@@ -115,7 +111,7 @@ def tell_schemas(found: Differences, meter: Meter) -> None:
         meter.schemas_seen(part.found.counts, None if part.seen.trouble else part.seen.at)
 
 
-def tell_left_out(problems: Iterable[Problem], failed: int, meter: Meter) -> None:
+def tell_left_out(problems: Iterable[Problem], failed: int, meter: LinkMeter) -> None:
     """Update the number of left-out things, by cause."""
     causes = Counter[str](problem.cause for problem in problems)
     causes[_FAILED_STEP] += failed

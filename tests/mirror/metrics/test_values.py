@@ -9,9 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.pages.metrics import ABOUT, STAND, full, scrape
-from towpath.metrics.groups import GroupCounts, counted_in
-from towpath.metrics.meter import Copied, Meter, Tried
-from towpath.metrics.stand import LIMIT, Stand, chosen, sums
+from towpath.groups.counts import GroupCounts, counted_in
+from towpath.metering.detail import LIMIT, chosen
+from towpath.mirror.metrics.meter import Copied, LinkMeter, Tried
+from towpath.mirror.metrics.stand import Stand, sums
 from towpath.model.nouns import Detail, TopicName
 from towpath.model.rates import RateLimits
 
@@ -81,7 +82,7 @@ def test_what_becomes_of_records_is_told_by_topic() -> None:
 
 
 def test_a_meter_that_was_told_nothing() -> None:
-    got = scrape(Meter())
+    got = scrape(LinkMeter())
     assert got.of("towpath_partitions") == {("behind",): 0, ("stopped",): 0}
     assert got.get("towpath_round_seconds") is None
     assert got.get("towpath_last_look_timestamp_seconds") is None
@@ -89,7 +90,7 @@ def test_a_meter_that_was_told_nothing() -> None:
 
 
 def test_limits_of_thousands_of_topics_have_no_series() -> None:
-    meter = Meter()
+    meter = LinkMeter()
     topics = {TopicName(f"t{number}"): 5.0 for number in range(LIMIT + 1)}
     meter.limited(RateLimits(9, topics), {TopicName(""): 1.0, **topics})
     got = scrape(meter)
@@ -109,7 +110,7 @@ def test_what_is_over_is_told_no_more() -> None:
 
 
 def test_names_that_prometheus_would_read_otherwise() -> None:
-    meter = Meter()
+    meter = LinkMeter()
     odd = 'a"b\\c\nd'
     meter.looked([replace(STAND, topic=odd)])
     assert scrape(meter).get("towpath_gaps", topic=odd, partition="0") == 0
@@ -134,7 +135,7 @@ def many(partitions: int, topics: int) -> tuple[Stand, ...]:
 def test_large_links_have_no_more_series(
     partitions: int, topics: int, detail: Detail, series: int
 ) -> None:
-    meter = Meter()
+    meter = LinkMeter()
     meter.looked(many(partitions, topics))
     got = scrape(meter)
     assert got.of("towpath_detail_info") == {(detail,): 1}
@@ -145,7 +146,7 @@ def test_large_links_have_no_more_series(
 
 
 def test_the_file_may_choose_another_detail() -> None:
-    meter = Meter()
+    meter = LinkMeter()
     meter.looked(many(3, 2))
     got = scrape(meter, replace(ABOUT, detail=Detail.TOPIC))
     assert got.of("towpath_lag_records") == {("", "t0"): 10, ("", "t1"): 5}
@@ -227,7 +228,7 @@ def test_beyond_the_limit_all_groups_have_one_series_together() -> None:
 
 
 def test_schemas_are_counted_one_by_one() -> None:
-    meter = Meter()
+    meter = LinkMeter()
     meter.registered(3, 1.5)
     meter.registered(1, 0.5)
     meter.configured(0.25)

@@ -1,4 +1,4 @@
-"""Counts of a run. One meter is passed around; it opens no connection."""
+"""The meter of a link's run, which is passed around and opens no connection."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
-from towpath.metrics.groups import GroupCounts, GroupsReading, counted_in
-from towpath.metrics.stand import Stand
+from towpath.groups.counts import GroupCounts, GroupsReading, counted_in
+from towpath.metering.meter import Meter
+from towpath.mirror.metrics.stand import Stand
 from towpath.model.clock import now_ms
 from towpath.model.nouns import TopicName
 from towpath.model.rates import NO_LIMIT, RateLimits
@@ -136,85 +137,76 @@ class Copied:
         return dict(self._totals)
 
 
-class Meter:
-    """Counts what a run tells it, from any thread."""
+class LinkMeter(Meter[Reading]):
+    """Counts what happens in a run, from any thread."""
 
     def __init__(self) -> None:
+        super().__init__()
         self._lock = threading.Lock()
         self._copied = Copied()
-        self._began = self._turned = time.monotonic()
-        self._reading = Reading()
+        self._began = time.monotonic()
 
     def read(self) -> Reading:
-        """Return what was counted so far."""
-        return self._reading
-
-    def turned(self) -> None:
-        """Take in that the run's main loop has gone round once more, whatever came of that."""
-        self._turned = time.monotonic()
-
-    @property
-    def idle(self) -> float:
-        """Seconds since the main loop last went round, or since the start."""
-        return time.monotonic() - self._turned
+        """Return the counts so far."""
+        return self.newest or Reading()
 
     @property
     def ready(self) -> bool:
         """Whether both clusters were looked at."""
-        return self._reading.looked_at is not None
+        return self.read().looked_at is not None
 
     def looked(self, stands: Iterable[Stand]) -> None:
         """Take in where every partition stands now."""
         found = tuple(stands)
         with self._lock:
             copied = self._copied.look(found)
-            self._reading = replace(self._reading, stands=found, copied=copied, looked_at=now_ms())
+            self.tell(replace(self.read(), stands=found, copied=copied, looked_at=now_ms()))
 
     def tried(self, step: Tried) -> None:
         """Count a step."""
         with self._lock:
-            now, key = self._reading, (step.subject, step.do)
+            now, key = self.read(), (step.subject, step.do)
             if step.reason:
                 failed = _one_more(now.failed, (*key, step.reason))
-                self._reading = replace(now, failed=failed)
+                self.tell(replace(now, failed=failed))
             else:
-                self._reading = replace(now, done=_one_more(now.done, key))
+                self.tell(replace(now, done=_one_more(now.done, key)))
 
     def created(self, seconds: float) -> None:
         """Count a topic that was created, which took so long."""
         with self._lock:
-            now = self._reading
-            self._reading = replace(
-                now, created=now.created + 1, created_seconds=now.created_seconds + seconds
+            now = self.read()
+            self.tell(
+                replace(now, created=now.created + 1, created_seconds=now.created_seconds + seconds)
             )
 
     def registered(self, versions: int, seconds: float) -> None:
         """Count versions of a subject that were registered, which took so long together."""
         with self._lock:
-            number, spent = self._reading.registered
+            number, spent = self.read().registered
             now = number + versions, spent + seconds
-            self._reading = replace(self._reading, registered=now)
+            self.tell(replace(self.read(), registered=now))
 
     def configured(self, seconds: float) -> None:
         """Count a subject that got what the source has set for it, which took so long."""
         with self._lock:
-            number, spent = self._reading.configured
-            self._reading = replace(self._reading, configured=(number + 1, spent + seconds))
+            number, spent = self.read().configured
+            self.tell(replace(self.read(), configured=(number + 1, spent + seconds)))
 
     def ids(self, awaited: int, passed: Mapping[str, int]) -> None:
         """Take in how many ids of schemas are waited for, and how many have none, by reason."""
         with self._lock:
-            self._reading = replace(self._reading, ids_awaited=awaited, ids_passed=dict(passed))
+            self.tell(replace(self.read(), ids_awaited=awaited, ids_passed=dict(passed)))
 
     def left_out(self, causes: Mapping[str, int]) -> None:
         """Take in how many things are left out now, by cause."""
         with self._lock:
-            self._reading = replace(self._reading, left_out=dict(causes))
+            self.tell(replace(self.read(), left_out=dict(causes)))
 
     def slots(self, number: int) -> None:
         """Take in how many slices Spark runs at the same time."""
         with self._lock:
-            self._reading = replace(self._reading, slots=number)
+            self.tell(replace(self.read(), slots=number))
 
     def round_begins(self) -> None:
         """Begin to measure a round; behind one that ends the next begins by itself."""
@@ -225,40 +217,40 @@ class Meter:
         with self._lock:
             now = time.monotonic()
             took, self._began = now - self._began, now
-            rounds = self._reading.rounds + 1
-            self._reading = replace(self._reading, rounds=rounds, round_seconds=took)
+            rounds = self.read().rounds + 1
+            self.tell(replace(self.read(), rounds=rounds, round_seconds=took))
 
     def round_failed(self, reason: str) -> None:
         """Count a round that failed with an error of this stable code."""
         with self._lock:
-            failed = _one_more(self._reading.failed_rounds, reason)
-            self._reading = replace(self._reading, failed_rounds=failed)
+            failed = _one_more(self.read().failed_rounds, reason)
+            self.tell(replace(self.read(), failed_rounds=failed))
 
     def throttled(self, seconds: Mapping[str, float]) -> None:
         """Take in for how long brokers of each side asked us to wait so far."""
         with self._lock:
-            self._reading = replace(self._reading, throttled=dict(seconds))
+            self.tell(replace(self.read(), throttled=dict(seconds)))
 
     def limited(self, limits: RateLimits, waits: Mapping[TopicName, float]) -> None:
         """Take in the limits that hold, and for how many seconds slices waited for each so far."""
         with self._lock:
             found = {str(topic): seconds for topic, seconds in waits.items()}
-            self._reading = replace(self._reading, limits=limits, limit_waits=found)
+            self.tell(replace(self.read(), limits=limits, limit_waits=found))
 
     def retention_held(self, topics: int) -> None:
         """Take in on how many mirror topics retention stays held back."""
         with self._lock:
-            self._reading = replace(self._reading, retention_held=topics)
+            self.tell(replace(self.read(), retention_held=topics))
 
     def events_lost(self, number: int) -> None:
         """Take in how many events were not written so far."""
         with self._lock:
-            self._reading = replace(self._reading, events_lost=number)
+            self.tell(replace(self.read(), events_lost=number))
 
     def groups_begin(self) -> None:
         """Take in that groups are brought over from now on."""
         with self._lock:
-            self._reading = replace(self._reading, groups=GroupsReading(since=time.monotonic()))
+            self.tell(replace(self.read(), groups=GroupsReading(since=time.monotonic())))
 
     def groups_synced(
         self, counts: Mapping[str, GroupCounts], outcomes: Mapping[str, int], *, good: bool
@@ -271,11 +263,11 @@ class Meter:
             good: Whether all groups were looked at and no answer was lost.
         """
         with self._lock:
-            now = self._reading.groups or GroupsReading(since=time.monotonic())
+            now = self.read().groups or GroupsReading(since=time.monotonic())
             since = time.monotonic() if good else now.since
             added = counted_in(now.counts, counts)
             groups = GroupsReading(since=since, outcomes=dict(outcomes), counts=added)
-            self._reading = replace(self._reading, groups=groups)
+            self.tell(replace(self.read(), groups=groups))
 
     def schemas_seen(self, counts: Mapping[tuple[str, str], int], at: float | None) -> None:
         """Take in what a look at both schema registries has shown.
@@ -285,16 +277,16 @@ class Meter:
             at: When both were looked at, on the monotonic clock; `None` if they could not be.
         """
         with self._lock:
-            before = self._reading.schemas or SchemasReading(since=time.monotonic())
+            before = self.read().schemas or SchemasReading(since=time.monotonic())
             # What a look could not tell stands as it was seen last.
             seen = dict(counts) if at else {**before.counts, **_only(counts, "requests", "skipped")}
             schemas = SchemasReading(at or before.since, seen)
-            self._reading = replace(self._reading, schemas=schemas)
+            self.tell(replace(self.read(), schemas=schemas))
 
     def in_trouble(self, trouble: bool) -> None:
         """Take in whether the run as a whole is in trouble."""
         with self._lock:
-            self._reading = replace(self._reading, trouble=trouble)
+            self.tell(replace(self.read(), trouble=trouble))
 
 
 def _only(counts: Mapping[tuple[str, str], int], *names: str) -> dict[tuple[str, str], int]:

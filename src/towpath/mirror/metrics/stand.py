@@ -6,13 +6,11 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from towpath.metering.detail import place_of
 from towpath.model.nouns import Detail
 
-LIMIT = 1000
-"""Number of partitions, or topics, above which `Detail.AUTO` has no series for each."""
-
 Key = tuple[str, str]
-"""Topic and partition as labels; empty where a series tells of all of them."""
+"""Topic and partition as labels; empty where a series stands for all of them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,15 +89,6 @@ class Sum:
         self.bytes += copied[1]
 
 
-def chosen(detail: Detail, stands: tuple[Stand, ...], limit: int = LIMIT) -> Detail:
-    """Return the detail that is meant, which is never `AUTO`."""
-    if detail is not Detail.AUTO:
-        return detail
-    if len(stands) <= limit:
-        return Detail.PARTITION
-    return Detail.TOPIC if len({stand.topic for stand in stands}) <= limit else Detail.LINK
-
-
 def sums(
     detail: Detail, stands: Iterable[Stand], copied: Mapping[tuple[str, int], tuple[int, int]]
 ) -> dict[Key, Sum]:
@@ -110,9 +99,9 @@ def sums(
     """
     added: dict[Key, Sum] = {}
     for stand in stands:
-        added.setdefault(_key(detail, stand.topic, stand.partition), Sum()).add(stand)
+        added.setdefault(place_of(detail, stand.topic, stand.partition), Sum()).add(stand)
     for (topic, partition), done in copied.items():
-        found = added.get(_key(detail, topic, partition))
+        found = added.get(place_of(detail, topic, partition))
         if found is not None:
             found.add_copied(done)
     return added
@@ -132,13 +121,3 @@ def by_topic(
         for label, number in numbers.items():
             added["" if detail is Detail.LINK else topic, label] += number
     return dict(added)
-
-
-def _key(detail: Detail, topic: str, partition: int) -> Key:
-    match detail:
-        case Detail.LINK:
-            return "", ""
-        case Detail.TOPIC:
-            return topic, ""
-        case _:
-            return topic, str(partition)

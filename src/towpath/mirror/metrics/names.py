@@ -1,56 +1,11 @@
-"""Every metric: name, kind, unit, labels, meaning. A test freezes them, as dashboards live on them.
+"""Every metric of a link's run. A test freezes their names, as dashboards live on them.
 
 The first sixteen are those of Redpanda Connect's migrator, so that its dashboards live on.
-No label holds anything of a record, a client or an error's text.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from enum import StrEnum
-
-
-class Kind(StrEnum):
-    """The type of a metric, in the words of Prometheus."""
-
-    COUNTER = "counter"
-    GAUGE = "gauge"
-    SUMMARY = "summary"
-    """Two series, their names ending in `_count` and `_sum`."""
-
-
-@dataclass(frozen=True, slots=True)
-class Metric:
-    """One metric."""
-
-    name: str
-    kind: Kind
-    unit: str
-    labels: tuple[str, ...]
-    meaning: str
-
-    @property
-    def series(self) -> tuple[str, ...]:
-        """Return the names of its series, as expressions use them."""
-        if self.kind is Kind.SUMMARY:
-            return (f"{self.name}_count", f"{self.name}_sum")
-        return (self.name,)
-
-
-def counter(name: str, unit: str, meaning: str, labels: tuple[str, ...] = ()) -> Metric:
-    """Return a metric that never becomes less while a run goes on."""
-    return Metric(name, Kind.COUNTER, unit, labels, meaning)
-
-
-def gauge(name: str, unit: str, meaning: str, labels: tuple[str, ...] = ()) -> Metric:
-    """Return a metric that goes up and down."""
-    return Metric(name, Kind.GAUGE, unit, labels, meaning)
-
-
-def summary(name: str, unit: str, meaning: str, labels: tuple[str, ...] = ()) -> Metric:
-    """Return a metric of a number and a sum."""
-    return Metric(name, Kind.SUMMARY, unit, labels, meaning)
-
+from towpath.metering.metric import counter, gauge, summary
 
 _PLACE = ("topic", "partition")
 
@@ -73,7 +28,8 @@ TOPIC_CREATE_LATENCY = summary(
 SCHEMAS_CREATED = counter(
     "redpanda_migrator_sr_schemas_created_total",
     "schemas",
-    "Versions of subjects that were registered on the target; without those that were there.",
+    "Versions of subjects that were registered on the target; without those that were there"
+    " already.",
 )
 SCHEMA_CREATE_ERRORS = counter(
     "redpanda_migrator_sr_schema_create_errors_total",
@@ -83,7 +39,7 @@ SCHEMA_CREATE_ERRORS = counter(
 SCHEMA_CREATE_LATENCY = summary(
     "redpanda_migrator_sr_schema_create_latency_ns",
     "nanoseconds",
-    "How long registrations took, for each version its share of its step.",
+    "How long registrations of schemas took, for each version its share of its step.",
 )
 COMPATIBILITY_UPDATES = counter(
     "redpanda_migrator_sr_compatibility_updates_total",
@@ -94,12 +50,13 @@ COMPATIBILITY_UPDATES = counter(
 COMPATIBILITY_UPDATE_ERRORS = counter(
     "redpanda_migrator_sr_compatibility_update_errors_total",
     "steps",
-    "Steps that should set these, and failed.",
+    "Steps that should set the compatibility, the mode or the normalization of a subject, and"
+    " failed.",
 )
 COMPATIBILITY_UPDATE_LATENCY = summary(
     "redpanda_migrator_sr_compatibility_update_latency_ns",
     "nanoseconds",
-    "How long steps took that set these.",
+    "How long steps took that set the compatibility, the mode or the normalization of a subject.",
 )
 REDPANDA_LAG = gauge("redpanda_lag", "records", "The same as `towpath_lag_records`.", labels=_PLACE)
 
@@ -114,7 +71,7 @@ OFFSETS_TRANSLATED = counter(
 TRANSLATION_ERRORS = counter(
     "redpanda_migrator_cg_offset_translation_errors_total",
     "positions",
-    "Positions in mirrored topics that could not be translated, at each sync again.",
+    "Positions of the group in mirrored topics that could not be translated, at each sync again.",
     labels=_GROUP,
 )
 TRANSLATION_LATENCY = summary(
@@ -184,7 +141,10 @@ GAPS = gauge(
     labels=_PLACE,
 )
 GAP_OFFSETS = gauge(
-    "towpath_gap_offsets", "offsets", "Source offsets in those gaps.", labels=_PLACE
+    "towpath_gap_offsets",
+    "offsets",
+    "Source offsets in the gaps that `towpath_gaps` counts.",
+    labels=_PLACE,
 )
 ARCHIVED_RECORDS = gauge(
     "towpath_records_from_archive",
@@ -212,28 +172,35 @@ QUARANTINED_RECORDS = gauge(
 SKIPPED_RECORDS = gauge(
     "towpath_skipped_records",
     "records",
-    "Likewise: records that were left out without a copy (`undeliverable: skip`).",
+    "Records of the topic that were left out without a copy (`undeliverable: skip`), by the kind of"
+    " the reason, since the mirror topic was begun; no series with 0. `topic` is empty where topics"
+    " have no series of their own.",
     labels=("topic", "reason"),
 )
 DROPPED_RECORDS = gauge(
     "towpath_dropped_records",
     "records",
-    "Likewise: records that a rule under `changes.drop` left out, by the name of the rule.",
+    "Records of the topic that a rule under `changes.drop` left out, by the name of the rule, since"
+    " the mirror topic was begun; no series with 0. `topic` is empty where topics have no series of"
+    " their own.",
     labels=("topic", "rule"),
 )
 REWRITTEN_PARTS = gauge(
     "towpath_rewritten_parts",
     "parts",
-    "Likewise: what changes have written anew in records: `ids` of schemas, `headers` that were"
-    " added or replaced, and values of headers that were `redacted`.",
+    "What changes have written anew in records of the topic since the mirror topic was begun:"
+    " `ids` of schemas, `headers` that were added or replaced, and values of headers that were"
+    " `redacted`; no series with 0. `topic` is empty where topics have no series of their own.",
     labels=("topic", "what"),
 )
 UNCHANGED_IDS = gauge(
     "towpath_unchanged_ids",
     "ids",
-    "Likewise: ids of schemas that passed unchanged although they should have become others, once"
-    " for each record: malformed ones by the code of what is wrong (docs/changes.md), others by the"
-    " reason for which the target has none (docs/schemas.md).",
+    "Ids of schemas in records of the topic that passed unchanged although they should have become"
+    " others, once for each record: malformed ones by the code of what is wrong (docs/changes.md),"
+    " others by the reason for which the target has none (docs/schemas.md). They count since the"
+    " mirror topic was begun; no series with 0. `topic` is empty where topics have no series of"
+    " their own.",
     labels=("topic", "reason"),
 )
 PARTITION_STATE = gauge(
@@ -262,19 +229,21 @@ UNKNOWN_LAG_TIME = gauge(
     "Partitions with a lag whose age is not known, as none of their records was copied yet; those"
     " without a known lag included.",
 )
-ROUNDS = counter("towpath_rounds_total", "rounds", "Rounds that ended.")
+ROUNDS = counter("towpath_rounds_total", "rounds", "Rounds of copying that ended.")
 SLOTS = gauge(
     "towpath_slots",
     "slices",
     "How many slices Spark runs at the same time; it follows executors that join or vanish.",
 )
 ROUND_SECONDS = gauge(
-    "towpath_round_seconds", "seconds", "How long the last round took that ended; no series before."
+    "towpath_round_seconds",
+    "seconds",
+    "How long the last round of copying took; no series before one ended.",
 )
 ROUNDS_FAILED = counter(
     "towpath_rounds_failed_total",
     "rounds",
-    "Rounds that failed and were begun again, by the error's stable code.",
+    "Rounds of copying that failed and were begun again, by the error's stable code.",
     labels=("reason",),
 )
 STEPS_DONE = counter(
@@ -286,7 +255,8 @@ STEPS_DONE = counter(
 STEPS_FAILED = counter(
     "towpath_steps_failed_total",
     "steps",
-    "Steps that failed, by the error's stable code; they are tried again.",
+    "Steps on the target that failed, by the words of `towpath plan` and the error's stable code;"
+    " they are tried again.",
     labels=("subject", "do", "reason"),
 )
 LEFT_OUT = gauge(
@@ -307,14 +277,16 @@ THROTTLED = counter(
 MAX_RATE = gauge(
     "towpath_max_rate_bytes_per_second",
     "bytes per second",
-    "The limits that hold (`run.max_rate`, `towpath rate`): that of the link without `topic`, and"
-    " those of topics while they are at most 1,000. No series where there is no limit.",
+    "The limits of copying that hold (`run.max_rate`, `towpath rate`): that of the link without"
+    " `topic`, and those of topics while they are at most 1,000. No series where there is no"
+    " limit.",
     labels=("topic",),
 )
 MAX_RATE_WAITS = counter(
     "towpath_max_rate_wait_seconds_total",
     "seconds",
-    "How long slices waited for these limits, the seconds of all slices added up.",
+    "How long slices waited for the limits of copying (`run.max_rate`, `towpath rate`), the seconds"
+    " of all slices added up.",
     labels=("topic",),
 )
 RETENTION_HELD = gauge(

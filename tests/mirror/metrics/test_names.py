@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.support.pages.metrics import full, scrape
-from towpath.metrics.names import ALL
-from towpath.metrics.reference import markdown
+from towpath.cli.metrics_page import markdown
+from towpath.mirror.metrics.names import ALL
 
-PAGE = Path(__file__).parents[2] / "docs" / "metrics.md"
+PAGE = Path(__file__).parents[3] / "docs" / "metrics.md"
 
 FROZEN = [
     ("redpanda_migrator_topics_created_total", "counter", "topics", ()),
@@ -86,5 +86,5 @@ def test_what_is_served_is_what_is_named() -> None:
 
 def test_the_page_is_fresh() -> None:
     assert PAGE.read_text("utf-8") == markdown(), (
-        "stale; run: python -m towpath.metrics.reference > docs/metrics.md"
+        "stale; run: python -m towpath.cli.metrics_page > docs/metrics.md"
     )

@@ -14,11 +14,12 @@ from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler
 from socketserver import ThreadingTCPServer
 from types import TracebackType
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4, CollectorRegistry, generate_latest
-from prometheus_client.registry import Collector
 
+from towpath.metering.collector import Measure, MeasurementCollector
+from towpath.metering.meter import Measured
 from towpath.model.errors import ConfigError, ConfigProblem
 
 KEY = "metrics.listen"
@@ -38,33 +39,21 @@ _WHY = {
 }
 
 
-class Measured(Protocol):
-    """A run whose counts are served."""
-
-    @property
-    def idle(self) -> float:
-        """Seconds since its main loop last went round, or since the start."""
-
-    @property
-    def ready(self) -> bool:
-        """Whether it has looked at all that it works with."""
-
-
 class MetricsServer:
     """Listens from construction on; answers between enter and exit, and leaves no thread behind.
 
     Args:
         address: Host and port to listen on.
         meter: Tells whether the run is alive.
-        collector: Reads the counts for each scrape.
+        measure: Yields every metric, for each scrape anew.
 
     Raises:
         ConfigError: The address cannot be listened on.
     """
 
-    def __init__(self, address: tuple[str, int], meter: Measured, collector: Collector) -> None:
+    def __init__(self, address: tuple[str, int], meter: Measured, measure: Measure) -> None:
         registry = CollectorRegistry()
-        registry.register(collector)
+        registry.register(MeasurementCollector(measure))
         try:
             self._server = _Server(address, meter, registry)
         except OSError as error:

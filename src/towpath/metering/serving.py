@@ -1,0 +1,33 @@
+"""The lifecycle of what serves metrics: as long as a command runs, if its file asks for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+
+from towpath.metering.measurement import Measurement
+from towpath.metering.meter import Measured
+
+
+@contextmanager
+def served(
+    address: tuple[str, int] | None, meter: Measured, measure: Callable[[], Iterable[Measurement]]
+) -> Iterator[None]:
+    """Serve metrics for Prometheus within the context.
+
+    Args:
+        address: Host and port to listen on; `None` where the file asks for no metrics.
+        meter: Tells whether the command is alive.
+        measure: Yields every metric, for each scrape anew.
+
+    Raises:
+        ConfigError: The address of `metrics.listen` cannot be listened on.
+    """
+    if address is None:
+        yield
+        return
+    # Importing prometheus-client takes a tenth of a second, and not every command needs it.
+    from towpath.metering.server import MetricsServer  # noqa: PLC0415
+
+    with MetricsServer(address, meter, measure):
+        yield
