@@ -129,8 +129,8 @@ Where its metric is not there, the reason is that nothing here does what it coun
 
 NAMES = {
     "towpath.mirror.metrics.names": _INTRODUCTION,
-    "towpath.metrics.archive_names": _ARCHIVE,
-    "towpath.metrics.restore_names": _RESTORE,
+    "towpath.archive.metrics.run_names": _ARCHIVE,
+    "towpath.archive.metrics.restore_names": _RESTORE,
     "towpath.kraft.metrics.names": _KRAFT,
 }
 """Modules that name the metrics of a product, and what the page says before their table."""

@@ -12,9 +12,9 @@ from tests.support.kafka import wait_until
 from tests.support.pages.scrape import Scrape
 from tests.support.program import START, Program
 from tests.support.stored import StoredArchive, old_records
+from towpath.archive.metrics import restore_names
 from towpath.dev import ports
 from towpath.dev.broker import LocalCluster
-from towpath.metrics import restore_names
 
 pytestmark = [pytest.mark.broker, pytest.mark.soak]
 LONG = 3 * START

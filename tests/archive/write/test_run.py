@@ -22,8 +22,8 @@ from tests.support.kafka import (
     wait_until,
 )
 from tests.support.pages.scrape import Scrape
+from towpath.archive.metrics import run_names as archive_names
 from towpath.dev import ports
-from towpath.metrics import archive_names
 from towpath.model.clock import now_ms
 
 pytestmark = pytest.mark.broker

@@ -8,11 +8,11 @@ from collections.abc import Callable
 
 import pytest
 
+from towpath.archive.metrics.run_meter import ArchiveMeter
 from towpath.archive.write import waiting
 from towpath.archive.write.waiting import BeginningWaits
 from towpath.cluster.connect.login import SecurityError
 from towpath.metering.server import STALLED
-from towpath.metrics.archive import ArchiveMeter
 from towpath.model.backoff import BackOff
 from towpath.model.errors import StoreAwayError, StoreFullError, TowpathError, UnreachableError
 

@@ -11,8 +11,9 @@ from typing import Any
 from ruamel.yaml import YAML
 
 from tests.support.pages.scrape import Scrape
+from towpath.archive.metrics import restore_names
+from towpath.archive.metrics import run_names as archive_names
 from towpath.kraft.metrics import names as kraft_names
-from towpath.metrics import archive_names, restore_names
 from towpath.mirror.metrics.names import ALL
 
 DEPLOY = Path(__file__).parents[3] / "deploy"

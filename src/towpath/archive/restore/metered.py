@@ -7,14 +7,19 @@ from contextlib import contextmanager
 
 from towpath import __version__
 from towpath.archive.log.events import ArchiveEvents, ArchiveWhat
+from towpath.archive.metrics.restore_measure import AboutRestore, measured
+from towpath.archive.metrics.restore_meter import (
+    QueueCounts,
+    RestoreCounts,
+    RestoreMeter,
+    RestoreStand,
+)
 from towpath.archive.restore.log_watch import HeardState
 from towpath.archive.restore.progress import PartState, RestoreProgress, RestoreRow
 from towpath.archive.restore.task import RestoreTask
 from towpath.archive.restore.waking import Notified
 from towpath.config import StoreLayout
 from towpath.metering.serving import served
-from towpath.metrics.restore import QueueCounts, RestoreCounts, RestoreMeter, RestoreStand
-from towpath.metrics.restore_collector import AboutRestore, measured
 from towpath.model.clock import now_ms
 from towpath.model.errors import TowpathError
 from towpath.store import Store

@@ -15,6 +15,7 @@ from towpath.archive.config.compaction import CompactionConfig
 from towpath.archive.errors import ArchiveHeldError
 from towpath.archive.log import CommitLog
 from towpath.archive.log.lease import HeldArchive
+from towpath.archive.metrics.compaction import CompactionCounts
 from towpath.archive.read.listing import require_partitions, require_topics
 from towpath.archive.upkeep.compaction_rounds import (
     WORK,
@@ -30,7 +31,6 @@ from towpath.config.topics import Count
 from towpath.config.units import Duration, Size
 from towpath.engine.slots import Slots, following
 from towpath.engine.starting import Starting
-from towpath.metrics.compaction import CompactionCounts
 from towpath.model.clock import now_ms
 from towpath.model.errors import SparkLostError, StoreAwayError, StoreError, TowpathError
 from towpath.store import Store

@@ -8,14 +8,14 @@ from contextlib import contextmanager
 
 from towpath import __version__
 from towpath.archive.config import ArchiveConfig
+from towpath.archive.metrics.compaction import CompactionCounts
+from towpath.archive.metrics.run_measure import AboutArchive, measured
+from towpath.archive.metrics.run_meter import ArchiveCounts, ArchiveMeter, ArchiveStand
 from towpath.archive.write.commits import Commits
 from towpath.archive.write.progress import ArchiveProgress, ArchiveRowState
 from towpath.archive.write.scheduling import Scheduler
 from towpath.archive.write.standing import PartitionStanding
 from towpath.metering.serving import served
-from towpath.metrics.archive import ArchiveCounts, ArchiveMeter, ArchiveStand
-from towpath.metrics.archive_collector import AboutArchive, measured
-from towpath.metrics.compaction import CompactionCounts
 
 
 @contextmanager

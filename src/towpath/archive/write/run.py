@@ -12,6 +12,7 @@ from towpath.archive.config import ArchiveConfig
 from towpath.archive.log import CommitLog
 from towpath.archive.log.happenings import told_run
 from towpath.archive.log.lease import RUN_WORK, HeldArchive
+from towpath.archive.metrics.run_meter import ArchiveMeter
 from towpath.archive.upkeep.compacting import ScheduledCompaction
 from towpath.archive.write.commits import Commits
 from towpath.archive.write.goal import ArchiveGoal
@@ -30,7 +31,6 @@ from towpath.archive.write.waiting import BeginningWaits
 from towpath.cluster.admin import Admin
 from towpath.engine.slots import Slots, following
 from towpath.engine.starting import Starting
-from towpath.metrics.archive import ArchiveMeter
 from towpath.model.deadline import Deadline
 from towpath.model.errors import ClusterError, StoreError
 from towpath.model.nouns import Side

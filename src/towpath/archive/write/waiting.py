@@ -7,8 +7,8 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from towpath.archive.errors import OtherClusterError
+from towpath.archive.metrics.run_meter import ArchiveMeter
 from towpath.cluster.connect.control import healable
-from towpath.metrics.archive import ArchiveMeter
 from towpath.model.backoff import BackOff
 from towpath.model.clock import now_ms, readable
 from towpath.model.errors import ClusterError, StoreAwayError

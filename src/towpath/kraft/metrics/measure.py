@@ -12,7 +12,7 @@ from towpath.metering.meter import Meter
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KraftCounts:
-    """What one look found.
+    """The numbers of one look.
 
     Attributes:
         at: When, in ms since 1970.
@@ -36,7 +36,7 @@ class KraftCounts:
 
 
 class KraftMeter(Meter[KraftCounts]):
-    """Keeps what the last look found, and when the present step was begun.
+    """Keeps the numbers of the last look, and when the present step began.
 
     Attributes:
         step_begun: In seconds since 1970; None between steps.
@@ -47,7 +47,7 @@ class KraftMeter(Meter[KraftCounts]):
         self.step_begun: float | None = None
 
     def tell(self, counts: KraftCounts) -> None:
-        """Keep what a look found."""
+        """Keep the numbers of a look."""
         super().tell(counts)
         self.turned()
 

@@ -6,12 +6,12 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+from towpath.archive.metrics import compaction
+from towpath.archive.metrics import run_names as names
+from towpath.archive.metrics.run_meter import ArchiveCounts, ArchiveStand
 from towpath.metering.detail import added_up, chosen, greatest, place_of
 from towpath.metering.measurement import Measurement, alone, labelled
 from towpath.metering.metric import Metric
-from towpath.metrics import archive_names as names
-from towpath.metrics import compaction
-from towpath.metrics.archive import ArchiveCounts, ArchiveStand
 from towpath.model.nouns import Detail
 
 _OF_SOURCE, _OF_STORE = "CLUSTER", "STORE"

@@ -6,8 +6,8 @@ is `egress_messages_written_total` with the labels region, topic and partition h
 
 from __future__ import annotations
 
+from towpath.archive.metrics import compaction
 from towpath.metering.metric import Metric, counter, gauge
-from towpath.metrics import compaction
 
 _THEIRS = ("region", "topic", "partition")
 _PLACE = ("topic", "partition")

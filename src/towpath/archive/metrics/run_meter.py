@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from towpath.archive.metrics.compaction import CompactionCounts
 from towpath.metering.meter import Meter
-from towpath.metrics.compaction import CompactionCounts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,11 +7,16 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 
+from towpath.archive.metrics import restore_names as names
+from towpath.archive.metrics.restore_meter import (
+    QueueCounts,
+    RestoreCounts,
+    RestoreMeter,
+    RestoreStand,
+)
 from towpath.metering.detail import added_up, chosen, greatest, place_of
 from towpath.metering.measurement import Measurement, alone
 from towpath.metering.metric import Metric
-from towpath.metrics import restore_names as names
-from towpath.metrics.restore import QueueCounts, RestoreCounts, RestoreMeter, RestoreStand
 from towpath.model.nouns import Detail
 
 _Value = Callable[[RestoreStand], float]

@@ -11,6 +11,10 @@ from http.client import HTTPConnection
 import pytest
 
 from tests.support.pages.scrape import Scrape
+from towpath.archive.metrics import restore_names
+from towpath.archive.metrics import run_names as archive_names
+from towpath.archive.metrics.run_measure import AboutArchive, measured
+from towpath.archive.metrics.run_meter import ArchiveCounts, ArchiveMeter, ArchiveStand
 from towpath.archive.model import PartitionId
 from towpath.archive.restore.log_watch import Heard, HeardState
 from towpath.archive.restore.metered import Show, telling_restore
@@ -24,9 +28,6 @@ from towpath.dev import ports
 from towpath.ledger.entries import Gap
 from towpath.metering.detail import LIMIT
 from towpath.metering.server import MetricsServer
-from towpath.metrics import archive_names, restore_names
-from towpath.metrics.archive import ArchiveCounts, ArchiveMeter, ArchiveStand
-from towpath.metrics.archive_collector import AboutArchive, measured
 from towpath.model.clock import now_ms
 from towpath.model.errors import ConfigError, StoreAwayError
 from towpath.model.nouns import (
