@@ -30,17 +30,14 @@ FILES, FOLDERS = _all()
 def _fitting(name: str, beside: str) -> list[str]:
     """Return what a name may mean behind another one of the same line, the nearest first."""
     known = FOLDERS if name.endswith("/") else FILES
+    for folder in PurePosixPath(beside).parents[:-1] if beside else ():
+        inside = sorted(each for each in known if each.startswith(f"{folder}/"))
+        if f"{folder}/{name}" in inside:
+            return [f"{folder}/{name}"]
+        if found := [each for each in inside if each.endswith(f"/{name}")]:
+            return found
     if name in known:
         return [name]
-    for folder in PurePosixPath(beside).parents if beside else ():
-        inside = f"{folder}/" if str(folder) != "." else ""
-        if inside and inside + name in known:
-            return [inside + name]
-        found = sorted(
-            p for p in known if inside and p.startswith(inside) and p.endswith(f"/{name}")
-        )
-        if found:
-            return found
     return sorted(each for each in known if each.endswith(f"/{name}"))
 
 
