@@ -72,7 +72,8 @@ def _start(clone: Path, name: str, broker: socket.socket) -> tuple[float, float]
         host, port = broker.getsockname()
         side = f"{{bootstrap: '{host}:{port}'}}"
         Path(folder, FILE).write_text(
-            f"source: {side}\ntarget: {side}\nlink: a\ntopics: {{include: [a]}}\n"
+            f"source: {side}\ntarget: {side}\nlink: a\n"
+            "topics: {include: [a]}\nrecords: {start: earliest}\n"
         )
         env = {key: word for key, word in os.environ.items() if not key.startswith("PYTHON")}
         program = str(clone / ".venv" / "bin" / "towpath")
