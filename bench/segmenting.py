@@ -45,7 +45,7 @@ from towpath.archive.format.parquet_writer import ParquetOptions, is_noise, writ
 from towpath.archive.format.schema import ARCHIVED, KEY, VALUE
 from towpath.model.nouns import SegmentFormat
 from towpath.wire.batch import scan
-from towpath.wire.codec import LZ4
+from towpath.wire.codec import LZ4, NONE
 from towpath.wire.collector import Collector
 from towpath.wire.opening import open_some
 from towpath.wire.sifting import sift
@@ -77,6 +77,7 @@ def measured(name: str, size: int) -> Figures:
         "batches": cpu(lambda: egress(data, SegmentFormat.BATCHES, Nowhere())),
         "read": cpu(lambda: [None for _ in reader.rows(footer)]),
         "pack": cpu(lambda: [pack_rows(each, LZ4, apart=True) for each in rows]),
+        "no codec": cpu(lambda: [pack_rows(each, NONE, apart=True) for each in rows]),
         "back": cpu(lambda: [None for _ in reader.batches(footer, codec=LZ4)]),
         "hand on": cpu(lambda: _hand_on(batches, of_batches)),
         "digest": cpu(lambda: [digest_of(each) for each in rows]),
@@ -184,6 +185,7 @@ _STEPS = {
     "batches": "fetched batches to whole batches, with digest and gaps",
     "read": "read rows",
     "pack": "rows to batches, lz4",
+    "no codec": "rows to batches, no codec",
     "back": "**Parquet to batches, lz4, all of it**",
     "hand on": "whole batches to batches",
     "mirror": "a mirror that opens and writes batches again, lz4",
