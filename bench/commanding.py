@@ -73,7 +73,7 @@ def _start(clone: Path, name: str, broker: socket.socket) -> tuple[float, float]
         side = f"{{bootstrap: '{host}:{port}'}}"
         Path(folder, FILE).write_text(
             f"source: {side}\ntarget: {side}\nlink: a\n"
-            "topics: {include: [a]}\nrecords: {start: earliest}\n"
+            "topics: {include: [a], rename: 'b.{topic}'}\nrecords: {start: earliest}\n"
         )
         env = {key: word for key, word in os.environ.items() if not key.startswith("PYTHON")}
         program = str(clone / ".venv" / "bin" / "towpath")
