@@ -105,7 +105,6 @@ class LaneProgress:
         self.trouble: Reason | None = None
         self._side: Side | None = None
         self.stopped = False
-        self.front = standing.front is not None
         self.changed = standing.trouble is not None
         self.copied_records = self.copied_bytes = 0
         self.went_back: list[WentBack] = []
@@ -116,7 +115,7 @@ class LaneProgress:
         self._stand(standing)
 
     def _stand(self, standing: Standing) -> None:
-        self.position = standing.position
+        self.position, self.front = standing.position, standing.front is not None
         self.mode, self.reasons = standing.mode, standing.reasons
         self.records, self.bytes, self._digest = standing.records, standing.bytes, standing.digest
         self._first_time, self._last_time = standing.first_time, standing.last_time
@@ -138,7 +137,6 @@ class LaneProgress:
         self.runs.growing = standing.run
         self.changed |= self.trouble is not None
         self.trouble = None
-        self.front = standing.front is not None
         self._stand(standing)
 
     @property
