@@ -85,13 +85,23 @@ class PasswordSasl(Section):
     password: SecretText = Field(description="Secret to log in with.")
 
 
-def _command(value: object) -> object:
+def arguments(value: object) -> object:
+    """Split a command that is written as one string, as a shell does."""
     if not isinstance(value, str):
         return value
     try:
         return shlex.split(value)
     except ValueError as error:
         raise ValueError(f"cannot be split into arguments: {foreign(error)}") from None
+
+
+def tls_or_true(value: object) -> object:
+    """Read `tls: true` as the defaults, which are those without the key, too."""
+    if value is True:
+        return {}
+    if isinstance(value, dict | Tls) or value is None:
+        return value
+    raise ValueError(must_be("true, or a mapping of ca, cert, key, ...", value))
 
 
 class OauthSasl(Section):
@@ -102,7 +112,7 @@ class OauthSasl(Section):
     token_command: (
         Annotated[
             tuple[str, ...],
-            BeforeValidator(_command, json_schema_input_type=str | tuple[str, ...]),
+            BeforeValidator(arguments, json_schema_input_type=str | tuple[str, ...]),
             AfterValidator(not_empty),
         ]
         | None

@@ -6,10 +6,10 @@ from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
-from towpath.config.clusters import Tls
+from towpath.config.clusters import Tls, tls_or_true
 from towpath.config.problems import placed_error
 from towpath.config.shape import Section
-from towpath.config.store import AwsKeys, StoreConfig, StoreKind, endpoint_url, tls_or_true
+from towpath.config.store import AwsKeys, StoreConfig, StoreKind, endpoint_url
 from towpath.config.topics import Count
 from towpath.config.units import Duration, between
 

@@ -8,8 +8,8 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
-from towpath.config.clusters import Tls
-from towpath.config.problems import must_be, not_empty, placed_error
+from towpath.config.clusters import Tls, tls_or_true
+from towpath.config.problems import not_empty, placed_error
 from towpath.config.secrets import SecretText
 from towpath.config.shape import Section
 from towpath.config.units import Duration, between
@@ -89,15 +89,6 @@ def _listed(value: object) -> object:
     return [part.strip() for part in value.split(",")] if isinstance(value, str) else value
 
 
-def _tls(value: object) -> object:
-    """Read `tls: true` as the defaults, which are those without the key, too."""
-    if value is True:
-        return {}
-    if isinstance(value, dict | Tls) or value is None:
-        return value
-    raise ValueError(must_be("true, or a mapping of ca, cert, key, ...", value))
-
-
 class RegistryConfig(Section):
     """A schema registry: where it is, and how to log in."""
 
@@ -109,8 +100,8 @@ class RegistryConfig(Section):
         description="URLs of the registry, http or https: a list, or a text with commas. When one"
         " does not answer, the next one is asked."
     )
-    tls: Annotated[Tls | None, BeforeValidator(_tls, json_schema_input_type=bool | Tls)] = Field(
-        None, description="Certificates for https. Default: the authorities of the system."
+    tls: Annotated[Tls | None, BeforeValidator(tls_or_true, json_schema_input_type=bool | Tls)] = (
+        Field(None, description="Certificates for https. Default: the authorities of the system.")
     )
     basic: BasicLogin | None = Field(None, description="Login with a name and a password.")
     token: SecretText | None = Field(None, description="Secret: a bearer token to log in with.")

@@ -17,8 +17,8 @@ from pydantic import (
 )
 
 from towpath.config.azure import AzureLogin
-from towpath.config.clusters import Tls
-from towpath.config.problems import must_be, placed_error
+from towpath.config.clusters import Tls, tls_or_true
+from towpath.config.problems import placed_error
 from towpath.config.secrets import SecretText
 from towpath.config.shape import Section
 from towpath.config.units import Duration, Size, between
@@ -169,15 +169,6 @@ def endpoint_url(text: str) -> str:
 
 def _listed(value: object) -> object:
     return [value] if isinstance(value, str) else value
-
-
-def tls_or_true(value: object) -> object:
-    """Read `tls: true` as the defaults, which are those without the key, too."""
-    if value is True:
-        return {}
-    if isinstance(value, dict | Tls) or value is None:
-        return value
-    raise ValueError(must_be("true, or a mapping of ca, cert, key, ...", value))
 
 
 _ONLY = {
