@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pyarrow as pa
 
-from towpath.model.clock import now_ms
+from towpath.runtime.clock import now_ms
 from towpath.wire.codec import LZ4, NAMES, NONE
 from towpath.wire.records import RECORDS, encode
 

@@ -24,9 +24,9 @@ from towpath.archive.restore.task import RestoreTask
 from towpath.archive.show.archive_events import as_json, sentence
 from towpath.cli.main import main
 from towpath.ledger.events import Event, Origin
-from towpath.model.clock import now_ms
 from towpath.model.errors import StoreAwayError
 from towpath.model.nouns import LinkName
+from towpath.runtime.clock import now_ms
 from towpath.store import Store
 
 DAY = 86_400_000

@@ -24,10 +24,10 @@ from tests.support.mirror import Mirror
 from towpath.dev.broker import LocalCluster
 from towpath.ledger.ledger import Ledger
 from towpath.ledger.quarantine import writer
-from towpath.model.clock import now_ms
 from towpath.model.nouns import Mode
 from towpath.records.landing import refusals
 from towpath.records.work import CopySlice
+from towpath.runtime.clock import now_ms
 
 pytestmark = [pytest.mark.broker, pytest.mark.chaos]
 NewName = Callable[[str], str]

@@ -21,8 +21,8 @@ from tests.support.network.proxy import Proxy
 from towpath.cluster.admin import Admin
 from towpath.config import ClusterConfig
 from towpath.dev.broker import LocalCluster
-from towpath.model.clock import now_ms
 from towpath.model.nouns import Side, TopicName, TopicPartition
+from towpath.runtime.clock import now_ms
 
 pytestmark = pytest.mark.broker
 NewName = Callable[[str], str]

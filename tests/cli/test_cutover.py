@@ -31,9 +31,9 @@ from towpath.ledger.events import EventReader
 from towpath.ledger.link import open_link
 from towpath.mirror.progress import Wishes
 from towpath.mirror.run import run as mirror
-from towpath.model.clock import now_ms
 from towpath.model.nouns import LEDGER, LinkName, Side, SourceOffset, TopicName, TopicPartition
 from towpath.model.quota import Entity, EntityKind, Quota, QuotaKey
+from towpath.runtime.clock import now_ms
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark]
 LEAVE = "leave the clients where they are"

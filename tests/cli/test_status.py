@@ -21,8 +21,8 @@ from tests.support.mirror import Mirror
 from towpath.cli.main import main
 from towpath.dev.broker import LocalCluster
 from towpath.mirror.plan import build
-from towpath.model.clock import now_ms
 from towpath.model.nouns import SourceOffset, TargetOffset
+from towpath.runtime.clock import now_ms
 from towpath.status.look import LinkLook, LinkStatus
 
 pytestmark = pytest.mark.broker

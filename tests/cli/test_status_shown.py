@@ -15,8 +15,8 @@ from towpath.config import RateConfig
 from towpath.ledger.alive import Life, RunLife, this_host
 from towpath.ledger.entries import Session
 from towpath.ledger.rates import Limits
-from towpath.model.clock import now_ms
 from towpath.model.nouns import LinkName, TopicName
+from towpath.runtime.clock import now_ms
 from towpath.status.look import LinkStatus
 from towpath.status.status import PartitionStatus, State
 from towpath.status.totals import SortOrder, ordered

@@ -21,9 +21,9 @@ from towpath.cluster.connect.login import SecurityError
 from towpath.config import ClusterConfig
 from towpath.dev import ports
 from towpath.dev.broker import LocalCluster
-from towpath.model.deadline import Deadline
 from towpath.model.errors import RefusedError, UnreachableError
 from towpath.model.secret import Secret
+from towpath.runtime.deadline import Deadline
 
 pytestmark = pytest.mark.broker
 

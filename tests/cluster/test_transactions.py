@@ -11,9 +11,9 @@ from tests.support.kafka import consume, create_topic, end_offsets, wait_until
 from towpath.cluster.admin import Admin
 from towpath.config import ClusterConfig
 from towpath.dev.broker import LocalCluster
-from towpath.model.deadline import Deadline
 from towpath.model.errors import RefusedError
 from towpath.model.nouns import Side, TopicName, TopicPartition
+from towpath.runtime.deadline import Deadline
 
 pytestmark = pytest.mark.broker
 NewName = Callable[[str], str]

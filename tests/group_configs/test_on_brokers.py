@@ -24,9 +24,9 @@ from towpath.group_configs.steps import SetHolderConfig
 from towpath.ledger.link import OpenLink, open_link
 from towpath.mirror.plan import detailed
 from towpath.mirror.reconcile import Reconciled, reconcile
-from towpath.model.deadline import Deadline
 from towpath.model.errors import StepOutdatedError
 from towpath.model.holders import ConfigHolder
+from towpath.runtime.deadline import Deadline
 
 pytestmark = pytest.mark.broker
 NewName = Callable[[str], str]

@@ -17,8 +17,8 @@ from towpath.groups.keeping import holds_until
 from towpath.groups.settle import settle
 from towpath.groups.sync import GroupSync
 from towpath.ledger.link import open_link
-from towpath.model.clock import now_ms
 from towpath.model.reasons import ReasonCode
+from towpath.runtime.clock import now_ms
 
 pytestmark = [pytest.mark.broker, pytest.mark.soak]
 _HALF, _MINUTE = 30_000, 60_000

@@ -20,8 +20,8 @@ from towpath.dev import distribution
 from towpath.dev.process import command
 from towpath.dev.zookeeper import ZooKeeperCluster
 from towpath.kraft.config import load_kraft
-from towpath.model.deadline import Deadline
 from towpath.model.nouns import TopicName, TopicPartition
+from towpath.runtime.deadline import Deadline
 
 pytestmark = [pytest.mark.soak, pytest.mark.broker, pytest.mark.timeout(2400)]
 _GONE = 3

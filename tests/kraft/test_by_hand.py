@@ -11,7 +11,7 @@ from tests.support.kraft.patients import seed
 from tests.support.kraft.runs import arguments, entries, run_until
 from tests.support.kraft.traffic import Traffic
 from towpath.dev.zookeeper import ZooKeeperCluster
-from towpath.model.deadline import Deadline
+from towpath.runtime.deadline import Deadline
 
 pytestmark = [pytest.mark.soak, pytest.mark.broker]
 

@@ -16,7 +16,7 @@ from towpath.dev.broker import LocalCluster
 from towpath.kraft.facts.nouns import BrokerMode, NodeId, Role
 from towpath.kraft.facts.seen import ClusterSeen, NodeSeen
 from towpath.kraft.look.cluster import ClusterReader
-from towpath.model.deadline import Deadline
+from towpath.runtime.deadline import Deadline
 
 pytestmark = pytest.mark.broker
 

@@ -32,11 +32,11 @@ from towpath.kraft.facts.seen import MetadataLogSeen, ZooKeeperSeen
 from towpath.kraft.metadata.log import read_log, read_quorum
 from towpath.kraft.zookeeper.client import ZooKeeper
 from towpath.model.acl import Acl, Operation, Pattern, Permission, Resource
-from towpath.model.deadline import Deadline
 from towpath.model.nouns import Side
 from towpath.model.quota import Entity, EntityKind, Quota, QuotaKey
 from towpath.model.scram import Credential, Mechanism
 from towpath.model.secret import Secret
+from towpath.runtime.deadline import Deadline
 
 pytestmark = [pytest.mark.soak, pytest.mark.broker]
 

@@ -14,7 +14,7 @@ from towpath.dev.zookeeper import ZooKeeperCluster
 from towpath.kraft.config import load_kraft
 from towpath.kraft.facts.seen import FLAG
 from towpath.kraft.metadata.log import read_quorum
-from towpath.model.deadline import Deadline
+from towpath.runtime.deadline import Deadline
 
 pytestmark = [pytest.mark.soak, pytest.mark.broker, pytest.mark.timeout(1800)]
 

@@ -26,7 +26,7 @@ from towpath.kraft.reach.drivers import drivers_of
 from towpath.kraft.steps.format_controller import FormatController
 from towpath.kraft.steps.wipe_controller import WipeController
 from towpath.kraft.zookeeper.client import ZooKeeper
-from towpath.model.deadline import Deadline
+from towpath.runtime.deadline import Deadline
 
 ONE = NodeId(3000)
 

@@ -37,7 +37,7 @@ from towpath.kraft.steps.release_zookeeper import ReleaseZooKeeper
 from towpath.kraft.steps.start_controllers import StartControllers
 from towpath.kraft.steps.step import KraftStep
 from towpath.kraft.steps.stop_controllers import StopControllers
-from towpath.model.deadline import Deadline
+from towpath.runtime.deadline import Deadline
 
 _CONFIG = kraft_config()
 _BEHIND_COPY = [Stage.HYBRID, Stage.MIXED, Stage.DUAL_WRITE]

@@ -21,7 +21,7 @@ from towpath.kraft.config import load_kraft
 from towpath.kraft.facts.comparison import compare
 from towpath.kraft.facts.image import ClusterImage
 from towpath.kraft.files.configs import KEPT
-from towpath.model.deadline import Deadline
+from towpath.runtime.deadline import Deadline
 
 pytestmark = [pytest.mark.soak, pytest.mark.broker, pytest.mark.timeout(1200)]
 

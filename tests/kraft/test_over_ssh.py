@@ -19,7 +19,7 @@ from tests.support.kraft.sshd import LocalSshd, fetch
 from tests.support.kraft.traffic import Traffic
 from towpath.dev.broker import answers
 from towpath.dev.zookeeper import ZooKeeperCluster
-from towpath.model.deadline import Deadline
+from towpath.runtime.deadline import Deadline
 
 pytestmark = [pytest.mark.soak, pytest.mark.broker]
 

@@ -36,8 +36,8 @@ from towpath.kraft.steps.roll_broker import RollBroker
 from towpath.kraft.steps.start_controllers import StartControllers
 from towpath.kraft.steps.step import KraftStep
 from towpath.kraft.steps.stop_controllers import StopControllers
-from towpath.model.deadline import Deadline
 from towpath.model.errors import StoppedError
+from towpath.runtime.deadline import Deadline
 
 CONFIG = kraft_config()
 _BEGAN = KraftEvent.STEP_BEGAN

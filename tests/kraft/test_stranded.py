@@ -13,7 +13,7 @@ from tests.support.kraft.runs import arguments, run_until, run_whole, tell
 from tests.support.kraft.traffic import Traffic
 from towpath.config.java_properties import change_properties
 from towpath.dev.zookeeper import ZooKeeperCluster
-from towpath.model.deadline import Deadline
+from towpath.runtime.deadline import Deadline
 
 pytestmark = [pytest.mark.soak, pytest.mark.broker, pytest.mark.timeout(1200)]
 

@@ -28,7 +28,7 @@ from towpath.kraft.reach.drivers import drivers_of
 from towpath.kraft.run.migration import Migration
 from towpath.kraft.standing.partition_versions import lower_versions
 from towpath.kraft.zookeeper.client import ZooKeeper
-from towpath.model.deadline import Deadline
+from towpath.runtime.deadline import Deadline
 
 pytestmark = [pytest.mark.soak, pytest.mark.broker, pytest.mark.timeout(1800)]
 _ELECTIONS = 5

@@ -21,7 +21,7 @@ from towpath.dev.zookeeper import ZooKeeperCluster
 from towpath.kraft.config import load_kraft
 from towpath.kraft.facts.nouns import NodeId
 from towpath.kraft.reach.drivers import drivers_of
-from towpath.model.deadline import Deadline
+from towpath.runtime.deadline import Deadline
 
 pytestmark = pytest.mark.broker
 

@@ -11,8 +11,8 @@ import pytest
 
 from towpath.ledger.alive import Life, RunLife, is_gone, this_host, this_space
 from towpath.ledger.entries import Session
-from towpath.model.clock import now_ms
 from towpath.model.nouns import LinkName
+from towpath.runtime.clock import now_ms
 
 
 @pytest.fixture

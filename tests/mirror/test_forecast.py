@@ -14,9 +14,9 @@ from towpath.cli.main import main
 from towpath.dev.broker import LocalCluster
 from towpath.ledger.entries import LinkIdentity
 from towpath.mirror.plan import build
-from towpath.model.clock import now_ms
 from towpath.model.nouns import ClusterId, LinkName, Mode
 from towpath.records.trouble import RECREATED
+from towpath.runtime.clock import now_ms
 
 pytestmark = pytest.mark.broker
 NewName = Callable[[str], str]

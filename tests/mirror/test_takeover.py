@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from towpath.ledger.entries import Session
-from towpath.model.clock import now_ms
 from towpath.model.nouns import LinkName
 from towpath.records import session as sessions
 from towpath.records.permit import TAKEOVER
 from towpath.records.session import LinkSession
+from towpath.runtime.clock import now_ms
 
 LINK = LinkName("orders")
 

@@ -12,10 +12,10 @@ from towpath.mirror import waiting
 from towpath.mirror.metrics.meter import LinkMeter
 from towpath.mirror.progress import RunProgress
 from towpath.mirror.waiting import Waiting
-from towpath.model.backoff import BackOff
 from towpath.model.errors import ClusterError, RefusedError, UnreachableError
 from towpath.model.findings import Cause, Problem
 from towpath.plan.model import PlanRefusedError
+from towpath.runtime.backoff import BackOff
 
 AWAY = UnreachableError("source", "connecting to a:1", "nothing listens there")
 ELECTION = RefusedError("target", "asking", 5, "LEADER_NOT_AVAILABLE", retriable=True)

@@ -8,8 +8,8 @@ import pytest
 
 from tests.support.ledger.reasons import told
 from towpath.model import errors
-from towpath.model.deadline import Deadline
 from towpath.model.secret import Secret
+from towpath.runtime.deadline import Deadline
 
 ERRORS = [
     errors.ConfigError(

@@ -22,11 +22,11 @@ from towpath.ledger.alive import this_host
 from towpath.ledger.entries import LinkLease
 from towpath.ledger.ledger import SESSIONS, Ledger
 from towpath.ledger.link import OpenLink, open_link
-from towpath.model.clock import now_ms
 from towpath.model.errors import LinkHeldError
 from towpath.model.nouns import LinkName
 from towpath.plan import lease as leases
 from towpath.plan.lease import Lease, last_lease, lease_lines
+from towpath.runtime.clock import now_ms
 
 pytestmark = pytest.mark.broker
 NewName = Callable[[str], str]

@@ -23,11 +23,11 @@ from towpath.dev.broker import LocalCluster
 from towpath.ledger.link import open_link
 from towpath.mirror.reconcile import reconcile
 from towpath.model.acl import EVERY, Acl, Operation, Pattern, Permission, Resource
-from towpath.model.deadline import Deadline
 from towpath.model.nouns import Side, TopicName
 from towpath.model.quota import Entity, EntityKind, Quota, QuotaKey
 from towpath.model.scram import Credential, Mechanism
 from towpath.model.secret import Secret
+from towpath.runtime.deadline import Deadline
 
 # Plans of ACLs and quotas are about all that the source has.
 pytestmark = [pytest.mark.broker, pytest.mark.alone("secured_source")]

@@ -19,10 +19,10 @@ from tests.support.mirror import Mirror
 from towpath.cluster.admin.topics import TopicAdmin
 from towpath.cluster.metadata import Metadata
 from towpath.dev.broker import LocalCluster
-from towpath.model.clock import now_ms
 from towpath.model.nouns import NO_TOPIC_ID, Mode, SourceOffset, TargetOffset
 from towpath.records.copy import copy
 from towpath.records.landing.moved import MovedBeginnings
+from towpath.runtime.clock import now_ms
 
 pytestmark = pytest.mark.broker
 NewName = Callable[[str], str]

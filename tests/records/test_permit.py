@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from towpath.model.clock import Moment
 from towpath.records.permit import FRESH, WritePermit
+from towpath.runtime.clock import Moment
 
 HOUR_MS = 3_600_000
 

@@ -18,8 +18,8 @@ from tests.support.kafka import Record, consume, end_offsets, produce, wait_unti
 from towpath.cluster.connect import security
 from towpath.config import troubles
 from towpath.dev.broker import LocalCluster
-from towpath.model.clock import now_ms
 from towpath.records.copy import Copier
+from towpath.runtime.clock import now_ms
 
 pytestmark = pytest.mark.broker
 

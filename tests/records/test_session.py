@@ -21,11 +21,11 @@ from towpath.ledger.alive import this_host, this_space
 from towpath.ledger.entries import Session
 from towpath.ledger.ledger import SESSIONS
 from towpath.ledger.link import open_link
-from towpath.model.clock import now_ms
 from towpath.model.errors import LinkBusyError
 from towpath.model.nouns import LinkName, Side
 from towpath.records import session as sessions
 from towpath.records.session import LinkSession
+from towpath.runtime.clock import now_ms
 
 pytestmark = pytest.mark.broker
 ENTRY = Session(

@@ -12,13 +12,13 @@ import pytest
 from towpath.cluster.data.reactor import Reactor
 from towpath.config import ClusterConfig
 from towpath.ledger.entries import Attempt, Dealt, Entry, Released, Session
-from towpath.model.deadline import Deadline
 from towpath.model.errors import LedgerError, LedgerGoneError, UnreachableError
 from towpath.model.nouns import LinkName
 from towpath.records import watch
 from towpath.records.permit import WritePermit
 from towpath.records.watch import SessionWatch, SliceEnd
 from towpath.records.work import CopySlice
+from towpath.runtime.deadline import Deadline
 
 LINK = LinkName("orders")
 CLUSTER = ClusterConfig(bootstrap=("host:1",))

@@ -35,10 +35,10 @@ from towpath.ledger.keys import new_name
 from towpath.ledger.ledger import Ledger
 from towpath.mirror.plan import build
 from towpath.mirror.rounds import RoundPlan, plan_round
-from towpath.model.backoff import BackOff
 from towpath.model.nouns import Side, TopicName
 from towpath.records import arrivals
 from towpath.records import copy as copying
+from towpath.runtime.backoff import BackOff
 from towpath.status.status import PartitionStatus, State, status
 from towpath.verify.verdict import Verdict
 from towpath.verify.verify import Scope, verify

@@ -27,7 +27,7 @@ from tests.support.pages.queries import assert_served
 from tests.support.pages.scrape import Scrape
 from tests.support.program import Program
 from towpath.dev import ports
-from towpath.model.clock import now_ms
+from towpath.runtime.clock import now_ms
 
 pytestmark = pytest.mark.broker
 ON_TWO = ("--master", "local[2]")

@@ -18,8 +18,8 @@ from towpath.cluster.connect.control import Control
 from towpath.cluster.connect.exchange import Address
 from towpath.dev.broker import LocalCluster
 from towpath.mirror.plan import detailed
-from towpath.model.deadline import Deadline
 from towpath.model.nouns import Side, TopicName, TopicPartition
+from towpath.runtime.deadline import Deadline
 from towpath.staying.observe import look
 
 pytestmark = pytest.mark.broker

@@ -17,8 +17,8 @@ from tests.support.stored import old_records
 from towpath.archive.config import ArchiveConfig
 from towpath.archive.log import CommitLog
 from towpath.config import LockMode, Size, StoreConfig
-from towpath.model.clock import now_ms
 from towpath.model.errors import ObjectExistsError, StoreRefusedError
+from towpath.runtime.clock import now_ms
 from towpath.store import Store
 from towpath.store.azure.azure import kept
 from towpath.store.objects import ObjectLock, Put

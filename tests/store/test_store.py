@@ -13,13 +13,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from towpath.config import StoreConfig
-from towpath.model.clock import now_ms
 from towpath.model.errors import (
     ObjectChangedError,
     ObjectExistsError,
     ObjectMissingError,
     StoreError,
 )
+from towpath.runtime.clock import now_ms
 from towpath.store import Store
 
 MIB = 1 << 20

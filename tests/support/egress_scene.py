@@ -26,8 +26,8 @@ from tests.support.pages.scrape import Scrape
 from tests.support.program import Program
 from tests.support.session.selection import soak_seconds
 from towpath.dev import ports
-from towpath.model.clock import now_ms
 from towpath.model.nouns import TopicName, TopicPartition
+from towpath.runtime.clock import now_ms
 
 OLD = 40 * 24 * 3600 * 1000
 _SHORT, _LONG = 15.0, 600.0

@@ -8,7 +8,7 @@ from confluent_kafka import Producer
 
 from tests.support.clusters.brokers import SharedCluster
 from tests.support.kafka import PATIENCE, Record, create_topic, produce
-from towpath.model.clock import now_ms
+from towpath.runtime.clock import now_ms
 
 OLD = 40 * 24 * 3600 * 1000
 PARTITIONS = (0, 1, 2)

@@ -23,8 +23,8 @@ from towpath.archive.log import CommitLog
 from towpath.archive.log.captures import TopicCapture
 from towpath.archive.log.entries import Draft, SeenPartition
 from towpath.archive.model import PartitionId, Segment, SegmentPlace
-from towpath.model.clock import now_ms
 from towpath.model.nouns import ClusterId, SegmentFormat, SourceOffset, TopicId, TopicName
+from towpath.runtime.clock import now_ms
 from towpath.store import Store
 from towpath.wire.batch import CONTROL, TRANSACTIONAL
 from towpath.wire.codec import ZSTD

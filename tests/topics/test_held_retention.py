@@ -20,12 +20,12 @@ from towpath.ledger.link import open_link
 from towpath.mirror.plan import build
 from towpath.mirror.reconcile import reconcile
 from towpath.mirror.subjects import SUBJECTS
-from towpath.model.clock import now_ms
 from towpath.model.nouns import TopicName, TopicPartition
 from towpath.model.reasons import ReasonCode
 from towpath.plan.applier import Applied
 from towpath.plan.apply import ApplyRequest, apply
 from towpath.plan.model import Plan
+from towpath.runtime.clock import now_ms
 from towpath.status.status import status
 
 pytestmark = pytest.mark.broker

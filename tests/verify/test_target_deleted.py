@@ -15,8 +15,8 @@ from tests.support.kafka import PATIENCE, Record, create_topic, produce, wait_un
 from towpath.cluster.admin import Admin
 from towpath.config import ClusterConfig
 from towpath.dev.broker import LocalCluster
-from towpath.model.clock import now_ms
 from towpath.model.nouns import Side, TopicName, TopicPartition
+from towpath.runtime.clock import now_ms
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark]
 DAY, HOUR = 86_400_000, 3_600_000

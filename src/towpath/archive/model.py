@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
 
-from towpath.model.clock import now_ms
 from towpath.model.digest import Digest
 from towpath.model.nouns import ClusterId, SegmentFormat, SourceOffset, TopicId, TopicName
+from towpath.runtime.clock import now_ms
 
 STREAMING = 0
 """The level of segments that come from Kafka; a compaction writes higher ones."""

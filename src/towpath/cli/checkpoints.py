@@ -17,10 +17,10 @@ from towpath.groups.model import GroupPosition
 from towpath.mm2.apply import CheckpointsReport, CheckpointsRequest
 from towpath.mm2.apply import apply as apply_checkpoints
 from towpath.mm2.policy import Policy, PolicyKind
-from towpath.model.clock import readable
 from towpath.model.errors import ConfigError, ConfigProblem
 from towpath.model.foreign import foreign
 from towpath.model.reasons import as_data
+from towpath.runtime.clock import readable
 
 NOT_ALL = 3
 _NOTHING = "none"

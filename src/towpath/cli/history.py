@@ -14,10 +14,10 @@ from towpath.config import LinkConfig, load
 from towpath.config.units import Duration
 from towpath.ledger.events import Event, EventReader
 from towpath.ledger.ledger import Ledger
-from towpath.model.clock import now_ms
 from towpath.model.errors import ConfigError, ConfigProblem
 from towpath.model.nouns import Side
 from towpath.plan.lease import last_lease
+from towpath.runtime.clock import now_ms
 
 
 def history(

@@ -16,8 +16,8 @@ from towpath.cli.show.status import link_picture
 from towpath.cli.show.status_json import link_as_json
 from towpath.cli.signals import stopping
 from towpath.config import load
-from towpath.model.clock import now_ms, readable
 from towpath.model.errors import ClusterError, ConfigError, ConfigProblem, UnreachableError
+from towpath.runtime.clock import now_ms, readable
 from towpath.status.look import LinkLook, LinkStatus, looking
 from towpath.status.totals import SortOrder
 

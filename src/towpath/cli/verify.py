@@ -27,9 +27,9 @@ from towpath.cli.show.verify_shapes import VerifyJson
 from towpath.cli.signals import stopping
 from towpath.config import LinkConfig, load
 from towpath.model.amounts import count, size, span
-from towpath.model.clock import is_ms
 from towpath.model.errors import ConfigError, ConfigProblem
 from towpath.runbook import pointers
+from towpath.runtime.clock import is_ms
 from towpath.verify.schema_proof import SchemaProof
 from towpath.verify.schemas import proving
 from towpath.verify.stoppable import until

@@ -16,10 +16,10 @@ from towpath.cluster.data.fetch_bodies import Fetched
 from towpath.compare.doubled import SequenceCheck
 from towpath.compare.named import IdLook
 from towpath.compare.others import OtherRecords
-from towpath.model.deadline import Deadline
 from towpath.model.errors import RefusedError, UnreachableError
 from towpath.model.nouns import ProducerId, Side, TopicPartition
 from towpath.records.target.written import Undone, undone
+from towpath.runtime.deadline import Deadline
 from towpath.wire import batch as wire
 from towpath.wire.legacy import modernise
 

@@ -8,7 +8,7 @@ from typing import Annotated
 from pydantic import PlainSerializer, PlainValidator
 
 from towpath.config.problems import must_be
-from towpath.model.clock import is_ms
+from towpath.runtime.clock import is_ms
 
 LIKE = "a time such as 2025-01-31T08:00:00Z"
 

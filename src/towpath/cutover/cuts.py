@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 
 from towpath.ledger.entries import Cut
-from towpath.model.clock import now_ms
 from towpath.model.nouns import LinkName, ProducerId, SourceOffset, TargetOffset, TopicPartition
+from towpath.runtime.clock import now_ms
 from towpath.status.status import PartitionStatus, State
 
 

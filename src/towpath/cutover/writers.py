@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from towpath.cluster.admin import Admin
 from towpath.cluster.metadata import Answers, ProducerState
 from towpath.model.amounts import shortened
-from towpath.model.clock import readable
 from towpath.model.errors import ClusterError
 from towpath.model.nouns import TopicName, TopicPartition
+from towpath.runtime.clock import readable
 
 _NAMED = 3
 

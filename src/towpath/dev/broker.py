@@ -19,10 +19,10 @@ from towpath.dev import distribution, ports
 from towpath.dev.broker_configs import Ports, broker_properties, properties_text
 from towpath.dev.errors import BrokerError
 from towpath.dev.process import Identity, JavaProcess, classes, command, pause_before_next_look
-from towpath.model.classes import ClassArchive
-from towpath.model.deadline import Deadline
-from towpath.model.home import home_folder
 from towpath.model.nouns import ClusterId
+from towpath.runtime.deadline import Deadline
+from towpath.runtime.home import home_folder
+from towpath.runtime.java_classes import ClassArchive
 
 START_PATIENCE = 60.0
 _METADATA = 3

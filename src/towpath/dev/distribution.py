@@ -21,7 +21,7 @@ from pathlib import Path
 from towpath.dev.errors import DistributionError
 from towpath.engine import java
 from towpath.model.foreign import printed
-from towpath.model.home import home_folder
+from towpath.runtime.home import home_folder
 
 NEWEST = "4.4.0"
 VERSIONS = ("3.9.2", "4.1.2", "4.3.1", NEWEST)

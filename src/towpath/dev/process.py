@@ -13,9 +13,9 @@ from pathlib import Path
 import psutil
 
 from towpath.engine import java
-from towpath.model.classes import ClassArchive
 from towpath.model.foreign import printed
-from towpath.model.kept_process import LOG_LINES
+from towpath.runtime.java_classes import ClassArchive
+from towpath.runtime.kept_process import LOG_LINES
 
 # Serial GC and one compiler tier: other choices never pay off in a broker that lives for minutes.
 JVM = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xms64m", "-Djava.awt.headless=true")

@@ -19,8 +19,8 @@ from towpath.dev.broker import LocalCluster
 from towpath.dev.errors import DevError, PortTakenError
 from towpath.dev.process import Identity
 from towpath.dev.secure import Strongbox
-from towpath.model.home import home_folder
 from towpath.model.nouns import Side
+from towpath.runtime.home import home_folder
 
 SOURCE_PORT = 9092
 TARGET_PORT = 9093

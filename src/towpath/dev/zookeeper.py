@@ -29,11 +29,11 @@ from towpath.dev.zookeeper_configs import (
     kraft_file,
     zookeeper_properties,
 )
-from towpath.model.deadline import Deadline
-from towpath.model.kept_process import KeptProcess
 from towpath.model.nouns import Side
 from towpath.model.scram import Credential, Mechanism
 from towpath.model.secret import Secret
+from towpath.runtime.deadline import Deadline
+from towpath.runtime.kept_process import KeptProcess
 
 VERSION = "3.9.2"
 """The last Kafka that can use ZooKeeper."""

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pyspark
 
-from towpath.model.classes import ClassArchive
+from towpath.runtime.java_classes import ClassArchive
 
 _FOLDERS = "SPARK_CONF_DIR", "HADOOP_CONF_DIR", "YARN_CONF_DIR"
 """Folders that Spark puts on its class path; a JVM that has one there cannot write an archive, and

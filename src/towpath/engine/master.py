@@ -13,9 +13,9 @@ from contextlib import suppress
 from queue import Empty, Queue
 from threading import Thread
 
-from towpath.model.deadline import Deadline
 from towpath.model.errors import SparkStartError
 from towpath.model.foreign import foreign
+from towpath.runtime.deadline import Deadline
 
 _URL = "spark://"
 _STREAM_REQUEST = 6

@@ -11,11 +11,11 @@ from towpath.config import GroupsConfig
 from towpath.groups.model import GroupPosition, GroupReport
 from towpath.groups.observe_groups import SourceView
 from towpath.ledger.entries import SeenGroup, SeenPosition
-from towpath.model.clock import now_ms
 from towpath.model.errors import ClusterError
 from towpath.model.groups import ClientGroup, Commit, GroupKind
 from towpath.model.nouns import TopicPartition
 from towpath.model.reasons import Reason, ReasonCode
+from towpath.runtime.clock import now_ms
 
 Commits = Mapping[TopicPartition, Commit]
 Mirrors = Mapping[TopicPartition, TopicPartition]

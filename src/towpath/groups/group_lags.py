@@ -10,9 +10,9 @@ from towpath.cluster.admin import Admin
 from towpath.cluster.data.client import Client
 from towpath.groups.model import GroupPosition
 from towpath.groups.reading import Log
-from towpath.model.clock import now_ms
 from towpath.model.errors import ClusterError, CorruptBatchError
 from towpath.model.nouns import TopicPartition
+from towpath.runtime.clock import now_ms
 
 _PATIENCE = 5.0
 """Seconds that leaders get, each of which is asked once."""

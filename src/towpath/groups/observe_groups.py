@@ -12,11 +12,11 @@ from towpath.config import GroupsConfig
 from towpath.groups.kinds import unable_kinds
 from towpath.groups.shares import ShareStand, stands
 from towpath.ledger.books import LinkBooks
-from towpath.model.clock import now_ms
 from towpath.model.errors import ClusterError
 from towpath.model.groups import ClientGroup, Commit, GroupKind
 from towpath.model.nouns import TopicId, TopicName, TopicPartition
 from towpath.model.reasons import Reason
+from towpath.runtime.clock import now_ms
 
 _STREAMS = "stream"
 """The assignor of Kafka Streams (StreamsPartitionAssignor)."""

@@ -6,9 +6,9 @@ import threading
 
 from towpath.groups.model import GroupPosition, PositionOutcome, SyncReport
 from towpath.groups.sync import GroupSync
-from towpath.model.deadline import Deadline
 from towpath.model.errors import ClusterError, RefusedError, UnreachableError
 from towpath.model.reasons import ReasonCode
+from towpath.runtime.deadline import Deadline
 
 PATIENCE = 30.0
 """Seconds for what passes: a coordinator that moves, or an answer that was lost."""

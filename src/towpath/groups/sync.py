@@ -33,10 +33,10 @@ from towpath.groups.write import client_of, under_members, write
 from towpath.ledger.entries import SeenPosition
 from towpath.ledger.link import OpenLink
 from towpath.ledger.offsets import Exactness
-from towpath.model.clock import now_ms
 from towpath.model.errors import ClusterError
 from towpath.model.groups import ClientGroup
 from towpath.model.nouns import SourceOffset, TopicPartition
+from towpath.runtime.clock import now_ms
 
 
 class GroupSync:

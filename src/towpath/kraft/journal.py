@@ -22,8 +22,8 @@ from typing import Any, BinaryIO
 from towpath.kraft.errors import JournalHeldError, KraftJournalError
 from towpath.kraft.facts.nouns import PROBES, Stage
 from towpath.kraft.facts.seen import Proven
-from towpath.model.clock import now_ms
-from towpath.model.durable import make_folder, sync_folder
+from towpath.runtime.clock import now_ms
+from towpath.runtime.durable import make_folder, sync_folder
 
 _FILE = "journal.jsonl"
 _KEPT = "kept"

@@ -13,7 +13,7 @@ from typing import Protocol, Self
 
 from towpath.ledger.entries import Session
 from towpath.model.amounts import span
-from towpath.model.clock import now_ms, readable
+from towpath.runtime.clock import now_ms, readable
 
 _SILENCE = 10.0
 """Seconds after the last heartbeat until which a run counts as alive: it writes one every two, and

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 
 from towpath.ledger.entries import Entry, encode
 from towpath.ledger.topic import APPEND_BYTES
-from towpath.model.clock import now_ms
+from towpath.runtime.clock import now_ms
 from towpath.wire import plain
 from towpath.wire.codec import NONE, ZSTD
 from towpath.wire.header import CONTROL, BatchHeader

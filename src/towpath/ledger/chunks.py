@@ -10,9 +10,9 @@ from towpath.ledger.entries import Removed, Runs
 from towpath.ledger.keys import new_name
 from towpath.ledger.offsets import joined
 from towpath.ledger.packed import Packer, unpack
-from towpath.model.clock import now_ms
 from towpath.model.lazy import Lazy
 from towpath.model.nouns import LinkName, ProducerId, TargetOffset, TopicPartition
+from towpath.runtime.clock import now_ms
 
 if TYPE_CHECKING:
     import numpy as np

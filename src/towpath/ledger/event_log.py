@@ -18,13 +18,13 @@ from towpath.ledger.entries import Entry, Journal, LinkIdentity, MissingEvents, 
 from towpath.ledger.events import PLACE, Event, Origin, What, is_trouble
 from towpath.ledger.keys import new_name
 from towpath.ledger.topic import create_events
-from towpath.model.backoff import BackOff
-from towpath.model.clock import now_ms
-from towpath.model.deadline import Deadline
 from towpath.model.errors import RefusedError, TowpathError
 from towpath.model.nouns import EVENTS, LinkName, Side
-from towpath.model.who import this_user
 from towpath.runtime import log
+from towpath.runtime.backoff import BackOff
+from towpath.runtime.clock import now_ms
+from towpath.runtime.deadline import Deadline
+from towpath.runtime.user import this_user
 
 _MOST = 50_000
 """Events that wait at most; where more come, the oldest are lost."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import uuid
 
-from towpath.model.clock import now_ms
+from towpath.runtime.clock import now_ms
 
 SILENT = 900_000
 """Time without a write after which a writer takes another key, in ms."""

@@ -15,9 +15,9 @@ from towpath.ledger.entries import WHOLE_LINK, Removed, SetRate
 from towpath.ledger.events import What
 from towpath.ledger.link import OpenLink, open_link
 from towpath.ledger.wishes import read_begun, require_mirrored, signature
-from towpath.model.clock import readable
 from towpath.model.nouns import TopicName
 from towpath.model.rates import RateLimits
+from towpath.runtime.clock import readable
 
 _OF_FILE = "`run.max_rate` of the file"
 

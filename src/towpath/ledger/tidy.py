@@ -10,8 +10,8 @@ from towpath.ledger.chunks import Incarnation, slim, tidied
 from towpath.ledger.entries import Entry, ReadEntry, Removed, Runs, Unreadable
 from towpath.ledger.keys import is_abandoned
 from towpath.ledger.ledger import Ledger
-from towpath.model.clock import now_ms
 from towpath.model.nouns import LinkName, ProducerId, TopicName, TopicPartition
+from towpath.runtime.clock import now_ms
 
 _PATIENCE = 5.0
 """Seconds to wait for leaders. Partitions without a leader are left to the next call."""

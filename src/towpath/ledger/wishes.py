@@ -7,10 +7,10 @@ from typing import TypedDict
 
 from towpath.ledger.alive import this_host
 from towpath.ledger.link import OpenLink
-from towpath.model.clock import now_ms
 from towpath.model.errors import ConfigError, ConfigProblem, LedgerError
 from towpath.model.nouns import LEDGER, TopicName
-from towpath.model.who import this_user
+from towpath.runtime.clock import now_ms
+from towpath.runtime.user import this_user
 
 
 class Signature(TypedDict):

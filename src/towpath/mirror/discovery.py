@@ -10,9 +10,9 @@ from towpath.mirror.progress import RunProgress
 from towpath.mirror.reconcile import Reconciled, Reconciler, Shape, appeared, shape, shape_of
 from towpath.mirror.rounds import Look
 from towpath.mirror.trying import Trying
-from towpath.model.deadline import Deadline
 from towpath.model.errors import LinkHeldError
 from towpath.plan.build import Planned
+from towpath.runtime.deadline import Deadline
 from towpath.status.status import PartitionStatus, State
 from towpath.topics.subject import TOPICS
 

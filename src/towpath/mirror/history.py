@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping
 
 from towpath.cluster.admin import Admin
 from towpath.model.amounts import span
-from towpath.model.clock import now_ms
 from towpath.model.errors import ClusterError
 from towpath.model.findings import Note
 from towpath.model.nouns import TopicPartition
 from towpath.records.source.beginnings import PATIENCE
+from towpath.runtime.clock import now_ms
 
 _EXPIRATION = "producer.id.expiration.ms"
 _DEFAULT_MS = 86_400_000

@@ -6,8 +6,8 @@ import time
 from collections.abc import Callable
 
 from towpath.engine.rounds import Rounds
-from towpath.model.deadline import Deadline
 from towpath.records.session import LinkSession
+from towpath.runtime.deadline import Deadline
 
 _READY = 10.0
 """Seconds for the slices of the next round to connect; they may lack room beside those that run."""

@@ -35,14 +35,14 @@ from towpath.mirror.subjects import BESIDE_SCHEMAS, SUBJECTS
 from towpath.mirror.tidying import Tidying
 from towpath.mirror.waiting import Waiting
 from towpath.mm2.publish import publishing
-from towpath.model.backoff import BackOff
-from towpath.model.deadline import Deadline
 from towpath.model.errors import ClusterError, TowpathError
 from towpath.model.nouns import Side
 from towpath.plan.lease import Lease
 from towpath.plan.model import refuse
 from towpath.records.permit import TAKEOVER
 from towpath.records.session import LinkSession
+from towpath.runtime.backoff import BackOff
+from towpath.runtime.deadline import Deadline
 
 _LOOK = 1.0
 _DRAIN = 30.0

@@ -9,10 +9,10 @@ from towpath.cluster.admin import Admin
 from towpath.config import RecordsConfig, StartAt
 from towpath.ledger.books import LinkBooks
 from towpath.ledger.entries import EndOffsets, Entry, FirstLook
-from towpath.model.clock import now_ms
 from towpath.model.nouns import SourceOffset, TopicId, TopicPartition
 from towpath.records.source.beginnings import PATIENCE
 from towpath.records.work import EARLIEST, UNKNOWN, Beginning
+from towpath.runtime.clock import now_ms
 from towpath.topics.observed import Topic
 
 Offsets = Mapping[TopicPartition, int]

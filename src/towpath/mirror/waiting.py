@@ -9,10 +9,10 @@ from collections.abc import Callable
 from towpath.cluster.connect.control import healable
 from towpath.mirror.metrics.meter import LinkMeter
 from towpath.mirror.progress import RunProgress
-from towpath.model.backoff import BackOff
-from towpath.model.clock import now_ms, readable
 from towpath.model.errors import ClusterError
 from towpath.plan.model import PlanRefusedError
+from towpath.runtime.backoff import BackOff
+from towpath.runtime.clock import now_ms, readable
 
 _AGAIN = BackOff(first=1.0, longest=5.0)
 

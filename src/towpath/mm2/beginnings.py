@@ -21,7 +21,6 @@ from towpath.ledger.producers import producer_id
 from towpath.mm2.ends import SeamFinder, SucceededPartition
 from towpath.mm2.policy import connect_topic
 from towpath.mm2.positions import find_source, read_positions
-from towpath.model.clock import now_ms
 from towpath.model.errors import ConfigError, ConfigProblem, TowpathError
 from towpath.model.nouns import (
     Mode,
@@ -32,6 +31,7 @@ from towpath.model.nouns import (
 )
 from towpath.model.reasons import Reason, ReasonCode
 from towpath.plan.lease import Lease, require_free
+from towpath.runtime.clock import now_ms
 from towpath.topics.circles import origins, without_circles
 from towpath.topics.diff import diff
 from towpath.topics.observe import observe

@@ -23,10 +23,10 @@ from towpath.ledger.link import OpenLink
 from towpath.ledger.offsets import Exactness
 from towpath.mm2.policy import HEARTBEATS, Policy
 from towpath.mm2.records import Checkpoint, Heartbeat, Mm2Record, OffsetSync
-from towpath.model.clock import now_ms
 from towpath.model.errors import ClusterError, TowpathError
 from towpath.model.groups import GroupKind
 from towpath.model.nouns import Side, SourceOffset, TargetOffset, TopicName, TopicPartition
+from towpath.runtime.clock import now_ms
 from towpath.wire import plain
 
 EXACTNESS = b"towpath-exactness"

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 from towpath.ledger.link import OpenLink, open_link
 from towpath.model.amounts import counted
-from towpath.model.clock import readable
 from towpath.plan.apply import ApplyRequest, require_clusters
 from towpath.plan.differences import differences
 from towpath.plan.journal import JournalWriter
 from towpath.plan.kinds import Step
 from towpath.plan.subjects import SubjectClients, Subjects
+from towpath.runtime.clock import readable
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,11 +8,11 @@ from dataclasses import replace
 from towpath.ledger.books import LinkBooks
 from towpath.ledger.entries import Journal, Phase
 from towpath.ledger.link import OpenTarget
-from towpath.model.clock import now_ms
 from towpath.model.errors import TowpathError
 from towpath.model.nouns import NO_TOPIC_ID, TopicId
 from towpath.plan.kinds import Step, as_data
 from towpath.plan.subjects import SubjectClients
+from towpath.runtime.clock import now_ms
 
 
 class JournalWriter:

@@ -19,9 +19,9 @@ from towpath.ledger.entries import MIRROR, LeaseHolder, LinkLease, Session, Unre
 from towpath.ledger.events import What
 from towpath.ledger.ledger import SESSIONS, Ledger
 from towpath.ledger.link import OpenTarget
-from towpath.model.clock import Moment, now_ms
 from towpath.model.errors import LinkHeldError, TowpathError
 from towpath.model.nouns import LinkName, Side
+from towpath.runtime.clock import Moment, now_ms
 
 _BEAT = 2.0
 _SILENCE = 7.0

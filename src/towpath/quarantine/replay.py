@@ -20,12 +20,12 @@ from towpath.ledger.events import What
 from towpath.ledger.link import OpenLink
 from towpath.ledger.quarantine.format import QuarantineKey, ReplayMark
 from towpath.ledger.wishes import signature
-from towpath.model.clock import now_ms
 from towpath.model.errors import RefusedError
 from towpath.model.nouns import Mode, ProducerId, TopicPartition
 from towpath.quarantine.changing import Ids, PresentChange, UnchangedError
 from towpath.quarantine.look import OpenQuarantine, RecordFilter, open_quarantine
 from towpath.quarantine.writing import ReplayWriter, Written
+from towpath.runtime.clock import now_ms
 from towpath.wire import plain
 
 REPLAYED = b"towpath-replayed"

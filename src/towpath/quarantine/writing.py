@@ -11,10 +11,10 @@ from towpath.cluster.data.client import Client
 from towpath.ledger.link import OpenLink
 from towpath.ledger.quarantine.format import ReplayMark
 from towpath.ledger.quarantine.writer import PLACE
-from towpath.model.deadline import Deadline
 from towpath.model.errors import RefusedError
 from towpath.model.nouns import LinkName, TopicPartition
 from towpath.records.trouble import REFUSES_IDS
+from towpath.runtime.deadline import Deadline
 from towpath.wire import plain
 from towpath.wire.codec import NONE, ZSTD
 

@@ -27,13 +27,13 @@ from towpath.ledger.entries import (
 from towpath.ledger.keys import new_name
 from towpath.ledger.ledger import Ledger
 from towpath.model.changes import IdChange, RecordChange
-from towpath.model.clock import now_ms
 from towpath.model.errors import TowpathError, UnknownIdsError
 from towpath.model.nouns import Side, TopicPartition
 from towpath.model.reasons import Reason, ReasonCode
 from towpath.model.subjects import KEY, VALUE, has_ids, strategy_of
 from towpath.records.change_services import Ready
 from towpath.records.work import Assignment, Slice
+from towpath.runtime.clock import now_ms
 from towpath.wire.ids import IdTable
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from towpath.model.clock import Moment, now_ms
+from towpath.runtime.clock import Moment, now_ms
 
 FRESH = 5.0
 """Seconds for which it counts that no other run had begun."""

@@ -17,7 +17,6 @@ from towpath.cluster.data.reactor import Reactor
 from towpath.ledger.entries import Entry, Gap, Receipt, Removed, Runs
 from towpath.ledger.keys import is_abandoned, is_silent, new_name
 from towpath.ledger.ledger import SESSIONS, Ledger
-from towpath.model.clock import now_ms
 from towpath.model.errors import TowpathError
 from towpath.model.nouns import LinkName, Side, TopicPartition
 from towpath.records.jobs import Counts, Jobs
@@ -26,6 +25,7 @@ from towpath.records.lane.progress import LaneProgress
 from towpath.records.run_log import RunLog, again
 from towpath.records.source.trouble import cut
 from towpath.records.work import Slice
+from towpath.runtime.clock import now_ms
 
 
 class ReceiptKey:

@@ -7,11 +7,11 @@ from towpath.cluster.data.client import Client
 from towpath.cluster.data.reactor import Reactor
 from towpath.ledger.entries import Paced, Used
 from towpath.ledger.ledger import SESSIONS, Ledger
-from towpath.model.clock import now_ms
 from towpath.model.nouns import Side
 from towpath.records.jobs import Jobs
 from towpath.records.source.pace import Gate, Pace
 from towpath.records.work import Slice
+from towpath.runtime.clock import now_ms
 
 _EVERY = 2.0
 """Seconds between two reports."""

@@ -14,8 +14,8 @@ from towpath.ledger.chunks import Incarnation, is_full
 from towpath.ledger.entries import Run, Runs
 from towpath.ledger.keys import is_silent, new_name
 from towpath.ledger.packed import Packer, Table
-from towpath.model.clock import now_ms
 from towpath.model.nouns import LinkName, ProducerId, TopicPartition
+from towpath.runtime.clock import now_ms
 
 _TOGETHER = 4096
 TAIL = 512

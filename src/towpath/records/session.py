@@ -16,12 +16,12 @@ from towpath.config import ClusterConfig
 from towpath.ledger.alive import ProcessKey, is_gone, process_of, this_host, this_space
 from towpath.ledger.entries import MIRROR, Attempt, Dealt, Paced, Session, Share, Unreadable
 from towpath.ledger.ledger import ENDS, SESSIONS, Ledger
-from towpath.model.clock import now_ms, readable
-from towpath.model.deadline import Deadline
 from towpath.model.errors import LinkBusyError, TowpathError
 from towpath.model.nouns import LinkName, Side
 from towpath.records.late_writes import LateWrites
 from towpath.records.permit import TAKEOVER
+from towpath.runtime.clock import now_ms, readable
+from towpath.runtime.deadline import Deadline
 
 _BEAT = 2.0
 _SILENCE = 7.0

@@ -10,12 +10,12 @@ from towpath.ledger.entries import ChangedAt, Counted, Gap, Receipt, Run, Stretc
 from towpath.ledger.keys import is_abandoned
 from towpath.ledger.packed import runs_of
 from towpath.model.changes import NO_CHANGE, RecordChange
-from towpath.model.clock import now_ms
 from towpath.model.nouns import LinkName, Mode, SourceOffset, TargetOffset
 from towpath.model.reasons import Reason, ReasonCode
 from towpath.records.beyond_receipt import BeyondReceipt
 from towpath.records.items import TransactionalWriter
 from towpath.records.work import Assignment
+from towpath.runtime.clock import now_ms
 from towpath.wire import batch as wire
 
 _DELETED = {

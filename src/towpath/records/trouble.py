@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TypeVar
 
 from towpath.cluster.codes import SASL_AUTHENTICATION_FAILED, UNKNOWN_TOPIC_OR_PARTITION
-from towpath.model.backoff import BackOff
 from towpath.model.errors import ClusterError, NotSetAsideError, RefusedError, UnreachableError
 from towpath.model.nouns import Side, TopicName
 from towpath.model.reasons import Reason, ReasonCode
+from towpath.runtime.backoff import BackOff
 
 E = TypeVar("E")
 CORRUPT = 2

@@ -18,11 +18,11 @@ from towpath.cluster.data.reactor import Reactor
 from towpath.ledger.entries import Attempt, Dealt, ReadEntry, Released, Session, Share
 from towpath.ledger.keys import new_name
 from towpath.ledger.ledger import ENDS, SESSIONS, Ledger
-from towpath.model.deadline import Deadline
 from towpath.model.errors import TowpathError, UnreachableError
 from towpath.model.nouns import Side
 from towpath.records.permit import WritePermit
 from towpath.records.work import Slice
+from towpath.runtime.deadline import Deadline
 
 ORPHANED = 30.0
 """Seconds without a session entry after which a slice considers its driver dead."""

@@ -11,9 +11,9 @@ from email.utils import parsedate_to_datetime
 from typing import Any
 from urllib.parse import urlsplit
 
-from towpath.model.clock import now_ms
-from towpath.model.deadline import Deadline
 from towpath.model.foreign import printed
+from towpath.runtime.clock import now_ms
+from towpath.runtime.deadline import Deadline
 
 _SAID = 300
 """Characters of an answer that an error repeats."""

@@ -10,7 +10,6 @@ from towpath.compare.work import Comparison
 from towpath.ledger.entries import Entry, Opened, Receipt
 from towpath.ledger.keys import new_name
 from towpath.ledger.producers import GENERATIONS, generations
-from towpath.model.clock import now_ms, readable
 from towpath.model.nouns import (
     LinkName,
     Mode,
@@ -20,6 +19,7 @@ from towpath.model.nouns import (
     TopicId,
     TopicPartition,
 )
+from towpath.runtime.clock import now_ms, readable
 from towpath.verify.verdict import difference
 from towpath.wire.batch import SEQUENCES
 from towpath.wire.header import CONTROL, BatchHeader

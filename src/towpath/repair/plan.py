@@ -9,7 +9,6 @@ from enum import StrEnum
 from towpath.ledger.books import PartitionBooks
 from towpath.ledger.entries import Counted, Entry, Opened, Receipt, Repaired
 from towpath.ledger.producers import producer_id
-from towpath.model.clock import now_ms
 from towpath.model.nouns import (
     ClusterId,
     Mode,
@@ -18,6 +17,7 @@ from towpath.model.nouns import (
     TargetOffset,
     TopicPartition,
 )
+from towpath.runtime.clock import now_ms
 from towpath.status.losses import LostRecords
 
 _RECREATE = "delete the topic on the target; the next run copies all of it again"

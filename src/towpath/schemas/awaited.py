@@ -18,12 +18,12 @@ from uuid import UUID
 from towpath.ledger.books.ids import IdBooks, SchemaName, read_id, written_ids
 from towpath.ledger.entries import AwaitedIds, DecidedIds, RefusedIds
 from towpath.ledger.keys import new_name
-from towpath.model.backoff import BackOff
 from towpath.model.changes import IdChange, SubjectStrategy
-from towpath.model.clock import now_ms
 from towpath.model.nouns import LinkName, TopicName
 from towpath.model.reasons import Reason, ReasonCode
 from towpath.model.subjects import KEY, VALUE, has_ids, strategy_of
+from towpath.runtime.backoff import BackOff
+from towpath.runtime.clock import now_ms
 
 _AGAIN = BackOff(first=0.5, longest=10.0)
 """Pauses between looks while nothing new is asked for."""

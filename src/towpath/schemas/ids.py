@@ -10,13 +10,13 @@ from towpath.ledger.entries import DecidedIds
 from towpath.ledger.keys import new_name
 from towpath.model.amounts import counted
 from towpath.model.changes import SubjectStrategy
-from towpath.model.clock import now_ms
 from towpath.model.errors import TowpathError, UnreachableError
 from towpath.model.findings import Cause, Note, Problem
 from towpath.model.nouns import LinkName
 from towpath.model.reasons import Reason, ReasonCode
 from towpath.model.schemas import SchemaVersion, SubjectName, qualified
 from towpath.model.subjects import may_use
+from towpath.runtime.clock import now_ms
 from towpath.schemas.observed_schemas import ObservedSchemas
 from towpath.schemas.steps import SCHEMAS
 

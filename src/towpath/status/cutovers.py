@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from towpath.ledger.books import LinkBooks
 from towpath.model.amounts import count, counted
-from towpath.model.clock import readable
+from towpath.runtime.clock import readable
 from towpath.status.status import PartitionStatus
 
 

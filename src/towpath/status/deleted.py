@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from towpath.cluster.admin import Admin
 from towpath.cluster.metadata import ConfigEntry
 from towpath.ledger.books import PartitionBooks
-from towpath.model.clock import now_ms
 from towpath.model.deleted import FOR_EVER, DeletedRecords, Deleter, Retention
 from towpath.model.errors import ClusterError
 from towpath.model.nouns import Mode, SourceOffset, TargetOffset, TopicName, TopicPartition
+from towpath.runtime.clock import now_ms
 
 Stretch = tuple[SourceOffset, SourceOffset]
 """Source offsets [first, end)."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from towpath.config import LinkConfig
 from towpath.ledger.books import LinkBooks
 from towpath.model.amounts import count, counted
-from towpath.model.clock import readable
+from towpath.runtime.clock import readable
 
 _THERE = "CONFIRMED"
 """The outcome of a position that the target has, as `groups/model.py` names it."""

@@ -10,7 +10,7 @@ from towpath.config import LinkConfig, SchemaIds
 from towpath.ledger.books.ids import IdBooks
 from towpath.ledger.entries import AwaitedIds
 from towpath.model.amounts import count, counted, shortened
-from towpath.model.clock import readable
+from towpath.runtime.clock import readable
 
 _NAMED = 5
 

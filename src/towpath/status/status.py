@@ -12,12 +12,12 @@ from towpath.cluster.metadata import TopicInfo
 from towpath.config import LinkConfig
 from towpath.ledger.books import LinkBooks, PartitionBooks
 from towpath.ledger.entries import Cut, Gap, Pause, Receipt, Restarted, Tally
-from towpath.model.clock import now_ms
 from towpath.model.deleted import DeletedRecords
 from towpath.model.errors import ClusterError
 from towpath.model.nouns import TopicName, TopicPartition
 from towpath.model.reasons import Reason, ReasonCode
 from towpath.records.trouble import DELETED, RECREATED, told_again
+from towpath.runtime.clock import now_ms
 from towpath.status.losses import Losses, LostRecords
 from towpath.status.set_aside import NOTHING, SetAside, set_aside
 

@@ -14,9 +14,9 @@ from towpath.cluster.metadata import TopicInfo
 from towpath.config import LinkConfig
 from towpath.config.own_topics import is_own
 from towpath.model.acl import Operation
-from towpath.model.deadline import Deadline
 from towpath.model.errors import ClusterError, CorruptBatchError
 from towpath.model.nouns import ProducerId, Side, TopicName, TopicPartition
+from towpath.runtime.deadline import Deadline
 from towpath.staying.schemas import schema_id
 from towpath.staying.staying import Staying
 from towpath.wire.header import CONTROL, BatchHeader

@@ -9,9 +9,9 @@ from typing import Generic, TypeVar
 
 from towpath.cluster.connect.retrying import retried
 from towpath.config import Duration, StoreConfig
-from towpath.model.backoff import BackOff
-from towpath.model.deadline import Deadline
 from towpath.model.errors import StoreAwayError
+from towpath.runtime.backoff import BackOff
+from towpath.runtime.deadline import Deadline
 
 T = TypeVar("T")
 

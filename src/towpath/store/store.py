@@ -11,13 +11,13 @@ from typing import TypeVar
 from uuid import uuid4
 
 from towpath.config import StoreConfig
-from towpath.model.clock import now_ms
 from towpath.model.errors import (
     ObjectChangedError,
     ObjectExistsError,
     ObjectMissingError,
     StoreRefusedError,
 )
+from towpath.runtime.clock import now_ms
 from towpath.store.kinds import CONDITIONS, backend_of
 from towpath.store.objects import (
     Backend,

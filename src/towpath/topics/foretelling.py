@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from towpath.ledger.entries import Foretold
 from towpath.ledger.link import OpenLink
-from towpath.model.clock import now_ms
 from towpath.model.nouns import NO_TOPIC_ID, TopicName
+from towpath.runtime.clock import now_ms
 from towpath.topics.observed import ObservedTopics
 
 _AGAIN = 600_000

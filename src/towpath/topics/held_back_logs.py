@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from towpath.cluster.admin import Admin
 from towpath.cluster.admin.disks import Disks
 from towpath.ledger.books import LinkBooks
-from towpath.model.clock import now_ms
 from towpath.model.errors import ClusterError
 from towpath.model.nouns import TopicName, TopicPartition
+from towpath.runtime.clock import now_ms
 from towpath.topics.configs import RETENTIONS, limit
 from towpath.topics.holds import HeldTopic
 from towpath.topics.retention import MOST_AHEAD, TIERED, LogSeen, TopicSeen

@@ -13,8 +13,8 @@ from towpath.ledger.books import LinkBooks, PartitionBooks
 from towpath.ledger.entries import Cut
 from towpath.ledger.origins import mirrored
 from towpath.model.amounts import counted
-from towpath.model.clock import readable
 from towpath.model.nouns import LinkName, SourceOffset, TopicId
+from towpath.runtime.clock import readable
 from towpath.topics.observed import Topic
 
 _NAMED = 3

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from towpath.compare.others import OtherRecords
 from towpath.compare.work import Comparison
 from towpath.ledger.entries import Cut
-from towpath.model.clock import readable
 from towpath.model.nouns import LinkName, ProducerId
+from towpath.runtime.clock import readable
 
 _NAMED = 3
 NO_ID = -1

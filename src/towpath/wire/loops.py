@@ -25,8 +25,8 @@ from typing import IO, Any
 import numba
 from numba.core import caching, config
 
-from towpath.model.deadline import Deadline
-from towpath.model.home import home_folder
+from towpath.runtime.deadline import Deadline
+from towpath.runtime.home import home_folder
 
 __all__ = ["MODULES", "READ_ONLY", "SELDOM", "compile_all", "compiled", "inlined", "loop"]
 

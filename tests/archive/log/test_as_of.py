@@ -29,9 +29,9 @@ from towpath.archive.log import (
 )
 from towpath.archive.log.entries import Capture, Draft, EntryKind
 from towpath.archive.model import PartitionId, Segment
-from towpath.model.clock import now_ms
 from towpath.model.errors import ObjectMissingError, StoreAwayError
 from towpath.model.nouns import TopicId, TopicName
+from towpath.runtime.clock import now_ms
 from towpath.store import Store
 
 ONE = tuple(segment(at, at + 10) for at in range(0, 50, 10))

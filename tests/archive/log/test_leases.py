@@ -16,7 +16,7 @@ from towpath.archive.keys import lease_key
 from towpath.archive.log.lease import ArchiveLease, HeldArchive
 from towpath.config import StoreConfig
 from towpath.ledger.alive import this_host, this_space
-from towpath.model.clock import now_ms
+from towpath.runtime.clock import now_ms
 from towpath.store import Store
 
 WORK = "run"

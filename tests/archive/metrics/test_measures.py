@@ -28,7 +28,6 @@ from towpath.dev import ports
 from towpath.ledger.entries import Gap
 from towpath.metering.detail import LIMIT
 from towpath.metering.server import MetricsServer
-from towpath.model.clock import now_ms
 from towpath.model.errors import ConfigError, StoreAwayError
 from towpath.model.nouns import (
     ClusterId,
@@ -41,6 +40,7 @@ from towpath.model.nouns import (
     TopicPartition,
 )
 from towpath.model.reasons import Reason, ReasonCode
+from towpath.runtime.clock import now_ms
 
 ARCHIVE = [
     ("egress_messages_consumed_total", "counter", ("region", "topic", "partition")),

@@ -19,10 +19,10 @@ from towpath.archive.errors import NewerSegmentError, WithheldError
 from towpath.archive.read.feed.late_parts import LatePolicy
 from towpath.dev.broker import LocalCluster
 from towpath.ledger.offsets import Exactness
-from towpath.model.clock import now_ms
 from towpath.model.errors import StoreAwayError, TowpathError
 from towpath.model.nouns import Mode, SourceOffset
 from towpath.model.reasons import Reason, ReasonCode
+from towpath.runtime.clock import now_ms
 from towpath.wire.plain import Record
 
 pytestmark = pytest.mark.broker

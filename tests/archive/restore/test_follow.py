@@ -272,7 +272,7 @@ def test_the_first_segment_may_have_to_wait(follow: Follow, new_name: NewName) -
     follow.wait(run, orders, 3)
     [row] = consume(follow.target.bootstrap, orders, [0])[:1]
     assert row.offset == 0
-    from towpath.model.clock import now_ms
+    from towpath.runtime.clock import now_ms
 
     assert now_ms() - created >= 20_000
     run.stop()

@@ -17,9 +17,9 @@ from towpath.archive.restore.log_watch import HeardState, heard_of
 from towpath.archive.restore.scope import scope_of
 from towpath.archive.restore.task import RestoreTask
 from towpath.ledger.books import LinkBooks
-from towpath.model.clock import now_ms
 from towpath.model.errors import ConfigError
 from towpath.model.nouns import LinkName, TopicName
+from towpath.runtime.clock import now_ms
 
 TARGET = "127.0.0.1:1"
 

@@ -18,7 +18,7 @@ from tests.support.copying.chaos import soak_rounds
 from tests.support.here import Here
 from tests.support.kafka import Record, consume, create_topic, end_offsets, produce, wait_until
 from tests.support.program import Program
-from towpath.model.clock import now_ms
+from towpath.runtime.clock import now_ms
 
 pytestmark = [
     pytest.mark.broker,

@@ -22,7 +22,7 @@ from tests.support.kafka import (
     topic_config,
 )
 from tests.support.objects.stores import empty_section
-from towpath.model.clock import now_ms
+from towpath.runtime.clock import now_ms
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark]
 NewName = Callable[[str], str]

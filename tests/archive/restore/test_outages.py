@@ -12,8 +12,8 @@ import pytest
 from towpath.archive.restore import playing, run
 from towpath.archive.restore.playing import RoundPlayer
 from towpath.archive.restore.progress import RestoreProgress
-from towpath.model.backoff import BackOff
 from towpath.model.errors import StoreAwayError, TowpathError
+from towpath.runtime.backoff import BackOff
 
 AWAY = StoreAwayError("s3://b", "read", "nothing listens there")
 AT_ONCE = BackOff(first=0.0, longest=0.0)

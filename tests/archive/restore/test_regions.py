@@ -14,8 +14,8 @@ from towpath.archive.errors import NoArchiveError
 from towpath.archive.restore import regions
 from towpath.archive.restore.progress import RestorePhase, RestoreProgress
 from towpath.archive.restore.task import RestoreTask
-from towpath.model.backoff import BackOff
 from towpath.model.errors import TowpathError
+from towpath.runtime.backoff import BackOff
 
 NewName = Callable[[str], str]
 

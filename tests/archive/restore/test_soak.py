@@ -36,7 +36,7 @@ from tests.support.kafka import (
 )
 from tests.support.old_topics import OLD, PARTITIONS, fill, record
 from tests.support.program import Program
-from towpath.model.clock import now_ms
+from towpath.runtime.clock import now_ms
 
 pytestmark = [
     pytest.mark.broker,

@@ -18,8 +18,8 @@ from towpath.archive.show.archive import status_data, status_picture
 from towpath.archive.status.status import ArchiveStatus, look
 from towpath.cli.show import watching
 from towpath.cli.show.output import console
-from towpath.model.clock import now_ms
 from towpath.model.errors import StoreAwayError
+from towpath.runtime.clock import now_ms
 from towpath.store import Store
 
 FULL = "file:/archive/a: write: the store has no room left ([Errno 28] No space left on device)"

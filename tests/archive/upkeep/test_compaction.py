@@ -27,9 +27,9 @@ from towpath.archive.upkeep import tidying
 from towpath.archive.upkeep.compacting import held
 from towpath.archive.upkeep.compaction_rounds import WORK, CompactionProgress
 from towpath.archive.upkeep.slice.compact_work import CompactResult, CompactSlice
-from towpath.model.clock import now_ms
 from towpath.model.errors import TowpathError
 from towpath.model.nouns import SegmentFormat
+from towpath.runtime.clock import now_ms
 
 Told = Callable[[int, int], None]
 

@@ -14,8 +14,8 @@ from tests.support.stored import StoredArchive, old_records
 from towpath.archive.config.retention import RetentionConfig
 from towpath.archive.log import ArchiveReading, CommitLog
 from towpath.archive.upkeep.pruning import PruneWishes, plan_partitions, prune, wishes_of
-from towpath.model.clock import now_ms
 from towpath.model.errors import ConfigError
+from towpath.runtime.clock import now_ms
 
 DAY = 86_400_000
 

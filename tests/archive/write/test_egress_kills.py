@@ -16,7 +16,7 @@ from tests.support.copying.chaos import soak_rounds
 from tests.support.kafka import Record, consume, create_topic, produce
 from tests.support.objects.stores import KINDS, empty_section
 from tests.support.program import environment
-from towpath.model.clock import now_ms
+from towpath.runtime.clock import now_ms
 
 pytestmark = pytest.mark.broker
 NewName = Callable[[str], str]

@@ -24,7 +24,7 @@ from tests.support.kafka import (
 from tests.support.pages.scrape import Scrape
 from towpath.archive.metrics import run_names as archive_names
 from towpath.dev import ports
-from towpath.model.clock import now_ms
+from towpath.runtime.clock import now_ms
 
 pytestmark = pytest.mark.broker
 NewName = Callable[[str], str]

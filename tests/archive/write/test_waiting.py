@@ -13,8 +13,8 @@ from towpath.archive.write import waiting
 from towpath.archive.write.waiting import BeginningWaits
 from towpath.cluster.connect.login import SecurityError
 from towpath.metering.server import STALLED
-from towpath.model.backoff import BackOff
 from towpath.model.errors import StoreAwayError, StoreFullError, TowpathError, UnreachableError
+from towpath.runtime.backoff import BackOff
 
 SOURCE_AWAY = UnreachableError("source", "connecting to a:1", "nothing listens there")
 STORE_AWAY = StoreAwayError("s3://b", "read", "nothing listens there")

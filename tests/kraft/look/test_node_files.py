@@ -20,7 +20,7 @@ from towpath.kraft.look.node_files import client_ports, read_files
 from towpath.kraft.look.observer import Observer
 from towpath.kraft.reach.drivers import drivers_of
 from towpath.kraft.reach.local import LocalNode
-from towpath.model.deadline import Deadline
+from towpath.runtime.deadline import Deadline
 
 NODE = NodeId(1)
 V0 = "version=0\nbroker.id=1\ncluster.id=c\ndirectory.id=d\n"

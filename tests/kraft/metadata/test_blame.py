@@ -8,7 +8,7 @@ from towpath.cluster.connect.connection import UnresolvedError
 from towpath.config.clusters import ClusterConfig
 from towpath.kraft.metadata.answers import ask_node
 from towpath.kraft.metadata.controllers import SIDE
-from towpath.model.deadline import Deadline
+from towpath.runtime.deadline import Deadline
 
 _HOST = "no-such-host.invalid:9093"
 

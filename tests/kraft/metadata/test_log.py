@@ -14,7 +14,7 @@ from towpath.kraft.facts.image import ConfigOf
 from towpath.kraft.facts.nouns import BrokerMode
 from towpath.kraft.metadata.answers import ask_node
 from towpath.kraft.metadata.log import LogReader
-from towpath.model.deadline import Deadline
+from towpath.runtime.deadline import Deadline
 
 
 @pytest.mark.broker

@@ -28,12 +28,12 @@ from towpath.kraft.facts.seen import MetadataLogSeen
 from towpath.kraft.metadata.answers import ask_node
 from towpath.kraft.metadata.log import LogReader, read_log, read_quorum
 from towpath.model.acl import Acl, Operation, Pattern, Permission, Resource
-from towpath.model.deadline import Deadline
 from towpath.model.errors import RefusedError, UnreachableError
 from towpath.model.nouns import Side, TopicName
 from towpath.model.quota import Entity, EntityKind, Quota, QuotaKey
 from towpath.model.scram import Credential, Mechanism
 from towpath.model.secret import Secret
+from towpath.runtime.deadline import Deadline
 
 Reading = Callable[[KraftConfig], LogReader]
 

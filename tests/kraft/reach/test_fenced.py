@@ -12,7 +12,7 @@ from towpath.kraft.errors import ZooKeeperLockLostError
 from towpath.kraft.facts.nouns import NodeId, Role
 from towpath.kraft.reach.fenced import FencedDriver
 from towpath.kraft.reach.local import LocalNode
-from towpath.model.deadline import Deadline
+from towpath.runtime.deadline import Deadline
 
 
 def lost() -> None:

@@ -16,7 +16,7 @@ from towpath.kraft.errors import DriverError, NodeEndedError, StepLateError, Ste
 from towpath.kraft.facts.nouns import NodeId, Role
 from towpath.kraft.reach.commands import filled
 from towpath.kraft.reach.local import LocalNode
-from towpath.model.deadline import Deadline
+from towpath.runtime.deadline import Deadline
 
 PROGRAM = "import sys, time; print('node', *sys.argv[1:], flush=True); time.sleep(100)"
 

@@ -16,7 +16,7 @@ from towpath.kraft.config import SshDriver
 from towpath.kraft.errors import DriverError
 from towpath.kraft.facts.nouns import NodeId, Role
 from towpath.kraft.reach.ssh import SshNode
-from towpath.model.deadline import Deadline
+from towpath.runtime.deadline import Deadline
 
 pytestmark = [pytest.mark.soak, pytest.mark.timeout(600)]
 UNIT = "kafka-7.service"

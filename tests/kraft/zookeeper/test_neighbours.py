@@ -11,7 +11,7 @@ from kazoo.security import make_digest_acl
 from tests.support.kraft import ensembles
 from tests.support.kraft.ensembles import Ensemble
 from tests.support.kraft.znodes import small
-from towpath.model.deadline import Deadline
+from towpath.runtime.deadline import Deadline
 
 pytestmark = pytest.mark.soak
 

@@ -13,9 +13,9 @@ from towpath.kraft.errors import ZnodeUnknownError
 from towpath.kraft.facts import digests
 from towpath.kraft.facts.image import ConfigOf
 from towpath.kraft.facts.seen import Oddity, ZooKeeperSeen
-from towpath.model.deadline import Deadline
 from towpath.model.quota import Entity, EntityKind
 from towpath.model.scram import Credential, Mechanism
+from towpath.runtime.deadline import Deadline
 
 pytestmark = pytest.mark.soak
 """A ZooKeeper takes two seconds to start; `scripts/test` plays one whole migration instead."""

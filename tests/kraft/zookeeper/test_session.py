@@ -24,7 +24,7 @@ from towpath.dev import ports
 from towpath.kraft.errors import ZooKeeperAwayError, ZooKeeperDeniedError
 from towpath.kraft.facts.servers import EnsembleSeen, ServerMode
 from towpath.kraft.zookeeper.client import ZooKeeper
-from towpath.model.deadline import Deadline
+from towpath.runtime.deadline import Deadline
 
 pytestmark = pytest.mark.soak
 
@@ -228,7 +228,7 @@ _HOLDER = """
 import sys
 from towpath.kraft.config.file import ZooKeeperConfig
 from towpath.kraft.zookeeper.client import ZooKeeper
-from towpath.model.deadline import Deadline
+from towpath.runtime.deadline import Deadline
 config = ZooKeeperConfig.model_validate({"connect": sys.argv[1], "session_timeout": "2s"})
 with ZooKeeper(config) as zookeeper:
     zookeeper.lock("the killed one", Deadline.after(20))

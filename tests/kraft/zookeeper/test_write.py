@@ -21,8 +21,8 @@ from towpath.kraft.errors import (
 )
 from towpath.kraft.zookeeper.client import ZooKeeper
 from towpath.kraft.zookeeper.write import ReleasedZnodes
-from towpath.model.deadline import Deadline
 from towpath.model.nouns import TopicName, TopicPartition
+from towpath.runtime.deadline import Deadline
 
 pytestmark = pytest.mark.soak
 _NUMBERS = itertools.count()

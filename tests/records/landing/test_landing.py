@@ -20,7 +20,6 @@ from towpath.ledger.keys import new_name
 from towpath.ledger.ledger import Ledger
 from towpath.ledger.offsets import Exactness, TranslatedOffset
 from towpath.ledger.producers import producer_id
-from towpath.model.clock import now_ms
 from towpath.model.nouns import (
     ClusterId,
     LinkName,
@@ -38,6 +37,7 @@ from towpath.records.lane.lane import Lane
 from towpath.records.source.trouble import cut
 from towpath.records.target.opening import Opener
 from towpath.records.work import Assignment, Slice, Summary
+from towpath.runtime.clock import now_ms
 from towpath.wire.plain import Record
 
 pytestmark = pytest.mark.broker

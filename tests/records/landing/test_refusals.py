@@ -21,7 +21,6 @@ from tests.support.mirror import Mirror
 from tests.support.network.refusal import Refused
 from towpath.dev.broker import LocalCluster
 from towpath.ledger import producers
-from towpath.model.clock import now_ms
 from towpath.model.nouns import Mode, SourceOffset
 from towpath.model.reasons import Reason, ReasonCode
 from towpath.records.copy import copy
@@ -29,6 +28,7 @@ from towpath.records.items import Batch
 from towpath.records.landing.refusals import Refusal, runs, source_offsets
 from towpath.records.target.opening import Opener
 from towpath.records.work import Summary
+from towpath.runtime.clock import now_ms
 from towpath.wire import plain
 
 NewName = Callable[[str], str]

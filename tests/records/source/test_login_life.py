@@ -18,9 +18,9 @@ from towpath.cluster.data.client import Client
 from towpath.cluster.data.nodes import Nodes
 from towpath.config import ClusterConfig
 from towpath.dev.broker import LocalCluster
-from towpath.model.deadline import Deadline
 from towpath.model.nouns import Side, TopicName, TopicPartition
 from towpath.records.source.fetcher import Fetcher
+from towpath.runtime.deadline import Deadline
 from towpath.wire.filler import filler
 
 pytestmark = pytest.mark.broker

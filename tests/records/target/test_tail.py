@@ -15,7 +15,6 @@ from towpath.cluster.codes import OFFSET_OUT_OF_RANGE
 from towpath.cluster.data.client import Records
 from towpath.cluster.data.fetch_bodies import Fetched
 from towpath.cluster.metadata import ProducerState
-from towpath.model.clock import now_ms
 from towpath.model.errors import DoubledError, RefusedError, TargetLostError, UnreachableError
 from towpath.model.nouns import Mode, SourceOffset, TargetOffset, TopicPartition
 from towpath.records.standing import Position
@@ -23,6 +22,7 @@ from towpath.records.target.resuming import look_behind
 from towpath.records.target.state import TargetState
 from towpath.records.target.tail import Tails, Underway, follow
 from towpath.records.target.written import Span, surplus
+from towpath.runtime.clock import now_ms
 from towpath.wire import batch as wire
 from towpath.wire.plain import Record
 

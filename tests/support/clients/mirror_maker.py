@@ -14,7 +14,7 @@ from towpath.dev.broker import LocalCluster
 from towpath.dev.broker_configs import properties_text
 from towpath.dev.process import JavaProcess, command
 from towpath.engine import java
-from towpath.model.classes import ClassArchive
+from towpath.runtime.java_classes import ClassArchive
 
 _INTERNAL = (
     "", "checkpoints.topic.", "heartbeats.topic.", "offset-syncs.topic.", "offset.storage.",

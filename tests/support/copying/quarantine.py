@@ -14,10 +14,10 @@ from towpath.ledger.quarantine import writer
 from towpath.ledger.quarantine.format import QuarantinedRecord, QuarantineKey
 from towpath.ledger.quarantine.reader import InQuarantine
 from towpath.model.changes import Undeliverable
-from towpath.model.clock import now_ms
 from towpath.model.nouns import ProducerId, Side, SourceOffset, TopicName
 from towpath.model.reasons import Reason, ReasonCode
 from towpath.quarantine.look import RecordFilter, look
+from towpath.runtime.clock import now_ms
 from towpath.wire import plain
 
 

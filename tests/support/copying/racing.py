@@ -24,7 +24,6 @@ from towpath.config import ClusterConfig, OffsetsPolicy
 from towpath.ledger.books import LinkBooks
 from towpath.ledger.keys import new_name
 from towpath.model.changes import NO_CHANGE, RecordChange
-from towpath.model.clock import now_ms
 from towpath.model.errors import ClusterError, TowpathError, UnreachableError
 from towpath.model.nouns import (
     LinkName,
@@ -42,6 +41,7 @@ from towpath.records.target.opening import Opener
 from towpath.records.target.tail import Underway
 from towpath.records.target.written import surplus
 from towpath.records.work import Assignment, CopySlice
+from towpath.runtime.clock import now_ms
 from towpath.wire import batch as wire
 from towpath.wire.plain import Record
 

@@ -22,12 +22,12 @@ from towpath.cluster.data.produce import Produced
 from towpath.ledger.entries import RefusedRecords
 from towpath.ledger.keys import new_name
 from towpath.model.changes import Undeliverable
-from towpath.model.clock import now_ms
 from towpath.model.nouns import Mode, ProducerId
 from towpath.model.reasons import Reason, ReasonCode
 from towpath.records.items import Batch
 from towpath.records.lane.lane import Lane
 from towpath.records.lane.reshape import split
+from towpath.runtime.clock import now_ms
 from towpath.wire import batch as wire
 from towpath.wire import plain
 from towpath.wire.plain import Record

@@ -8,7 +8,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from towpath.model.home import home_folder
+from towpath.runtime.home import home_folder
 
 VERSIONS = ("4.0.5", "4.1.4", "4.2.1", "4.3.0")
 """The newest of each minor version that Towpath runs on."""

@@ -14,7 +14,7 @@ from towpath.dev import distribution, ports
 from towpath.dev.process import JavaProcess, command
 from towpath.kraft.config.file import ZooKeeperConfig
 from towpath.kraft.zookeeper.client import ZooKeeper
-from towpath.model.deadline import Deadline
+from towpath.runtime.deadline import Deadline
 
 VERSION = "3.9.2"
 """The Kafka whose ZooKeeper (3.8.4) is run."""

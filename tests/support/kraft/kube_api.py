@@ -23,7 +23,7 @@ from typing import Any, Self
 from tests.support.kafka import wait_until
 from tests.support.network.serving import end, serving
 from towpath.dev import ports
-from towpath.model.home import home_folder
+from towpath.runtime.home import home_folder
 
 VERSION = "1.34.2"
 _PACKAGE = "etcd-server"

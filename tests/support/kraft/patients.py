@@ -15,11 +15,11 @@ from towpath.config import ClusterConfig
 from towpath.dev.zookeeper import ZooKeeperCluster
 from towpath.dev.zookeeper_configs import MECHANISM
 from towpath.model.acl import Acl, Operation, Pattern, Permission, Resource
-from towpath.model.deadline import Deadline
 from towpath.model.nouns import Side
 from towpath.model.quota import Entity, EntityKind, Quota, QuotaKey
 from towpath.model.scram import Credential, Mechanism
 from towpath.model.secret import Secret
+from towpath.runtime.deadline import Deadline
 
 TRAFFIC, GROUP = "traffic", "readers"
 USER, PASSWORD = "alice", Secret("alice-secret")

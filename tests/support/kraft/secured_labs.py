@@ -15,7 +15,7 @@ from towpath.dev import ports
 from towpath.dev.broker_configs import properties_text
 from towpath.dev.zookeeper import ZooKeeperCluster
 from towpath.dev.zookeeper_configs import MECHANISM, zookeeper_properties
-from towpath.model.deadline import Deadline
+from towpath.runtime.deadline import Deadline
 
 _DIGEST = "org.apache.zookeeper.server.auth.DigestLoginModule required"
 _COMMON = "org.apache.kafka.common.security"

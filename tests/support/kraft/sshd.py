@@ -21,8 +21,8 @@ from types import TracebackType
 from typing import Self
 
 from towpath.dev import ports
-from towpath.model.deadline import Deadline
-from towpath.model.home import home_folder
+from towpath.runtime.deadline import Deadline
+from towpath.runtime.home import home_folder
 
 _PACKAGES = ("openssh-server", "libnss-wrapper", "libwrap0")
 _RUN = Path("/run/sshd")
@@ -34,8 +34,8 @@ SYSTEMCTL = '''#!{python}
 import signal, sys
 from pathlib import Path
 sys.path.insert(0, "{source}")
-from towpath.model.deadline import Deadline
-from towpath.model.kept_process import KeptProcess
+from towpath.runtime.deadline import Deadline
+from towpath.runtime.kept_process import KeptProcess
 verb, *words = sys.argv[1:]
 unit = words[-1]
 process = KeptProcess(Path("{folder}") / "run" / unit)

@@ -24,9 +24,9 @@ from towpath.model.changes import (
     RecordOrigin,
     SubjectStrategy,
 )
-from towpath.model.clock import now_ms
 from towpath.records.change_services import Ready
 from towpath.records.work import Assignment
+from towpath.runtime.clock import now_ms
 from towpath.wire.change import Aside, UnknownId
 from towpath.wire.ids import IdTable
 from towpath.wire.plain import Record

@@ -17,7 +17,7 @@ from towpath.cluster.admin import Admin
 from towpath.cluster.codes import refused
 from towpath.cluster.connect.control import Control
 from towpath.cluster.messages import ConsumerGroupHeartbeatRequest
-from towpath.model.deadline import Deadline
+from towpath.runtime.deadline import Deadline
 
 JOIN, LEAVE = 0, -1
 _MEMBER_ID_REQUIRED = 79

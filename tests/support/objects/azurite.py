@@ -20,8 +20,8 @@ from urllib.parse import quote
 from tests.support.network.serving import end, serving
 from towpath.config import StoreConfig
 from towpath.dev import ports
-from towpath.model.home import home_folder
 from towpath.model.secret import Secret
+from towpath.runtime.home import home_folder
 from towpath.store.azure.azure_login import KeyLogin
 
 VERSION = "3.37.0"

@@ -7,7 +7,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from towpath.model.home import home_folder
+from towpath.runtime.home import home_folder
 
 PACKAGES = ("promtool", "prometheus")
 """Packages of Debian and Ubuntu that hold it, the newer first.

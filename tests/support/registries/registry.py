@@ -19,7 +19,7 @@ from typing import Any
 from tests.support.clusters.certificates import Vault
 from tests.support.network.serving import end, serving
 from towpath.dev import ports
-from towpath.model.home import home_folder
+from towpath.runtime.home import home_folder
 
 MODULE, VERSION = "github.com/axonops/axonops-schema-registry", "v0.2.1"
 ADMIN = ("admin", "secretpw")

@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, utils
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
-from towpath.model.clock import now_ms
+from towpath.runtime.clock import now_ms
 
 _ISSUER, _AUDIENCE = "tests", "schema-registry"
 

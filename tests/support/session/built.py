@@ -8,7 +8,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from towpath.model.home import home_folder
+from towpath.runtime.home import home_folder
 
 
 def built(name: str, package: str, version: str) -> Path | None:

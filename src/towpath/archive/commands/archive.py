@@ -22,8 +22,8 @@ from towpath.cli.show.output import Output, OutputOption, RowsForm, console, sho
 from towpath.cli.signals import stopping
 from towpath.config.naming import require_expressions
 from towpath.engine.sql_engine import SqlEngine, sql_engine
-from towpath.model.clock import now_ms
 from towpath.model.errors import ConfigError, ConfigProblem
+from towpath.runtime.clock import now_ms
 
 if TYPE_CHECKING:
     from towpath.archive.status.status import ArchiveStatus

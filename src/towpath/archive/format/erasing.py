@@ -25,9 +25,9 @@ from towpath.archive.format.schema import HEADERS, KEY, OFFSET, VALUE, to_millis
 from towpath.archive.format.sink import Sink
 from towpath.archive.format.wanted import Wanted
 from towpath.archive.model import GapKind
-from towpath.model.clock import now_ms
 from towpath.model.digest import Digest
 from towpath.model.nouns import SourceOffset
+from towpath.runtime.clock import now_ms
 
 _EACH_RECORD = 16
 _NO_TIME = -1

@@ -24,9 +24,9 @@ from towpath.archive.format.parquet_writer import ParquetOptions
 from towpath.archive.format.regrouping import GOOD_BYTES, MergedInput, RowGroupWriting
 from towpath.archive.format.row_groups import RowGroupCopier, RowGroupSource
 from towpath.archive.format.sink import Sink
-from towpath.model.clock import now_ms
 from towpath.model.digest import Digest
 from towpath.model.nouns import SegmentFormat
+from towpath.runtime.clock import now_ms
 
 
 def open_input(

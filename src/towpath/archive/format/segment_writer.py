@@ -10,8 +10,8 @@ from towpath.archive.format.footer import SegmentFooter, SegmentHead, SegmentPar
 from towpath.archive.format.gaps import Gaps, number_of
 from towpath.archive.format.intake import CollectedBatches, collect
 from towpath.archive.model import GapKind
-from towpath.model.clock import now_ms
 from towpath.model.nouns import SourceOffset
+from towpath.runtime.clock import now_ms
 from towpath.wire.aborted import Aborted
 from towpath.wire.batch import NO_END, Buffer
 from towpath.wire.collector import Collector

@@ -16,9 +16,9 @@ from towpath.archive.log.commit_log import CommitLog
 from towpath.archive.log.histories import as_of_history, newest_histories, stretches
 from towpath.archive.log.state import ArchivedTo, ArchiveState
 from towpath.archive.model import PartitionId, Segment
-from towpath.model.clock import now_ms, readable
 from towpath.model.errors import ConfigError, ConfigProblem
 from towpath.model.nouns import SourceOffset, TopicId, TopicName
+from towpath.runtime.clock import now_ms, readable
 from towpath.store import ObjectReader, Store
 
 _AHEAD = 60_000

@@ -27,8 +27,8 @@ from towpath.archive.log.state import ArchiveState
 from towpath.archive.log.stored import StoredEntries, StoredEntry
 from towpath.archive.model import Segment
 from towpath.config import StoreLayout
-from towpath.model.clock import now_ms
 from towpath.model.errors import ConfigError, ConfigProblem, StoreError
+from towpath.runtime.clock import now_ms
 from towpath.store import Store
 
 CHECKPOINT_EACH = 100

@@ -19,11 +19,11 @@ from towpath.archive.keys import event_key, events_prefix
 from towpath.ledger.alive import this_host
 from towpath.ledger.events import Event, Origin
 from towpath.ledger.keys import new_name
-from towpath.model.clock import now_ms
 from towpath.model.errors import ObjectMissingError, StoreError
 from towpath.model.nouns import LinkName
-from towpath.model.who import this_user
 from towpath.runtime import log as logging
+from towpath.runtime.clock import now_ms
+from towpath.runtime.user import this_user
 from towpath.store import Store
 
 _GOODBYE = 5.0

@@ -22,13 +22,13 @@ from towpath.archive.errors import ArchiveHeldError
 from towpath.archive.keys import lease_key
 from towpath.archive.log import LogWriter
 from towpath.ledger.alive import is_gone, this_host, this_space
-from towpath.model.clock import now_ms, readable
 from towpath.model.errors import (
     ObjectChangedError,
     ObjectExistsError,
     ObjectMissingError,
     StoreError,
 )
+from towpath.runtime.clock import now_ms, readable
 from towpath.store import Store
 
 RUN_WORK = "run"

@@ -23,8 +23,8 @@ from towpath.archive.log.commit_log import CommitLog
 from towpath.archive.log.entries import Draft, EntryKind, LogWriter
 from towpath.archive.log.state import ArchiveState
 from towpath.ledger.alive import this_host
-from towpath.model.clock import now_ms
 from towpath.model.errors import ObjectMissingError, StoreError
+from towpath.runtime.clock import now_ms
 from towpath.store import Store
 
 _BEAT = 60.0

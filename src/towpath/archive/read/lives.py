@@ -14,8 +14,8 @@ from towpath.archive.log.partition_sums import PartitionSums, sums_of
 from towpath.archive.model import PartitionId
 from towpath.config.naming import fits
 from towpath.model.amounts import counted
-from towpath.model.clock import readable
 from towpath.model.nouns import TopicId, TopicName
+from towpath.runtime.clock import readable
 from towpath.store import Store
 
 

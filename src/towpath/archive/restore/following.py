@@ -12,10 +12,10 @@ from towpath.archive.model import PartitionId
 from towpath.archive.restore.log_watch import Heard, heard_of
 from towpath.archive.restore.model import RestorePart, RestoreScope
 from towpath.ledger.books import LinkBooks
-from towpath.model.clock import now_ms
 from towpath.model.errors import StoreError
 from towpath.model.nouns import SourceOffset, TopicId, TopicName, TopicPartition
 from towpath.model.reasons import Reason, ReasonCode
+from towpath.runtime.clock import now_ms
 from towpath.store import Store
 from towpath.store.patience import AGAIN
 

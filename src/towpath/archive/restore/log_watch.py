@@ -7,9 +7,9 @@ from enum import StrEnum
 from typing import Any
 
 from towpath.archive.log import ArchiveState, newest_histories
-from towpath.model.clock import now_ms, readable
 from towpath.model.nouns import SourceOffset
 from towpath.model.reasons import Reason, ReasonCode
+from towpath.runtime.clock import now_ms, readable
 
 
 class HeardState(StrEnum):

@@ -20,8 +20,8 @@ from towpath.archive.restore.task import RestoreTask
 from towpath.archive.restore.waking import Notified
 from towpath.config import StoreLayout
 from towpath.metering.serving import served
-from towpath.model.clock import now_ms
 from towpath.model.errors import TowpathError
+from towpath.runtime.clock import now_ms
 from towpath.store import Store
 
 Show = Callable[[RestoreProgress], None]

@@ -35,7 +35,6 @@ from towpath.archive.restore.task import RestoreTask
 from towpath.archive.restore.topics import RestoreSnapshot, TopicRestorer
 from towpath.ledger.entries import UNCHANGED_LEVEL, LinkIdentity
 from towpath.ledger.link import OpenTarget
-from towpath.model.clock import readable
 from towpath.model.errors import ClusterError, LedgerError
 from towpath.model.findings import Cause, Note, Problem
 from towpath.model.nouns import Side
@@ -43,6 +42,7 @@ from towpath.plan.build import facts_of, ledger, whole
 from towpath.plan.model import Plan
 from towpath.plan.old_target import old_target
 from towpath.plan.subject import CheckedSteps, Difference, SubjectContext
+from towpath.runtime.clock import readable
 from towpath.topics.markers import markers
 from towpath.topics.steps import CreateTopic, TopicStep
 

@@ -21,11 +21,11 @@ from towpath.archive.restore.state import RestoreState
 from towpath.engine.failure import of_spark
 from towpath.engine.slots import slots
 from towpath.ledger.events import What
-from towpath.model.backoff import BackOff
-from towpath.model.deadline import Deadline
 from towpath.model.errors import ClusterError
 from towpath.model.nouns import TopicPartition
 from towpath.records.permit import TAKEOVER
+from towpath.runtime.backoff import BackOff
+from towpath.runtime.deadline import Deadline
 
 _LOOK = 1.0
 _DRAIN = 30.0

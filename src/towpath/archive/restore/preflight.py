@@ -19,12 +19,12 @@ from towpath.archive.restore.progress import RestoreRow
 from towpath.cluster.admin import Admin
 from towpath.config import OffsetsPolicy
 from towpath.model.amounts import count, counted, size
-from towpath.model.clock import now_ms
 from towpath.model.errors import ClusterError, ObjectMissingError
 from towpath.model.findings import Cause, Note, Problem
 from towpath.model.nouns import TargetOffset, TopicName
 from towpath.model.reasons import Reason, ReasonCode
 from towpath.records.modes import why_mapped
+from towpath.runtime.clock import now_ms
 from towpath.store.objects import StoredObject
 from towpath.topics.configs import POLICY, deletes, limit
 from towpath.topics.steps import CreateTopic, TopicStep

@@ -16,7 +16,6 @@ from towpath.archive.restore.several import Beside
 from towpath.archive.restore.task import RestoreTask
 from towpath.archive.restore.waking import Bell, Notified, Waker
 from towpath.engine.starting import Starting
-from towpath.model.backoff import BackOff
 from towpath.model.errors import (
     SparkLostError,
     SparkStartError,
@@ -24,6 +23,7 @@ from towpath.model.errors import (
     StoreAwayError,
     TowpathError,
 )
+from towpath.runtime.backoff import BackOff
 from towpath.store.patience import AGAIN as STORE_AGAIN
 
 _AGAIN = BackOff(first=2.0, longest=60.0)

@@ -24,7 +24,6 @@ from towpath.archive.restore.model import RestoreScope
 from towpath.archive.restore.schema_checks import of_registry, stopping, unknown_ids
 from towpath.ledger.link import OpenTarget
 from towpath.model.amounts import counted
-from towpath.model.backoff import BackOff
 from towpath.model.errors import ClusterError, LinkHeldError, StoreError
 from towpath.model.findings import Cause, Note, Problem
 from towpath.model.nouns import Side
@@ -34,6 +33,7 @@ from towpath.plan.subject import Difference, SubjectContext
 from towpath.plan.subjects import SubjectClients
 from towpath.registry.pool import AskingPool
 from towpath.registry.registry import Registry
+from towpath.runtime.backoff import BackOff
 from towpath.schemas.difference import Skip
 from towpath.schemas.ids import pairs
 from towpath.schemas.observed_schemas import ObservedSchemas

@@ -30,9 +30,9 @@ from towpath.archive.restore.parts import filtered_of, marks_of, part_of, sums_o
 from towpath.config import OffsetsPolicy
 from towpath.config.own_topics import is_own
 from towpath.model.amounts import counted
-from towpath.model.clock import readable
 from towpath.model.findings import Cause, Note, Problem
 from towpath.model.nouns import SourceOffset, TopicId, TopicName
+from towpath.runtime.clock import readable
 from towpath.topics.observed import Topic
 
 

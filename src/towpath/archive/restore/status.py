@@ -17,9 +17,9 @@ from towpath.archive.restore.scope import scope_of
 from towpath.archive.restore.target_logs import look_at_logs
 from towpath.archive.restore.task import RestoreTask
 from towpath.ledger.link import open_target
-from towpath.model.clock import now_ms
 from towpath.model.nouns import TopicName
 from towpath.plan.lease import last_signs, lease_lines
+from towpath.runtime.clock import now_ms
 from towpath.status.ids import IdsStanding
 from towpath.store import Store
 from towpath.topics.owned import ours_of

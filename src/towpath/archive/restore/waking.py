@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 from towpath.archive.keys import quoted
 from towpath.config import StoreConfig
 from towpath.config.notify import NotifyConfig
-from towpath.model.backoff import BackOff
-from towpath.model.clock import now_ms
 from towpath.model.errors import StoreError
+from towpath.runtime.backoff import BackOff
+from towpath.runtime.clock import now_ms
 from towpath.store.s3.events import CreatedObject, UnreadableEventError, created_objects
 
 if TYPE_CHECKING:

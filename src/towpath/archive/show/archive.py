@@ -19,7 +19,7 @@ from towpath.archive.write.progress import ArchiveRowState
 from towpath.cli.show.grid import Grid
 from towpath.cli.show.output import line
 from towpath.model.amounts import count, counted, size, span
-from towpath.model.clock import now_ms, readable
+from towpath.runtime.clock import now_ms, readable
 
 _STATUS = ("topic", "partition", "archived to", "lag", "exposed", "segments", "records", "bytes",
            "gaps", "why")  # fmt: skip

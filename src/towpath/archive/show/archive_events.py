@@ -17,7 +17,7 @@ from towpath.cli.show import history
 from towpath.cli.show.output import line
 from towpath.ledger.events import Event
 from towpath.model.amounts import counted, shortened
-from towpath.model.clock import readable
+from towpath.runtime.clock import readable
 
 _NAMED = 5
 _TROUBLE = frozenset({ArchiveWhat.LOST, ArchiveWhat.HISTORY_BEGUN, ArchiveWhat.UNREAD_DELETED})

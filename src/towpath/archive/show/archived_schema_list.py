@@ -12,7 +12,7 @@ from towpath.archive.read.archived_schemas import SchemasLook
 from towpath.cli.show.grid import Grid
 from towpath.cli.show.output import line
 from towpath.model.amounts import counted, shortened
-from towpath.model.clock import readable
+from towpath.runtime.clock import readable
 from towpath.schemas.configs import told
 
 _COLUMNS = ("subject", "versions", "ids", "deleted", "gone", "set")

@@ -11,7 +11,7 @@ from towpath.archive.status.compaction_status import CompactionStatus
 from towpath.archive.status.status import ArchiveStatus
 from towpath.archive.upkeep.last_compaction import LastCompaction
 from towpath.model.amounts import count, counted, size, span
-from towpath.model.clock import now_ms, readable
+from towpath.runtime.clock import now_ms, readable
 
 _NAMED = 5
 

@@ -15,7 +15,7 @@ from towpath.archive.upkeep.pruning import Pruning
 from towpath.cli.show.grid import Grid
 from towpath.cli.show.output import line
 from towpath.model.amounts import count, counted, size
-from towpath.model.clock import readable
+from towpath.runtime.clock import readable
 
 _PRUNED = ("topic", "partition", "begin", "then", "segments", "records", "bytes", "newest", "left")
 

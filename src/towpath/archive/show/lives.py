@@ -10,7 +10,7 @@ from towpath.archive.read.lives import TopicLife
 from towpath.cli.show.grid import Grid
 from towpath.cli.show.output import line
 from towpath.model.amounts import count
-from towpath.model.clock import readable
+from towpath.runtime.clock import readable
 
 _LIVES = ("topic", "life", "partitions", "records", "filtered", "archived from", "seen until")
 

@@ -15,7 +15,7 @@ from towpath.archive.read.query.query import QueryAnswer
 from towpath.cli.show.grid import Grid
 from towpath.cli.show.output import RowsForm, line, show
 from towpath.model.amounts import counted
-from towpath.model.clock import readable
+from towpath.runtime.clock import readable
 
 _MORE = "there are more rows; --limit shows more of them"
 _WIDE = 200

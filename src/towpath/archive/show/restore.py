@@ -22,13 +22,13 @@ from towpath.cli.show.grid import Grid
 from towpath.cli.show.live import LivePicture
 from towpath.cli.show.output import line
 from towpath.model.amounts import count, counted, size, span
-from towpath.model.clock import now_ms, readable
 from towpath.model.findings import beside
 from towpath.model.nouns import Mode
 from towpath.model.reasons import as_data
 from towpath.plan.explain import groups, remarks
 from towpath.runbook import pointers
 from towpath.runtime import log
+from towpath.runtime.clock import now_ms, readable
 
 _TOPICS = ("topic", "on the target", "partitions", "records", "bytes")
 _ROWS = ("partition", "state", "mode", "restored to", "end", "records", "why")

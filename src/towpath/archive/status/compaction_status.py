@@ -16,7 +16,7 @@ from towpath.archive.upkeep.compacting import CompactionWishes, rules_of
 from towpath.archive.upkeep.compaction_rounds import WORK
 from towpath.archive.upkeep.last_compaction import LastCompaction, last_compaction
 from towpath.archive.upkeep.slice.merge_plan import qualifying
-from towpath.model.clock import now_ms
+from towpath.runtime.clock import now_ms
 from towpath.store import Store
 
 

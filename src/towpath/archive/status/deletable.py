@@ -10,7 +10,7 @@ from towpath.archive.log import ArchivedTo, ArchiveState
 from towpath.archive.model import PartitionId
 from towpath.archive.write.source_look import SourceLook
 from towpath.model.amounts import count, counted
-from towpath.model.clock import readable
+from towpath.runtime.clock import readable
 
 _TOLD = 10
 """Reasons that are told one by one."""

@@ -31,8 +31,8 @@ from towpath.config.topics import Count
 from towpath.config.units import Duration, Size
 from towpath.engine.slots import Slots, following
 from towpath.engine.starting import Starting
-from towpath.model.clock import now_ms
 from towpath.model.errors import SparkLostError, StoreAwayError, StoreError, TowpathError
+from towpath.runtime.clock import now_ms
 from towpath.store import Store
 from towpath.store.stopping import given_up, stoppable
 

@@ -24,8 +24,8 @@ from towpath.archive.upkeep.slice.merge_plan import (
     next_slices,
     plan_merges,
 )
-from towpath.model.clock import now_ms
 from towpath.model.errors import SparkLostError, TowpathError
+from towpath.runtime.clock import now_ms
 
 WORK = "compact"
 """The kind of work in leases and in the commit log: all that replaces or removes segments."""

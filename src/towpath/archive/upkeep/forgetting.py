@@ -27,9 +27,9 @@ from towpath.archive.upkeep.tidying import tidy
 from towpath.config.naming import fits
 from towpath.engine.slots import following
 from towpath.engine.starting import Starting
-from towpath.model.clock import now_ms
 from towpath.model.errors import StoreAwayError, TowpathError
 from towpath.model.nouns import SourceOffset, TopicName
+from towpath.runtime.clock import now_ms
 from towpath.store import Store
 from towpath.store.stopping import given_up, stoppable
 

@@ -18,10 +18,10 @@ from pydantic import TypeAdapter, ValidationError
 from towpath.archive.keys import outcome_key
 from towpath.archive.upkeep.compaction_rounds import WORK, CompactionProgress
 from towpath.ledger.alive import this_host
-from towpath.model.clock import now_ms, readable
 from towpath.model.errors import ObjectMissingError, StoreError
 from towpath.model.foreign import foreign
 from towpath.runtime import log as logging
+from towpath.runtime.clock import now_ms, readable
 from towpath.store import Store
 
 _SHOWN = 3

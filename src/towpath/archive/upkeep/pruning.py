@@ -23,9 +23,9 @@ from towpath.archive.upkeep.slice.merge_plan import object_shares
 from towpath.archive.upkeep.tidying import tidy
 from towpath.config.naming import fits
 from towpath.config.problems import faults_of
-from towpath.model.clock import now_ms
 from towpath.model.errors import ConfigError, ConfigProblem
 from towpath.model.nouns import SourceOffset, TopicName
+from towpath.runtime.clock import now_ms
 from towpath.store import Store
 from towpath.store.stopping import stoppable
 

@@ -19,8 +19,8 @@ from towpath.archive.log.lease import HeldArchive
 from towpath.archive.model import STREAMING, Segment
 from towpath.archive.read.unnamed_objects import Holdings, listed, segments_of, unnamed
 from towpath.archive.upkeep.compaction_rounds import WORK, CompactionProgress
-from towpath.model.clock import now_ms
 from towpath.model.errors import ObjectMissingError
+from towpath.runtime.clock import now_ms
 from towpath.store import StoredObject
 
 _LIVE = 3600.0

@@ -31,10 +31,10 @@ from towpath.archive.write.waiting import BeginningWaits
 from towpath.cluster.admin import Admin
 from towpath.engine.slots import Slots, following
 from towpath.engine.starting import Starting
-from towpath.model.deadline import Deadline
 from towpath.model.errors import ClusterError, StoreError
 from towpath.model.nouns import Side
 from towpath.runtime import log as logging
+from towpath.runtime.deadline import Deadline
 from towpath.store import Store, hasty
 
 ARCHIVING = ("towpath.archive.write.slice.archive_slice",)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from towpath.model.backoff import BackOff
 from towpath.model.errors import TowpathError
+from towpath.runtime.backoff import BackOff
 
 _AGAIN = BackOff(first=1.0, longest=15.0)
 

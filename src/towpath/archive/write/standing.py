@@ -13,9 +13,9 @@ from towpath.archive.write.histories.evidence import Doubt, doubt_of
 from towpath.archive.write.slice.cycle_plan import PartitionView, Span
 from towpath.archive.write.source_look import PartitionEnds
 from towpath.cluster.admin.offsets import EpochEnd
-from towpath.model.backoff import BackOff
 from towpath.model.nouns import SourceOffset, TopicName
 from towpath.model.reasons import Reason, ReasonCode
+from towpath.runtime.backoff import BackOff
 
 AGAIN = BackOff(first=1.0, longest=60.0, jitter=0.1)
 """Pauses before a partition in trouble is tried again."""

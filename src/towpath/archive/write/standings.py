@@ -10,10 +10,10 @@ from towpath.archive.log.partition_sums import sums_of
 from towpath.archive.model import GapKind, OffsetGap, PartitionId, Segment, gap_segment
 from towpath.archive.write.source_look import PartitionEnds, SourceLook
 from towpath.archive.write.standing import PartitionStanding
-from towpath.model.clock import now_ms
 from towpath.model.errors import ClusterError
 from towpath.model.nouns import SourceOffset, TopicId, TopicName
 from towpath.records.trouble import DELETED, RECREATED
+from towpath.runtime.clock import now_ms
 
 
 class Standings:

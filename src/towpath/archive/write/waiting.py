@@ -9,9 +9,9 @@ from typing import TypeVar
 from towpath.archive.errors import OtherClusterError
 from towpath.archive.metrics.run_meter import ArchiveMeter
 from towpath.cluster.connect.control import healable
-from towpath.model.backoff import BackOff
-from towpath.model.clock import now_ms, readable
 from towpath.model.errors import ClusterError, StoreAwayError
+from towpath.runtime.backoff import BackOff
+from towpath.runtime.clock import now_ms, readable
 
 _AGAIN = BackOff(first=1.0, longest=15.0)
 

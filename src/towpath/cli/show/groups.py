@@ -24,10 +24,10 @@ from towpath.groups.keeping import holds_until
 from towpath.groups.model import Expiry, GroupPosition, GroupReport, PositionOutcome, SyncReport
 from towpath.ledger.offsets import Exactness, TranslatedOffset
 from towpath.model.amounts import count, counted, span
-from towpath.model.clock import readable
 from towpath.model.nouns import SourceOffset, TargetOffset, TopicPartition
 from towpath.model.reasons import Reason, ReasonCode, as_data
 from towpath.runbook import pointers
+from towpath.runtime.clock import readable
 
 UNKNOWN = "?"
 _LOOKS = {

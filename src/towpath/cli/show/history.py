@@ -18,9 +18,9 @@ from towpath.ledger.entries import MissingEvents
 from towpath.ledger.events import STOPPED, Event, What
 from towpath.mirror.subjects import SUBJECTS
 from towpath.model.amounts import counted
-from towpath.model.clock import readable
 from towpath.model.nouns import EVENTS
 from towpath.model.reasons import from_data
+from towpath.runtime.clock import readable
 
 _ABSENT = (
     f"topic {EVENTS} does not exist on the target, so what happened before now is not known; the"

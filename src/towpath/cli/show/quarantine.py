@@ -15,12 +15,12 @@ from towpath.cli.show.output import line
 from towpath.ledger.quarantine.format import QuarantinedRecord
 from towpath.ledger.quarantine.reader import InQuarantine
 from towpath.model.amounts import count, counted, size
-from towpath.model.clock import readable
 from towpath.model.nouns import QUARANTINE
 from towpath.model.reasons import as_data
 from towpath.model.secret import masked
 from towpath.quarantine.look import QuarantineLook
 from towpath.quarantine.replay import NotReplayed, Replay, ReplayReport
+from towpath.runtime.clock import readable
 
 _HEX_ROW = 16
 

@@ -14,10 +14,10 @@ from towpath.cli.show.output import line
 from towpath.cli.show.states import counts, marked
 from towpath.ledger.entries import FROM_ARCHIVE
 from towpath.model.amounts import count, counted, size, span
-from towpath.model.clock import readable
 from towpath.model.reasons import ReasonCode
 from towpath.plan.lease import lease_lines
 from towpath.runbook import pointers
+from towpath.runtime.clock import readable
 from towpath.status.changed import ChangedParts
 from towpath.status.cutovers import cutovers
 from towpath.status.foretold import kept_lines

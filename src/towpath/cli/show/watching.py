@@ -10,8 +10,8 @@ from typing import TypeVar
 from rich.console import Group, RenderableType
 
 from towpath.cli.show.output import console, line
-from towpath.model.clock import now_ms, readable
 from towpath.model.errors import TowpathError
+from towpath.runtime.clock import now_ms, readable
 
 _PAUSE = 2.0
 """Seconds between two looks."""

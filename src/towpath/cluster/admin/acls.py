@@ -19,8 +19,8 @@ from towpath.cluster.codes import SECURITY_DISABLED
 from towpath.cluster.connect.control import Control
 from towpath.cluster.metadata import Answers
 from towpath.model.acl import Acl, Operation, Resource
-from towpath.model.deadline import Deadline
 from towpath.model.errors import ClusterError
+from towpath.runtime.deadline import Deadline
 
 T = TypeVar("T")
 

@@ -11,9 +11,9 @@ from typing import Any, Generic, TypeVar
 from towpath.cluster.codes import refused
 from towpath.cluster.connect.control import Control
 from towpath.cluster.connect.retrying import polled
-from towpath.model.backoff import BackOff
-from towpath.model.deadline import Deadline
 from towpath.model.errors import ClusterError, RefusedError
+from towpath.runtime.backoff import BackOff
+from towpath.runtime.deadline import Deadline
 
 T = TypeVar("T")
 

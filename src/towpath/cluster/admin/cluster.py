@@ -17,10 +17,10 @@ from towpath.cluster.connect.exchange import Versions
 from towpath.cluster.metadata import Broker, ConfigEntry, read_configs
 from towpath.cluster.release import Release
 from towpath.model.acl import Operation
-from towpath.model.clock import now_ms
-from towpath.model.deadline import Deadline
 from towpath.model.errors import UnreachableError
 from towpath.model.nouns import ClusterId
+from towpath.runtime.clock import now_ms
+from towpath.runtime.deadline import Deadline
 
 _EVERY_BROKER = ""
 

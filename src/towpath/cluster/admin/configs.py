@@ -13,9 +13,9 @@ from towpath.cluster.admin.values import meaning
 from towpath.cluster.codes import REQUEST_TIMED_OUT, refused
 from towpath.cluster.connect.control import UNKNOWN_PATIENCE, Control
 from towpath.cluster.metadata import Answers, ConfigEntry, non_default, read_configs
-from towpath.model.deadline import Deadline
 from towpath.model.errors import ClusterError, RefusedError, UnreachableError
 from towpath.model.nouns import TopicName
+from towpath.runtime.deadline import Deadline
 
 _TOPICS_AT_ONCE = 500
 

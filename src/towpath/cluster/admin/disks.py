@@ -11,8 +11,8 @@ from kafka.protocol.admin import DescribeLogDirsRequest
 
 from towpath.cluster.codes import refused
 from towpath.cluster.connect.control import Control
-from towpath.model.deadline import Deadline
 from towpath.model.nouns import TopicName, TopicPartition
+from towpath.runtime.deadline import Deadline
 
 _OFFLINE = 56
 """KAFKA_STORAGE_ERROR: a disk that failed; the broker goes on without it."""

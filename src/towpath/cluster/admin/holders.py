@@ -14,9 +14,9 @@ from towpath.cluster.admin.topic_changes import Configs
 from towpath.cluster.codes import INVALID_REQUEST, UNSUPPORTED_VERSION
 from towpath.cluster.connect.control import Control
 from towpath.cluster.metadata import Answers, ConfigEntry, ConfigSource, read_configs
-from towpath.model.deadline import Deadline
 from towpath.model.errors import ClusterError, RefusedError
 from towpath.model.holders import ConfigHolder
+from towpath.runtime.deadline import Deadline
 
 _NUMBERS = {ConfigHolder.GROUP: 32, ConfigHolder.CLIENT_METRICS: 16}
 """Kafka's numbers for these kinds of resources (`ConfigResource.Type`)."""

@@ -18,9 +18,9 @@ from towpath.cluster.connect.connection import UnresolvedError
 from towpath.cluster.connect.control import AGAIN, UNKNOWN_PATIENCE, Control, healable
 from towpath.cluster.connect.retrying import polled
 from towpath.cluster.metadata import Answers, Broker, Metadata
-from towpath.model.deadline import Deadline
 from towpath.model.errors import ClusterError, RefusedError, UnreachableError
 from towpath.model.nouns import TopicName, TopicPartition
+from towpath.runtime.deadline import Deadline
 
 T = TypeVar("T")
 

@@ -19,9 +19,9 @@ from towpath.cluster.admin.transactions import Transactions
 from towpath.cluster.codes import refused
 from towpath.cluster.connect.control import Control
 from towpath.cluster.metadata import Answers, ProducerState
-from towpath.model.deadline import Deadline
 from towpath.model.errors import RefusedError
 from towpath.model.nouns import ProducerId, TopicPartition
+from towpath.runtime.deadline import Deadline
 
 T = TypeVar("T")
 

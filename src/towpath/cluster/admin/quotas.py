@@ -17,9 +17,9 @@ from towpath.cluster.admin.changes import (
 )
 from towpath.cluster.connect.control import Control
 from towpath.cluster.metadata import Answers
-from towpath.model.deadline import Deadline
 from towpath.model.errors import ClusterError
 from towpath.model.quota import Entity, EntityKind, Quota, QuotaKey
+from towpath.runtime.deadline import Deadline
 
 _EXACT, _DEFAULT = 0, 1
 _KINDS, _KEYS = frozenset(EntityKind), frozenset(QuotaKey)

@@ -23,9 +23,9 @@ from towpath.cluster.codes import (
 )
 from towpath.cluster.connect.control import Control
 from towpath.cluster.metadata import Answers
-from towpath.model.deadline import Deadline
 from towpath.model.errors import ClusterError, RefusedError, UnreachableError
 from towpath.model.nouns import TopicName
+from towpath.runtime.deadline import Deadline
 
 T = TypeVar("T")
 Configs = Mapping[str, str | None]

@@ -27,9 +27,9 @@ from towpath.cluster.codes import (
 )
 from towpath.cluster.connect.control import Control
 from towpath.cluster.metadata import Answers, ConfigEntry, Metadata, TopicInfo, read_configs
-from towpath.model.deadline import Deadline
 from towpath.model.errors import ClusterError, LedgerGoneError, RefusedError
 from towpath.model.nouns import LEDGER, NO_TOPIC_ID, TopicId, TopicName, TopicPartition
+from towpath.runtime.deadline import Deadline
 
 _DELETE_TOPICS, _DELETE_BY_ID = 20, 6
 """The first DeleteTopics version that can name topics by id (KIP-516)."""

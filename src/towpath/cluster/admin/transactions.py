@@ -27,10 +27,10 @@ from towpath.cluster.codes import (
 from towpath.cluster.connect.control import Control, may_pass
 from towpath.cluster.connect.retrying import retried
 from towpath.cluster.metadata import Broker
-from towpath.model.backoff import BackOff
-from towpath.model.deadline import Deadline
 from towpath.model.errors import ClusterError, RefusedError
 from towpath.model.nouns import TopicPartition
+from towpath.runtime.backoff import BackOff
+from towpath.runtime.deadline import Deadline
 
 _TIMEOUT_MS = 60_000
 _NEWEST = 1

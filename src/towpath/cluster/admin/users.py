@@ -16,9 +16,9 @@ from towpath.cluster.admin.changes import check, tell_controller, wait_for_broke
 from towpath.cluster.admin.numbers import MECHANISMS
 from towpath.cluster.codes import RESOURCE_NOT_FOUND
 from towpath.cluster.connect.control import Control
-from towpath.model.deadline import Deadline
 from towpath.model.scram import Credential, Mechanism
 from towpath.model.secret import Secret
+from towpath.runtime.deadline import Deadline
 
 _HASHES = {Mechanism.SHA_256: "sha256", Mechanism.SHA_512: "sha512"}
 _SALT_BYTES = 24

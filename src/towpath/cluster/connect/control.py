@@ -35,8 +35,6 @@ from towpath.cluster.connect.retrying import retried
 from towpath.cluster.metadata import Broker, Metadata, read_metadata
 from towpath.cluster.release import Release, release_of
 from towpath.config import ClusterConfig
-from towpath.model.backoff import BackOff
-from towpath.model.deadline import Deadline
 from towpath.model.errors import (
     ClusterError,
     ClusterReplacedError,
@@ -44,6 +42,8 @@ from towpath.model.errors import (
     UnreachableError,
 )
 from towpath.model.nouns import LEDGER, TopicName
+from towpath.runtime.backoff import BackOff
+from towpath.runtime.deadline import Deadline
 
 T = TypeVar("T")
 Read = Callable[[Any, bytes], Any]

@@ -12,8 +12,8 @@ from kafka.protocol.frame import KafkaBytes
 
 from towpath.cluster.codes import UNSUPPORTED_VERSION, code
 from towpath.cluster.data.frames import CLIENT_ID, receive
-from towpath.model.deadline import Deadline
 from towpath.model.errors import RefusedError
+from towpath.runtime.deadline import Deadline
 
 Address = tuple[str, int]
 """Host, an IPv6 address without brackets, and port."""

@@ -11,7 +11,7 @@ from threading import Lock
 
 from towpath.cluster.connect.connection import Connected
 from towpath.cluster.connect.exchange import Address
-from towpath.model.deadline import Deadline
+from towpath.runtime.deadline import Deadline
 
 _NAP = 0.05
 _CONNECT_SHARE = 3

@@ -7,8 +7,8 @@ from typing import Any, TypeVar
 
 from tenacity import RetryCallState, Retrying, retry_if_exception, retry_if_result
 
-from towpath.model.backoff import BackOff
-from towpath.model.deadline import Deadline
+from towpath.runtime.backoff import BackOff
+from towpath.runtime.deadline import Deadline
 
 T = TypeVar("T")
 

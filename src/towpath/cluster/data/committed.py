@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from towpath.cluster.admin import Admin
 from towpath.cluster.codes import OFFSET_OUT_OF_RANGE
 from towpath.cluster.data.client import Client, Records
-from towpath.model.deadline import Deadline
 from towpath.model.errors import RefusedError, UnreachableError
 from towpath.model.nouns import Side, TopicPartition
+from towpath.runtime.deadline import Deadline
 from towpath.wire import plain
 from towpath.wire.aborted import AbortedTransactions
 from towpath.wire.header import BatchHeader, split

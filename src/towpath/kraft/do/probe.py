@@ -20,9 +20,9 @@ from towpath.kraft.errors import StepLateError, StepStoppedError
 from towpath.kraft.facts.nouns import PROBES
 from towpath.kraft.facts.seen import ZooKeeperSeen
 from towpath.kraft.journal import KraftEvent, KraftJournal
-from towpath.model.deadline import Deadline
 from towpath.model.errors import ClusterError
 from towpath.model.nouns import TopicName
+from towpath.runtime.deadline import Deadline
 
 _SIDE = "cluster"
 _PAUSE = 0.1

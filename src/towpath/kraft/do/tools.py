@@ -14,7 +14,7 @@ from towpath.kraft.files.changes import changes
 from towpath.kraft.journal import KraftJournal
 from towpath.kraft.reach.driver import Driver
 from towpath.kraft.zookeeper.client import ZooKeeper
-from towpath.model.deadline import Deadline
+from towpath.runtime.deadline import Deadline
 
 StepFacts = Mapping[str, object]
 """What a step tells of itself, as JSON has it: seconds by what they were spent on, and others."""

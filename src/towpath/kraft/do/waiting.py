@@ -14,7 +14,7 @@ from towpath.kraft.facts.nodes import file_mode, is_registered
 from towpath.kraft.facts.nouns import BrokerMode, LogState, NodeId
 from towpath.kraft.facts.seen import NodeSeen, Observation
 from towpath.kraft.reach.driver import Driver
-from towpath.model.deadline import Deadline
+from towpath.runtime.deadline import Deadline
 
 Look = Callable[[Deadline], Observation]
 Tell = Callable[[str], None]

@@ -16,7 +16,7 @@ from towpath.kraft.look.hosts import addresses_from, ask_hosts, resolved
 from towpath.kraft.reach.driver import Driver
 from towpath.kraft.reach.kubernetes.owners import not_named, told_of
 from towpath.kraft.reach.kubernetes.pod_node import PodNode, kept_properties
-from towpath.model.deadline import Deadline
+from towpath.runtime.deadline import Deadline
 
 _SESSION = 10.0
 """Seconds for one question to ZooKeeper."""

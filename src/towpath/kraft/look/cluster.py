@@ -10,8 +10,8 @@ from towpath.kraft.facts.nouns import NodeId
 from towpath.kraft.facts.seen import ClusterSeen, NodeSeen
 from towpath.kraft.look.cached import Remembered
 from towpath.kraft.metadata.controllers import SIDE
-from towpath.model.deadline import Deadline
 from towpath.model.errors import ClusterError, RefusedError
+from towpath.runtime.deadline import Deadline
 
 _AGAIN = 30.0
 """Seconds for which what brokers told is taken as true."""

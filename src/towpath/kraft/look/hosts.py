@@ -17,7 +17,7 @@ from towpath.kraft.files.configs import in_zookeeper
 from towpath.kraft.files.listeners import inter_broker_address
 from towpath.kraft.reach.driver import Driver
 from towpath.kraft.reach.scripts import REACH
-from towpath.model.deadline import Deadline
+from towpath.runtime.deadline import Deadline
 
 _AT_ONCE = 16
 _SECONDS = 30.0

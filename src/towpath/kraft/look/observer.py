@@ -31,9 +31,9 @@ from towpath.kraft.metadata.answers import NodeAnswer, ask_node
 from towpath.kraft.metadata.controllers import login_of
 from towpath.kraft.metadata.log import LogReader
 from towpath.kraft.reach.driver import Driver
-from towpath.model.clock import now_ms
-from towpath.model.deadline import Deadline
 from towpath.model.errors import TowpathError, UnreachableError
+from towpath.runtime.clock import now_ms
+from towpath.runtime.deadline import Deadline
 
 T = TypeVar("T")
 _AT_ONCE = 16

@@ -11,7 +11,7 @@ from towpath.config.address import host_and_port
 from towpath.config.clusters import ClusterConfig
 from towpath.kraft.facts.nouns import BrokerMode
 from towpath.kraft.metadata.controllers import SIDE
-from towpath.model.deadline import Deadline
+from towpath.runtime.deadline import Deadline
 
 _LEADER_AND_ISR, _VOTE = 4, 52
 """Api keys: what only a broker in ZooKeeper mode takes, and what only a controller takes."""

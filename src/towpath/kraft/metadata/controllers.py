@@ -12,8 +12,8 @@ from towpath.config.address import host_and_port
 from towpath.config.clusters import ClusterConfig
 from towpath.kraft.config.file import KraftConfig
 from towpath.kraft.facts.nouns import NodeId
-from towpath.model.deadline import Deadline
 from towpath.model.errors import UnreachableError
+from towpath.runtime.deadline import Deadline
 
 SIDE = "controllers"
 """How errors name them."""

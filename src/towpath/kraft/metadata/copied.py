@@ -11,7 +11,7 @@ from towpath.kraft.metadata.controllers import Controllers
 from towpath.kraft.metadata.fetching import SnapshotId, fetch
 from towpath.kraft.metadata.records import batches
 from towpath.kraft.metadata.transactions import MetadataTransactions
-from towpath.model.deadline import Deadline
+from towpath.runtime.deadline import Deadline
 
 _FIRST = 1
 """At offset 0, where the first election stands, leaders answer with their snapshot."""

@@ -20,7 +20,7 @@ from towpath.kraft.facts.nouns import NodeId
 from towpath.kraft.facts.seen import QuorumSeen
 from towpath.kraft.metadata.controllers import SIDE, Controllers
 from towpath.kraft.metadata.quorum import TOPIC
-from towpath.model.deadline import Deadline
+from towpath.runtime.deadline import Deadline
 
 _TOPIC_ID = UUID(int=1)
 _FETCH_VERSION = 13

@@ -22,13 +22,13 @@ from towpath.kraft.metadata.fetching import (
 )
 from towpath.kraft.metadata.log_image import LogImage
 from towpath.kraft.metadata.records import LogBatch, batches
-from towpath.model.deadline import Deadline
 from towpath.model.errors import (
     ClusterError,
     CorruptBatchError,
     RefusedError,
     UnreachableError,
 )
+from towpath.runtime.deadline import Deadline
 
 _BEGIN = SnapshotId(0, 0)
 _SNAPSHOT_GONE = frozenset({98, 99})

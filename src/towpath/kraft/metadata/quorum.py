@@ -13,8 +13,8 @@ from towpath.cluster.connect.retrying import retried
 from towpath.kraft.facts.nouns import NodeId
 from towpath.kraft.facts.seen import QuorumSeen
 from towpath.kraft.metadata.controllers import SIDE, Controllers
-from towpath.model.deadline import Deadline
 from towpath.model.errors import ClusterError, UnreachableError
+from towpath.runtime.deadline import Deadline
 
 TOPIC = "__cluster_metadata"
 """The topic that is the metadata log; it has one partition."""

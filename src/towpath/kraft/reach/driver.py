@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from towpath.model.deadline import Deadline
+from towpath.runtime.deadline import Deadline
 
 
 class Driver(Protocol):

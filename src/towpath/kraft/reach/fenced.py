@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from towpath.kraft.reach.driver import Driver
-from towpath.model.deadline import Deadline
+from towpath.runtime.deadline import Deadline
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,10 +16,10 @@ from towpath.kraft.facts.nouns import NodeId, Role
 from towpath.kraft.reach.child import ChildLateError, run_child, shown
 from towpath.kraft.reach.commands import filled
 from towpath.kraft.reach.scripts import PROCESS
-from towpath.model.deadline import Deadline
-from towpath.model.durable import make_folder, sync_folder
 from towpath.model.foreign import foreign
-from towpath.model.kept_process import KeptProcess
+from towpath.runtime.deadline import Deadline
+from towpath.runtime.durable import make_folder, sync_folder
+from towpath.runtime.kept_process import KeptProcess
 
 _LINES = 20
 _PATIENCE = 60.0

@@ -16,8 +16,8 @@ from towpath.kraft.errors import DriverError
 from towpath.kraft.facts.nouns import NodeId, Role
 from towpath.kraft.reach.child import ChildLateError, run_child, shown
 from towpath.kraft.reach.scripts import ABSENT, PROCESS, READ, REMOVE, WRITE
-from towpath.model.deadline import Deadline
 from towpath.model.foreign import foreign
+from towpath.runtime.deadline import Deadline
 
 _PATIENCE = 60.0
 """Seconds for one command whose deadline nobody gives."""

@@ -29,8 +29,8 @@ from towpath.kraft.journal import KraftEvent, KraftJournal
 from towpath.kraft.standing.states import KraftStanding
 from towpath.kraft.steps.step import KraftStep
 from towpath.kraft.steps.stop_controllers import StopControllers
-from towpath.model.deadline import Deadline
 from towpath.model.errors import TowpathError
+from towpath.runtime.deadline import Deadline
 
 _LOOK = 60.0
 """Seconds that one look may take."""

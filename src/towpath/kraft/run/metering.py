@@ -12,7 +12,7 @@ from towpath.kraft.decide.moves import Facts
 from towpath.kraft.facts.nouns import Alarm, Stage
 from towpath.kraft.metrics.measure import KraftCounts, KraftMeter, measured
 from towpath.metering.serving import served
-from towpath.model.clock import now_ms
+from towpath.runtime.clock import now_ms
 
 Tell = Callable[[Facts, str], None]
 

@@ -34,8 +34,8 @@ from towpath.kraft.run.manifests import manifests
 from towpath.kraft.run.metering import Tell, Teller, telling
 from towpath.kraft.zookeeper.client import ZooKeeper
 from towpath.kraft.zookeeper.lock import ClusterLock, Waiting
-from towpath.model.deadline import Deadline
-from towpath.model.who import this_user
+from towpath.runtime.deadline import Deadline
+from towpath.runtime.user import this_user
 
 _LOOK = 60.0
 """Seconds that one look may take."""

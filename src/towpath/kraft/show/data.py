@@ -16,7 +16,7 @@ from towpath.kraft.facts.seen import NodeSeen
 from towpath.kraft.findings.findings import Finding
 from towpath.kraft.run.loop import RunEnd, comparison_told
 from towpath.kraft.standing.states import KraftStanding
-from towpath.model.clock import readable
+from towpath.runtime.clock import readable
 
 
 def findings_told(findings: Iterable[Finding]) -> Mapping[str, Any]:

@@ -20,7 +20,7 @@ from towpath.kraft.run.loop import RunEnd
 from towpath.kraft.show.data import change_lines, findings_of_nodes, kip_name
 from towpath.kraft.standing.states import KraftStanding
 from towpath.model.amounts import count, counted, span
-from towpath.model.clock import now_ms, readable
+from towpath.runtime.clock import now_ms, readable
 
 _SIGNS = {Severity.STOP: "✗", Severity.WARNING: "!", Severity.NOTE: "·"}
 _DIFFERENCES = 20

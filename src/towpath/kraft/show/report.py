@@ -10,7 +10,7 @@ from towpath.kraft.decide.moves import Facts
 from towpath.kraft.journal import KraftEntry, KraftEvent
 from towpath.kraft.show.data import status_told
 from towpath.model.amounts import count, counted, span
-from towpath.model.clock import readable
+from towpath.runtime.clock import readable
 
 _HOW = (
     "All contents of ZooKeeper and of the metadata log, read in one pass, side by side. A digest"

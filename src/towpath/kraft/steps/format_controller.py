@@ -22,7 +22,7 @@ from towpath.kraft.reach.kubernetes.hand_book import HandBook, Held
 from towpath.kraft.standing.disks import unproven
 from towpath.kraft.steps.elections import with_node
 from towpath.kraft.steps.step import WritingStep
-from towpath.model.deadline import Deadline
+from towpath.runtime.deadline import Deadline
 
 _FILE_KEYS = ("keystore.location", "truststore.location")
 

@@ -18,8 +18,8 @@ from towpath.kraft.zookeeper.read import read
 from towpath.kraft.zookeeper.session import ZooKeeperSession
 from towpath.kraft.zookeeper.versions import raise_versions
 from towpath.kraft.zookeeper.write import ReleasedZnodes, raise_epoch, release
-from towpath.model.deadline import Deadline
 from towpath.model.nouns import TopicPartition
+from towpath.runtime.deadline import Deadline
 
 OPEN_SECONDS = 20.0
 """How long to try to open a session."""

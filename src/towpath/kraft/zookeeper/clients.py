@@ -18,8 +18,8 @@ from towpath.kraft.zookeeper.ensemble import asked, asked_all
 from towpath.kraft.zookeeper.reading import BROKERS
 from towpath.kraft.zookeeper.session import Znode, ZooKeeperSession
 from towpath.kraft.zookeeper.sockets import reason
-from towpath.model.deadline import Deadline
 from towpath.model.foreign import foreign
+from towpath.runtime.deadline import Deadline
 
 _LINE = re.compile(r"^ */(?P<host>.+):\d+\[\d+\]\((?P<facts>.*)\)$", re.MULTILINE)
 _SESSION = re.compile(r"\bsid=0x([0-9a-f]+)\b")

@@ -15,8 +15,8 @@ from towpath.config.address import host_and_port
 from towpath.kraft.facts.servers import EnsembleSeen, ServerMode, ServerSeen
 from towpath.kraft.zookeeper.session import ZooKeeperSession
 from towpath.kraft.zookeeper.sockets import connect, reason
-from towpath.model.deadline import Deadline
 from towpath.model.foreign import foreign
+from towpath.runtime.deadline import Deadline
 
 T = TypeVar("T")
 _SECONDS = 3.0

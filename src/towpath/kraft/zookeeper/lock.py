@@ -12,8 +12,8 @@ from kazoo.security import CREATOR_ALL_ACL, OPEN_ACL_UNSAFE, READ_ACL_UNSAFE
 
 from towpath.kraft.errors import ZnodeUnknownError, ZooKeeperHeldError, ZooKeeperLockLostError
 from towpath.kraft.zookeeper.session import LostError, Znode, ZooKeeperSession
-from towpath.model import clock
-from towpath.model.deadline import Deadline
+from towpath.runtime import clock
+from towpath.runtime.deadline import Deadline
 
 PATH = "/towpath_kraft_lock"
 """A name that Kafka never reads."""

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator
 from towpath.kraft.zookeeper.lock import PATH
 from towpath.kraft.zookeeper.reading import BROKERS
 from towpath.kraft.zookeeper.session import Forbidden, ZooKeeperSession
-from towpath.model.deadline import Deadline
+from towpath.runtime.deadline import Deadline
 
 _OF_KAFKA = frozenset(
     {"admin", "brokers", "cluster", "config", "consumers", "controller", "controller_epoch",

@@ -23,7 +23,7 @@ from towpath.kraft.zookeeper.at_start import ends_at
 from towpath.kraft.zookeeper.forms import TopicZnode
 from towpath.kraft.zookeeper.reading import BROKERS, TOPICS, ZnodeReading, state_path
 from towpath.kraft.zookeeper.session import Znode, ZooKeeperSession
-from towpath.model.deadline import Deadline
+from towpath.runtime.deadline import Deadline
 
 _WRITE = Permissions.WRITE
 Configs = Mapping[tuple[ConfigOf, str], Mapping[str, str]]

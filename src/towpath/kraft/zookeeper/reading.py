@@ -10,7 +10,7 @@ from towpath.kraft.errors import ZnodeUnknownError
 from towpath.kraft.facts.seen import Oddity, OddZnode
 from towpath.kraft.zookeeper.forms import FormError
 from towpath.kraft.zookeeper.session import Forbidden, Znode, ZooKeeperSession
-from towpath.model.deadline import Deadline
+from towpath.runtime.deadline import Deadline
 
 _WHAT = "reading the cluster's metadata"
 _T = TypeVar("_T")

@@ -26,8 +26,8 @@ from kazoo.handlers.threading import KazooTimeoutError
 from towpath.kraft.config.file import ZooKeeperConfig
 from towpath.kraft.errors import ZooKeeperAwayError, ZooKeeperDeniedError, ZooKeeperError
 from towpath.kraft.zookeeper.sockets import Sockets, client
-from towpath.model.deadline import Deadline
 from towpath.model.foreign import foreign
+from towpath.runtime.deadline import Deadline
 
 _WINDOW = 400
 """Requests in flight at once; a server refuses to read on behind 1,000 of all clients together."""

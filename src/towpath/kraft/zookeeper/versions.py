@@ -17,8 +17,8 @@ from kazoo.exceptions import (
 from towpath.kraft.zookeeper.reading import state_path
 from towpath.kraft.zookeeper.session import Forbidden, LostError, Znode, ZooKeeperSession
 from towpath.kraft.zookeeper.write import CONTROLLER, EPOCH, changed, there
-from towpath.model.deadline import Deadline
 from towpath.model.nouns import TopicPartition
+from towpath.runtime.deadline import Deadline
 
 _AT_ONCE = 200
 """Writes of one transaction: together they are far below the 1 MB that a server takes."""

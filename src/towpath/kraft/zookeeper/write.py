@@ -16,7 +16,7 @@ from towpath.kraft.errors import ZnodeChangedError
 from towpath.kraft.zookeeper import forms
 from towpath.kraft.zookeeper.forms import FormError
 from towpath.kraft.zookeeper.session import LostError, Znode, ZooKeeperSession
-from towpath.model.deadline import Deadline
+from towpath.runtime.deadline import Deadline
 
 EPOCH, CONTROLLER, MIGRATION = "/controller_epoch", "/controller", "/migration"
 _ADVICE = "look again before anything else is done: start the command once more"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from towpath.model.clock import readable
 from towpath.model.nouns import LinkName, TopicId, TopicName
+from towpath.runtime.clock import readable
 
 WHOLE_LINK = TopicName("")
 """Stands for all topics of a link."""

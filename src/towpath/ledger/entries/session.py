@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from towpath.model.clock import now_ms, readable
 from towpath.model.nouns import EVENTS, LinkName, TopicName, TopicPartition
+from towpath.runtime.clock import now_ms, readable
 
 _LONG_AGO = 600_000
 """Milliseconds after which nobody waits for a further beat. The other machine's clock wrote the

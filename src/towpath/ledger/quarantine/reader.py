@@ -11,10 +11,10 @@ from towpath.cluster.data.client import Client
 from towpath.cluster.data.committed import CommittedReader
 from towpath.ledger.quarantine.format import QuarantinedRecord, QuarantineKey, ReplayMark, decode
 from towpath.ledger.quarantine.writer import PLACE
-from towpath.model.deadline import Deadline
 from towpath.model.errors import UnreachableError
 from towpath.model.nouns import QUARANTINE, LinkName, Side
 from towpath.model.reasons import Reason
+from towpath.runtime.deadline import Deadline
 
 _OPEN = 75.0
 """Seconds to wait for the end of open transactions. A coordinator ends ours after a minute."""

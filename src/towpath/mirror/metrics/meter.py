@@ -11,9 +11,9 @@ from typing import TypeVar
 from towpath.groups.counts import GroupCounts, GroupsReading, counted_in
 from towpath.metering.meter import Meter
 from towpath.mirror.metrics.stand import Stand
-from towpath.model.clock import now_ms
 from towpath.model.nouns import TopicName
 from towpath.model.rates import NO_LIMIT, RateLimits
+from towpath.runtime.clock import now_ms
 
 CREATE = ("topics", "CreateTopic")
 GROW = ("topics", "AddPartitions")

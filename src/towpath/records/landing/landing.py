@@ -10,7 +10,6 @@ from towpath.cluster.data.buffers import BufferPool
 from towpath.cluster.data.produce import Produced
 from towpath.cluster.data.reactor import Reactor
 from towpath.ledger.entries import Gap
-from towpath.model.clock import now_ms
 from towpath.model.errors import ClusterError
 from towpath.model.nouns import Side, SourceOffset, TargetOffset, TopicPartition
 from towpath.model.reasons import Reason
@@ -41,6 +40,7 @@ from towpath.records.target.marking import MarkerFiller
 from towpath.records.target.opening import Opener
 from towpath.records.target.producer import MANY, Producer, Producers
 from towpath.records.work import Assignment, Slice
+from towpath.runtime.clock import now_ms
 
 
 class Landing:

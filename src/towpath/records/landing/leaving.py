@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from towpath.model.deadline import Deadline
 from towpath.model.nouns import TopicPartition
 from towpath.records.lane.lane import Lane
 from towpath.records.receipts import Receipts
@@ -12,6 +11,7 @@ from towpath.records.source.reader import Feed
 from towpath.records.target.opening import Opener
 from towpath.records.target.producer import Producers
 from towpath.records.target.tail import Underway
+from towpath.runtime.deadline import Deadline
 
 _PATIENCE = 5.0
 """Seconds to wait for answers to batches in flight."""

@@ -14,13 +14,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from towpath.cluster.admin import Admin
-from towpath.model.clock import now_ms
 from towpath.model.errors import TowpathError
 from towpath.model.nouns import TargetOffset
 from towpath.records.jobs import ClientPool, Jobs
 from towpath.records.lane.lane import Lane
 from towpath.records.target.marking import Due, MarkerFiller
 from towpath.records.work import Assignment
+from towpath.runtime.clock import now_ms
 from towpath.wire import batch as wire
 from towpath.wire.filler import LARGEST, filler
 

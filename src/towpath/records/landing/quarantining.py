@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 from towpath.cluster.admin import Admin
 from towpath.ledger.quarantine import writer
 from towpath.ledger.quarantine.format import QuarantinedRecord, QuarantineKey
-from towpath.model.clock import now_ms
 from towpath.model.errors import ClusterError, NotSetAsideError, RefusedError
 from towpath.model.nouns import LinkName, SourceOffset
 from towpath.model.reasons import Reason, ReasonCode
 from towpath.records.jobs import ClientPool
 from towpath.records.work import Assignment
+from towpath.runtime.clock import now_ms
 from towpath.wire import plain
 
 if TYPE_CHECKING:

@@ -16,7 +16,6 @@ from towpath.ledger.entries import RefusedRecords
 from towpath.ledger.keys import new_name
 from towpath.ledger.ledger import Ledger
 from towpath.model.changes import Undeliverable
-from towpath.model.clock import now_ms
 from towpath.model.errors import ClusterError, NotSetAsideError, TowpathError, UnreachableError
 from towpath.model.nouns import LinkName, Side, SourceOffset
 from towpath.model.reasons import Reason, ReasonCode
@@ -27,6 +26,7 @@ from towpath.records.landing.reopening import LaneReopening, given_up
 from towpath.records.lane.lane import Lane
 from towpath.records.permit import WritePermit
 from towpath.records.trouble import passes
+from towpath.runtime.clock import now_ms
 from towpath.wire import plain
 
 

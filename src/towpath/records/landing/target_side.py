@@ -14,7 +14,6 @@ from towpath.cluster.codes import (
 )
 from towpath.cluster.data.produce import Produced
 from towpath.cluster.metadata import TopicInfo
-from towpath.model.deadline import Deadline
 from towpath.model.errors import (
     ClusterError,
     CorruptBatchError,
@@ -37,6 +36,7 @@ from towpath.records.target.tail import Underway
 from towpath.records.target.trouble import TargetTrouble, refuses_ids, target_trouble
 from towpath.records.target.writing import BadRecordsError, DamagedError, TooLargeError
 from towpath.records.trouble import AGAIN, FENCED
+from towpath.runtime.deadline import Deadline
 from towpath.wire import batch as wire
 
 _ENOUGH = 5

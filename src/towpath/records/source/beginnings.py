@@ -11,11 +11,11 @@ from towpath.cluster.admin import Admin
 from towpath.cluster.admin.leaders import KnownLeaders
 from towpath.cluster.data.reactor import Reactor
 from towpath.cluster.metadata import Answers
-from towpath.model.deadline import Deadline
 from towpath.model.errors import ClusterError, TowpathError
 from towpath.model.nouns import SourceOffset, TopicPartition
 from towpath.records.jobs import Jobs
 from towpath.records.work import UNKNOWN, Assignment, Beginning
+from towpath.runtime.deadline import Deadline
 
 Offsets = Answers[TopicPartition, SourceOffset]
 

@@ -12,12 +12,12 @@ from dataclasses import replace
 
 from towpath.cluster.admin import Admin
 from towpath.cluster.metadata import ConfigEntry
-from towpath.model.clock import now_ms
 from towpath.model.errors import ClusterError
 from towpath.model.nouns import TopicPartition
 from towpath.model.reasons import Reason, ReasonCode
 from towpath.records.source.readers import Unread, may_pass, read_by
 from towpath.records.source.trouble import SourceLoss
+from towpath.runtime.clock import now_ms
 
 
 def why_deleted(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from towpath.model.deadline import Deadline
 from towpath.model.nouns import TopicPartition
+from towpath.runtime.deadline import Deadline
 
 FAR = 10.0
 """Seconds for which records are fetched from the leader itself after a near replica failed."""

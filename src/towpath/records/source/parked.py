@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Generic
 
-from towpath.model.backoff import BackOff
 from towpath.model.nouns import TopicPartition
 from towpath.records.source.pace import Clockwork
 from towpath.records.source.reader import R
+from towpath.runtime.backoff import BackOff
 
 _PARKED = BackOff(first=10.0, longest=300.0)
 """Seconds before a parked reader is fetched for again, doubled each time."""

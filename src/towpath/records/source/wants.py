@@ -6,7 +6,6 @@ from typing import Generic
 
 from towpath.cluster.data.fetch import FetchSession
 from towpath.cluster.data.fetch_bodies import FetchFrom
-from towpath.model.deadline import Deadline
 from towpath.model.nouns import NO_TOPIC_ID, Side, TopicName, TopicPartition
 from towpath.records.source.budget import FetchBudget
 from towpath.records.source.late import Late
@@ -14,6 +13,7 @@ from towpath.records.source.pace import Clockwork, Pace
 from towpath.records.source.parked import Parked
 from towpath.records.source.reader import R
 from towpath.records.source.requests import LOOKED_AT, Requests
+from towpath.runtime.deadline import Deadline
 
 _SHORT_WAIT_MS = 10
 """Long poll while a partition is held back, so that it can be fetched again soon."""

@@ -8,10 +8,10 @@ from towpath.ledger.books import LinkBooks, PartitionBooks
 from towpath.ledger.entries import Attempt, Entry, Receipt
 from towpath.ledger.keys import new_name
 from towpath.ledger.ledger import SESSIONS, Ledger
-from towpath.model.clock import now_ms
 from towpath.model.nouns import TopicPartition
 from towpath.records.standing import Standing, known_standing, receipt_of
 from towpath.records.work import Assignment, Slice
+from towpath.runtime.clock import now_ms
 
 
 class Bookkeeping:

@@ -9,13 +9,13 @@ from __future__ import annotations
 from towpath.cluster.admin import Admin
 from towpath.ledger.books import PartitionBooks
 from towpath.ledger.entries import TransactionalProducer
-from towpath.model.clock import now_ms
-from towpath.model.deadline import Deadline
 from towpath.model.errors import NotIdenticalError
 from towpath.model.nouns import LinkName, ProducerId, TargetOffset, TopicPartition
 from towpath.model.reasons import Reason, ReasonCode
 from towpath.records.target.writing import PartitionWriter
 from towpath.records.work import Assignment, Slice
+from towpath.runtime.clock import now_ms
+from towpath.runtime.deadline import Deadline
 
 
 def transactional_id(link: LinkName, target: TopicPartition) -> str:

@@ -12,10 +12,10 @@ from towpath.cluster.admin import Admin
 from towpath.cluster.admin.transactions import ProducerEpoch, Transactions
 from towpath.cluster.codes import OFFSET_OUT_OF_RANGE
 from towpath.cluster.data.client import Client
-from towpath.model.clock import now_ms
-from towpath.model.deadline import Deadline
 from towpath.model.errors import ClusterError, RefusedError
 from towpath.model.nouns import TopicPartition
+from towpath.runtime.clock import now_ms
+from towpath.runtime.deadline import Deadline
 from towpath.wire.filler import LARGEST, filler
 
 _WAIT = 0.1

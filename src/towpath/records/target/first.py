@@ -8,7 +8,6 @@ from towpath.config import OffsetsPolicy
 from towpath.ledger.books import PartitionBooks
 from towpath.ledger.entries import Entry, Gap, Opened, Receipt
 from towpath.ledger.keys import new_name
-from towpath.model.clock import now_ms
 from towpath.model.errors import NotIdenticalError
 from towpath.model.nouns import Mode, SourceOffset, TargetOffset
 from towpath.model.reasons import Reason
@@ -17,6 +16,7 @@ from towpath.records.standing import Position, Standing, receipt_of
 from towpath.records.target.state import TargetState
 from towpath.records.trouble import RECREATED
 from towpath.records.work import Assignment, Slice
+from towpath.runtime.clock import now_ms
 
 
 def first_entries(

@@ -19,7 +19,6 @@ from towpath.ledger.entries import Receipt
 from towpath.ledger.keys import new_name
 from towpath.ledger.producers import of_generation
 from towpath.model.changes import RecordChange
-from towpath.model.clock import now_ms
 from towpath.model.errors import UnreachableError
 from towpath.model.nouns import Mode, Side, TargetOffset, TopicPartition
 from towpath.records.standing import known_standing, receipt_of
@@ -27,6 +26,7 @@ from towpath.records.target.claims import taken_over
 from towpath.records.target.state import TargetState
 from towpath.records.target.tail import Tails, Underway
 from towpath.records.work import Assignment, Slice
+from towpath.runtime.clock import now_ms
 
 _PATIENCE = 5.0
 """Seconds for the markers of all partitions of one takeover."""

@@ -18,10 +18,10 @@ from towpath.cluster.admin.leaders import KnownLeaders
 from towpath.cluster.admin.markers import Marker
 from towpath.cluster.connect.control import healable
 from towpath.cluster.metadata import Answers
-from towpath.model.deadline import Deadline
 from towpath.model.errors import ClusterError, RefusedError
 from towpath.model.nouns import ProducerId, TargetOffset, TopicPartition
 from towpath.records.target.claims import Claim, ExhaustedError, standing, taken_over
+from towpath.runtime.deadline import Deadline
 
 T = TypeVar("T")
 

@@ -14,13 +14,13 @@ from towpath.cluster.data.nodes import Nodes
 from towpath.cluster.data.produce import Produced, ProduceResponse
 from towpath.cluster.data.reactor import Reactor
 from towpath.config import ClusterConfig
-from towpath.model.deadline import Deadline
 from towpath.model.errors import ClusterError
 from towpath.model.nouns import NO_TOPIC_ID, Side, TopicId, TopicName, TopicPartition
 from towpath.records.items import Batch
 from towpath.records.permit import WritePermit
 from towpath.records.target.sender import S
 from towpath.records.trouble import TOLD, throttled
+from towpath.runtime.deadline import Deadline
 
 _IN_FLIGHT = 3
 """In-flight requests per connection: a broker works on one, the others hide network latency."""

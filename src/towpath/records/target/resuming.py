@@ -12,7 +12,6 @@ from towpath.cluster.admin import Admin
 from towpath.ledger.books import PartitionBooks
 from towpath.ledger.keys import new_name
 from towpath.ledger.producers import of_generation
-from towpath.model.clock import now_ms
 from towpath.model.errors import TargetLostError
 from towpath.model.nouns import Mode, TargetOffset, TopicPartition
 from towpath.records.standing import Standing
@@ -22,6 +21,7 @@ from towpath.records.target.generations import Generations, overtaken, require_n
 from towpath.records.target.state import TargetState
 from towpath.records.target.tail import BACKWARDS, Tails, Underway, ahead_of
 from towpath.records.work import Assignment
+from towpath.runtime.clock import now_ms
 
 
 class Resuming:

@@ -13,8 +13,6 @@ from dataclasses import dataclass
 
 from towpath.cluster.data.client import Client
 from towpath.ledger.producers import generations, of_generation
-from towpath.model.clock import now_ms
-from towpath.model.deadline import Deadline
 from towpath.model.errors import DoubledError, TargetLostError, TowpathError, UnreachableError
 from towpath.model.nouns import ProducerId, Side, TargetOffset, TopicPartition
 from towpath.records.beyond_receipt import BeyondReceipt
@@ -22,6 +20,8 @@ from towpath.records.standing import Position
 from towpath.records.target.state import ANY_NODE, TargetState
 from towpath.records.target.written import OwnRecords, Sought, Span, find
 from towpath.records.work import Assignment
+from towpath.runtime.clock import now_ms
+from towpath.runtime.deadline import Deadline
 from towpath.wire import batch as wire
 
 BACKWARDS = wire.SEQUENCES // 2

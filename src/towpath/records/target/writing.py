@@ -16,12 +16,12 @@ import numpy as np
 from towpath.cluster.admin.transactions import ProducerEpoch, Transactions
 from towpath.cluster.codes import TOO_LARGE
 from towpath.cluster.data.client import Client
-from towpath.model.deadline import Deadline
 from towpath.model.errors import ClusterError, RefusedError
 from towpath.model.nouns import TargetOffset, TopicPartition
 from towpath.records.items import Batch
 from towpath.records.target.trouble import BAD_RECORDS
 from towpath.records.trouble import REFUSES_IDS
+from towpath.runtime.deadline import Deadline
 from towpath.wire import batch as wire
 
 _WAIT = 0.1

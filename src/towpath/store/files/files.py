@@ -17,7 +17,6 @@ from pathlib import Path
 from uuid import uuid4
 
 from towpath.config import StoreConfig
-from towpath.model.durable import sync_folder
 from towpath.model.errors import (
     ObjectChangedError,
     ObjectExistsError,
@@ -28,6 +27,7 @@ from towpath.model.errors import (
     StoreRefusedError,
 )
 from towpath.model.foreign import foreign
+from towpath.runtime.durable import sync_folder
 from towpath.store.files.direct import write_at
 from towpath.store.files.folders import make_folders, walk
 from towpath.store.files.locking import LOCK, locked

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from towpath.model.durable import sync_folder
+from towpath.runtime.durable import sync_folder
 
 
 def walk(root: Path, prefix: str, after: str, hidden: str) -> Iterator[tuple[str, os.stat_result]]:

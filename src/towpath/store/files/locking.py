@@ -11,9 +11,9 @@ from functools import partial
 from pathlib import Path
 
 from towpath.cluster.connect.retrying import retried
-from towpath.model.backoff import BackOff
-from towpath.model.deadline import Deadline
 from towpath.model.errors import StoreLockedError
+from towpath.runtime.backoff import BackOff
+from towpath.runtime.deadline import Deadline
 
 LOCK = "lock"
 """Name of the file."""

@@ -17,7 +17,7 @@ from towpath.kraft.reach.drivers import drivers_of
 from towpath.kraft.reach.kubernetes.exported import ExportedNode
 from towpath.kraft.reach.kubernetes.node_place import hold_name, place_of
 from towpath.kraft.reach.kubernetes.objects import HELD, HOLD
-from towpath.model.deadline import Deadline
+from towpath.runtime.deadline import Deadline
 
 PATH = "/etc/kafka/1/server.properties"
 

@@ -21,7 +21,7 @@ from towpath.kraft.reach.drivers import drivers_of
 from towpath.kraft.reach.kubernetes.kubectl import Kubectl
 from towpath.kraft.reach.kubernetes.node_place import place_of
 from towpath.kraft.run.migration import Migration
-from towpath.model.deadline import Deadline
+from towpath.runtime.deadline import Deadline
 
 
 def test_a_kubectl_that_is_not_there_is_named() -> None:

@@ -23,7 +23,7 @@ from tests.support.kraft.runs import entries, run_whole, tell
 from tests.support.kraft.traffic import Traffic
 from towpath.dev.broker import answers
 from towpath.dev.zookeeper import ZooKeeperCluster
-from towpath.model.deadline import Deadline
+from towpath.runtime.deadline import Deadline
 
 pytestmark = [pytest.mark.soak, pytest.mark.broker, pytest.mark.timeout(7200)]
 NAMESPACE = "messaging"

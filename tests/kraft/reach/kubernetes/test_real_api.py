@@ -28,7 +28,7 @@ from towpath.kraft.reach.kubernetes.node_place import ObjectKind, manager_of, pl
 from towpath.kraft.reach.kubernetes.objects import HOLD, properties_object
 from towpath.kraft.reach.kubernetes.owners import kept_by_others
 from towpath.kraft.run.manifests import manifests
-from towpath.model.deadline import Deadline
+from towpath.runtime.deadline import Deadline
 
 pytestmark = [pytest.mark.soak, pytest.mark.timeout(1800)]
 CORE, APPS = f"/api/v1/namespaces/{NAMESPACE}", f"/apis/apps/v1/namespaces/{NAMESPACE}"

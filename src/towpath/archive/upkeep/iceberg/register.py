@@ -22,9 +22,9 @@ from towpath.archive.model import PartitionId
 from towpath.archive.upkeep.iceberg.table_files import TableFiles, TopicObjects, objects_of
 from towpath.archive.upkeep.iceberg.tables import IcebergTables, TableChanges, TableContent
 from towpath.config import StoreConfig
-from towpath.model.clock import now_ms
 from towpath.model.errors import ConfigError, ConfigProblem, StoreError, TowpathError
 from towpath.model.nouns import TopicId, TopicName
+from towpath.runtime.clock import now_ms
 from towpath.store import Store, hasty
 
 WORK = "register"

@@ -28,10 +28,10 @@ from towpath.cluster.codes import refused
 from towpath.cluster.connect.control import AGAIN, Control
 from towpath.cluster.connect.retrying import polled
 from towpath.cluster.metadata import Answers, Broker
-from towpath.model.deadline import Deadline
 from towpath.model.errors import ClusterError
 from towpath.model.groups import ClientGroup, GroupKind
 from towpath.model.nouns import TopicPartition
+from towpath.runtime.deadline import Deadline
 
 _PATIENCE = 10.0
 """Upper bound on the seconds of a request about many groups."""

@@ -14,10 +14,10 @@ from towpath.cluster.codes import UNSUPPORTED_VERSION, refused
 from towpath.cluster.connect.control import Control
 from towpath.cluster.messages import DescribeShareGroupOffsetsRequest
 from towpath.cluster.metadata import Answers, Broker
-from towpath.model.deadline import Deadline
 from towpath.model.errors import ClusterError, RefusedError
 from towpath.model.groups import ClientGroup, Commit, GroupKind
 from towpath.model.nouns import TopicName, TopicPartition
+from towpath.runtime.deadline import Deadline
 
 ASKING = "asking for the offsets of consumer groups"
 _TOPICS_BY_NAME = 9

@@ -15,10 +15,10 @@ from towpath.cluster.codes import refused
 from towpath.cluster.connect.control import Control
 from towpath.cluster.messages import AlterShareGroupOffsetsRequest
 from towpath.cluster.metadata import Answers, Broker
-from towpath.model.deadline import Deadline
 from towpath.model.errors import ClusterError, UnreachableError
 from towpath.model.groups import ClientGroup, Commit, GroupKind
 from towpath.model.nouns import TopicName, TopicPartition
+from towpath.runtime.deadline import Deadline
 
 _TOPICS_BY_NAME = 9
 """The last OffsetCommit version with topics by name."""

@@ -14,9 +14,9 @@ from towpath.cluster.codes import refused
 from towpath.cluster.connect.control import AGAIN, Control, may_pass
 from towpath.cluster.connect.retrying import polled
 from towpath.cluster.metadata import Answers, Broker
-from towpath.model.deadline import Deadline
 from towpath.model.errors import ClusterError
 from towpath.model.groups import ClientGroup, GroupKind
+from towpath.runtime.deadline import Deadline
 
 _LISTING = "listing consumer groups"
 _SEVERAL_KEYS = 4

@@ -21,9 +21,9 @@ from towpath.cluster.codes import refused
 from towpath.cluster.connect.control import Control
 from towpath.cluster.messages import ConsumerGroupHeartbeatRequest
 from towpath.cluster.metadata import Answers, Broker
-from towpath.model.deadline import Deadline
 from towpath.model.errors import ClusterError
 from towpath.model.groups import ClientGroup
+from towpath.runtime.deadline import Deadline
 
 _JOIN, _LEAVE = 0, -1
 """Epochs of a member that comes, and of one that goes."""

@@ -14,9 +14,9 @@ from towpath.cluster.admin.groups.listing import GroupState
 from towpath.cluster.connect.control import Control
 from towpath.cluster.messages import ConsumerGroupDescribeRequest
 from towpath.cluster.metadata import Broker
-from towpath.model.deadline import Deadline
 from towpath.model.groups import ClientGroup, GroupKind
 from towpath.model.nouns import TopicName
+from towpath.runtime.deadline import Deadline
 
 _DESCRIBING = "asking what the members of consumer groups read"
 _GROUPS = 100

@@ -15,8 +15,8 @@ from towpath.kraft.errors import DriverError, StepByHandError
 from towpath.kraft.reach.kubernetes.node_objects import created, modified, runs, stateful_set_in
 from towpath.kraft.reach.kubernetes.node_place import NodePlace, ObjectKind
 from towpath.kraft.reach.kubernetes.objects import KubernetesObject, properties_in
-from towpath.model.deadline import Deadline
 from towpath.model.foreign import foreign
+from towpath.runtime.deadline import Deadline
 
 OBJECTS = "objects.json"
 

@@ -17,8 +17,8 @@ from towpath.kraft.reach.kubernetes.node_place import MANAGER, NodePlace, Object
 from towpath.kraft.reach.kubernetes.objects import KubernetesObject, kind_and_name, patch_of
 from towpath.kraft.reach.kubernetes.owners import kept_advice, kept_by_others, not_named, told_of
 from towpath.kraft.reach.scripts import ABSENT
-from towpath.model.deadline import Deadline
 from towpath.model.foreign import foreign
+from towpath.runtime.deadline import Deadline
 
 _PATIENCE = 60.0
 """Seconds for one command whose deadline nobody gives."""

@@ -47,7 +47,7 @@ from towpath.kraft.reach.kubernetes.objects import (
 from towpath.kraft.reach.kubernetes.owners import kept_advice, not_named
 from towpath.kraft.reach.kubernetes.pod_node import kept_properties
 from towpath.kraft.reach.scripts import ABSENT, PROCESS_WITH, READ, REMOVE, WRITE
-from towpath.model.deadline import Deadline
+from towpath.runtime.deadline import Deadline
 
 _PAUSE = 0.5
 _SLACK = 30.0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from towpath.model.deadline import Deadline
+from towpath.runtime.deadline import Deadline
 
 
 def test_time_that_does_not_count_does_not_count_for_the_whole_either() -> None:

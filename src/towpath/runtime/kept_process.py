@@ -17,8 +17,8 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from towpath.model.deadline import Deadline
 from towpath.model.foreign import printed
+from towpath.runtime.deadline import Deadline
 
 _BEGIN = 'echo $$ >"$0.new" && mv "$0.new" "$0" && exec "$@"'
 """The process writes down its own pid: no moment passes in which it runs and is not known."""

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from towpath.model.classes import ClassArchive
+from towpath.runtime.java_classes import ClassArchive
 
 WEEK = 7 * 86_400
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from towpath.model.backoff import BackOff
+from towpath.runtime.backoff import BackOff
 
 
 def test_pauses_double_up_to_the_longest() -> None:

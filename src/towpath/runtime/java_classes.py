@@ -13,8 +13,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from towpath.model.clock import now_ms
-from towpath.model.home import home_folder
+from towpath.runtime.clock import now_ms
+from towpath.runtime.home import home_folder
 
 _SETTLED = 60.0
 """Seconds after which a JVM has certainly finished writing."""

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from tests.support.kafka import wait_until
-from towpath.model.deadline import Deadline
-from towpath.model.kept_process import KeptProcess
+from towpath.runtime.deadline import Deadline
+from towpath.runtime.kept_process import KeptProcess
 
 SLEEP = (sys.executable, "-c", "import time; print('up', flush=True); time.sleep(100)")
 STUBBORN = (
@@ -55,7 +55,7 @@ def test_another_one_finds_and_stops_it(kept: KeptProcess) -> None:
 def test_it_outlives_a_starter_that_is_killed(kept: KeptProcess) -> None:
     text = (
         "import sys, time; from pathlib import Path;"
-        "from towpath.model.kept_process import KeptProcess;"
+        "from towpath.runtime.kept_process import KeptProcess;"
         f"KeptProcess(Path({str(kept.folder)!r})).start({SLEEP!r}); time.sleep(100)"
     )
     starter = subprocess.Popen([sys.executable, "-c", text])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from towpath.model.clock import readable
+from towpath.runtime.clock import readable
 
 
 @pytest.mark.parametrize(
