@@ -113,3 +113,13 @@ def test_changes_are_known_by_their_digests() -> None:
     assert [books.changes[pay.opened.change].headers[0].name] == ["env"]
     assert books.change_of(pay).drop[0].name == "tmp"
     assert pay.changed == ((15, 16, pay.change),)
+
+
+def test_old_states_of_a_link_hold() -> None:
+    books = books_of("goldstate")
+    assert books.identity is not None
+    assert books.identity.level == 6
+    whole, pay = books.state_of(), books.states[TopicName("pay")]
+    assert whole is not None
+    assert (whole.state, whole.waits_for, whole.attempt) == ("sealed", "fences", 1)
+    assert (pay.state, pay.forward, pay.lost, pay.again) == ("failed_over", True, 12, 3)

@@ -12,7 +12,7 @@ from towpath.cluster.connect.identity import ClusterIdentity
 from towpath.cluster.data.client import Client
 from towpath.config import ClusterConfig, LinkConfig
 from towpath.ledger.books import LinkBooks
-from towpath.ledger.entries import LEVEL, UNCHANGED_LEVEL, LinkIdentity
+from towpath.ledger.entries import CHANGES_LEVEL, UNCHANGED_LEVEL, LinkIdentity
 from towpath.ledger.event_log import EventLog
 from towpath.ledger.ledger import Ledger
 from towpath.model.nouns import LinkName, Side
@@ -86,7 +86,7 @@ class OpenLink(OpenTarget):
         source, target = self.source.cluster.id(), self.target.cluster.id()
         self.books.check_clusters(source, target)
         known = self.books.identity
-        level = LEVEL if self.config.changes_records else UNCHANGED_LEVEL
+        level = CHANGES_LEVEL if self.config.changes_records else UNCHANGED_LEVEL
         if known is None or known.level < level:
             mine = LinkIdentity(self.config.link, source, target, level, __version__)
             self.ledger.append([mine])

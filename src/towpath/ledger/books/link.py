@@ -11,6 +11,7 @@ from towpath.ledger.books.partition import PartitionBooks, collections_of
 from towpath.ledger.entries import (
     LEVEL,
     MIRROR,
+    STAGES,
     WHOLE_LINK,
     Attempt,
     AwaitedIds,
@@ -24,6 +25,7 @@ from towpath.ledger.entries import (
     Journal,
     LinkIdentity,
     LinkLease,
+    LinkState,
     Opened,
     Paced,
     Pause,
@@ -44,10 +46,13 @@ from towpath.ledger.entries import (
 )
 from towpath.ledger.neighbours import Neighbours
 from towpath.model.changes import NO_CHANGE, RecordChange
-from towpath.model.errors import LedgerError, NewerLinkError
+from towpath.model.clock import readable
+from towpath.model.errors import LedgerError, LinkSealedError, NewerLinkError, NewerStateError
 from towpath.model.nouns import ClusterId, LinkName, ProducerId, TopicId, TopicName, TopicPartition
 
 _Noted = Foretold | Journal | Pause | Restarted | SetRate | SeenGroup | DefinedChange | Replayer
+_OF_ALL = {Runs.kind, DefinedChange.kind, LinkState.kind}
+"""Kinds of facts that concern whoever reads about some partitions alone."""
 _OF_NEIGHBOURS = {Opened.kind, Journal.kind, TransactionalProducer.kind, Replayer.kind}
 
 
@@ -80,6 +85,8 @@ class LinkBooks:
     """Limits that were set in the place of those of the file, by source topic."""
     foretold: dict[TopicName, Foretold] = field(default_factory=dict)
     """What targets may delete that the source has, by source topic."""
+    states: dict[TopicName, LinkState] = field(default_factory=dict)
+    """The state of the link, under `WHOLE_LINK`, and of topics that have one of their own."""
     replayers: frozenset[ProducerId] = frozenset()
     """Producer ids under which records of the quarantine topic were written to mirror topics."""
     groups: dict[str, SeenGroup] = field(default_factory=dict)
@@ -181,6 +188,26 @@ class LinkBooks:
         """Return the pause that holds for a source topic, `None` if it is not paused."""
         return self.pauses.get(WHOLE_LINK) or self.pauses.get(topic)
 
+    def state_of(self, topic: TopicName = WHOLE_LINK) -> LinkState | None:
+        """Return the state that holds for a source topic; `None` where it is running."""
+        whole, own = self.states.get(WHOLE_LINK), self.states.get(topic)
+        return whole if own is None or (whole is not None and whole.is_closed) else own
+
+    def closed(self, topic: TopicName = WHOLE_LINK) -> LinkState | None:
+        """Return the state because of which a topic must not be copied, `None` if it may be."""
+        state = self.state_of(topic)
+        return state if state is not None and state.is_closed else None
+
+    def require_open(self, topic: TopicName = WHOLE_LINK) -> None:
+        """Raise if nothing may be copied, as the link or the topic is sealed or failed over.
+
+        Raises:
+            LinkSealedError: It is.
+        """
+        state = self.closed(topic)
+        if state is not None:
+            raise sealed(state)
+
     def of(self, tp: TopicPartition) -> PartitionBooks:
         """Return the books of a source partition, empty ones if nothing is known of it."""
         known = self.partitions.get(tp)
@@ -192,7 +219,7 @@ class LinkBooks:
         """Whether the fact with this ledger key is read here; offset maps are read separately."""
         if key.link != self.link:
             return self.only is None and key.kind in _OF_NEIGHBOURS
-        if self.only is None or key.kind in {Runs.kind, DefinedChange.kind}:
+        if self.only is None or key.kind in _OF_ALL:
             return key.kind != Runs.kind
         return key.partition in self.only
 
@@ -202,6 +229,7 @@ class LinkBooks:
         Raises:
             NewerLedgerError: A newer version wrote about this link.
             NewerLinkError: The link needs a feature level that this program does not know.
+            NewerStateError: The link is in a state that this program does not know.
             LedgerError: A record with a key of this link is no entry.
         """
         self.neighbours.take(entry)
@@ -216,6 +244,8 @@ class LinkBooks:
                 self._look(entry)
             case Dealt() | Attempt() | Released() | LinkLease() | Share() | Paced():
                 pass  # they concern who runs now
+            case LinkState():
+                self._stand(entry)
             case DecidedIds() | AwaitedIds() | RefusedIds():
                 self.ids.take(entry)
             case (
@@ -234,6 +264,11 @@ class LinkBooks:
         known = self.identity or entry
         newest = max(known, entry, key=lambda each: each.level)
         self.identity = replace(known, level=newest.level, version=newest.version)
+
+    def _stand(self, entry: LinkState) -> None:
+        if entry.state not in STAGES:
+            raise NewerStateError(self.link, entry.state, entry.version)
+        self.states[entry.topic] = entry
 
     def _note(self, entry: _Noted) -> None:
         if isinstance(entry, SeenGroup):
@@ -268,6 +303,8 @@ class LinkBooks:
     def _remove(self, entry: Removed) -> None:
         if entry.kind == Pause.kind:
             self.pauses.pop(TopicName(str(entry.key[0])), None)
+        elif entry.kind == LinkState.kind:
+            self.states.pop(TopicName(str(entry.key[0])), None)
         elif entry.kind == SetRate.kind:
             self.rates.pop(TopicName(str(entry.key[0])), None)
         elif entry.kind == SeenGroup.kind:
@@ -278,3 +315,9 @@ class LinkBooks:
             tp = EntryKey(entry.kind, entry.link, entry.key).partition
             if tp is not None:
                 self.of(tp).forget(entry)
+
+
+def sealed(state: LinkState) -> LinkSealedError:
+    """Return the error that nothing may be copied any more in a state."""
+    where = f"{state.user} on {state.host}, since {readable(state.since)}"
+    return LinkSealedError(state.link, state.state, where, state.topic, state.back, state.forward)

@@ -18,6 +18,7 @@ from towpath.ledger.entries.foretold import Foretold
 from towpath.ledger.entries.groups import SeenGroup, SeenPosition
 from towpath.ledger.entries.ids import AwaitedIds, DecidedIds, RefusedIds
 from towpath.ledger.entries.link import (
+    CHANGES_LEVEL,
     LEVEL,
     UNCHANGED_LEVEL,
     EndOffsets,
@@ -53,12 +54,16 @@ from towpath.ledger.entries.session import (
     Released,
     Session,
 )
+from towpath.ledger.entries.state import CLOSED, STAGES, LinkState, Stage
 from towpath.ledger.entries.step import Journal, Phase
 
 __all__ = [
+    "CHANGES_LEVEL",
+    "CLOSED",
     "FROM_ARCHIVE",
     "LEVEL",
     "MIRROR",
+    "STAGES",
     "UNCHANGED_LEVEL",
     "WHOLE_LINK",
     "Attempt",
@@ -79,6 +84,7 @@ __all__ = [
     "LeaseHolder",
     "LinkIdentity",
     "LinkLease",
+    "LinkState",
     "MissingEvents",
     "Opened",
     "Paced",
@@ -100,6 +106,7 @@ __all__ = [
     "Session",
     "SetRate",
     "Share",
+    "Stage",
     "Stretch",
     "Tally",
     "TransactionalProducer",

@@ -40,6 +40,7 @@ from towpath.ledger.entries.partition import (
     TransactionalProducer,
 )
 from towpath.ledger.entries.session import Attempt, Dealt, LinkLease, Released, Session
+from towpath.ledger.entries.state import LinkState
 from towpath.ledger.entries.step import Journal
 from towpath.model.errors import LedgerError, NewerLedgerError
 from towpath.model.foreign import foreign
@@ -99,6 +100,7 @@ Written = (
     | DecidedIds
     | AwaitedIds
     | RefusedIds
+    | LinkState
 )
 Entry = Written | Removed
 """An entry that can be written."""

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from towpath.model.nouns import ClusterId, LinkName, ProducerId, SourceOffset, TopicId, TopicName
 
-LEVEL = 5
+LEVEL = 6
 """The highest feature level that this program knows. It goes up by one with every addition to the
 ledger or to a mirror topic that an older program would damage or misread: that program then refuses
 the link. What an older program may pass over needs no new level.
@@ -23,7 +23,12 @@ find there which mode a subject of a registry had before a registration that was
 
 Level 5: records are changed in flight, or left out. An older program would copy them as they are,
 and would not know those again that are on the target. Only links that change records, or may leave
-some out, need it."""
+some out, need it.
+
+Level 6: links have states. An older program would go on copying into mirror topics that clients
+write to since a failover. Only links that were sealed once need it."""
+CHANGES_LEVEL = 5
+"""The feature level of links that change records, or may leave some out."""
 UNCHANGED_LEVEL = 4
 """The feature level of links that copy all records as they are."""
 

@@ -21,6 +21,8 @@
     │   ├── LedgerGoneError            it was deleted while it was in use
     │   ├── NewerLedgerError           it was written by a newer Towpath
     │   ├── NewerLinkError             the link needs a newer Towpath
+    │   ├── NewerStateError            the link is in a state that a newer Towpath knows
+    │   ├── LinkSealedError            the link is sealed or failed over: nothing is copied
     │   ├── LinkBusyError              the link runs elsewhere
     │   └── LinkHeldError              another process changes the target for the link
     ├── QueryError                  2  a query in SQL is wrong
@@ -74,8 +76,10 @@ from towpath.model.errors.ledger import (
     LedgerGoneError,
     LinkBusyError,
     LinkHeldError,
+    LinkSealedError,
     NewerLedgerError,
     NewerLinkError,
+    NewerStateError,
 )
 from towpath.model.errors.partition import (
     CorruptBatchError,
@@ -128,8 +132,10 @@ __all__ = [
     "LedgerGoneError",
     "LinkBusyError",
     "LinkHeldError",
+    "LinkSealedError",
     "NewerLedgerError",
     "NewerLinkError",
+    "NewerStateError",
     "NotIdenticalError",
     "NotSetAsideError",
     "ObjectChangedError",

@@ -72,6 +72,64 @@ class NewerLinkError(LedgerError):
         )
 
 
+class NewerStateError(LedgerError):
+    """A newer version moved a link into a state that this program does not know.
+
+    Args:
+        link: The link.
+        state: The state.
+        version: The version that moved it there.
+    """
+
+    code = "LINK_STATE_NEWER"
+
+    def __init__(self, link: str, state: str, version: str) -> None:
+        super().__init__(link, state, version)
+        self.link, self.state, self.version = link, state, version
+
+    def __str__(self) -> str:
+        return (
+            f"link {self.link} is in state {self.state!r}, which this program does not know; use"
+            f" Towpath {self.version} or newer for this link"
+        )
+
+
+class LinkSealedError(LedgerError):
+    """Nothing may be copied any more, as the link or a topic of it is sealed or failed over.
+
+    Args:
+        link: The link.
+        state: Its state: `sealed`, `failed_over`, `reversed`.
+        where: Who moved it there, where, and since when.
+        topic: The source topic that is in this state, "" for all of them.
+        back: The link that copies back, "" for none.
+        forward: Something is written that cannot be taken back.
+    """
+
+    code = "LINK_SEALED"
+
+    def __init__(
+        self, link: str, state: str, where: str, topic: str, back: str, forward: bool
+    ) -> None:
+        super().__init__(link, state, where, topic, back, forward)
+        self.link, self.state, self.where = link, state, where
+        self.topic, self.back, self.forward = topic, back, forward
+
+    def __str__(self) -> str:
+        what = f"topic {self.topic} of link {self.link}" if self.topic else f"link {self.link}"
+        now = self.state.replace("_", " ")
+        return f"{what} is {now} ({self.where}), so nothing is copied any more; {self._way_on}"
+
+    @property
+    def _way_on(self) -> str:
+        if self.state == "reversed":
+            return f"link {self.back} copies what clients write on the target back to the source"
+        if self.state == "failed_over":
+            return "clients write to the target now; `towpath failback FILE` turns the link round"
+        undo = "" if self.forward else ", `towpath failover FILE --undo` takes it back"
+        return f"`towpath failover FILE` ends what it began{undo}"
+
+
 class LinkBusyError(LedgerError):
     """The link is already running elsewhere."""
 

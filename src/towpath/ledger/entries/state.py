@@ -1,0 +1,82 @@
+"""Ledger entries about the state of a link: from running to failed over and turned round."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import ClassVar
+
+from towpath.ledger.entries.operator import WHOLE_LINK
+from towpath.model.nouns import LinkName, TopicName
+
+
+class Stage(StrEnum):
+    """The states of a link, or of one of its topics. No entry means that it is running."""
+
+    RUNNING = "running"
+    DRAINING = "draining"
+    """Producers have stopped, and `failover --wait` waits until all they wrote is copied."""
+    SEALED = "sealed"
+    """Nothing is copied any more; a failover has begun."""
+    FAILED_OVER = "failed_over"
+    """Clients read and write the target."""
+    REVERSED = "reversed"
+    """Another link copies what clients write on the target back to the source."""
+
+
+STAGES = frozenset(Stage)
+CLOSED = frozenset({Stage.SEALED, Stage.FAILED_OVER, Stage.REVERSED})
+"""States in which nothing may be copied."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LinkState:
+    """The state of a whole link, or of one of its source topics.
+
+    It is written before the effects of a move, so that whoever comes after a kill knows what was
+    under way. `ledger/states.py` has the legal moves.
+
+    Attributes:
+        topic: The source topic, `WHOLE_LINK` for all of them.
+        state: The state: a value of `Stage`, or one that a later version added.
+        since: When the link got into this state, in ms since 1970.
+        user: Who moved it there; `host`, on which machine; `version`, by which Towpath.
+        deadline: When somebody has to look if the next state is not reached, in ms since 1970; 0
+            for never.
+        waits_for: What the state waits for: `drain`, `fences`, `groups`; "" for nothing.
+        attempt: How often a failover has begun, from 1; 0 before the first one.
+        forward: Something is written that cannot be taken back, so only the way on is left.
+        lost: Records that were known to be at the source alone, -1 for unknown.
+        again: Records that groups read twice, -1 for unknown.
+        unfenced: Partitions where late writes of an older mirror cannot be refused.
+        back: The link that copies back, "" for none; `wins`, whose records stayed in the place of
+            those of the other side: `source`, `target`, or "" where only one had any.
+    """
+
+    kind: ClassVar[str] = "state"
+
+    link: LinkName
+    topic: TopicName = WHOLE_LINK
+    state: str
+    since: int
+    user: str
+    host: str
+    version: str
+    deadline: int = 0
+    waits_for: str = ""
+    attempt: int = 0
+    forward: bool = False
+    lost: int = -1
+    again: int = -1
+    unfenced: int = 0
+    back: str = ""
+    wins: str = ""
+
+    def about(self) -> tuple[str | int, ...]:
+        """Return the parts of the entry's ledger key that follow its kind and link."""
+        return (self.topic,)
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether nothing may be copied in this state."""
+        return self.state in CLOSED

@@ -1,0 +1,155 @@
+"""The states of a link as types, each with its legal moves alone. Pure.
+
+A move returns the next state; `entry` of it is what has to be in the ledger before any effect of
+the move. Every move may be repeated after a kill: `state_of` returns the state in which the last
+one left the link, and that state has the moves that are left.
+
+    Running -> Draining -> Sealed -> Committed -> FailedOver -> Reversed
+       ^          |          |
+       +----------+----------+   the way back, until something is written that stays
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from towpath import __version__
+from towpath.ledger.entries import LinkState, Stage
+from towpath.model.errors import NewerStateError
+from towpath.model.nouns import LinkName, TopicName
+
+
+@dataclass(frozen=True, slots=True)
+class Mover:
+    """Who moves a link, and when.
+
+    Attributes:
+        user: The user of the operating system.
+        host: The host name.
+        at: The time, in ms since 1970.
+    """
+
+    user: str
+    host: str
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
+class _State:
+    """A state; `entry` is what the ledger holds, or has to hold, of it."""
+
+    entry: LinkState
+
+    def _moved(self, state: Stage, by: Mover, **changed: Any) -> LinkState:
+        fresh: dict[str, Any] = {"deadline": 0, "waits_for": ""} | changed
+        return replace(
+            self.entry,
+            state=state.value,
+            since=by.at,
+            user=by.user,
+            host=by.host,
+            version=__version__,
+            **fresh,
+        )
+
+
+class _Copying(_State):
+    """A state in which records are copied."""
+
+    def seal(self, by: Mover, deadline: int) -> Sealed:
+        """Copy nothing more."""
+        attempt = self.entry.attempt + 1
+        return Sealed(
+            self._moved(Stage.SEALED, by, attempt=attempt, waits_for="fences", deadline=deadline)
+        )
+
+
+class Running(_Copying):
+    """Records are copied, and producers write at the source."""
+
+    def drain(self, by: Mover, deadline: int) -> Draining:
+        """Wait until all that producers wrote is copied; they have stopped."""
+        return Draining(self._moved(Stage.DRAINING, by, waits_for="drain", deadline=deadline))
+
+
+class Draining(_Copying):
+    """Producers have stopped, and the rest is being copied."""
+
+    def give_up(self, by: Mover) -> Running:
+        """Go on as before."""
+        return Running(self._moved(Stage.RUNNING, by))
+
+
+class Sealed(_State):
+    """Nothing is copied, and nothing was written yet that stays."""
+
+    def undo(self, by: Mover) -> Running:
+        """Go on as before."""
+        return Running(self._moved(Stage.RUNNING, by))
+
+    def commit(self, by: Mover, deadline: int, **known: int) -> Committed:
+        """Begin to write what stays: fences, cuts, offsets of groups.
+
+        Args:
+            by: Who.
+            deadline: When somebody has to look if it is not done, in ms since 1970.
+            known: What was foretold: `lost`, `again`, `unfenced` of the entry.
+        """
+        waits: dict[str, Any] = {"waits_for": "groups", "deadline": deadline, "forward": True}
+        return Committed(self._moved(Stage.SEALED, by, **waits, **known))
+
+
+class Committed(_State):
+    """Something is written that stays: the only way is on."""
+
+    def fail_over(self, by: Mover, **known: int) -> FailedOver:
+        """Let clients come; all that they need is on the target."""
+        return FailedOver(self._moved(Stage.FAILED_OVER, by, forward=True, **known))
+
+
+class FailedOver(_State):
+    """Clients read and write the target."""
+
+    def again(self, by: Mover, deadline: int) -> Committed:
+        """Bring groups once more, for those whose clients have not come yet."""
+        return Committed(
+            self._moved(Stage.SEALED, by, waits_for="groups", deadline=deadline, forward=True)
+        )
+
+    def reverse(self, by: Mover, back: LinkName, wins: str = "") -> Reversed:
+        """Let another link copy what clients write on the target back to the source."""
+        return Reversed(self._moved(Stage.REVERSED, by, forward=True, back=back, wins=wins))
+
+
+class Reversed(_State):
+    """Another link copies back; this one never runs again under its name."""
+
+
+AnyState = Running | Draining | Sealed | Committed | FailedOver | Reversed
+
+
+def state_of(entry: LinkState) -> AnyState:
+    """Return the state that an entry holds.
+
+    Raises:
+        NewerStateError: A later version moved the link into a state that is not known here.
+    """
+    known: dict[str, type[AnyState]] = {
+        Stage.RUNNING: Running,
+        Stage.DRAINING: Draining,
+        Stage.SEALED: Committed if entry.forward else Sealed,
+        Stage.FAILED_OVER: FailedOver,
+        Stage.REVERSED: Reversed,
+    }
+    kind = known.get(entry.state)
+    if kind is None:
+        raise NewerStateError(entry.link, entry.state, entry.version)
+    return kind(entry)
+
+
+def begun(link: LinkName, topic: TopicName) -> Running:
+    """Return the state of a link, or of one of its topics, of which the ledger has no entry."""
+    state = Stage.RUNNING.value
+    entry = LinkState(link=link, topic=topic, state=state, since=0, user="", host="", version="")
+    return Running(entry)
