@@ -11,9 +11,9 @@ import pytest
 
 from towpath.cluster.data.reactor import Reactor
 from towpath.config import ClusterConfig
-from towpath.ledger.entries import Attempt, Dealt, Entry, Released, Session
+from towpath.ledger.entries import Attempt, Dealt, Entry, LinkState, Released, Session
 from towpath.model.errors import LedgerError, LedgerGoneError, UnreachableError
-from towpath.model.nouns import LinkName
+from towpath.model.nouns import LinkName, TopicName
 from towpath.records import watch
 from towpath.records.permit import WritePermit
 from towpath.records.watch import SessionWatch, SliceEnd
@@ -281,3 +281,30 @@ def test_a_slice_that_follows_no_round_waits_for_none() -> None:
     watched = Watched([[OURS], [RELEASED, replace(OURS, left_round=1)]])
     assert watched.run() == []
     assert watched.heard == []
+
+
+SEALED = LinkState(link=LINK, state="sealed", since=5, user="ana", host="ops", version="1")
+UNDONE = replace(SEALED, state="running")
+
+
+@pytest.mark.parametrize("batch", [[OURS, SEALED], [SEALED], [UNDONE, SEALED]])
+def test_a_slice_of_a_sealed_link_sends_nothing_more(batch: Sequence[Entry]) -> None:
+    watched = Watched([[OURS], batch])
+    assert watched.run() == [SliceEnd.SEALED]
+    assert watched.permit.lost
+
+
+@pytest.mark.parametrize(
+    "batch",
+    [
+        [SEALED, UNDONE],
+        [replace(SEALED, topic=TopicName("pay"))],
+        [replace(SEALED, link=LinkName("payments"))],
+        [replace(SEALED, state="draining")],
+    ],
+    ids=["taken back", "another topic", "another link", "draining"],
+)
+def test_a_state_in_which_copying_goes_on_ends_no_slice(batch: Sequence[Entry]) -> None:
+    watched = Watched([[OURS], batch])
+    assert watched.run() == []
+    assert watched.permit.good

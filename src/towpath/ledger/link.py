@@ -80,9 +80,11 @@ class OpenLink(OpenTarget):
             ClusterError: The target refuses the ledger.
             LedgerError: The ledger is of no use, the link joins other clusters, or it needs a newer
                 version.
+            LinkSealedError: The link is sealed or failed over.
         """
         self.ledger.create()
         self.read()
+        self.books.require_open()
         source, target = self.source.cluster.id(), self.target.cluster.id()
         self.books.check_clusters(source, target)
         known = self.books.identity

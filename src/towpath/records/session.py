@@ -14,7 +14,18 @@ from towpath.cluster.admin import Admin
 from towpath.cluster.data.client import Client
 from towpath.config import ClusterConfig
 from towpath.ledger.alive import ProcessKey, is_gone, process_of, this_host, this_space
-from towpath.ledger.entries import MIRROR, Attempt, Dealt, Paced, Session, Share, Unreadable
+from towpath.ledger.books.link import sealed
+from towpath.ledger.entries import (
+    MIRROR,
+    WHOLE_LINK,
+    Attempt,
+    Dealt,
+    LinkState,
+    Paced,
+    Session,
+    Share,
+    Unreadable,
+)
 from towpath.ledger.ledger import ENDS, SESSIONS, Ledger
 from towpath.model.errors import LinkBusyError, TowpathError
 from towpath.model.nouns import LinkName, Side
@@ -38,8 +49,9 @@ class LinkSession:
         work: The kind of work; runs of different kinds do not exclude each other.
 
     Attributes:
-        taken_over: The error to raise after a younger run has considered this one dead, the ledger
-            was deleted, or another cluster has taken the place of the target.
+        taken_over: The error to raise after a younger run has considered this one dead, the link
+            was sealed, the ledger was deleted, or another cluster has taken the place of the
+            target.
         dead: Host and process id of the previous run, if it ended without saying so.
         settled: Whether anything that this run or an earlier one sent can still arrive.
         begun: Attempts at slices of this run that have begun; the reader removes them.
@@ -68,6 +80,7 @@ class LinkSession:
         self._names: dict[tuple[int, int], set[str]] = {}
         """The attempts at each slice, by round and number of the slice."""
         self._alone = Deadline.after(0)
+        self._state: LinkState | None = None
         self._thread = threading.Thread(target=self._beat, name="towpath-beat", daemon=True)
 
     def start(self) -> None:
@@ -181,6 +194,8 @@ class LinkSession:
                 raise entry.error
             if isinstance(entry, Attempt) and entry.run_id == self.run_id:
                 self._has_begun(entry)
+            if isinstance(entry, LinkState) and entry.topic == WHOLE_LINK:
+                self._state = entry
             if isinstance(entry, Paced) and entry.run_id == self.run_id:
                 self.paced[entry.round, entry.slice] = entry
         return [e for e in entries if isinstance(e, Session) and e.work == self._work]
@@ -222,9 +237,14 @@ class LinkSession:
             pass  # a target that is away comes back
 
     def _look(self) -> None:
-        """Give way to a younger run after its second heartbeat; a refused run writes only one."""
+        """Give way to a younger run after its second heartbeat; a refused run writes only one.
+
+        End, too, once somebody has sealed the link.
+        """
         with self._lock:
             beats = self._beats()
+        if self._work == MIRROR and self._state is not None and self._state.is_closed:
+            self.taken_over = sealed(self._state)
         for beat in beats:
             self._heard[beat.run_id] += 1
             younger = (beat.started, beat.run_id) > (self._started, self.run_id)

@@ -15,7 +15,17 @@ from functools import partial
 from typing import Protocol
 
 from towpath.cluster.data.reactor import Reactor
-from towpath.ledger.entries import Attempt, Dealt, ReadEntry, Released, Session, Share
+from towpath.ledger.entries import (
+    MIRROR,
+    WHOLE_LINK,
+    Attempt,
+    Dealt,
+    LinkState,
+    ReadEntry,
+    Released,
+    Session,
+    Share,
+)
 from towpath.ledger.keys import new_name
 from towpath.ledger.ledger import ENDS, SESSIONS, Ledger
 from towpath.model.errors import TowpathError, UnreachableError
@@ -40,6 +50,8 @@ class SliceEnd(Enum):
     """Another run of the link has begun."""
     REPEATED = auto()
     """Spark has begun the slice again."""
+    SEALED = auto()
+    """A failover of the link has begun."""
     ORPHANED = auto()
     """The driver has written no session entry for too long."""
     BOOKLESS = auto()
@@ -152,8 +164,7 @@ class SessionWatch(threading.Thread):
             if sessions:
                 heard = time.monotonic()
             end = self._reason(sessions, time.monotonic() - heard)
-            if self._is_repeated(entries):
-                end = SliceEnd.REPEATED
+            end = self._told_otherwise(entries) or end
             if end is not None and (end not in _DRAINS or self._is_late()):
                 self._permit.lose()
             if end is not None and end is not told:
@@ -216,6 +227,23 @@ class SessionWatch(threading.Thread):
         """Whether another attempt at this slice has begun after this one."""
         self._count_attempts(entries)
         return self._name != next(reversed(self._attempts))
+
+    def _told_otherwise(self, entries: Iterable[ReadEntry]) -> SliceEnd | None:
+        """Return why others have the say over the partitions now, `None` if they have not."""
+        repeated = self._is_repeated(entries)
+        if self._is_sealed(entries):
+            return SliceEnd.SEALED
+        return SliceEnd.REPEATED if repeated else None
+
+    def _is_sealed(self, entries: Iterable[ReadEntry]) -> bool:
+        """Whether the last state of the whole link among these entries is one without copying."""
+        states = [
+            each
+            for each in entries
+            if isinstance(each, LinkState)
+            and (each.link, each.topic) == (self._work.link, WHOLE_LINK)
+        ]
+        return self._work.kind == MIRROR and bool(states) and states[-1].is_closed
 
     def _hand_over(self, entries: Iterable[ReadEntry]) -> None:
         for entry in entries:

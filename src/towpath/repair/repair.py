@@ -107,6 +107,8 @@ def _read(link: OpenLink, topics: Collection[TopicName]) -> None:
         link.ledger.read_runs(link.books)
     link.books.check_clusters(link.source.cluster.id(), link.target.cluster.id())
     require_copied(link, topics)
+    for topic in topics:
+        link.books.require_open(topic)
 
 
 class _Repair:

@@ -69,6 +69,7 @@ def restart(config: LinkConfig, asked: RestartRequest) -> RestartReport:
         ClusterError: A cluster could not be reached, or refused a request.
         ConfigError: The link never copied one of the topics.
         LedgerError: The link joins other clusters.
+        LinkSealedError: The link or one of the topics is sealed or failed over.
         LinkHeldError: A mirror topic is to be replaced, and another command, such as `run`, changes
             the target for the link.
     """
@@ -76,6 +77,8 @@ def restart(config: LinkConfig, asked: RestartRequest) -> RestartReport:
         link = stack.enter_context(open_link(config))
         link.look()
         require_copied(link, asked.topics)
+        for topic in asked.topics:
+            link.books.require_open(topic)
         if asked.replace:
             require_free(link)  # what a run wrote since its last receipt would count as of others
         plan = planned(link, asked)

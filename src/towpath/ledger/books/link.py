@@ -46,9 +46,9 @@ from towpath.ledger.entries import (
 )
 from towpath.ledger.neighbours import Neighbours
 from towpath.model.changes import NO_CHANGE, RecordChange
-from towpath.model.clock import readable
 from towpath.model.errors import LedgerError, LinkSealedError, NewerLinkError, NewerStateError
 from towpath.model.nouns import ClusterId, LinkName, ProducerId, TopicId, TopicName, TopicPartition
+from towpath.runtime.clock import readable
 
 _Noted = Foretold | Journal | Pause | Restarted | SetRate | SeenGroup | DefinedChange | Replayer
 _OF_ALL = {Runs.kind, DefinedChange.kind, LinkState.kind}

@@ -13,6 +13,7 @@ from dataclasses import replace
 from towpath.cluster.admin import Admin
 from towpath.cluster.data.client import Client
 from towpath.ledger.books import LinkBooks
+from towpath.ledger.books.link import sealed
 from towpath.ledger.entries import Attempt, DefinedChange, Entry, Receipt
 from towpath.ledger.ledger import Ledger
 from towpath.ledger.producers import of_generation
@@ -120,6 +121,8 @@ class Opener:
         wanted = list(assignments)
         answers: Openings = {}
         self._told.read()  # first, so that the state of the target is newer than every receipt
+        self._refuse_closed(wanted, answers)
+        wanted = [a for a in wanted if a.source not in answers]
         self._define(wanted)
         generations = {a: self._told.books.of(a.source).generation for a in wanted}
         states, failed = observed(self._admin, wanted)
@@ -141,7 +144,16 @@ class Opener:
                 except TowpathError as error:
                     answers[a.source] = error
         self._check_passed(wanted, answers)
+        # A failover reads the ledger behind its seal. What was claimed before, it fences.
+        self._refuse_closed(wanted, answers)
         return answers
+
+    def _refuse_closed(self, wanted: Iterable[Assignment], answers: Openings) -> None:
+        """Refuse partitions of topics that are sealed or failed over."""
+        for a in wanted:
+            state = self._told.books.closed(a.source.topic)
+            if state is not None:
+                answers[a.source] = sealed(state)
 
     def _check_passed(self, wanted: Iterable[Assignment], answers: Openings) -> None:
         """Make sure that records behind a position are counted by all that they were written by.
