@@ -1,6 +1,7 @@
 """Reads the committed records of one partition, up to its end. Blocking.
 
-Records are decoded in plain Python, so this is for small topics: those that keep state.
+Records are decoded in plain Python, so this is for few records: topics that keep state, and what
+one of two clusters has alone.
 """
 
 from __future__ import annotations
@@ -30,18 +31,28 @@ class CommittedReader:
     was read before still counts, as it was the last word when it was read.
 
     Args:
-        admin: The target.
+        admin: The cluster.
         client: Fetches from it.
         tp: The partition.
+        at: The offset to begin at, by default where the log begins.
+        side: Which cluster it is, for errors.
 
     Attributes:
         expired: Offsets that were deleted between two fetches, before they were read.
         records: Committed records that were read.
     """
 
-    def __init__(self, admin: Admin, client: Client, tp: TopicPartition) -> None:
-        self._admin, self._client, self._tp = admin, client, tp
-        self._at: int | None = None
+    def __init__(
+        self,
+        admin: Admin,
+        client: Client,
+        tp: TopicPartition,
+        *,
+        at: int | None = None,
+        side: Side = Side.TARGET,
+    ) -> None:
+        self._admin, self._client, self._tp, self._side = admin, client, tp, side
+        self._at = at
         self.expired = self.records = 0
 
     def read(self) -> Iterator[plain.Record]:
@@ -50,6 +61,18 @@ class CommittedReader:
         Raises:
             ClusterError: The partition cannot be read, or has no leader.
             CorruptBatchError: It holds a damaged batch.
+        """
+        for batch, before in self.batches():
+            for record in plain.decode(batch):
+                if record.offset >= before:
+                    self.records += 1
+                    yield record
+
+    def batches(self) -> Iterator[tuple[memoryview, int]]:
+        """Yield the batches with committed records likewise, each with the first offset wanted.
+
+        Raises:
+            ClusterError: The partition cannot be read, or has no leader.
         """
         offsets = self._admin.offsets
         if self._at is None:
@@ -61,17 +84,15 @@ class CommittedReader:
             if chunk is None:
                 continue
             before = self._at
-            for record in committed(chunk):
-                if record.offset >= before:
-                    self.records += 1
-                    yield record
+            for batch in visible(chunk):
+                yield batch, before
             self._at = max(before, _end(chunk))
             if self._at > before:
                 deadline = Deadline.after(_PATIENCE)
             elif deadline.over:
                 what = f"fetching {self._tp} at {before}"
                 why = f"no records came within {_PATIENCE:.0f} s, although it ends at {end}"
-                raise UnreachableError(Side.TARGET, what, why, "look at the partition's leader")
+                raise UnreachableError(self._side, what, why, "look at the partition's leader")
 
     def _fetched(self, at: int) -> Records | None:
         """Fetch from an offset; `None` where the log begins behind it now."""
@@ -92,12 +113,18 @@ class CommittedReader:
 
 def committed(chunk: Records) -> Iterator[plain.Record]:
     """Yield the records of a fetch response that consumers of committed records see (KIP-98)."""
+    for batch in visible(chunk):
+        yield from plain.decode(batch)
+
+
+def visible(chunk: Records) -> Iterator[memoryview]:
+    """Yield the batches of a fetch response of which such consumers see the records."""
     transactions = AbortedTransactions(chunk.said.aborted)
     for batch in split(chunk.batches):
         header = BatchHeader.read(batch)
         last = header.base_offset + header.last_offset_delta
         if not transactions.void(last, header.attributes, header.producer_id):
-            yield from plain.decode(batch)
+            yield batch
 
 
 def _end(chunk: Records) -> int:

@@ -16,6 +16,7 @@ from towpath.ledger.entries import (
     Removed,
     Repaired,
     Runs,
+    Salvaged,
     TransactionalProducer,
 )
 from towpath.model.nouns import Mode, ProducerId, SourceOffset, TargetOffset
@@ -24,7 +25,10 @@ if TYPE_CHECKING:
     from towpath.ledger.offsets import Extent, OffsetMap
     from towpath.ledger.packed import Table
 
-_Fact = Opened | Receipt | Runs | Gap | RefusedRecords | TransactionalProducer | Repaired | Cut
+_Fact = (
+    Opened | Receipt | Runs | Gap | RefusedRecords | TransactionalProducer | Repaired | Cut
+    | Salvaged
+)  # fmt: skip
 
 
 @dataclass(slots=True)
@@ -46,6 +50,8 @@ class PartitionBooks:
     """The repairs from which the present incarnation came, in order."""
     cuts: dict[ProducerId, Cut] = field(default_factory=dict)
     """The last cutover of each incarnation, by producer id."""
+    salvages: dict[tuple[str | int, ...], Salvaged] = field(default_factory=dict)
+    """What was copied to salvage topics, of all incarnations, by `Salvaged.about()`."""
     _first: dict[tuple[ProducerId, int], str] = field(default_factory=dict)
     """Who told of a generation of an incarnation first, in the order of the ledger."""
 
@@ -173,6 +179,12 @@ class PartitionBooks:
         return max(known, key=lambda cut: cut.at, default=None)
 
     @property
+    def salvaged(self) -> tuple[Salvaged, ...]:
+        """What was copied to salvage topics of the present incarnation, the oldest first."""
+        known = (each for each in self.salvages.values() if each.producer_id in self.own)
+        return tuple(sorted(known, key=lambda each: each.at))
+
+    @property
     def start(self) -> SourceOffset:
         """The first source offset that was copied, also before repairs; 0 if never opened."""
         if self.repairs:
@@ -201,8 +213,8 @@ class PartitionBooks:
             case TransactionalProducer():
                 if self.is_of(entry.producer_id):
                     self.writers.setdefault(entry.writer, entry)
-            case Cut():
-                self.cuts[entry.producer_id] = entry
+            case Cut() | Salvaged():
+                self._part(entry)
             case Repaired():
                 self.repairs.extend([entry] if self.is_of(entry.producer_id) else ())
 
@@ -211,6 +223,12 @@ class PartitionBooks:
             self.opened, self.writers = entry, {}
             if self.repairs and self.repairs[-1].successor != entry.producer_id:
                 self.repairs = []
+
+    def _part(self, entry: Cut | Salvaged) -> None:
+        if isinstance(entry, Cut):
+            self.cuts[entry.producer_id] = entry
+        else:
+            self.salvages[entry.about()] = entry
 
     def _decide(self, entry: RefusedRecords) -> None:
         late = 0 <= entry.generation < self._generation_of(entry.producer_id)

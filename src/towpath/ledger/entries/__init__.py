@@ -44,6 +44,7 @@ from towpath.ledger.entries.partition import (
     Tally,
     TransactionalProducer,
 )
+from towpath.ledger.entries.salvage import Salvaged
 from towpath.ledger.entries.session import (
     MIRROR,
     Attempt,
@@ -101,6 +102,7 @@ __all__ = [
     "Restarted",
     "Run",
     "Runs",
+    "Salvaged",
     "SeenGroup",
     "SeenPosition",
     "Session",

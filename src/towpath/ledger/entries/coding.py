@@ -39,6 +39,7 @@ from towpath.ledger.entries.partition import (
     Runs,
     TransactionalProducer,
 )
+from towpath.ledger.entries.salvage import Salvaged
 from towpath.ledger.entries.session import Attempt, Dealt, LinkLease, Released, Session
 from towpath.ledger.entries.state import LinkState
 from towpath.ledger.entries.step import Journal
@@ -101,6 +102,7 @@ Written = (
     | AwaitedIds
     | RefusedIds
     | LinkState
+    | Salvaged
 )
 Entry = Written | Removed
 """An entry that can be written."""

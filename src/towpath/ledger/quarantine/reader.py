@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from towpath.cluster.admin import Admin
 from towpath.cluster.data.client import Client
 from towpath.cluster.data.committed import CommittedReader
+from towpath.cluster.data.transaction_writer import settle
 from towpath.ledger.quarantine.format import QuarantinedRecord, QuarantineKey, ReplayMark, decode
 from towpath.ledger.quarantine.writer import PLACE
-from towpath.model.errors import UnreachableError
 from towpath.model.nouns import QUARANTINE, LinkName, Side
 from towpath.model.reasons import Reason
-from towpath.runtime.deadline import Deadline
-
-_OPEN = 75.0
-"""Seconds to wait for the end of open transactions. A coordinator ends ours after a minute."""
-_NAP = 0.1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,17 +99,7 @@ class QuarantineReader:
             UnreachableError: A transaction stays open.
             ClusterError: The topic cannot be read.
         """
-        offsets, deadline = self._admin.offsets, Deadline.after(_OPEN)
-        end = offsets.latest([PLACE]).sure(PLACE)
-        while offsets.latest([PLACE], committed=True).sure(PLACE) < end:
-            if deadline.over:
-                raise UnreachableError(
-                    Side.TARGET,
-                    f"reading {PLACE}",
-                    f"a transaction has been open there for more than {_OPEN:.0f} s",
-                    "look with kafka-transactions.sh who holds it",
-                )
-            time.sleep(_NAP)
+        settle(self._admin, Side.TARGET, [PLACE])
 
     def _of(self, link: LinkName) -> Iterator[QuarantinedRecord | ReplayMark]:
         self.foreign = 0

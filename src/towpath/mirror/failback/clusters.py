@@ -1,0 +1,107 @@
+"""Both clusters of a link, either of which may be read or written on the way back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+
+from towpath.cluster.admin import Admin
+from towpath.cluster.data.client import Client
+from towpath.cluster.data.committed import CommittedReader
+from towpath.config import ClusterConfig
+from towpath.ledger.link import OpenLink
+from towpath.model.nouns import ClusterId, Side, TopicPartition
+from towpath.wire import plain
+from towpath.wire.header import BatchHeader
+
+
+@dataclass(frozen=True, slots=True)
+class OpenCluster:
+    """A cluster of a link.
+
+    Attributes:
+        side: Which one.
+        id: Its id.
+        where: Where it is.
+        admin: What asks it.
+        client: What reads and writes records.
+    """
+
+    side: Side
+    id: ClusterId
+    where: ClusterConfig
+    admin: Admin
+    client: Client
+
+    def records(self, tp: TopicPartition, first: int, end: int) -> Iterator[plain.Record]:
+        """Yield the committed records with offsets in [first, end).
+
+        Raises:
+            ClusterError: They cannot be read.
+            CorruptBatchError: A batch is damaged.
+        """
+        reader = CommittedReader(self.admin, self.client, tp, at=first, side=self.side)
+        for record in reader.read() if first < end else ():
+            if record.offset >= end:
+                return
+            yield record
+
+    def count(self, tp: TopicPartition, first: int, end: int) -> int:
+        """Return the number of these records. All of their bytes are read, and none is unpacked.
+
+        Raises:
+            ClusterError: They cannot be read.
+            CorruptBatchError: A batch is damaged.
+        """
+        number = 0
+        reader = CommittedReader(self.admin, self.client, tp, at=first, side=self.side)
+        for batch, _ in reader.batches() if first < end else ():
+            header = BatchHeader.read(batch)
+            if header.base_offset >= end:
+                break
+            last = header.base_offset + header.last_offset_delta
+            if header.base_offset >= first and last < end:
+                number += header.count
+            else:
+                number += sum(first <= each.offset < end for each in plain.decode(batch))
+        return number
+
+
+@dataclass(frozen=True, slots=True)
+class BothClusters:
+    """Both clusters of a link."""
+
+    source: OpenCluster
+    target: OpenCluster
+
+    def of(self, side: Side) -> OpenCluster:
+        """Return the cluster of a side."""
+        return self.source if side is Side.SOURCE else self.target
+
+
+@contextmanager
+def both_clusters(link: OpenLink) -> Iterator[BothClusters]:
+    """Open clients of both clusters of an open link, which are closed at the end.
+
+    Raises:
+        ClusterError: A cluster cannot be asked.
+    """
+    config = link.config
+    sides = (
+        (Side.SOURCE, config.source, link.source),
+        (Side.TARGET, config.target, link.target),
+    )
+    with ExitStack() as stack:
+        yield BothClusters(
+            *(
+                OpenCluster(
+                    side,
+                    admin.cluster.id(),
+                    where,
+                    admin,
+                    stack.enter_context(Client(where, side, admin)),
+                )
+                for side, where, admin in sides
+            )
+        )

@@ -1,0 +1,206 @@
+"""Where the logs of a partition part, and what each of both clusters alone has behind it. Pure.
+
+Up to the cut both sides hold the same records. What the old source got behind it was never
+mirrored; what the target got behind it came from clients since the failover.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from towpath.ledger.books import PartitionBooks
+from towpath.ledger.entries import Cut, Salvaged
+from towpath.ledger.offsets import OffsetMap
+from towpath.model.nouns import Side, SourceOffset, TargetOffset, TopicPartition
+
+NOT_COUNTED = -1
+
+
+@dataclass(frozen=True, slots=True)
+class LogEnds:
+    """Where the log of a partition begins and ends.
+
+    Attributes:
+        start: Its first offset.
+        stable: The offset of the first open transaction, or `end`.
+        end: The high watermark.
+    """
+
+    start: int
+    stable: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoneRecords:
+    """The records of a partition that one of both clusters alone has.
+
+    Attributes:
+        side: That cluster.
+        place: The partition there.
+        first: The first offset behind what both have.
+        end: The offset behind the last record that is no part of an open transaction.
+        log_start: Where the log begins. What lies before it was deleted.
+        log_end: Where the log ends.
+        records: How many records lie in [first, end), `NOT_COUNTED` if that is not known. Offsets
+            of markers and aborted records hold none.
+    """
+
+    side: Side
+    place: TopicPartition
+    first: int
+    end: int
+    log_start: int
+    log_end: int
+    records: int = NOT_COUNTED
+
+    @property
+    def offsets(self) -> int:
+        """The number of offsets, which are at least as many as the records."""
+        return max(0, self.end - self.first)
+
+    @property
+    def deleted(self) -> int:
+        """The number of offsets that the cluster has deleted since."""
+        return max(0, min(self.log_start, self.end) - self.first)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a transaction is open, of which it is not known whether it has records."""
+        return self.end < self.log_end
+
+    @property
+    def any(self) -> bool:
+        """Whether there is a record, or may be one."""
+        return self.offsets > 0 and self.records != 0
+
+    def __str__(self) -> str:
+        """Return how many records, and at which offsets."""
+        if not self.any:
+            return "none"
+        many = f"{self.records:,}" if self.records != NOT_COUNTED else f"up to {self.offsets:,}"
+        return f"{many} (offsets {self.first} to {self.end - 1})"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Divergence:
+    """A partition behind the point up to which both clusters have the same records.
+
+    Attributes:
+        tp: The source partition.
+        cut: The last cut, which the failover or the cutover wrote.
+        shared: Up to which source offset the old source still has what was mirrored. It lies
+            before the cut where its leader lost the end of the log.
+        source: What the old source alone has.
+        target: What the target alone has.
+        salvaged: What was copied to salvage topics before.
+    """
+
+    tp: TopicPartition
+    cut: Cut
+    shared: SourceOffset
+    source: LoneRecords
+    target: LoneRecords
+    salvaged: tuple[Salvaged, ...] = ()
+
+    @property
+    def wins(self) -> Side | None:
+        """The side whose records stay, by an earlier decision; `None` if nobody decided."""
+        return self.salvaged[-1].winner if self.salvaged else None
+
+    @property
+    def is_conflict(self) -> bool:
+        """Whether both sides have records of their own."""
+        return self.source.any and self.target.any
+
+    @property
+    def undecided(self) -> bool:
+        """Whether somebody has to say which side wins."""
+        return self.is_conflict and self.wins is None
+
+    @property
+    def identical(self) -> bool:
+        """Whether the link back keeps offsets: the old source ends where its copy begins."""
+        return self.source.log_end == self.target.first
+
+    def own(self, side: Side) -> LoneRecords:
+        """Return what one side alone has."""
+        return self.source if side is Side.SOURCE else self.target
+
+    def loser(self, wins: Side) -> LoneRecords:
+        """Return what the other side alone has."""
+        return self.own(Side.TARGET if wins is Side.SOURCE else Side.SOURCE)
+
+    def counted(self, source: int, target: int) -> Divergence:
+        """Return the same with the numbers of records."""
+        return replace(
+            self,
+            source=replace(self.source, records=source),
+            target=replace(self.target, records=target),
+        )
+
+    def cut_back(self, at: int) -> Cut | None:
+        """Return the cut at which the link back begins to copy, `None` if it stands.
+
+        It lies before the present one where the old source lost what had been mirrored: the link
+        back brings that again.
+
+        Args:
+            at: The present time, in ms since 1970.
+        """
+        if (self.shared, self.target.first) == (self.cut.source_end, self.cut.target_end):
+            return None
+        border = TargetOffset(self.target.first)
+        return replace(self.cut, at=at, source_end=self.shared, target_end=border)
+
+
+def divergence(
+    tp: TopicPartition,
+    books: PartitionBooks,
+    source: LogEnds,
+    target: LogEnds,
+    *,
+    shared: SourceOffset | None = None,
+    offsets: OffsetMap | None = None,
+) -> Divergence:
+    """Return what each side alone has of a partition that was cut.
+
+    Args:
+        tp: The source partition.
+        books: What the ledger knows of it.
+        source: The log of the old source.
+        target: The log of the target.
+        shared: Where the log of the old source was cut below what was mirrored; `None` if it was
+            not.
+        offsets: The offset map, which is needed with `shared` where offsets differ.
+
+    Raises:
+        ValueError: The partition was not opened, or not cut.
+    """
+    cut, opened = books.cut, books.opened
+    if cut is None or opened is None:
+        raise ValueError(f"{tp} was not cut")
+    both, border = cut.source_end, cut.target_end
+    if shared is not None and shared < both:
+        both = shared
+        said = offsets.to_target(shared).offset if offsets is not None else TargetOffset(shared)
+        border = min(border, said)
+    theirs = LoneRecords(
+        side=Side.SOURCE,
+        place=tp,
+        first=both,
+        end=source.stable,
+        log_start=source.start,
+        log_end=source.end,
+    )
+    ours = LoneRecords(
+        side=Side.TARGET,
+        place=opened.target,
+        first=border,
+        end=target.stable,
+        log_start=target.start,
+        log_end=target.end,
+    )
+    return Divergence(
+        tp=tp, cut=cut, shared=both, source=theirs, target=ours, salvaged=books.salvaged
+    )

@@ -1,0 +1,1 @@
+"""Salvage topics: what one cluster alone had, where the other one's records stayed."""

@@ -1,0 +1,212 @@
+"""Copy to a salvage topic what one cluster alone has, each record once, and compare.
+
+Records are written in transactions, whose writer fences every earlier one of the link. What is
+there is then read back, so a salvage that was killed anywhere is gone on with, and one that was
+frozen writes nothing more.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
+
+from towpath.cluster.data.transaction_writer import TransactionWriter, settle
+from towpath.mirror.failback.clusters import BothClusters
+from towpath.mirror.failback.divergence import LoneRecords
+from towpath.mirror.failback.salvage.format import (
+    SalvagedRecord,
+    SalvageOrigin,
+    salvage_topic,
+)
+from towpath.mirror.failback.salvage.topic import ReadSalvage, prepare, writer
+from towpath.model.errors import StoppedError, TowpathError
+from towpath.model.nouns import LinkName, Side, TopicId, TopicName, TopicPartition
+from towpath.wire import plain
+
+_TOGETHER = 10_000
+"""Most records in one transaction."""
+_BYTES = 512 << 10
+"""Approximate upper bound on the bytes of records in one transaction."""
+
+
+class SalvageDiffersError(TowpathError):
+    """A salvage topic does not hold what the losing cluster has. Nothing was decided by it.
+
+    Args:
+        place: The partition of the salvage topic.
+        origin: The partition that was salvaged.
+        why: How they differ.
+    """
+
+    code = "SALVAGE_DIFFERS"
+    exit_code = 3
+
+    def __init__(self, place: str, origin: str, why: str) -> None:
+        super().__init__(place, origin, why)
+        self.place, self.origin, self.why = place, origin, why
+
+    def __str__(self) -> str:
+        return (
+            f"{self.place} does not hold what {self.origin} has: {self.why}; nothing else was"
+            " changed, and both sides have all of their records. Look who else writes to that"
+            " topic, or deletes from it, then give the command again"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Rescue:
+    """Records to be salvaged.
+
+    Attributes:
+        own: The records of the losing cluster.
+        topic_id: The id of their topic.
+        partitions: How many partitions that topic has.
+        keeper: The partition on the winning cluster whose records stay.
+    """
+
+    own: LoneRecords
+    topic_id: TopicId
+    partitions: int
+    keeper: TopicPartition
+
+    @property
+    def place(self) -> TopicPartition:
+        """The partition of the salvage topic."""
+        return TopicPartition(salvage_topic(self.keeper.topic), self.keeper.partition)
+
+
+Show = Callable[[TopicPartition, int], None]
+"""Told of the partition that is salvaged, and how many of its records are there."""
+
+
+class Salvage:
+    """Salvages records of one side of a link for the other one.
+
+    Args:
+        link: The link.
+        clusters: Both clusters.
+        side: The side that loses.
+        hold: Raises if this process must not write any more.
+        stop: Set to end early.
+        show: Told of the progress.
+    """
+
+    def __init__(
+        self,
+        link: LinkName,
+        clusters: BothClusters,
+        side: Side,
+        *,
+        hold: Callable[[], None] = lambda: None,
+        stop: threading.Event | None = None,
+        show: Show = lambda *_: None,
+    ) -> None:
+        winner = Side.TARGET if side is Side.SOURCE else Side.SOURCE
+        self._from, self._to = clusters.of(side), clusters.of(winner)
+        self._link, self._hold, self._show = link, hold, show
+        self._stop = stop or threading.Event()
+
+    def save(self, rescues: Sequence[Rescue]) -> dict[TopicPartition, int]:
+        """Copy records, read them back, and compare; return how many, by partition of origin.
+
+        Raises:
+            ClusterError: A cluster cannot be used. What is there is not copied again.
+            SalvageDiffersError: The salvage topic holds something else.
+            StoppedError: The user asked to stop.
+        """
+        for topic, partitions in _topics(rescues):
+            prepare(self._to, topic, partitions)
+        made = writer(self._to, self._link)
+        made.begin()
+        settle(self._to.admin, self._to.side, {each.place for each in rescues})
+        for each in rescues:
+            self._copy(each, made)
+        settle(self._to.admin, self._to.side, {each.place for each in rescues})
+        return {each.own.place: self._compare(each) for each in rescues}
+
+    def _copy(self, rescue: Rescue, made: TransactionWriter) -> None:
+        own, origin = rescue.own, self._origin(rescue)
+        first, number = own.first, 0
+        for each in self._saved(rescue):
+            first, number = each.record.offset + 1, number + 1
+        for some in _together(self._from.records(own.place, first, own.end)):
+            self._require()
+            made.commit({rescue.place: [_salvaged(origin, each).encode() for each in some]})
+            number += len(some)
+            self._show(own.place, number)
+
+    def _compare(self, rescue: Rescue) -> int:
+        """Compare what is salvaged with what the losing cluster has, record by record.
+
+        What that cluster has deleted meanwhile is counted, and cannot be compared.
+        """
+        own = rescue.own
+        start = self._from.admin.offsets.earliest([own.place]).sure(own.place)
+        number = sum(each.record.offset < start for each in self._saved(rescue))
+        saved = (each.record for each in self._saved(rescue) if each.record.offset >= start)
+        left = self._from.records(own.place, max(own.first, start), own.end)
+        for one, other in zip_longest(left, saved):
+            if one != other:
+                why = _difference(one, other)
+                raise SalvageDiffersError(str(rescue.place), str(own.place), why)
+            number += 1
+            if number % _TOGETHER == 0:
+                self._require()
+        return number
+
+    def _saved(self, rescue: Rescue) -> Iterator[SalvagedRecord]:
+        """Yield the records of a rescue that are salvaged."""
+        wanted, own = self._origin(rescue), rescue.own
+        for each in ReadSalvage(self._to, rescue.place).records():
+            if each.origin[:4] == wanted[:4] and own.first <= each.record.offset < own.end:
+                yield each
+
+    def _origin(self, rescue: Rescue) -> SalvageOrigin:
+        place = rescue.own.place
+        return SalvageOrigin(
+            self._from.id, place.topic, rescue.topic_id, place.partition, rescue.own.first
+        )
+
+    def _require(self) -> None:
+        if self._stop.is_set():
+            raise StoppedError("what was salvaged so far is not copied again")
+        self._hold()
+
+
+def _salvaged(origin: SalvageOrigin, record: plain.Record) -> SalvagedRecord:
+    return SalvagedRecord(origin=origin._replace(offset=record.offset), record=record)
+
+
+def _topics(rescues: Iterable[Rescue]) -> Iterator[tuple[TopicName, int]]:
+    """Yield the salvage topics with the numbers of partitions that they need."""
+    need: dict[TopicName, int] = {}
+    for each in rescues:
+        topic = each.place.topic
+        need[topic] = max(need.get(topic, 0), each.partitions, each.place.partition + 1)
+    yield from need.items()
+
+
+def _together(records: Iterable[plain.Record]) -> Iterator[list[plain.Record]]:
+    """Yield records in portions that go into one transaction each."""
+    some: list[plain.Record] = []
+    size = 0
+    for each in records:
+        if some and (size + each.size > _BYTES or len(some) >= _TOGETHER):
+            yield some
+            some, size = [], 0
+        some.append(each)
+        size += each.size
+    if some:
+        yield some
+
+
+def _difference(one: plain.Record | None, other: plain.Record | None) -> str:
+    if one is None or other is None:
+        rest, where = (one, "lacks") if other is None else (other, "has besides")
+        assert rest is not None  # noqa: S101  # one of two that differ
+        return f"it {where} the record of offset {rest.offset}"
+    if one.offset != other.offset:
+        return f"it has the record of offset {other.offset} where {one.offset} belongs"
+    return f"the record of offset {one.offset} was changed"
