@@ -151,7 +151,7 @@ class LocalCluster:
 
     def pause(self, broker: int) -> None:
         """Freeze a broker: its connections stay open, nothing is answered."""
-        self._processes[broker].send(signal.SIGSTOP)
+        self._processes[broker].freeze()
 
     def resume(self, broker: int) -> None:
         """Resume a frozen broker."""

@@ -144,6 +144,15 @@ class JavaProcess:
         if self.running:
             os.kill(self._process.pid, number)
 
+    def freeze(self) -> None:
+        """Stop all threads of the process, and return when the last one has stopped.
+
+        A thread that runs on another core goes on for a moment behind the signal.
+        """
+        self.send(signal.SIGSTOP)
+        while self.running and not _all_stopped(self.identity.pid):
+            pause_before_next_look()
+
     def wait(self, seconds: float) -> bool:
         """Wait for the end of the process; return whether it has ended."""
         try:
@@ -173,6 +182,14 @@ class JavaProcess:
         """Return the last lines of the log."""
         lines = printed(self.log.read_text(errors="replace")).splitlines()
         return "\n".join(lines[-LOG_LINES:])
+
+
+def _all_stopped(pid: int) -> bool:
+    threads = Path(f"/proc/{pid}/task")
+    if not threads.is_dir():  # not on Linux
+        return bool(psutil.Process(pid).status() == psutil.STATUS_STOPPED)
+    states = [each.read_text().rpartition(")")[2].split()[0] for each in threads.glob("*/stat")]
+    return all(state in {"T", "t"} for state in states)
 
 
 def pause_before_next_look() -> None:
