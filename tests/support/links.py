@@ -32,6 +32,7 @@ def link(
     configs: dict[str, Any] | None = None,
     replication_factor: str | int = "source",
     prune: bool = False,
+    may_delete: tuple[str, ...] = (),
 ) -> LinkConfig:
     """Return the link between two bootstrap addresses, `security` holding for both."""
     common = {"request_timeout": "10s", **(security or {})}
@@ -46,6 +47,7 @@ def link(
                 "rename": rename,
                 "replication_factor": replication_factor,
                 "configs": configs or {},
+                "may_delete": may_delete,
             },
             "records": records or {},
             "prune": prune,

@@ -136,7 +136,9 @@ def test_values_come_to_rest_however_they_are_written(sides: Sides, new_name: Ne
         "max.message.bytes": "+2000000", "retention.ms": "0086400000",
         "cleanup.policy": "delete , compact",
     }  # fmt: skip
-    rules: dict[str, Any] = {"configs": {"override": written}, "records": {"start": "latest"}}
+    rules: dict[str, Any] = {
+        "configs": {"override": written}, "records": {"start": "latest"}, "may_delete": (".*",)
+    }  # fmt: skip
     new, old = sides.create(new_name("spelt")), sides.create(new_name("spelt"))
     sides.target.topics.create(old, 1, 1, {})
     ours = OwnedTopics(caught_up=frozenset({new, old}))

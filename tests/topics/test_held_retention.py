@@ -20,6 +20,7 @@ from towpath.ledger.link import open_link
 from towpath.mirror.plan import build
 from towpath.mirror.reconcile import reconcile
 from towpath.mirror.subjects import SUBJECTS
+from towpath.model.findings import Cause
 from towpath.model.nouns import TopicName, TopicPartition
 from towpath.model.reasons import ReasonCode
 from towpath.plan.applier import Applied
@@ -168,3 +169,50 @@ def test_an_empty_policy_keeps_all_records_from_the_first_on(
     assert begins(mirror.config, name) == 3
     assert mirror.books().opened is not None
     assert not mirror.link_books().foretold
+
+
+def test_a_mirror_topic_that_was_there_is_held_back_or_told_before_it_deletes(
+    tmp_path: Path,
+    source: LocalCluster,
+    target: LocalCluster,
+    new_name: NewName,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """The file overrides a retention, which is held; then it excludes it, which is told."""
+    name = TopicName(new_name("before"))
+    short = {"retention.ms": "3600000"}
+    create_topic(source.bootstrap, name)
+    create_topic(target.bootstrap, name, config=short)
+    produce(source.bootstrap, name, [Record(None, b"v", timestamp=YESTERDAY)] * 20)
+    override = "  configs: {override: {retention.ms: 3600000}}\n"
+    mirror = Mirror(tmp_path, source, target, name, more=override)
+    settle(mirror.config)
+    mirror.catch_up()
+    settle(mirror.config)
+    assert own(mirror.config, name)["retention.ms"] == "-1"
+    assert mirror.link_books().foretold[name].kept
+
+    with open_link(mirror.config) as link:
+        link.target.configs.change(name, {"retention.ms": "-1", "cleanup.policy": "compact"})
+    mirror.more = "  configs: {exclude: [cleanup.policy]}\n"
+    plan = build(mirror.config)
+    assert plan.exit_code == 3
+    (problem,) = plan.problems
+    assert "up to 20 offsets that the source has would go at once" in problem.text
+    assert problem.cause is Cause.KEEPS_LESS
+    file = str(tmp_path / f"{name}.yaml")
+    capsys.readouterr()
+    assert main(["status", file, "--output", "json"]) == 3
+    (risk,) = json.loads(capsys.readouterr().out)["at_risk"]
+    assert (risk["topic"], risk["offsets"], risk["ranges"]) == (name, 20, [[0, 0, 20]])
+    assert main(["verify", file, "--output", "json"]) == 3
+    told = json.loads(capsys.readouterr().out)
+    assert (told["equal"], told["at_risk"]) == (False, [risk])
+    (row,) = told["partitions"]
+    assert (row["verdict"], row["equal"]) == ("at risk", 20)
+    assert ReasonCode.COMPACTION_TIGHTER in row["codes"]
+    assert main(["verify", file, "--may-delete"]) == 0
+    capsys.readouterr()
+    assert main(["cutover", file, "--dry-run"]) == 3
+    assert "keeps less than the source" in " ".join(capsys.readouterr().out.split())
+    assert main(["cutover", file, "--dry-run", "--may-delete"]) == 0

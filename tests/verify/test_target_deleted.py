@@ -114,7 +114,7 @@ def verify_tells(
     }  # fmt: skip
     row = gone_of(report, short)
     assert (row["verdict"], row["gone"]["target"], row["equal"]) == ("deleted", told, 3)
-    assert row["codes"] == ["TARGET_DELETED"]
+    assert row["codes"] == ["TARGET_DELETED", "RETENTION_TIGHTER"]  # more of it goes
     for topic in (asked, sized):
         row = gone_of(report, topic)
         assert (row["verdict"], row["gone"]["target"]["records"]) == ("deleted", 4)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import threading
 from contextlib import nullcontext
+from dataclasses import replace
 from typing import Annotated
 
 import typer
@@ -20,6 +21,7 @@ from towpath.model.errors import ClusterError, ConfigError, ConfigProblem, Unrea
 from towpath.runtime.clock import now_ms, readable
 from towpath.status.look import LinkLook, LinkStatus, looking
 from towpath.status.totals import SortOrder
+from towpath.topics.at_risk import at_risk
 
 _PAUSE = 2.0
 """Seconds between two looks of `--watch`."""
@@ -58,7 +60,7 @@ def status(
         if watch:
             with stopping() as stop:
                 return _watch(look, pattern, sort or SortOrder.TROUBLE, stop)
-        seen = look.once(pattern)
+        seen = _once(look, pattern)
     show(
         link_picture(seen, sort or SortOrder.TROUBLE),
         link_as_json(seen, sort or SortOrder.NAME),
@@ -66,12 +68,21 @@ def status(
     return _exit_code(seen)
 
 
+def _once(look: LinkLook, topics: re.Pattern[str]) -> LinkStatus:
+    """Look once, also at what the target deletes by settings that are not held back."""
+    seen = look.once(topics)
+    if seen.source_gone:
+        return seen
+    found = at_risk(look.config, look.source, look.target, look.books)
+    return replace(seen, at_risk=tuple(each for each in found if topics.fullmatch(each.topic)))
+
+
 def _watch(look: LinkLook, topics: re.Pattern[str], sort: SortOrder, stop: threading.Event) -> int:
     """Show the link again and again, in place on a terminal, until the user stops it."""
     from rich.live import Live  # noqa: PLC0415  # it loads much that a single look does not need
 
     screen = console()
-    seen, live = look.once(topics), None
+    seen, live = _once(look, topics), None
     if screen.is_terminal:
         live = Live(console=screen, auto_refresh=False)
     with live or nullcontext():
@@ -87,7 +98,7 @@ def _watch(look: LinkLook, topics: re.Pattern[str], sort: SortOrder, stop: threa
             if stop.wait(_PAUSE):
                 return _exit_code(seen)
             try:
-                seen, trouble = look.once(topics), ""
+                seen, trouble = _once(look, topics), ""
             except ClusterError as error:
                 trouble = f"not looked at since {readable(now_ms())}: {error}"
 
@@ -95,7 +106,8 @@ def _watch(look: LinkLook, topics: re.Pattern[str], sort: SortOrder, stop: threa
 def _exit_code(seen: LinkStatus) -> int:
     if seen.source_gone:
         return UnreachableError.exit_code
-    return 3 if seen.lost or any(row.left_out or row.lacks for row in seen.rows) else 0
+    lacking = any(row.left_out or row.lacks for row in seen.rows)
+    return 3 if seen.lost or seen.at_risk or lacking else 0
 
 
 def _refusal(option: str, text: str) -> ConfigError:

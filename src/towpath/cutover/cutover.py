@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import ExitStack, nullcontext
 from dataclasses import replace
 
@@ -32,6 +32,7 @@ from towpath.model.errors import (
     LedgerError,
     LinkBusyError,
 )
+from towpath.model.findings import Cause, Problem
 from towpath.model.nouns import Side, TopicName, TopicPartition
 from towpath.model.reasons import ReasonCode
 from towpath.plan.lease import Lease
@@ -119,7 +120,7 @@ class _Parts:
         report, topics = self.report, self.report.plan.topics
         if not topics:
             report.trouble.append("no topic matches, so there is nothing to cut over")
-        report.trouble += map(str, report.plan.problems)
+        report.trouble += map(str, self._unmeant(report.plan.problems))
         with Admin(self._config.source, Side.SOURCE) as source:
             self._matching = self._matching_now(source)
             first = look(source, topics)
@@ -132,6 +133,14 @@ class _Parts:
             report.trouble += [str(each) for each in report.writing if each.after < each.before]
         if not self._cut.without_groups:
             report.trouble += [f"{text}; {_ACKNOWLEDGE}" for text in report.staying.of_groups]
+
+    def _unmeant(self, problems: Iterable[Problem]) -> list[Problem]:
+        """Return the problems without those that `--may-delete` says are meant."""
+        meant = {Cause.KEEPS_LESS} if self._cut.scope.may_delete else set()
+        return [each for each in problems if each.cause not in meant]
+
+    def _left_out(self, made: Reconciled) -> tuple[str, ...]:
+        return replace(made, problems=tuple(self._unmeant(made.problems))).left_out
 
     def _matching_now(self, source: Admin) -> frozenset[TopicName]:
         found = source.topics.describe()
@@ -149,7 +158,8 @@ class _Parts:
         behind = [_why(row) for row in progress.rows if row.error or not progress.caught_up(row)]
         trouble = [progress.trouble] if progress.trouble else []
         left = [] if self._stop.is_set() else behind
-        self.report.trouble += [*progress.left_out, *left, *trouble]
+        left_out = *self._left_out(progress.topics), *progress.schemas.left_out
+        self.report.trouble += [*left_out, *left, *trouble]
 
     def sync(self) -> None:
         """Apply all other steps, and release configs that were held back."""
@@ -175,7 +185,7 @@ class _Parts:
                 stop=self._stop,
                 hold=self._lease.require if self._lease else lambda: None,
             )
-        self.report.trouble += made.left_out
+        self.report.trouble += self._left_out(made)
         return made
 
     def verify(self) -> None:

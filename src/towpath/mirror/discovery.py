@@ -94,7 +94,7 @@ class Discovery:
         link, progress = self._link, self._progress
         now = shape(link.config, link.source, link.target)
         same = now == self._shape and progress.round == self._reconciled
-        if same and not progress.topics.left_out:
+        if same and not progress.topics.blocked:
             made = self._reconciler.due(progress.rows)
         else:
             made = self._reconciler.all(progress.rows)

@@ -19,7 +19,7 @@ from towpath.mirror.metrics.feeding import (
 )
 from towpath.mirror.metrics.meter import LinkMeter
 from towpath.mirror.subjects import BESIDE_SCHEMAS, SUBJECTS
-from towpath.model.findings import Note, Problem
+from towpath.model.findings import Cause, Note, Problem
 from towpath.model.nouns import Side, TopicId, TopicName
 from towpath.model.outcome import Outcome
 from towpath.plan.applier import Applier
@@ -55,11 +55,20 @@ class Reconciled:
     @property
     def topics(self) -> frozenset[str]:
         """Topics that are not mirrored, or only in part."""
-        return frozenset((*(o.about for o in self.problems), *self.outcome.failed))
+        return frozenset((*(o.about for o in self._blocking), *self.outcome.failed))
+
+    @property
+    def blocked(self) -> bool:
+        """Whether something is not mirrored, or only in part."""
+        return bool(self._blocking or self.outcome.failed)
+
+    @property
+    def _blocking(self) -> tuple[Problem, ...]:
+        return tuple(each for each in self.problems if each.cause is not Cause.KEEPS_LESS)
 
     @property
     def left_out(self) -> tuple[str, ...]:
-        """Sentences about topics that are not mirrored."""
+        """Sentences about topics that are not mirrored, or that the target does not keep."""
         failed = (f"{name}: {error}" for name, error in self.outcome.failed.items())
         return (*map(str, self.problems), *failed)
 

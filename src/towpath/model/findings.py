@@ -26,6 +26,8 @@ class Cause(StrEnum):
     """Another link writes the mirror topic."""
     SUBJECT = "subject"
     """A config, a user or another item besides records cannot be made the same."""
+    KEEPS_LESS = "keeps less"
+    """The mirror topic deletes what the source has, by settings that the link may not change."""
 
 
 def beside(about: str, text: str) -> str:

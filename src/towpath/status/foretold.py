@@ -9,10 +9,12 @@ from dataclasses import replace
 from towpath.config import LinkConfig
 from towpath.ledger.books import LinkBooks
 from towpath.ledger.entries import Foretold
-from towpath.ledger.entries.foretold import kept_back, told
+from towpath.ledger.entries.foretold import kept_back
 from towpath.model.amounts import counted, shortened
+from towpath.model.at_risk import AtRisk, told, why_at_risk
 from towpath.model.deleted import DeletedRecords
 from towpath.model.nouns import TopicPartition
+from towpath.model.reasons import sentence
 from towpath.runbook import pointers
 
 _SOME = 3
@@ -45,6 +47,23 @@ def kept_lines(entries: Iterable[Foretold]) -> Iterator[str]:
         )
     yield from pointers(
         code for held in alike.values() for reason in held[0].reasons for code in reason.codes
+    )
+
+
+def risk_lines(found: Iterable[AtRisk]) -> Iterator[str]:
+    """Yield a line for the topics that the target keeps less of for the same reasons."""
+    alike: dict[str, list[AtRisk]] = defaultdict(list)
+    for each in found:
+        alike[sentence(each.reasons)].append(each)
+    for topics in alike.values():
+        some = shortened([each.topic for each in topics], _SOME)
+        offsets = sum(each.offsets for each in topics)
+        yield (
+            f"the target keeps less than the source of {counted(len(topics), 'topic')} ({some}):"
+            f" {why_at_risk(topics[0].reasons, offsets)}"
+        )
+    yield from pointers(
+        code for topics in alike.values() for reason in topics[0].reasons for code in reason.codes
     )
 
 

@@ -16,6 +16,7 @@ from towpath.ledger.books import LinkBooks
 from towpath.ledger.entries import Foretold, Journal, LinkLease, Pause, Session
 from towpath.ledger.ledger import Ledger
 from towpath.ledger.rates import Limits
+from towpath.model.at_risk import AtRisk
 from towpath.model.errors import UnreachableError
 from towpath.model.nouns import LinkName, Side
 from towpath.plan.journal import failures
@@ -51,6 +52,8 @@ class LinkStatus:
         groups: What the ledger says of groups, `None` if it was not looked at.
         ids: What the ledger says of ids of schemas, `None` for a link that leaves them as they are.
         foretold: What the target would delete, or may, that the source has, as a run foretold it.
+        at_risk: What the target deletes of it now, as nothing holds it back; only where it was
+            looked at (`topics/at_risk.py`).
         source_gone: Why the source could not be asked, "" if it was; the rows are then what the
             ledger and the target know.
     """
@@ -66,6 +69,7 @@ class LinkStatus:
     groups: GroupsStanding | None = None
     ids: IdsStanding | None = None
     foretold: tuple[Foretold, ...] = ()
+    at_risk: tuple[AtRisk, ...] = ()
     source_gone: str = ""
 
 

@@ -14,17 +14,13 @@ from towpath.model.findings import Note
 from towpath.model.nouns import TopicName
 from towpath.topics.configs import (
     MOST_BYTES,
-    POLICY,
-    RETENTIONS,
     TIME_LIMITS,
-    deletes,
     holding,
     limit,
     stamps_itself,
     tighter,
 )
 from towpath.topics.observed import ObservedTopics, Topic
-from towpath.topics.owned import UNLIMITED
 
 _SHOWN = 5
 _FOR_EVER = 2**62
@@ -54,7 +50,6 @@ def remarks(
     yield from _sizes(topic, configs, request_bytes)
     if not cut_over:
         yield from _times(holding(topic.configs), holding(configs))
-    yield from _policies(topic, configs)
 
 
 def _sizes(topic: Topic, configs: Mapping[str, str], request_bytes: int | None) -> Iterator[str]:
@@ -88,24 +83,6 @@ def _times(ours: Mapping[str, str], theirs: Mapping[str, str]) -> Iterator[str]:
             f" in the future, which stops their partition; the source allows {ours[after]} ms, so"
             f" let `topics.configs` set {after} there"
         )
-
-
-def _policies(topic: Topic, configs: Mapping[str, str]) -> Iterator[str]:
-    """Tell where a mirror topic keeps fewer records than its source topic."""
-    if "compact" in configs.get(POLICY, "") and "compact" not in topic.configs.get(POLICY, ""):
-        yield (
-            "the target compacts the topic and the source does not: only the last record of each"
-            " key stays, and records without a key are refused; set cleanup.policy=delete there,"
-            " or name the topic under `topics.may_delete` if that is meant"
-        )
-    for key in RETENTIONS if deletes(configs) else ():
-        ours, theirs = topic.configs.get(key), configs.get(key)
-        kept = ours if deletes(topic.configs) else UNLIMITED
-        if ours is not None and tighter(theirs, kept):
-            yield (
-                f"the target keeps less than the source: {key} is {theirs} there and {kept} on"
-                " the source; records may be deleted soon after they arrive"
-            )
 
 
 def unmatched_expressions(observed: ObservedTopics, config: LinkConfig) -> Iterator[Note]:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from towpath.config import ConfigRules, LinkConfig, Replicas, TopicsConfig
 from towpath.config.own_topics import is_own
+from towpath.model.at_risk import AtRisk
 from towpath.model.findings import Cause, Note, Problem
 from towpath.model.nouns import NO_TOPIC_ID, TopicName
 from towpath.plan.subject import Difference
@@ -14,9 +15,9 @@ from towpath.topics.advice import remarks
 from towpath.topics.configs import TOO_OLD, wanted
 from towpath.topics.drift import sync
 from towpath.topics.foresight import NOTHING as NOTHING_FORESEEN
-from towpath.topics.holds import held_of, holds_new, note_of_new, notes_of_foresight
+from towpath.topics.holds import held_new, note_of_new, notes_of_foresight
 from towpath.topics.observed import ObservedTopics, Topic, alike
-from towpath.topics.owned import NOTHING, HeldConfigs, OwnedTopics
+from towpath.topics.owned import NOTHING, OwnedTopics
 from towpath.topics.policies import NOTE as EMPTY_POLICY
 from towpath.topics.policies import as_taken
 from towpath.topics.releases import release_notes
@@ -52,35 +53,40 @@ def diff(
     left_out = {problem.about for problem in problems} | observed.circular
     left_out.update(name for claimants in shared.values() for name in claimants)
     topics = [topic for topic in observed.source if topic.name not in left_out]
-    steps, said = _mirrored(topics, observed, config, ours)
+    steps, said, at_risk = _mirrored(topics, observed, config, ours)
     pruned, said_of_them = _orphans(observed, ours, prune=config.prune)
     notes = (*observed.notes, *_colliding(observed), *said, *said_of_them)
     return Difference(
         {topic.name: observed.names[topic.name] for topic in topics},
         (*steps, *pruned),
         tuple(dict.fromkeys(notes)),
-        tuple(problems),
+        (*problems, *at_risk),
     )
 
 
 def _mirrored(
     topics: Iterable[Topic], seen: ObservedTopics, config: LinkConfig, ours: OwnedTopics
-) -> tuple[list[TopicStep], list[Note]]:
-    """Return the steps that create mirror topics or bring them back in line, and what to know."""
+) -> tuple[list[TopicStep], list[Note], list[Problem]]:
+    """Return the steps that create mirror topics or bring them back in line, and what to know.
+
+    The problems keep nothing from being mirrored: what the target deletes of these topics.
+    """
     steps: list[TopicStep] = []
     notes: list[Note] = []
+    at_risk: list[Problem] = []
     for topic in topics:
         name = seen.names[topic.name]
         there, taken = seen.target.get(name), as_taken(topic, seen)
         if there is None:
             made, said = _create(taken, name, seen, config, ours)
         else:
-            made, said = _follow(taken, there, seen, config, ours)
+            made, said, risk = _follow(taken, there, seen, config, ours)
+            at_risk += [Problem(topic.name, str(each), Cause.KEEPS_LESS) for each in risk]
         steps += made
         said = said if taken is topic else [EMPTY_POLICY, *said]
         notes += (Note(topic.name, text) for text in said)
         notes += release_notes(topic, made, seen, config.topics.configs)
-    return steps, notes
+    return steps, notes, at_risk
 
 
 def _create(
@@ -89,7 +95,7 @@ def _create(
     given, notes = replicas(topic, seen, config.topics)
     known = seen.default_replicas if given == _BY_THE_TARGET else given
     asked = wanted(topic, seen, config.topics.configs, known)
-    held = held_of(asked.values, seen) if holds_new(config, ours) else HeldConfigs()
+    held = held_new(topic, asked.values, seen, config, ours)
     configs = {**asked.values, **held.meanwhile}
     notes = [*asked.reasons.values(), *asked.notes, *notes]
     notes += (note_of_new(key, held) for key in held.final)
@@ -135,8 +141,8 @@ def replicas(topic: Topic, seen: ObservedTopics, topics: TopicsConfig) -> tuple[
 
 def _follow(
     topic: Topic, there: Topic, seen: ObservedTopics, config: LinkConfig, ours: OwnedTopics
-) -> tuple[list[TopicStep], list[str]]:
-    """Return steps and notes that bring an existing mirror topic back in line with its topic."""
+) -> tuple[list[TopicStep], list[str], list[AtRisk]]:
+    """Return what brings a mirror topic back in line: steps, notes, and what stays at risk."""
     synced = sync(topic, there, seen, config.topics.configs, ours)
     steps: list[TopicStep] = []
     if there.partitions < topic.partitions:
@@ -146,7 +152,10 @@ def _follow(
     notes = [*_beside(topic, there, seen, config.topics), *synced.notes]
     cut_over = topic.name in ours.cut_over
     notes += remarks(topic, synced.configs, seen.request_bytes, cut_over=cut_over)
-    return steps, notes
+    meant = config.topics.lets_delete(topic.name)
+    reasons = () if meant else synced.at_risk
+    ranges = seen.foresights.get(topic.name, NOTHING_FORESEEN).ranges
+    return steps, notes, [AtRisk(topic.name, reasons, ranges)] if reasons else []
 
 
 def _beside(

@@ -8,6 +8,7 @@ from types import MappingProxyType
 
 from towpath.config import ConfigRules
 from towpath.ledger.entries.foretold import RELEASE
+from towpath.model.reasons import Reason
 from towpath.topics.cleaning import withheld
 from towpath.topics.configs import (
     MOST_BYTES,
@@ -26,9 +27,11 @@ from towpath.topics.configs import (
     within,
 )
 from towpath.topics.foresight import NOTHING, Foresight, note_of_meant
+from towpath.topics.held_there import Holder
 from towpath.topics.observed import ObservedTopics, Topic
 from towpath.topics.owned import UNLIMITED, OwnedTopics
 from towpath.topics.releases import SEGMENT_BYTES
+from towpath.topics.retention import differs
 from towpath.topics.steps import SetConfigs
 
 
@@ -48,6 +51,7 @@ class _TopicComparison:
         later: Configs that change once the mirror topic has caught up, as the target would refuse
             records with them that the source took before it had them itself.
         late: Configs that change at the cutover, as mirrored records arrive late.
+        held: Configs that are held back from now on, with their final values.
     """
 
     topic: Topic
@@ -60,6 +64,7 @@ class _TopicComparison:
     foreign: list[str] = field(default_factory=list)
     later: frozenset[str] = frozenset()
     late: frozenset[str] = frozenset()
+    held: dict[str, str | None] = field(default_factory=dict)
 
     @property
     def kept(self) -> frozenset[str]:
@@ -98,6 +103,12 @@ class _TopicComparison:
         else:
             self.foreign.append(key)
 
+    def hold(self, values: Mapping[str, str]) -> None:
+        """Hold configs back by these values, in place of those that they have, or would get."""
+        for key, value in values.items():
+            self.held[key] = self.changes.get(key, self.there.own.get(key))
+            self.changes[key] = value
+
     def step(self) -> SetConfigs | None:
         """Return the step that changes the configs, if any has to change."""
         if not self.changes:
@@ -111,6 +122,7 @@ class _TopicComparison:
             before={key: self.there.own.get(key) for key in changes},
             owned=tuple(key for key in changes if key in self.mine),
             id=self.there.id,
+            held=dict(sorted(self.held.items())),
         )
 
     def notes(self, asked: WantedConfigs) -> list[str]:
@@ -151,6 +163,9 @@ class _TopicComparison:
     def _held(self) -> Iterator[str]:
         """Yield what is held back of cleaning, until when, and why it may stay so."""
         foreseen, waits = self.foreseen, self.kept | self.later
+        if self.held:
+            now = ", ".join(f"{key}={self.changes[key]}" for key in sorted(self.held))
+            yield f"held back from now on ({now}): {foreseen}; {RELEASE}"
         stays = sorted(waits & withheld(foreseen))
         if self.filled and stays:
             now = ", ".join(dict.fromkeys(self.there.configs.get(key, UNLIMITED) for key in stays))
@@ -184,11 +199,19 @@ def in_effect(
 
 @dataclass(frozen=True, slots=True)
 class Synced:
-    """The outcome of a comparison: the step, notes, and the configs in effect after the step."""
+    """The outcome of a comparison with the source topic.
+
+    Attributes:
+        step: The step that changes the configs, if any has to change.
+        notes: Texts that a person should know.
+        configs: The configs in effect after the step.
+        at_risk: Why the target keeps less than the source after the step, and nobody holds it back.
+    """
 
     step: SetConfigs | None = None
     notes: tuple[str, ...] = ()
     configs: Mapping[str, str] = field(default_factory=dict)
+    at_risk: tuple[Reason, ...] = ()
 
 
 def sync(
@@ -205,17 +228,31 @@ def sync(
     late = frozenset(() if cut_over else {TOO_OLD} - rules.override.keys())
     mirror = _TopicComparison(topic, there, mine, waiting, filled, foreseen, late=late)
     mirror.compare(asked, rules)
-    return Synced(mirror.step(), tuple(mirror.notes(asked)), mirror.configs(seen.defaults))
+    if topic.name in seen.foresights and not foreseen.meant and not cut_over:
+        holder = Holder.of(there, seen, rules, ours)
+        mirror.hold(holder.values(topic, mirror.configs(seen.defaults)) or {})
+    after = mirror.configs(seen.defaults)
+    at_risk = () if cut_over else tuple(differs(topic.configs, after, rules))
+    return Synced(mirror.step(), tuple(mirror.notes(asked)), after, at_risk)
 
 
 def released(
-    topic: Topic, there: Topic, seen: ObservedTopics, rules: ConfigRules, ours: OwnedTopics
+    topic: Topic,
+    there: Topic,
+    seen: ObservedTopics,
+    rules: ConfigRules,
+    ours: OwnedTopics,
+    *,
+    filled: bool = True,
 ) -> Mapping[str, str]:
-    """Return the configs in effect on a mirror topic once none is held back."""
+    """Return the configs in effect on a mirror topic once none is held back.
+
+    If it is not `filled`, those that wait until it is count as held back.
+    """
     mine = _mine(there, ours)
     asked = wanted(topic, seen, rules, there.replication_factor, there, mine)
     waiting = ours.waiting(there.name, there.own)
-    mirror = _TopicComparison(topic, there, mine, waiting, filled=True)
+    mirror = _TopicComparison(topic, there, mine, waiting, filled)
     mirror.compare(asked, rules)
     return mirror.configs(seen.defaults)
 

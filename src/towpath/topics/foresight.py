@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from towpath.ledger.entries.foretold import of_compaction, told
+from towpath.ledger.entries.foretold import of_compaction
+from towpath.model.at_risk import told
 from towpath.model.reasons import Reason, sentence
 
 
@@ -19,16 +20,18 @@ class Foresight:
             last; an upper bound. Without `reasons`, these records are past the source's own
             retention, too.
         meant: Whether the file lets the target delete them (`topics.may_delete`).
+        holdable: Whether the link may hold back what would delete them.
     """
 
     reasons: tuple[Reason, ...] = ()
     ranges: Mapping[int, tuple[int, int]] = field(default_factory=dict)
     meant: bool = False
+    holdable: bool = True
 
     @property
     def keeps(self) -> bool:
         """Whether retention stays held back, so that nothing of this is deleted."""
-        return bool(self.reasons) and not self.meant
+        return bool(self.reasons) and not self.meant and self.holdable
 
     @property
     def compacts(self) -> bool:

@@ -33,10 +33,12 @@ from towpath.topics.configs import (
 )
 from towpath.topics.drift import in_effect, released
 from towpath.topics.foresight import Foresight, note_of_meant
+from towpath.topics.held_there import Holder, may_clean
 from towpath.topics.observed import ObservedTopics, Topic
 from towpath.topics.owned import DELETE, UNLIMITED, HeldConfigs, OwnedTopics
 from towpath.topics.policies import as_taken
 from towpath.topics.releases import SEGMENT_BYTES
+from towpath.topics.retention import differs
 from towpath.topics.steps import CLEANING, SetConfigs
 
 LARGEST = 8 << 20
@@ -54,12 +56,17 @@ class HeldTopic:
         mirror: The name of the mirror topic.
         exists: Whether the mirror topic exists.
         final: The configs in effect on it once it has these limits, as far as known.
+        holdable: Whether the link may hold them back.
+        by: Why the target does not have the source's values, for the sentence of a reason; see
+            `model/reason_texts.py`.
     """
 
     source: Topic
     mirror: TopicName
     exists: bool
     final: Mapping[str, str]
+    holdable: bool = True
+    by: str = ""
 
 
 def held_back(
@@ -74,13 +81,37 @@ def held_back(
         if there is None:
             values = wanted(taken, observed, rules, None).values
             final: Mapping[str, str] = {**observed.defaults, **values}
-            held = held_of(values, observed).final if holds_new(config, ours) else {}
+            held = held_new(taken, values, observed, config, ours).final
             if held.keys() & CLEANING and _cleans(topic, final, rules):
                 found[topic.name] = HeldTopic(topic, name, exists=False, final=final)
-        elif there.configs and _waits(topic, there, observed, config, ours):
-            final = released(taken, there, observed, rules, ours)
-            found[topic.name] = HeldTopic(topic, name, exists=True, final=final)
+        elif there.configs and (made := _held_there(topic, taken, there, observed, config, ours)):
+            found[topic.name] = made
     return found
+
+
+def _held_there(
+    topic: Topic,
+    taken: Topic,
+    there: Topic,
+    seen: ObservedTopics,
+    config: LinkConfig,
+    ours: OwnedTopics,
+) -> HeldTopic | None:
+    """Return a topic whose mirror topic exists, `None` if the target keeps what the source does."""
+    rules = config.topics.configs
+    waits = _waits(topic, there, seen, config, ours)
+    if not waits and (topic.name in ours.cut_over or not may_clean(topic, there, rules)):
+        return None
+    final, by = released(taken, there, seen, rules, ours), ""
+    if not any(differs(topic.configs, final, rules)):
+        now = released(taken, there, seen, rules, ours, filled=False)
+        if any(differs(topic.configs, now, rules)):
+            final, by = now, "not yet"
+        elif not waits:
+            return None
+    values = Holder.of(there, seen, rules, ours).values(topic, final)
+    holdable = values is not None
+    return HeldTopic(topic, there.name, exists=True, final=final, holdable=holdable, by=by)
 
 
 def _cleans(topic: Topic, final: Mapping[str, str], rules: ConfigRules) -> bool:
@@ -104,6 +135,35 @@ def holds_new(config: LinkConfig, ours: OwnedTopics) -> bool:
     A topic that appears while a link runs is copied from its beginning in any case.
     """
     return ours.begun or config.records.start is not StartAt.LATEST
+
+
+def held_new(
+    topic: Topic,
+    values: Mapping[str, str],
+    seen: ObservedTopics,
+    config: LinkConfig,
+    ours: OwnedTopics,
+) -> HeldConfigs:
+    """Return the configs withheld from a new mirror topic of a link.
+
+    Where the mirror topic gets no record of before, nothing is withheld but what would delete
+    records that the source keeps.
+
+    Args:
+        topic: The source topic.
+        values: The configs that the mirror topic has itself in the end.
+        seen: The topics of both clusters.
+        config: The link's configuration.
+        ours: What the link has made on the target.
+    """
+    held = held_of(values, seen)
+    if holds_new(config, ours):
+        return held
+    final, rules = {**seen.defaults, **values}, config.topics.configs
+    if config.topics.lets_delete(topic.name) or not any(differs(topic.configs, final, rules)):
+        return HeldConfigs()
+    meanwhile = {key: value for key, value in held.meanwhile.items() if key in CLEANING}
+    return HeldConfigs(meanwhile, {key: held.final[key] for key in meanwhile})
 
 
 def held_of(final: Mapping[str, str], seen: ObservedTopics) -> HeldConfigs:
@@ -174,15 +234,18 @@ def after(step: SetConfigs, seen: ObservedTopics) -> dict[TopicName, HeldTopic]:
     there = seen.target.get(step.target)
     if step.source not in seen.foresights or there is None:
         return {}
+    if step.held:
+        return {}  # it holds back what was foretold
     (topic,) = (each for each in seen.source if each.name == step.source)
     final = in_effect(there, step.changes, seen.defaults)
-    return {step.source: HeldTopic(topic, step.target, exists=True, final=final)}
+    holdable = seen.foresights[step.source].holdable
+    return {step.source: HeldTopic(topic, step.target, exists=True, final=final, holdable=holdable)}
 
 
-def as_planned(foreseen: Foresight) -> Foresight:
-    """Return the forecast of a planned step, which may be out of date."""
+def caused(foreseen: Foresight, by: str) -> Foresight:
+    """Return a forecast whose reasons name no cause, with this one."""
     reasons = (
-        Reason.of(each.code, **{**dict(each.values), "by": "planned"})
+        Reason.of(each.code, **{**dict(each.values), "by": by})
         if ("by", "") in each.values
         else each
         for each in foreseen.reasons
@@ -197,7 +260,7 @@ def outdated_release(step: SetConfigs, foreseen: Foresight) -> StepOutdatedError
         step: The step.
         foreseen: What the target would delete of the topic that the source keeps.
     """
-    if withheld(foreseen).isdisjoint(step.changes):
+    if withheld(foreseen).isdisjoint(step.changes.keys() - step.held.keys()):
         return None
     return StepOutdatedError(
         f"topic {step.target}", "nothing that only the target would delete", f"some ({foreseen})"

@@ -193,11 +193,12 @@ def ours_of(books: LinkBooks, ids: Mapping[TopicName, TopicId]) -> OwnedTopics:
         created={name: of for name, of in ours.created.items() if name in made},
         unsure=frozenset(n for n, id_ in made.items() if NO_TOPIC_ID in (id_, ids[n])),
         begun=books.begun,
-        cut_over=_cut_over(books),
+        cut_over=cut_over(books),
     )
 
 
-def _cut_over(books: LinkBooks) -> frozenset[TopicName]:
+def cut_over(books: LinkBooks) -> frozenset[TopicName]:
+    """Return the source topics all of whose copied partitions were cut over."""
     opened = {tp: each for tp, each in books.partitions.items() if each.opened is not None}
     left = {tp.topic for tp, each in opened.items() if each.cut is None}
     return frozenset(tp.topic for tp in opened) - left

@@ -117,6 +117,22 @@ def foresee(source: Configs, final: Configs, seen: TopicSeen, rules: ConfigRules
     return Foresight((*deleted.reasons, *cleaned), ranges)
 
 
+def differs(source: Configs, final: Configs, rules: ConfigRules) -> Iterator[Reason]:
+    """Yield reasons why a target keeps less than the source, as far as configs alone tell.
+
+    Args:
+        source: The configs in effect on the source topic; empty if the login may not see them.
+        final: Those in effect on the mirror topic.
+        rules: The rules in the file, which may be the cause.
+    """
+    if not source:
+        return
+    if deletes(final) and any(_number(limit(final.get(key))) < math.inf for key in RETENTIONS):
+        yield from _tighter(source, final, rules)
+        yield from _finer(source, final)
+    yield from cleaning(source, final, rules)
+
+
 def _deleted(source: Configs, final: Configs, seen: TopicSeen, rules: ConfigRules) -> Foresight:
     """Return what the target's retention would delete."""
     most = {key: limit(final.get(key)) for key in RETENTIONS}

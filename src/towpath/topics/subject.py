@@ -35,7 +35,7 @@ from towpath.topics.foresight import NOTHING, Foresight
 from towpath.topics.foretelling import foretell
 from towpath.topics.gate import ReleaseGate
 from towpath.topics.held_back_logs import look as look_at_retention
-from towpath.topics.holds import HeldTopic, after, as_planned, held_back, outdated_release
+from towpath.topics.holds import HeldTopic, after, caused, held_back, outdated_release
 from towpath.topics.literals import beyond_names
 from towpath.topics.observe import look_at_source, observe
 from towpath.topics.observed import ObservedTopics, SourceTopics, Topic
@@ -122,7 +122,9 @@ class TopicClient:
             changed = link.config.change_of(name) != NO_CHANGE
             logs = replace(seen[name], changed=changed)
             told = foresee(each.source.configs, each.final, logs, config.configs)
-            found[name] = replace(told, meant=config.lets_delete(name))
+            told = caused(told, each.by) if each.by else told
+            meant = config.lets_delete(name)
+            found[name] = replace(told, meant=meant, holdable=each.holdable)
         return found
 
     def diff(self, seen: TopicSnapshot, around: SubjectContext) -> Difference[TopicStep]:
@@ -200,7 +202,7 @@ class TopicClient:
             self.looked.append(self.observe().topics)
         (seen,) = self.looked
         now = self.foreseen(after(step, seen)).items()
-        found = {name: as_planned(each) for name, each in now}
+        found = {name: caused(each, "planned") for name, each in now}
         seen = replace(seen, foresights={**seen.foresights, **found})
         foretell(self.link, seen, {step.source})
         return outdated_release(step, seen.foresights.get(step.source, NOTHING))

@@ -9,6 +9,7 @@ from enum import StrEnum
 from towpath.compare.named import SeenIds
 from towpath.compare.work import Comparison
 from towpath.ledger.books import PartitionBooks
+from towpath.model.at_risk import AtRisk
 from towpath.model.nouns import Mode, TopicName
 from towpath.model.reasons import ReasonCode
 from towpath.status.status import PartitionStatus
@@ -25,6 +26,8 @@ class Verdict(StrEnum):
     DELETED = "deleted"
     """Equal as far as both sides have the records; the target deleted others without leave."""
     LEFT_OUT = "left out"
+    AT_RISK = "at risk"
+    """Equal now; the target deletes what the source has, by settings that nothing holds back."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +37,8 @@ class PartitionVerdict:
     `late` tells that the only reason is that the source has newer records. `codes` are those of
     the reasons, for the runbook. `others` are those who wrote to the target partition beside the
     link, `clients` those who wrote there after a cutover. `ids` are the schema ids that the records
-    on the target name, `None` if nothing was compared. `gone` is what not both sides have any more.
+    on the target name, `None` if nothing was compared. `gone` is what not both sides have any more,
+    `risk` what the target is going to delete, `None` for nothing.
     """
 
     topic: TopicName
@@ -52,6 +56,7 @@ class PartitionVerdict:
     clients: tuple[OtherWriter, ...] = ()
     ids: SeenIds | None = None
     gone: Gone = NOTHING
+    risk: AtRisk | None = None
 
 
 def verdict(
@@ -64,6 +69,7 @@ def verdict(
     uncommitted: bool = False,
     others: OthersRule = NOBODY,
     gone: Gone = NOTHING,
+    risk: AtRisk | None = None,
 ) -> PartitionVerdict:
     """Return the verdict on a partition.
 
@@ -76,6 +82,7 @@ def verdict(
         uncommitted: Whether consumers with isolation.level=read_uncommitted must see the same.
         others: Who else may write to the target partition.
         gone: What not both sides have any more.
+        risk: What the target is going to delete of the topic.
     """
     reasons = [trouble] if trouble else []
     beside = others.judge(comparison, mapped=row.mode == Mode.MAPPED)
@@ -102,20 +109,26 @@ def verdict(
     different = bool(row.lost or seen or surplus) or (
         comparison is not None and not comparison.equal
     )
+    left_out = bool(reasons)
+    reasons += [str(risk)] if risk is not None else []
+    judgement = _verdict(different=different, deleted=gone.unwanted, left_out=left_out)
+    if risk is not None and judgement is Verdict.EQUAL:
+        judgement = Verdict.AT_RISK
     return PartitionVerdict(
         topic=row.topic,
         partition=row.partition,
         target_topic=row.target_topic,
         mode=row.mode,
-        verdict=_verdict(different=different, deleted=gone.unwanted, left_out=bool(reasons)),
+        verdict=judgement,
         why="; ".join(reasons),
         behind=max(0, row.lag_records),
         comparison=comparison,
-        late=not (different or gone.unwanted or trouble or row.error or row.unread)
+        late=not (different or gone.unwanted or trouble or row.error or row.unread or risk)
         and row.lag_records > 0,
         codes=(
             *_codes(row, comparison, different=different),
             *([str(ReasonCode.TARGET_DELETED)] if gone.unwanted else []),
+            *(code for reason in (risk.reasons if risk else ()) for code in reason.codes),
         ),
         notes=(
             *_notes(books, comparison, hidden),
@@ -127,6 +140,7 @@ def verdict(
         clients=clients.writers,
         ids=ids,
         gone=gone,
+        risk=risk,
     )
 
 

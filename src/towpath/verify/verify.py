@@ -24,6 +24,7 @@ from towpath.model.errors import ConfigError, ConfigProblem, LedgerError
 from towpath.model.nouns import Side, TopicPartition
 from towpath.status.status import PartitionStatus, State, status
 from towpath.status.unread import with_unread
+from towpath.topics.at_risk import at_risk
 from towpath.verify.changes import changes_of, undefined
 from towpath.verify.deletions import TargetDeletions, parted
 from towpath.verify.gone import gone
@@ -132,6 +133,8 @@ def _verify(
         bounds = observed.bounds([_tp(row) for row in rows if _tp(row) not in troubles])
         deletions = TargetDeletions(config, books, may_delete=scope.may_delete)
         bounds = deletions.look(source, target, bounds)
+        found_at_risk = () if scope.may_delete else at_risk(config, source, target, books)
+    risks = {each.topic: each for each in found_at_risk}
     ranges = {tp: common_range(tp, books.of(tp), each) for tp, each in bounds.items()}
     wanted = [sized for sized in ranges.values() if sized]
     if scope.sample is None:  # a sample says at most how many records were deleted
@@ -164,6 +167,7 @@ def _verify(
                 alone=tp in bounds and bounds[tp].cleaned_alone and tp not in observed.hidden,
                 meant=deletions.meant(tp),
             ),
+            risk=risks.get(row.topic),
         )
         for row in rows
     )

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import Any
+
 from pydantic import ConfigDict, with_config
 from typing_extensions import TypedDict
 
+from towpath.model.at_risk import AtRisk
 from towpath.model.deleted import DeletedRecords
+from towpath.model.reasons import as_data
 
 shape = with_config(ConfigDict(extra="forbid", use_attribute_docstrings=True))
 """Decorator of a `TypedDict` that describes a JSON object without further keys."""
@@ -29,6 +34,33 @@ class DeletedJson(TypedDict):
     foretold: bool
     meant: bool
     """Whether the file or an option allows it."""
+
+
+@shape
+class AtRiskJson(TypedDict):
+    """A topic of which the target deletes what the source has, as nothing is held back."""
+
+    topic: str
+    reasons: list[dict[str, Any]]
+    """Each with its `code`, and its values by name."""
+    ranges: list[tuple[int, int, int]]
+    """Partition, first source offset that may go now, and the offset after the last."""
+    offsets: int
+    reason: str
+
+
+def risks_as_json(found: Iterable[AtRisk]) -> list[AtRiskJson]:
+    """Return topics of which the target deletes what the source has for programs."""
+    return [
+        AtRiskJson(
+            topic=each.topic,
+            reasons=[as_data(reason) for reason in each.reasons],
+            ranges=[(number, first, end) for number, (first, end) in sorted(each.ranges.items())],
+            offsets=each.offsets,
+            reason=str(each),
+        )
+        for each in found
+    ]
 
 
 def deleted_as_json(found: DeletedRecords) -> DeletedJson:

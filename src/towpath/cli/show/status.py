@@ -20,7 +20,7 @@ from towpath.runbook import pointers
 from towpath.runtime.clock import readable
 from towpath.status.changed import ChangedParts
 from towpath.status.cutovers import cutovers
-from towpath.status.foretold import kept_lines
+from towpath.status.foretold import kept_lines, risk_lines
 from towpath.status.look import LinkStatus
 from towpath.status.set_aside import summed as summed_aside
 from towpath.status.status import PartitionStatus
@@ -44,6 +44,7 @@ def link_picture(
     lines += [f"link: {aside}"] if aside else []
     lines += _of_limits(seen)
     lines += kept_lines(seen.foretold)
+    lines += risk_lines(seen.at_risk)
     lines += [f"link: {seen.lost}"] if seen.lost else []
     lines += [str(seen.groups)] if seen.groups is not None else []
     if seen.ids is not None:

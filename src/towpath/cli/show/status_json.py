@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from towpath.cli.show import limits
-from towpath.cli.show.shapes import deleted_as_json
+from towpath.cli.show.shapes import deleted_as_json, risks_as_json
 from towpath.cli.show.status_shapes import (
     AwaitedJson,
     CutJson,
@@ -52,6 +52,7 @@ def link_as_json(seen: LinkStatus, order: SortOrder = SortOrder.NAME) -> StatusJ
         groups=_groups(seen.groups) if seen.groups is not None else None,
         schema_ids=_ids(seen.ids) if seen.ids is not None else None,
         foretold=[_foretold(entry) for entry in seen.foretold],
+        at_risk=risks_as_json(seen.at_risk),
         source_gone=seen.source_gone or None,
         failed_steps=[_failed(entry) for entry in seen.failed],
     )

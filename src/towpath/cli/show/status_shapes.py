@@ -6,7 +6,7 @@ from typing import Any
 
 from typing_extensions import TypedDict
 
-from towpath.cli.show.shapes import DeletedJson, shape
+from towpath.cli.show.shapes import AtRiskJson, DeletedJson, shape
 
 
 @shape
@@ -358,6 +358,7 @@ class StatusJson(TypedDict):
     groups: GroupsJson | None
     schema_ids: SchemaIdsJson | None
     foretold: list[ForetoldJson]
+    at_risk: list[AtRiskJson]
     source_gone: str | None
     """Why the source could not be asked."""
     failed_steps: list[FailedStepJson]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from towpath.cli.show.shapes import deleted_as_json
+from towpath.cli.show.shapes import deleted_as_json, risks_as_json
 from towpath.cli.show.verify_shapes import (
     ComparedPartitionJson,
     DifferenceJson,
@@ -45,6 +45,7 @@ def report(
         records=sum(row.comparison.counts.equal for row in rows if row.comparison),
         behind=sum(row.behind for row in rows),
         deleted=sum(row.gone.deleted for row in rows),
+        at_risk=risks_as_json({row.topic: row.risk for row in rows if row.risk}.values()),
         partitions=[_partition(row) for row in rows],
     )
 

@@ -6,7 +6,7 @@ from typing import NotRequired
 
 from typing_extensions import TypedDict
 
-from towpath.cli.show.shapes import DeletedJson, shape
+from towpath.cli.show.shapes import AtRiskJson, DeletedJson, shape
 
 
 @shape
@@ -173,5 +173,6 @@ class VerifyJson(TypedDict):
     """Number of equal records."""
     behind: int
     deleted: int
+    at_risk: list[AtRiskJson]
     partitions: list[ComparedPartitionJson]
     schemas: NotRequired[SchemaProofJson]

@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import ClassVar
 
-from towpath.model.amounts import counted
 from towpath.model.nouns import LinkName, TopicId, TopicName
 from towpath.model.reasons import Reason, ReasonCode, sentence
 
@@ -72,10 +71,3 @@ def of_compaction(reasons: Iterable[Reason]) -> bool:
 def kept_back(reasons: Iterable[Reason]) -> str:
     """Return the word for the kind of config held back for these reasons."""
     return "compaction" if of_compaction(reasons) else "retention"
-
-
-def told(offsets: int) -> str:
-    """Return how much the target may delete now of what the source still has."""
-    if not offsets:
-        return "nothing that the source has now would go at once"
-    return f"up to {counted(offsets, 'offset')} that the source has would go at once"

@@ -264,7 +264,8 @@ LEFT_OUT = gauge(
     "things",
     "Topics, ACLs and so on that are not mirrored, or not as far as they should be: for lack of"
     " `rights`, for the `topic`, the `file`, the `cluster`,"
-    " another `subject` (a config or a user, say), or a failed `step`.",
+    " another `subject` (a config or a user, say), or a failed `step`; and topics that the target"
+    " `keeps less` of than the source, by settings that the link may not change.",
     labels=("cause",),
 )
 THROTTLED = counter(
