@@ -48,13 +48,18 @@ def test_what_is_gone_before_it_was_copied_is_told() -> None:
     assert ordered([other, found])[0] == found
 
 
+def test_what_is_gone_is_told_of_mapped_partitions_whose_log_ends_as_the_ledger_says() -> None:
+    mapped = replace(BEHIND, mode=str(Mode.MAPPED), target_end=4, target_log_end=4)
+    assert looked(15, mapped).unread == 5
+
+
 @pytest.mark.parametrize(
     ("first", "row"),
     [
         (10, BEHIND),
         (15, replace(BEHIND, target_log_end=15)),  # the ledger tells of it in a moment
         (15, replace(BEHIND, target_log_end=-1)),
-        (15, replace(BEHIND, mode=str(Mode.MAPPED))),
+        (15, replace(BEHIND, mode=str(Mode.MAPPED), target_end=4)),  # more was written since
         (15, replace(BEHIND, topic=TopicName("app-x-repartition"))),
         (15, replace(BEHIND, state=State.STOPPED)),
         (15, replace(BEHIND, state=State.CAUGHT_UP)),

@@ -24,9 +24,10 @@ def with_unread(
 ) -> tuple[PartitionStatus, ...]:
     """Return the rows with what the source has deleted before it was copied.
 
-    A receipt in the ledger is some seconds old while a run goes on, so this is told only where the
-    offsets are those of the source: there the end of the target's log tells what was copied. It is
-    not told of topics that Kafka Streams purges, as a run passes over what all groups had read.
+    A receipt in the ledger is some seconds old while a run goes on. So this is told where the end
+    of the target's log tells what was copied: where the offsets are those of the source, and where
+    nothing lies there behind the last receipt. It is not told of topics that Kafka Streams purges,
+    as a run passes over what all groups had read.
 
     Args:
         rows: The partitions.
@@ -56,9 +57,11 @@ def with_unread(
 
 def _at(row: PartitionStatus) -> int:
     """Return up to where a partition is copied, -1 if that is not known exactly."""
-    if row.mode != Mode.IDENTICAL or row.target_log_end < 0:
+    if row.target_log_end < 0:
         return -1
-    return max(row.source_end, row.target_log_end)
+    if row.mode == Mode.IDENTICAL:
+        return max(row.source_end, row.target_log_end)
+    return row.source_end if row.target_log_end == row.target_end else -1
 
 
 def findings(rows: Iterable[PartitionStatus], config: LinkConfig) -> Iterator[Note | Problem]:
