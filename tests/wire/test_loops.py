@@ -85,7 +85,8 @@ def test_a_package_that_moved_finds_its_loops(tmp_path: Path) -> None:
             shutil.copy(Path(loops.__file__).with_name(name), package / name)
         (package / "doubling.py").write_text(MODULE)
         (package.parent / "__init__.py").touch()
-        shutil.copytree(Path(loops.__file__).parents[1] / "model", package.parent / "model")
+        for name in ("model", "runtime"):
+            shutil.copytree(Path(loops.__file__).parents[1] / name, package.parent / name)
         env = environment({"TOWPATH_HOME": str(tmp_path / "home")})
         env["PYTHONPATH"] = str(tmp_path / place)
         code = IMPORT.replace("import doubling,", "from towpath.wire import doubling; import")
@@ -128,3 +129,30 @@ def test_where_the_home_is_of_no_use(
         folder = loops._folder()
         assert folder is not None
         assert folder.is_relative_to(shared)
+
+
+FORKS = """
+from towpath.engine import forks
+from towpath.wire import loops
+loops.compiled, loops.compile_all = (lambda: {known}), (lambda order: None)
+forks._compile()
+"""
+TEMPLATE = """
+import os, socket
+from towpath.engine.template import Template
+from towpath.wire import loops
+loops.compiled, loops.compile_all = (lambda: {known}), (lambda order: None)
+with socket.create_server(("127.0.0.1", 0)) as listener:
+    Template(listener, ["towpath.model.nouns"], os.dup(2)).run()
+"""
+
+
+@pytest.mark.parametrize("program", [FORKS, TEMPLATE])
+@pytest.mark.parametrize("known", [False, True])
+def test_what_takes_long_at_the_first_start_is_said(program: str, known: bool) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", program.format(known=known)],
+        env=environment(), input="", capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0
+    assert done.stderr.count(loops.FIRST_TIME) == (not known), done.stderr

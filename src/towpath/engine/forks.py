@@ -204,6 +204,9 @@ def _compile() -> None:
 
     if loops.compiled():
         return
+    with suppress(OSError):
+        sys.stderr.write(loops.FIRST_TIME)
+        sys.stderr.flush()
     running = []
     try:
         for order in (loops.MODULES, loops.MODULES[::-1]):

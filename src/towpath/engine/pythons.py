@@ -82,16 +82,28 @@ def start(master: str | None, works: Sequence[str], *, packed: bool = False) -> 
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(str(folder / "socket"))
         listener.listen()  # whoever asks before the template has begun waits for it
+        screen = _screen()
+        given = [str(listener.fileno()), str(screen)]
         process = subprocess.Popen(  # noqa: S603  # our own program
-            [sys.executable, "-m", "towpath.engine.template", str(listener.fileno()), *modules],
+            [sys.executable, "-m", "towpath.engine.template", *given, *modules],
             stdin=subprocess.PIPE,  # it ends when this process does
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
-            pass_fds=[listener.fileno()],
+            pass_fds=[each for each in (listener.fileno(), screen) if each >= 0],
             process_group=0,  # a key that ends this process lets the workers end their work
         )
+    if screen >= 0:
+        os.close(screen)
     os.environ.update(dict.fromkeys(PYTHONS, PROGRAM if packed else str(path)))
     _RUNNING.append(Running(process, path, folder if packed else None, theirs))
+
+
+def _screen() -> int:
+    """Return a copy of the descriptor of standard error, -1 if that is closed."""
+    try:
+        return os.dup(2)
+    except OSError:
+        return -1
 
 
 def running() -> Running | None:

@@ -115,9 +115,12 @@ class Template:
     Args:
         listener: The socket, which listens.
         works: Modules that workers need.
+        screen: File descriptor of the driver's standard error, for what takes long; it is closed
+            before any worker begins. None if it is negative.
     """
 
-    def __init__(self, listener: socket.socket, works: Sequence[str]) -> None:
+    def __init__(self, listener: socket.socket, works: Sequence[str], screen: int = -1) -> None:
+        self._screen = screen
         self._works = list(works)
         self._listener = listener
         self._selector = selectors.DefaultSelector()
@@ -130,7 +133,12 @@ class Template:
     def run(self) -> None:
         """Import the workers' modules, and fork daemons until the driver ends."""
         load(_PLANNING)
-        if self._works:
+        told = loops_to_compile() if self._works else ""
+        if self._screen >= 0:
+            with suppress(OSError):
+                os.write(self._screen, told.encode())
+            os.close(self._screen)
+        if told:
             self._compile()
         while self._loaded() and self._serve():
             pass
@@ -139,9 +147,8 @@ class Template:
         """Let processes of their own compile the loops: the planner must not wait for them."""
         from towpath.wire import loops  # noqa: PLC0415  # numba takes most of a second
 
-        if not loops.compiled():
-            for order in (loops.MODULES, loops.MODULES[::-1]):
-                self._spawn(partial(loops.compile_all, order))
+        for order in (loops.MODULES, loops.MODULES[::-1]):
+            self._spawn(partial(loops.compile_all, order))
 
     def _spawn(self, work: Callable[[], None]) -> None:
         ended, end = os.pipe()
@@ -208,13 +215,20 @@ class Template:
             os._exit(code)
 
 
+def loops_to_compile() -> str:
+    """Return what to say of loops that were never compiled, "" if all are."""
+    from towpath.wire import loops  # noqa: PLC0415  # numba takes most of a second
+
+    return "" if loops.compiled() else loops.FIRST_TIME
+
+
 def main() -> None:
     """Run the template process at a socket, with these modules imported."""
     listener = socket.socket(fileno=int(sys.argv[1]))
     folder = Path(listener.getsockname()).parent
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     try:
-        Template(listener, sys.argv[2:]).run()
+        Template(listener, sys.argv[3:], int(sys.argv[2])).run()
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 

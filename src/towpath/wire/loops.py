@@ -28,7 +28,16 @@ from numba.core import caching, config
 from towpath.runtime.deadline import Deadline
 from towpath.runtime.home import home_folder
 
-__all__ = ["MODULES", "READ_ONLY", "SELDOM", "compile_all", "compiled", "inlined", "loop"]
+__all__ = [
+    "FIRST_TIME",
+    "MODULES",
+    "READ_ONLY",
+    "SELDOM",
+    "compile_all",
+    "compiled",
+    "inlined",
+    "loop",
+]
 
 Loop = Callable[..., Any]
 
@@ -46,6 +55,11 @@ MODULES = (
 """The modules of this package with loops, which are compiled when the module is imported."""
 SELDOM = ("changing", "collecting", "packing", "digesting", "placing", "pages")
 """Further ones, which few links need; to compile them takes longer than all others together."""
+FIRST_TIME = (
+    "note: this version runs for the first time here, so its loops over record bytes are compiled:"
+    " once, for a quarter of a minute of CPU or more\n"
+)
+"""What a command says before it compiles, as nothing else happens meanwhile."""
 _LOCKS = 1 << 20
 _PATIENCE = 20.0
 """Seconds to wait for another process that compiles the same loop: one that was stopped meanwhile
