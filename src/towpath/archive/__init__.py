@@ -1,1 +1,1 @@
-"""Archives of topics in a store: written, kept in order, read, and restored to a cluster."""
+"""Archives of topics in an object store: written, maintained, read, and restored to a cluster."""

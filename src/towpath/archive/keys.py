@@ -35,7 +35,7 @@ _PLAIN = "._-"
 
 
 class DataKey(NamedTuple):
-    """What the key of an object with segments says."""
+    """The topic and the level in the key of an object with segments."""
 
     topic: TopicName
     level: int
@@ -75,7 +75,7 @@ def segment_key(
 
 
 def unique() -> str:
-    """Return letters and digits that make a key which no object ever had."""
+    """Return a random text that makes an object key unique."""
     return secrets.token_hex(4)
 
 
@@ -88,7 +88,7 @@ def shared_key(region: str, topic: TopicName, level: int, *, spread: bool = Fals
 
 
 def data_key(region: str, key: str) -> DataKey | None:
-    """Return what the key of an object with segments of a region says; `None` for other keys."""
+    """Parse the key of an object with segments of a region; return `None` for other keys."""
     begin = rf"(?:[0-9a-f]{{4}}/)?{re.escape(quoted(region))}/"
     found = re.fullmatch(begin + _DATA, key)
     if found is None:
@@ -98,17 +98,17 @@ def data_key(region: str, key: str) -> DataKey | None:
 
 
 def data_prefix(region: str, *, spread: bool) -> str:
-    """Return what all keys of objects with segments begin with; "" if that is a hash."""
+    """Return the key prefix of all objects with segments; "" if their keys begin with a hash."""
     return "" if spread else f"{quoted(region)}/"
 
 
 def is_shared(key: str) -> bool:
-    """Return whether an object may have several segments."""
+    """Return whether the key belongs to an object that may hold several segments."""
     return "/_shared/" in key
 
 
 def registered_prefix(region: str, topic: TopicName) -> str:
-    """Return what the keys of objects begin with that only the Iceberg table of a topic needs."""
+    """Return the key prefix of the objects that exist only for the Iceberg table of a topic."""
     return f"{quoted(region)}/_iceberg/{quoted(topic)}/"
 
 
@@ -129,42 +129,42 @@ def entry_key(region: str, version: int) -> str:
 
 
 def checkpoint_key(region: str, version: int) -> str:
-    """Return the key of the state as of a version of the commit log."""
+    """Return the key of the checkpoint of one version of the commit log."""
     return f"{checkpoint_prefix(region)}{version:020d}.parquet"
 
 
 def readers_prefix(region: str) -> str:
-    """Return what the keys of all signs of readers begin with."""
+    """Return the key prefix of the heartbeats of all readers."""
     return f"{log_prefix(region)}readers/"
 
 
 def checkpoint_prefix(region: str) -> str:
-    """Return what the keys of all states begin with."""
+    """Return the key prefix of all checkpoints."""
     return f"{log_prefix(region)}checkpoints/"
 
 
 def lease_key(region: str, work: str) -> str:
-    """Return the key of the lease for a kind of work."""
+    """Return the key of the lease for one kind of work."""
     return f"{log_prefix(region)}leases/{work}.json"
 
 
 def outcome_key(region: str, work: str) -> str:
-    """Return the key of what is known of the last end of a kind of work."""
+    """Return the key of the recorded outcome of one kind of work."""
     return f"{log_prefix(region)}outcomes/{work}.json"
 
 
 def events_prefix(region: str) -> str:
-    """Return what the keys of all events begin with."""
+    """Return the key prefix of all events."""
     return f"{log_prefix(region)}events/"
 
 
 def event_key(region: str, at: int, name: str) -> str:
-    """Return the key of an event at a time in ms; keys ascend with it."""
+    """Return the key of an event at a time in ms; keys sort by time."""
     return f"{events_prefix(region)}{at:020d}-{name}.json"
 
 
 def schemas_prefix(region: str) -> str:
-    """Return what the keys of all objects with schemas begin with."""
+    """Return the key prefix of all objects with schemas."""
     return f"{log_prefix(region)}schemas/"
 
 
@@ -180,12 +180,12 @@ def schemas_key(region: str, part: str, digest: str) -> str:
 
 
 def log_prefix(region: str) -> str:
-    """Return what the keys of the commit log begin with."""
+    """Return the key prefix of the commit log."""
     return f"{quoted(region)}/_log/"
 
 
 def quoted(name: str) -> str:
-    """Return a name as one part of a key; only Kafka's letters stand for themselves."""
+    """Return a name escaped as one part of a key; only characters legal in topic names stay."""
     if name in _RESERVED:  # legal names of topics, except the dots
         return "".join(f"%{each:02X}" for each in name[:1].encode()) + name[1:]
     return quote(name, safe=_PLAIN).replace("~", "%7E")

@@ -22,7 +22,7 @@ STREAMING = 0
 
 
 class GapKind(StrEnum):
-    """Why an offset holds no record."""
+    """The reasons why an offset has no record."""
 
     MARKER = "marker"
     """The control record of a transaction."""
@@ -42,7 +42,7 @@ class GapKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, order=True)
 class OffsetGap:
-    """Offsets [first, end) that hold no record, and why."""
+    """Offsets [first, end) that have no record, with the reason."""
 
     first: SourceOffset
     end: SourceOffset
@@ -66,7 +66,7 @@ class GapCounts:
 
     @classmethod
     def of(cls, gaps: Iterable[OffsetGap]) -> GapCounts:
-        """Return how many offsets these gaps cover."""
+        """Count the offsets in gaps, by kind."""
         counts = dict.fromkeys(GapKind, 0)
         for gap in gaps:
             counts[gap.kind] += len(gap)
@@ -78,7 +78,7 @@ class GapCounts:
         return count
 
     def then(self, other: GapCounts) -> GapCounts:
-        """Return the counts of this range followed by the `other` one."""
+        """Return the sum of these counts and those of the range that follows."""
         return GapCounts(**{kind.value: self.get(kind) + other.get(kind) for kind in GapKind})
 
     @property
@@ -93,7 +93,7 @@ _HISTORY = "~"
 
 
 class PartitionId(NamedTuple):
-    """The identity of a partition in an archive. A topic that was made again is another one.
+    """The identity of an archived partition. A deleted and recreated topic has a new identity.
 
     Where a source's log was cut below what is archived and went on with other records, these are
     archived as another **history** of the partition, with the number of the history behind the
@@ -106,7 +106,7 @@ class PartitionId(NamedTuple):
 
     @property
     def history(self) -> int:
-        """The number of its history; 0 for the first one."""
+        """The number of the partition's history; 0 for the first one."""
         number = self.topic_id.rpartition(_HISTORY)[2] if _HISTORY in self.topic_id else ""
         return int(number) if number.isdigit() else 0
 
@@ -117,11 +117,11 @@ class PartitionId(NamedTuple):
 
     @property
     def later(self) -> PartitionId:
-        """The next history."""
+        """The identity of the partition's next history."""
         return self.of_history(self.history + 1)
 
     def of_history(self, number: int) -> PartitionId:
-        """Return another history of the partition."""
+        """Return the identity of the partition with another history number."""
         topic = self.topic_id
         own = topic.rpartition(_HISTORY)[0] if self.history else topic
         return self._replace(topic_id=TopicId(f"{own}{_HISTORY}{number}" if number else own))
@@ -131,12 +131,12 @@ class PartitionId(NamedTuple):
 
 
 def first_history(topic: TopicId) -> TopicId:
-    """Return the id of a topic at the source, given that of any history of its partitions."""
+    """Return the source's topic id, given the topic id of any history."""
     return PartitionId(ClusterId(""), topic, 0).source.topic_id
 
 
 class BatchMark(NamedTuple):
-    """What tells a batch in a source's log from any other one at its offsets.
+    """A fingerprint that distinguishes a batch from others with the same offsets.
 
     Attributes:
         base: Its base offset.
@@ -155,7 +155,7 @@ class BatchMark(NamedTuple):
     producer: int
 
     def contradicts(self, other: BatchMark) -> bool:
-        """Return whether no log ever had both batches.
+        """Return whether the two batches cannot have been in the same log.
 
         The log cleaner keeps the offsets, epochs and producer ids of batches. It takes records out
         of them, or notes in them when tombstones may go (Kafka's `MemoryRecords.filterTo`), and so
@@ -175,7 +175,7 @@ class BatchMark(NamedTuple):
 
 
 class SegmentId(NamedTuple):
-    """The identity of a segment: what it holds, and at which level."""
+    """The identity of a segment: partition, level and offsets."""
 
     partition_id: PartitionId
     level: int
@@ -188,7 +188,7 @@ class SegmentId(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SegmentPlace:
-    """Where the records of a segment are.
+    """The location of a segment's records in the store.
 
     Several segments may share one object; each has row groups of its own there.
 
@@ -211,7 +211,7 @@ class SegmentPlace:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Segment:
-    """What the archive holds of the offsets [start, end) of one partition.
+    """The metadata of one segment: the archived offsets [start, end) of one partition.
 
     Attributes:
         cluster: Id of the source cluster.
@@ -258,7 +258,7 @@ class Segment:
 
     @property
     def id(self) -> SegmentId:
-        """The identity of the segment; at any version of an archive no two have the same."""
+        """The identity of the segment, unique within any version of an archive."""
         return SegmentId(self.partition_id, self.level, self.start, self.end)
 
     @property
@@ -268,7 +268,7 @@ class Segment:
 
     @property
     def problem(self) -> str | None:
-        """What in this value contradicts itself; None if nothing does."""
+        """The first inconsistency in the segment's metadata; `None` if there is none."""
         if not 0 <= self.start < self.end:
             return f"its range [{self.start}, {self.end}) is empty or negative"
         if self.records + self.gaps.total != self.end - self.start:
@@ -290,7 +290,7 @@ class Segment:
 
 
 def gap_segment(partition: PartitionId, topic: TopicName, gap: OffsetGap) -> Segment:
-    """Return the segment of offsets without a record, which needs no object."""
+    """Return a segment for offsets without a record, which needs no object."""
     return Segment(
         cluster=partition.cluster,
         topic_id=partition.topic_id,

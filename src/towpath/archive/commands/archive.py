@@ -1,4 +1,4 @@
-"""`towpath archive`: topics of a cluster, kept in a store."""
+"""`towpath archive`: copies of topics, kept in an object store."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def status(
     ] = False,
     output: OutputOption = Output.TEXT,
 ) -> int:
-    """Show how far each partition is archived, what is in trouble first."""
+    """Show how far each partition is archived; partitions in trouble come first."""
     if watch and output is Output.JSON:
         text = "shows text only; leave out `--output json`"
         raise ConfigError((ConfigProblem("--watch", text),))
@@ -201,7 +201,7 @@ def show_one(
     version: VersionOption = None,
     output: OutputOption = Output.TEXT,
 ) -> int:
-    """Show the segments of an object: their parts and gaps, as the object itself tells them.
+    """Show the segments in an object: their parts and gaps, as the object's footer describes them.
 
     `schemas` in place of a key shows the archived schemas, now or as of a time or version.
     """

@@ -1,4 +1,4 @@
-"""Options that say as of when an archive is read."""
+"""The command-line options that choose the version of an archive to read."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ HistoryOption = Annotated[
 
 
 def as_of(at: str | None, version: int | None, history: int | None = None) -> AsOf:
-    """Return as of when an archive is read.
+    """Return the version, time or history of an archive that the options ask for.
 
     Raises:
         ConfigError: Both options are given, or the time is none.

@@ -1,4 +1,4 @@
-"""`towpath archive compact`: small segments become large ones."""
+"""`towpath archive compact`: merge small segments into larger ones."""
 
 from __future__ import annotations
 

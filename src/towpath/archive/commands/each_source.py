@@ -1,4 +1,4 @@
-"""Looks at the sources of a restore one by one: one that cannot be read stops no other."""
+"""Look at the sources of a restore one by one; a source that fails stops no other."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Look = TypeVar("Look")
 
 @dataclass(frozen=True, slots=True)
 class FailedSource:
-    """A source that could not be looked at.
+    """A source of a restore that could not be read, with the error.
 
     Attributes:
         task: Its restore.
@@ -30,7 +30,7 @@ class FailedSource:
         return f"restore {self.task.name}: {self.error}; see `towpath explain {self.error.code}`"
 
     def as_data(self) -> dict[str, Any]:
-        """Return it as data for JSON."""
+        """Return the failed source as data for JSON."""
         return {
             "restore": self.task.name,
             "source": self.task.source,
@@ -42,7 +42,7 @@ class FailedSource:
 
 @dataclass(frozen=True, slots=True)
 class LookedSources(Generic[Look]):
-    """What was seen of the sources of a restore.
+    """Results of looking at the sources of a restore, and the sources that failed.
 
     Attributes:
         found: What was seen of each source that could be looked at.
@@ -53,7 +53,7 @@ class LookedSources(Generic[Look]):
     failed: tuple[FailedSource, ...] = ()
 
     def data(self, as_data: Callable[[Look], dict[str, Any]]) -> dict[str, Any]:
-        """Return it as data for JSON; that of a single source stands alone."""
+        """Return the results as data for JSON; a single result is not wrapped in a list."""
         data = [*map(as_data, self.found), *(each.as_data() for each in self.failed)]
         return data[0] if len(data) == 1 else {"sources": data}
 
@@ -61,7 +61,7 @@ class LookedSources(Generic[Look]):
 def look_at_each(
     tasks: Sequence[RestoreTask], look: Callable[[RestoreTask], Look]
 ) -> LookedSources[Look]:
-    """Look at each source.
+    """Call `look` for each source of a restore, and collect results and failures.
 
     Args:
         tasks: The restores of the sources.

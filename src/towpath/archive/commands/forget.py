@@ -1,4 +1,4 @@
-"""`towpath archive forget` and `prune`: what leaves an archive on request."""
+"""`towpath archive forget` and `prune`: delete data from an archive on request."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ YesOption = Annotated[
 
 
 class KeyForm(StrEnum):
-    """How a key is written on the command line."""
+    """The notations of a record key on the command line."""
 
     TEXT = "text"
     HEX = "hex"

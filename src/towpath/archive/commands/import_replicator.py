@@ -1,4 +1,4 @@
-"""`towpath import kafka-replicator`: make its bucket part of an archive of ours."""
+"""`towpath import kafka-replicator`: make its bucket part of a Towpath archive."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`towpath archive recover`: take objects that are in no entry into the archive again."""
+"""`towpath archive recover`: add objects that no log entry names to the archive again."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def recover(
     report: ReportOption = None,
     output: OutputOption = Output.TEXT,
 ) -> int:
-    """Take in objects that no entry of the commit log names, as where it was set back.
+    """Take in objects that no entry of the commit log names, as after the log was set back.
 
     Shows them first. Their footers tell what they hold; with --yes their bytes are proven, and
     what follows where the archive ends is committed.

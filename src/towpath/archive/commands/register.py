@@ -1,4 +1,4 @@
-"""`towpath archive register`: the files of an archive as tables of Iceberg, once or repeatedly."""
+"""`towpath archive register`: register an archive's files as Iceberg tables, once or repeatedly."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def register(
     log_format: LogFormatOption = None,
     output: OutputOption = Output.TEXT,
 ) -> int:
-    """Make the files of an archive tables of Iceberg, in the catalog that the file names."""
+    """Register the files of an archive as Iceberg tables, in the catalog that the file names."""
     del output  # `show` reads it from the arguments
     pause = None if every is None else _pause(every)
     config = load_archive(file)

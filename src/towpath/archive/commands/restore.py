@@ -1,4 +1,4 @@
-"""`towpath restore`: bring archived topics back into a cluster."""
+"""`towpath restore`: copy archived topics back into a cluster."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def run(
     on: LoggedOnSpark,
     output: OutputOption = Output.TEXT,
 ) -> int:
-    """Restore until all is there; started again, it goes on where it stood.
+    """Restore until everything is on the target; started again, the restore resumes.
 
     With --follow, go on with what is archived meanwhile. A report whose name ends with .html is a
     page for people, with the proof by digests that the target has what the archive holds.
@@ -115,7 +115,7 @@ def status(
     asked: RestoreOrFollowAsked,
     output: OutputOption = Output.TEXT,
 ) -> int:
-    """Show how far a restore is, from the target's ledger."""
+    """Show the progress of a restore, from the target's ledger."""
     del output  # `show` reads it from the arguments
     tasks = asked.tasks(file)
     from rich.console import Group  # noqa: PLC0415

@@ -1,4 +1,4 @@
-"""Options that say what is restored: as of when, which part, and of which region."""
+"""Command-line options that select what to restore: version, range and region."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ _ENDLESS = (
 
 @dataclass(frozen=True, kw_only=True)
 class RestoreAsked:
-    """What a command about restores is asked for.
+    """The options of a command about restores.
 
     Attributes:
         at: As of which time.
@@ -88,11 +88,11 @@ class RestoreAsked:
 
     @property
     def follows(self) -> bool:
-        """Whether the restore goes on with what is archived meanwhile."""
+        """Whether the restore continues with records that are archived meanwhile."""
         return False
 
     def tasks(self, file: Path) -> tuple[RestoreTask, ...]:
-        """Return what is restored: all sources of the file, or one of them.
+        """Return one restore task for each selected source of the file.
 
         Raises:
             ConfigError: The options or the file ask for something impossible.
@@ -126,7 +126,7 @@ class RestoreAsked:
 
 @dataclass(frozen=True, kw_only=True)
 class RestoreOrFollowAsked(RestoreAsked):
-    """What a command is asked for that may follow an archive.
+    """The options of a restore command that can follow an archive.
 
     Attributes:
         follow: Whether the restore goes on with what is archived meanwhile.
@@ -136,11 +136,11 @@ class RestoreOrFollowAsked(RestoreAsked):
 
     @property
     def follows(self) -> bool:
-        """See `RestoreAsked`."""
+        """Whether the restore continues with records that are archived meanwhile."""
         return self.follow
 
     def tasks(self, file: Path) -> tuple[RestoreTask, ...]:
-        """See `RestoreAsked`."""
+        """Return one restore task for each selected source of the file."""
         asked = self.at, self.version, self.history, self.life or None
         if self.follow and any(each is not None for each in asked):
             text = "is not used with --at, --version, --history or --life: what follows has no end"
@@ -154,7 +154,7 @@ class RestoreOrFollowAsked(RestoreAsked):
 
 @dataclass(frozen=True, kw_only=True)
 class RestoreRunAsked(RestoreOrFollowAsked):
-    """What a restore is asked for.
+    """The options of `towpath restore run`.
 
     Attributes:
         verify: Whether what was restored is compared with the archive; `None` if only where
@@ -164,7 +164,7 @@ class RestoreRunAsked(RestoreOrFollowAsked):
     verify: VerifyOption = None
 
     def tasks_to_run(self, file: Path, *, is_told: bool) -> tuple[RestoreTask, ...]:
-        """Return what is restored, as `tasks` does.
+        """Return one restore task for each selected source, as `tasks` does.
 
         Args:
             file: The file of the archive.

@@ -41,7 +41,7 @@ _PartitionsOption = Annotated[
 
 
 class Other(StrEnum):
-    """What an archive is compared with."""
+    """What an archive can be compared with."""
 
     SOURCE = "source"
 
@@ -77,7 +77,7 @@ def verify(
     on: OnSpark,
     output: OutputOption = Output.TEXT,
 ) -> int:
-    """Verify the commit log, that all objects are there, and with --deep what they hold."""
+    """Verify the commit log, that all objects exist, and with --deep the content of the objects."""
     del output  # `show` reads it from the arguments
     from towpath.archive.read.verify.findings import VerifyScope  # noqa: PLC0415  # help waits for none
 

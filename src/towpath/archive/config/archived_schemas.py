@@ -18,7 +18,7 @@ from towpath.model.changes import IdChange
 
 
 class RestoredSchemas(SchemaRules):
-    """Archived subjects that a registry gets before records come back."""
+    """The archived subjects that a restore registers in a registry before it restores records."""
 
     deleted: DeletedVersions = Field(
         DeletedVersions.KEEP,
@@ -87,5 +87,5 @@ class ArchivedSchemas(Section):
     )
 
     def selects(self, subject: str) -> bool:
-        """Return whether a subject is archived for its own sake."""
+        """Return whether a subject is archived even if no archived record uses it."""
         return selected(subject, self.include, self.exclude)

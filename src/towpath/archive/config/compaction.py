@@ -1,4 +1,4 @@
-"""The section `compaction` of an archive: which segments become larger ones, and when."""
+"""The section `compaction` of an archive: which segments are merged into larger ones, and when."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The whole file of an archive: topics of a source, kept in a store, and brought back."""
+"""The whole file of an archive: topics of a source, the store that keeps them, and restores."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ class ArchivedGroups(Section):
     )
 
     def takes(self, group: str) -> bool:
-        """Return whether the positions of a group are archived."""
+        """Return whether the committed offsets of a group are archived."""
         return fits(group, self.include) and not fits(group, self.exclude)
 
 
 class RestoredRecords(StrEnum):
-    """What becomes of records of the source that a restore wrote there."""
+    """What a restore does with records at the source that an earlier restore wrote there."""
 
     LEAVE_OUT = "leave_out"
     KEEP = "keep"
@@ -85,7 +85,7 @@ def _archive_name(text: str) -> str:
 
 
 class ArchiveConfig(Section):
-    """An archive: everything that its file says."""
+    """The complete configuration of an archive."""
 
     kind: Literal["archive"] = Field(description="What the file describes: `archive`.")
     archive: Annotated[ArchiveName, AfterValidator(_archive_name)] = Field(
@@ -194,12 +194,12 @@ class ArchiveConfig(Section):
         return self
 
     def notes(self) -> Iterator[str]:
-        """Yield what the locks of the store mean for all that wants to delete objects."""
+        """Yield sentences about what the store's object locks prevent from being deleted."""
         yield from lock_notes(self.store, self.compaction, self.retention)
 
     @property
     def early_silence(self) -> str:
-        """What is wrong with `restore.follow.silence` where this region is followed, or ""."""
+        """The problem with `restore.follow.silence` where this region is followed, or ""."""
         rules, heartbeat = self.restore, self.run.heartbeat
         regions = {each.region for each in rules.sources} or {rules.region or self.region}
         silence = rules.follow.silence
@@ -212,5 +212,5 @@ class ArchiveConfig(Section):
 
     @property
     def holds_credentials(self) -> bool:
-        """Whether slices carry credentials that others could log in with."""
+        """Whether the slices sent to Spark carry credentials that others could log in with."""
         return self.source.holds_credentials or self.store.holds_credentials

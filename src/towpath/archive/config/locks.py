@@ -1,4 +1,4 @@
-"""What locks on the objects of an archive mean for all that wants to delete them. Pure."""
+"""Effects of object locks on every command that deletes objects of an archive. Pure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from towpath.config.store import LockMode, StoreConfig, StoreKind
 def lock_notes(
     store: StoreConfig, compaction: object, retention: Sequence[RetentionConfig]
 ) -> Iterator[str]:
-    """Yield sentences about what `store.lock` of an archive brings with it, none without it.
+    """Yield sentences about the effects of `store.lock`; no sentence without a lock.
 
     Args:
         store: The store.

@@ -1,4 +1,4 @@
-"""Which part of an archive a restore brings back: ranges, filters, and to which partitions."""
+"""The part of an archive that a restore copies: ranges, filters, and target partitions."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _BOUND = f"an offset, or {LIKE}"
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """Where a range begins or ends: at an offset, or at a time.
+    """A begin or end of a range: an offset, or a time.
 
     Attributes:
         offset: The offset; `None` for a time.
@@ -36,7 +36,7 @@ class Bound:
 
 
 def parse_bound(value: object) -> Bound:
-    """Return what a file or an option says: digits are an offset, anything else is a time.
+    """Parse a bound of a file or an option: digits are an offset, anything else is a time.
 
     Raises:
         ValueError: It is neither.
@@ -69,7 +69,7 @@ AnyBound = Annotated[
 
 
 class RestoredRange(Section):
-    """Which offsets of each partition come back."""
+    """The offsets of each partition that a restore copies."""
 
     first: AnyBound | None = Field(
         None,
@@ -87,7 +87,7 @@ class RestoredRange(Section):
 
     @property
     def is_whole(self) -> bool:
-        """Whether nothing is left out."""
+        """Whether the range covers every offset."""
         return self.first is None and self.end is None
 
     @model_validator(mode="after")
@@ -101,7 +101,7 @@ class RestoredRange(Section):
 
 
 class RestoredFilter(Section):
-    """Which records of some topics come back."""
+    """A rule that selects the records of some topics to restore."""
 
     topics: Annotated[tuple[Expression, ...], AfterValidator(not_empty)] = Field(
         description="Python regular expressions; an archived topic whose whole name matches one is"
@@ -123,7 +123,7 @@ class RestoredFilter(Section):
         return self
 
     def change(self) -> RecordChange:
-        """Return the change that this section means."""
+        """Return the section as a change of records."""
         return RecordChange(
             drop=tuple(each.rule() for each in self.drop),
             keep=tuple(each.rule() for each in self.keep),
@@ -131,20 +131,20 @@ class RestoredFilter(Section):
 
 
 def filter_of(sections: Iterable[RestoredFilter], topic: str) -> RecordChange:
-    """Return what is left out of an archived topic, by the first section that names it."""
+    """Return the record filter of an archived topic: the first section that names the topic."""
     found = next((each for each in sections if fits(topic, each.topics)), None)
     return NO_CHANGE if found is None else found.change()
 
 
 class Placement(StrEnum):
-    """To which partition a restored record goes."""
+    """The ways to choose the target partition of a restored record."""
 
     SAME = "same"
     KEY = "key"
 
 
 class RestoredPartitions(Section):
-    """How many partitions some restored topics get, and to which of them records go."""
+    """Partition count of some restored topics, and the rule that assigns records to partitions."""
 
     topics: Annotated[tuple[Expression, ...], AfterValidator(not_empty)] = Field(
         description="Python regular expressions; an archived topic whose whole name matches one is"

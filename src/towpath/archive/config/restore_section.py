@@ -1,4 +1,4 @@
-"""The section `restore` of an archive's file: what comes back, under which names, and how."""
+"""The section `restore` of an archive's file: what is restored, under which names, and how."""
 
 from __future__ import annotations
 
@@ -50,21 +50,21 @@ class LostParts(StrEnum):
 
 
 class FilteredOffsets(StrEnum):
-    """What a restore says of offsets that the archive left out."""
+    """How a restore reports offsets that the archive left out by its filters."""
 
     PROBLEM = "problem"
     ACCEPT = "accept"
 
 
 class RestoredRetention(StrEnum):
-    """The retention of a topic once it is restored."""
+    """The retention of a topic after its restore."""
 
     ARCHIVED = "archived"
     UNLIMITED = "unlimited"
 
 
 class RestoredTopics(TopicsConfig):
-    """Which archived topics come back, under which names, and with which configs."""
+    """The archived topics to restore, with their names and configs on the target."""
 
     include: Annotated[tuple[Expression, ...], AfterValidator(not_empty)] = Field(
         (".*",),
@@ -97,7 +97,7 @@ _GROUP_NAME = "restore.groups.rename"
 
 
 class RestoredGroups(Section):
-    """Which groups of consumers go on where they stood, and under which names."""
+    """The consumer groups whose committed offsets are restored, and their names on the target."""
 
     include: Annotated[tuple[Expression, ...], AfterValidator(not_empty)] = Field(
         (".*",),
@@ -120,11 +120,11 @@ class RestoredGroups(Section):
         return rename
 
     def matches(self, group: str) -> bool:
-        """Return whether an archived group gets its positions."""
+        """Return whether the committed offsets of an archived group are restored."""
         return fits(group, self.include) and not fits(group, self.exclude)
 
     def target_name(self, group: str) -> str:
-        """Return the name on the target of an archived group.
+        """Return the name that an archived group gets on the target.
 
         Raises:
             ConfigError: The group would have no name.
@@ -133,7 +133,7 @@ class RestoredGroups(Section):
 
 
 class LateConfig(Section):
-    """How long a restore waits for a part of the archive that should be there."""
+    """How long a restore waits for a missing part of the archive."""
 
     looks: Annotated[Count, Field(ge=1, le=_MOST_LOOKS, strict=True)] = Field(
         Count(16), description="How often a missing object is looked for again."
@@ -146,7 +146,7 @@ class LateConfig(Section):
 
 
 class RestoreSource(Section):
-    """One of several regions whose archives are restored, each by itself."""
+    """One of several regions whose archives are restored, each independently."""
 
     region: Annotated[str, AfterValidator(region_name)] = Field(
         description="The region whose archive is restored; the own one is allowed."
@@ -183,7 +183,7 @@ class RestoreSource(Section):
 
 
 class FollowConfig(Section):
-    """How `towpath restore run --follow` goes on with what is archived meanwhile."""
+    """How `towpath restore run --follow` continues with records that are archived meanwhile."""
 
     look: Annotated[Duration, between("100ms", "1h")] = Field(
         Duration.parse("5s"),
@@ -197,7 +197,7 @@ class FollowConfig(Section):
 
 
 class RestoreCosts(Section):
-    """What the plan of a restore reckons with; prices are those of the store's provider."""
+    """Throughput and prices for the cost estimate in a restore plan."""
 
     rate: Annotated[Size, between("1KiB", "1024GiB")] = Field(
         Size.parse("100MiB"),
@@ -216,7 +216,7 @@ class RestoreCosts(Section):
 
 
 class RestoreConfig(Section):
-    """How archived topics come back to the target."""
+    """How archived topics are restored to the target."""
 
     name: Annotated[str, Field(pattern=_NAME)] | None = Field(
         None,

@@ -13,7 +13,7 @@ from towpath.config.units import Duration, Size, between
 
 
 class RetentionConfig(Section):
-    """How much of some topics is kept; for each topic the first rule counts that names it."""
+    """The retention rule of some archived topics; for each topic the first matching rule counts."""
 
     topics: Annotated[tuple[Expression, ...], AfterValidator(not_empty)] = Field(
         (".*",), description="Regular expressions; the rule is for topics whose whole name matches."

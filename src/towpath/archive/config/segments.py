@@ -1,4 +1,4 @@
-"""The section `segments` of an archive: when a segment is complete."""
+"""The section `segments` of an archive: the limits at which a segment is complete."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Age = Annotated[Duration, between("1s", "1d")]
 
 @dataclass(frozen=True, slots=True)
 class SegmentLimits:
-    """When a segment of a topic is complete.
+    """The limits at which a segment of a topic is complete.
 
     Attributes:
         messages: How many records complete a segment.
@@ -34,7 +34,7 @@ class SegmentLimits:
 
 
 class TopicLimits(Section):
-    """Limits of some topics; what is left out is as for all others."""
+    """Limits of some topics; omitted limits are those of the whole section."""
 
     max_messages: Messages | None = Field(None, description="As `segments.max_messages`.")
     max_bytes: Bytes | None = Field(None, description="As `segments.max_bytes`.")
@@ -42,7 +42,7 @@ class TopicLimits(Section):
 
 
 class SegmentsConfig(Section):
-    """When a segment is complete, and which ones share an object."""
+    """The limits at which a segment is complete, and which segments share an object."""
 
     max_messages: Messages = Field(
         Count(1_000_000),
@@ -70,7 +70,7 @@ class SegmentsConfig(Section):
     )
 
     def of(self, topic: str) -> SegmentLimits:
-        """Return the limits of a topic."""
+        """Return the segment limits of a topic."""
         own = next((each for name, each in self.topics.items() if fits(topic, (name,))), None)
         own = own or TopicLimits()
         return SegmentLimits(

@@ -1,4 +1,4 @@
-"""Errors about an archive as a whole, its catalog, and other processes that work on it."""
+"""Errors about an archive as a whole, its catalog, and other processes that write to it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from towpath.model.errors.cluster import ClusterError
 
 
 class ArchiveHeldError(TowpathError):
-    """Another process holds the lease of the archive: its command, and where it runs."""
+    """Another process holds the lease of the archive; the error has its command and host."""
 
     code = "ARCHIVE_HELD"
     exit_code = 4
@@ -25,7 +25,7 @@ class ArchiveHeldError(TowpathError):
 
 
 class OtherClusterError(ClusterError):
-    """The source is another cluster than the one whose archive a region is.
+    """The source is not the cluster that this region of the archive was made from.
 
     Args:
         region: The region; `url`, its store.
@@ -60,7 +60,7 @@ class OtherClusterError(ClusterError):
 
 
 class CatalogError(TowpathError):
-    """A catalog of Iceberg tables could not be used, or has another table of that name."""
+    """An Iceberg catalog cannot be used, or has another table with the same name."""
 
     code = "CATALOG"
     exit_code = 4

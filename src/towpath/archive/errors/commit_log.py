@@ -25,7 +25,7 @@ class CommitLogError(TowpathError):
 
 
 class NoArchiveError(CommitLogError):
-    """There is no archive at this place: the log has no entry."""
+    """No archive exists at this location: the commit log has no entry."""
 
     code = "ARCHIVE_ABSENT"
 
@@ -41,14 +41,14 @@ class NoArchiveError(CommitLogError):
 
 
 class NoVersionError(CommitLogError):
-    """The archive has no such version, or had none yet at that time."""
+    """The archive does not have the requested version, or had none at the requested time."""
 
     code = "ARCHIVE_VERSION"
     exit_code = 2
 
 
 class BrokenLogError(CommitLogError):
-    """An entry of the log is missing, was changed, or contradicts those before it."""
+    """A log entry is missing, was changed, or contradicts the entries before it."""
 
     code = "ARCHIVE_BROKEN"
 
@@ -79,7 +79,7 @@ class NewerArchiveError(CommitLogError):
 
 
 class WriterReplacedError(CommitLogError):
-    """Another process has taken over the work of this one: its host."""
+    """Another process has taken over the work of this process; the error has its host."""
 
     code = "ARCHIVE_REPLACED"
 
@@ -96,7 +96,7 @@ class WriterReplacedError(CommitLogError):
 
 
 class CommitRefusedError(TowpathError):
-    """A commit would make the archive contradict itself, which is a fault in Towpath."""
+    """A commit would make the archive inconsistent, which is a fault in Towpath."""
 
     code = "ARCHIVE_REFUSED"
     exit_code = 1

@@ -8,7 +8,7 @@ from towpath.model.reasons import Reason
 
 
 class CorruptSegmentError(TowpathError):
-    """An object does not hold what its footer says.
+    """The content of a segment object does not match the object's footer.
 
     Args:
         name: The object: its key, or the name of a file.
@@ -30,7 +30,7 @@ class CorruptSegmentError(TowpathError):
 
 
 class RestoreDiffersError(TowpathError):
-    """What was read back of a restore is not what the archive holds.
+    """Restored records that were read back differ from the archive.
 
     Args:
         about: The archived partition, or the topic.
@@ -52,7 +52,7 @@ class RestoreDiffersError(TowpathError):
 
 
 class NewerSegmentError(TowpathError):
-    """An object was written by a newer Towpath.
+    """A segment object was written by a newer version of Towpath.
 
     Args:
         name: The object: its key, or the name of a file.
@@ -98,7 +98,7 @@ class TemporaryFileError(TowpathError):
 
 
 class WithheldError(TowpathError):
-    """A part of an archive that should be there is missing, or is damaged.
+    """A part of an archive that should exist is missing or damaged.
 
     Args:
         first: The first offset that cannot be read.
@@ -118,7 +118,7 @@ class WithheldError(TowpathError):
 
     @property
     def reason(self) -> Reason:
-        """What is wrong."""
+        """The reason why the part cannot be read."""
         return self.why
 
     def __str__(self) -> str:

@@ -1,1 +1,1 @@
-"""Segments as files: Parquet that anyone can query, or whole record batches; and back."""
+"""Segment file formats, written and read: Parquet that anyone can query, or whole batches."""

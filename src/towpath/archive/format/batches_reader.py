@@ -1,4 +1,4 @@
-"""Reading objects of whole record batches: as batches, or as rows."""
+"""Readers of segment objects that hold whole record batches."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _AT_ONCE = 8 << 20
 
 
 class BatchesObjectReader:
-    """Reads one object of whole batches.
+    """Reads one segment object of whole record batches.
 
     Attributes:
         name: The object, for errors.
@@ -70,7 +70,7 @@ class BatchesObjectReader:
         wanted: Wanted = ALL,
         columns: Sequence[str] | None = None,
     ) -> Iterator[pa.RecordBatch]:
-        """Yield the records of the segment, with the schema `ARCHIVED`, some megabytes at a time.
+        """Yield the segment's records with the schema `ARCHIVED`, a few megabytes at a time.
 
         Args:
             footer: The segment.
@@ -114,7 +114,7 @@ class BatchesObjectReader:
     def batches(
         self, footer: SegmentFooter, wanted: Wanted = ALL, codec: int = 0
     ) -> Iterator[PackedBatches]:
-        """Yield the batches of the segment as they were fetched.
+        """Yield the segment's batches as they were fetched.
 
         Args:
             footer: The segment.
@@ -134,12 +134,12 @@ class BatchesObjectReader:
     def columns(
         self, footer: SegmentFooter, wanted: Wanted = ALL, *, append_time: bool = True
     ) -> Iterator[Rows]:
-        """Yield the records of the segment as columns (`SegmentObjectReader.columns`)."""
+        """Yield the segment's records as columns (`SegmentObjectReader.columns`)."""
         for rows in self.rows(footer, wanted):
             yield columns_of(rows, append_time=append_time)
 
     def bytes_of(self, part: SegmentPart) -> bytearray:
-        """Return the bytes of a part.
+        """Read the bytes of a part, and check their hash.
 
         Raises:
             CorruptSegmentError: They are not those that were written.
@@ -150,7 +150,7 @@ class BatchesObjectReader:
         return data
 
     def check(self, footer: SegmentFooter) -> None:
-        """Read the bytes of the segment's batches, and compare their hashes.
+        """Check the hashes of all batches of the segment.
 
         Raises:
             CorruptSegmentError: They are not those that were written.

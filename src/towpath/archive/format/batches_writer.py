@@ -1,4 +1,4 @@
-"""Objects of whole record batches, as they were fetched: producer ids, markers and checksums stay.
+"""Segment objects of whole record batches, kept as fetched: producer ids, markers, checksums.
 
     batches, one behind the other | footer, JSON | its size, 8 bytes, little endian | magic, 8 bytes
 
@@ -35,7 +35,7 @@ _MOST_WAITING = 16 << 20
 
 
 class BatchesObject:
-    """One object of whole batches, which begins with its first record.
+    """One segment object of whole batches, opened when the first record arrives.
 
     If there are so many batches without a record that they cannot wait for one, it begins with
     them; without any record it is of no use, then.
@@ -58,7 +58,7 @@ class BatchesObject:
 
     @property
     def sink(self) -> HashedSink:
-        """Where the batches go."""
+        """The destination of the batches; opens the object on first use."""
         if self._sink is None:
             self._sink = HashedSink(self._begin())
         return self._sink
@@ -71,15 +71,15 @@ class BatchesObject:
         left_out: Collection[int] = (),
         whole: bool = False,  # noqa: ARG002  # an object of batches has one segment
     ) -> BatchesSegmentWriter:
-        """Begin the segment; `BatchesSegmentWriter` tells what the arguments are."""
+        """Begin the object's segment; the arguments are those of `BatchesSegmentWriter`."""
         return BatchesSegmentWriter(self, head, end=end, left_out=left_out)
 
     def add(self, footer: SegmentFooter) -> None:
-        """Set the footer, once all batches are written."""
+        """Set the footer, after all batches are written."""
         self._footer = footer
 
     def close(self) -> int:
-        """Write the footer. Returns the size of the object; 0 if it has no record and must go."""
+        """Write the footer. Returns the object's size; 0 if it has no record, and must go."""
         if self._sink is None or self._footer is None or not self._footer.parts:
             return 0
         told = {"format": VERSION, "writer": __version__, "segments": [self._footer.told()]}
@@ -88,7 +88,7 @@ class BatchesObject:
         return self.size
 
     def abort(self) -> None:
-        """Write nothing more."""
+        """Discard the object: nothing more is written."""
         if self._sink is not None:
             self._sink.drop()
         self._footer = None
@@ -113,7 +113,7 @@ class _Stretch:
     active: set[int] = field(default_factory=set)
 
     def note(self, collector: Collector) -> None:
-        """Add the records that were collected just now."""
+        """Add the records that the collector holds."""
         if collector.bounds is None:
             return
         self.digest = self.digest.then(collector.waiting_digest)
@@ -123,7 +123,7 @@ class _Stretch:
             self.times = (min(low, collector.times[0]), max(high, collector.times[1]))
 
     def note_aborted(self, batches: CollectedBatches) -> None:
-        """Add the aborted transactions among some batches."""
+        """Add the aborted transactions in some batches."""
         special = np.flatnonzero(
             (batches.kinds == sifting.ABORTED) | (batches.kinds == sifting.MARKER)
         )
@@ -136,7 +136,7 @@ class _Stretch:
                 self.aborted.append((producer, int(batches.table[index, BASE])))
 
     def part(self, hashed: int) -> SegmentPart:
-        """Return it as a part."""
+        """Return the stretch as a part of the segment."""
         return SegmentPart(
             first=SourceOffset(self.bounds[0]),
             last=SourceOffset(self.bounds[1]),
@@ -151,7 +151,7 @@ class _Stretch:
 
 
 class BatchesSegmentWriter(SegmentWriter):
-    """Writes the batches of one partition as they were fetched.
+    """Writes the batches of one partition to a segment object, as they were fetched.
 
     A batch that begins before the range, or ends behind it, is kept whole; the footer's range says
     which of its records belong to the segment.
@@ -179,7 +179,7 @@ class BatchesSegmentWriter(SegmentWriter):
 
     @property
     def held(self) -> int:
-        """Bytes of memory that wait to be written."""
+        """Bytes in memory that are not written yet; always 0."""
         return super().held + sum(map(len, self._stretch.waiting))
 
     def _took(self, batches: CollectedBatches) -> None:
@@ -187,7 +187,7 @@ class BatchesSegmentWriter(SegmentWriter):
         self._collector.clear()
 
     def flush(self) -> None:
-        """Do nothing: batches do not wait."""
+        """Do nothing: batches are written at once."""
 
     def _end(self) -> None:
         if self._stretch.digest.records:

@@ -1,4 +1,4 @@
-"""The log files of a broker: a directory of its disk, or the same files in a bucket.
+"""The log files of a broker, read from a disk directory or from a bucket with the same files.
 
 A file `<base offset>.log` is nothing but batches, so a restore can hand them on unopened. What a
 fetch response would tell besides is found in the log itself: which transactions were aborted, and
@@ -47,7 +47,7 @@ _ABORT = 0
 
 @dataclass(frozen=True, slots=True, order=True)
 class BrokerLogFile:
-    """One file of a partition's log.
+    """One log file of a partition.
 
     Attributes:
         base: The base offset, which its name says.
@@ -61,7 +61,7 @@ class BrokerLogFile:
 
     @classmethod
     def of(cls, name: str) -> BrokerLogFile | None:
-        """Return the file with this path or key; None if it is no file of batches.
+        """Parse a path or key; return `None` if it is not a log file of a partition.
 
         Folders of partitions that are being deleted or moved do not count.
         """
@@ -74,7 +74,7 @@ class BrokerLogFile:
 
 @dataclass(frozen=True, slots=True)
 class LogCut:
-    """What is left out at the end of a log, as the broker itself would cut it off.
+    """The bytes left out at the end of a log, which the broker itself would truncate.
 
     Attributes:
         name: The file.
@@ -89,7 +89,7 @@ class LogCut:
 
 @dataclass(frozen=True, slots=True)
 class AbortedStretch:
-    """An aborted transaction: its producer, its first offset, and the offset of its marker."""
+    """An aborted transaction: producer id, first offset, and the offset of its marker."""
 
     producer: int
     first: SourceOffset
@@ -98,7 +98,7 @@ class AbortedStretch:
 
 @dataclass(slots=True)
 class LogSurvey:
-    """What the files of a partition hold.
+    """A summary of a partition's log files: offsets, transactions and counts.
 
     Attributes:
         start: The first offset; None if there is no batch.
@@ -125,7 +125,7 @@ class LogSurvey:
     newest: int | None = None
 
     def note(self, table: Table) -> None:
-        """Count batches."""
+        """Add the batches of a table to the counts."""
         kept = table[(table[:, ATTRIBUTES] & CONTROL) == 0]
         self.batches += len(table)
         self.records += int(kept[:, COUNT].sum())
@@ -137,7 +137,7 @@ class LogSurvey:
             self.newest = high if self.newest is None else max(self.newest, high)
 
     def told(self, first: int, last: int) -> tuple[tuple[int, int], ...]:
-        """Return the aborted transactions among [first, last], as a fetch response has them."""
+        """Return the aborted transactions within [first, last], as a fetch response lists them."""
         return tuple(
             (each.producer, each.first)
             for each in self.aborted
@@ -146,7 +146,7 @@ class LogSurvey:
 
 
 class BrokerLog:
-    """The log of one partition, in files.
+    """The log of one partition in files, for reading.
 
     Args:
         files: Its files.
@@ -166,7 +166,7 @@ class BrokerLog:
         self._most = NO_END if high_watermark is None else high_watermark
 
     def survey(self) -> LogSurvey:
-        """Read the headers of all batches.
+        """Read the headers of all batches, and summarize them.
 
         Raises:
             CorruptSegmentError: A file is damaged, and it is not the end of the last one.
@@ -183,7 +183,7 @@ class BrokerLog:
     def batches(
         self, survey: LogSurvey, first: int = 0, end: int = NO_END
     ) -> Iterator[PackedBatches]:
-        """Yield the batches with offsets in [first, end), up to the stable end, some at a time.
+        """Yield the batches with offsets in [first, end) below the stable end, in groups.
 
         The first and the last one may have records outside of the range.
 
@@ -243,7 +243,7 @@ class _Reading:
         self._at = 0
 
     def windows(self, source: Any) -> Iterator[_Window]:
-        """Yield the whole batches of the file."""
+        """Yield the whole batches of the file, in windows of memory."""
         with source:
             size, wanted = source.seek(0, 2), _WINDOW
             while self._at < size:

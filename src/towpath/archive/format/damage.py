@@ -1,4 +1,4 @@
-"""What libraries raise about bytes that have changed."""
+"""The exceptions that libraries raise for damaged bytes."""
 
 from __future__ import annotations
 

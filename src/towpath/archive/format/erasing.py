@@ -1,4 +1,4 @@
-"""Taking the records with a key out of a segment: their offsets become gaps of the kind `erased`.
+"""Erasure of records with a key from a segment; their offsets become gaps of kind `erased`.
 
 Row groups without such a record are copied as they are. The others are read and written again
 without it. Nothing else changes: offsets stay, and so do the other gaps.
@@ -34,7 +34,7 @@ _NO_TIME = -1
 
 
 def count_key(reader: SegmentObjectReader, footer: SegmentFooter, key: bytes) -> dict[int, int]:
-    """Return how many records of a segment have a key, by the number of their part.
+    """Count the records of a segment with a key, by the number of their part.
 
     Of a Parquet object only the column of the keys is read.
 
@@ -57,7 +57,7 @@ def erase(
     begin: Callable[[], Sink],
     options: ParquetOptions | None = None,
 ) -> tuple[SegmentFooter, int]:
-    """Write a Parquet object with the records of a segment that do not have a key.
+    """Write a copy of a segment as a Parquet object, without the records that have a key.
 
     Args:
         given: The segment; if it has no `source`, all of its records are written again.

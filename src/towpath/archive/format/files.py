@@ -1,4 +1,4 @@
-"""The two formats of segments behind one interface: what writes an object, and what reads it."""
+"""One interface for both segment formats: writers and readers of objects."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from towpath.wire.packing import Rows
 
 
 class SegmentObjectWriter(Protocol):
-    """An object with segments that is being written."""
+    """Protocol of a writer of a segment object."""
 
     @property
     def size(self) -> int:
@@ -36,7 +36,7 @@ class SegmentObjectWriter(Protocol):
         left_out: Collection[int] = (),
         whole: bool = False,
     ) -> SegmentWriter:
-        """Begin a segment.
+        """Begin a segment in the object.
 
         Args:
             head: What is known of the segment.
@@ -46,14 +46,14 @@ class SegmentObjectWriter(Protocol):
         """
 
     def close(self) -> int:
-        """Write the footer. Returns the size of the object, 0 if it has no record."""
+        """Write the footer. Returns the object's size, 0 if it has no record."""
 
     def abort(self) -> None:
-        """Write nothing more."""
+        """Discard the object: nothing more is written."""
 
 
 class SegmentObjectReader(Protocol):
-    """Reads an object with segments.
+    """Protocol of a reader of a segment object.
 
     Attributes:
         name: The object, for errors.
@@ -64,7 +64,7 @@ class SegmentObjectReader(Protocol):
     footers: tuple[SegmentFooter, ...]
 
     def segment(self, first_row_group: int = 0) -> SegmentFooter:
-        """Return the footer of the segment that begins with a row group.
+        """Return the footer of the segment whose row groups begin with this number.
 
         Raises:
             CorruptSegmentError: There is no such segment.
@@ -76,7 +76,7 @@ class SegmentObjectReader(Protocol):
         wanted: Wanted = ALL,
         columns: Sequence[str] | None = None,
     ) -> Iterator[pa.RecordBatch]:
-        """Yield the records of a segment, with the schema `ARCHIVED`, some megabytes at a time.
+        """Yield a segment's records with the schema `ARCHIVED`, a few megabytes at a time.
 
         Raises:
             CorruptSegmentError: The object is damaged.
@@ -92,7 +92,7 @@ class SegmentObjectReader(Protocol):
     def batches(
         self, footer: SegmentFooter, wanted: Wanted = ALL, codec: int = NONE
     ) -> Iterator[PackedBatches]:
-        """Yield the records of a segment as record batches, at their own offsets.
+        """Yield a segment's records as record batches, at their original offsets.
 
         Batches that were stored whole come as they were fetched, with their own codec; the first
         and the last one may have records outside the segment's range.
@@ -104,7 +104,7 @@ class SegmentObjectReader(Protocol):
     def columns(
         self, footer: SegmentFooter, wanted: Wanted = ALL, *, append_time: bool = True
     ) -> Iterator[Rows]:
-        """Yield the records of a segment as columns, to be packed before the next are taken.
+        """Yield a segment's records as columns; use each before taking the next.
 
         Args:
             footer: The segment.
@@ -116,7 +116,7 @@ class SegmentObjectReader(Protocol):
         """
 
     def check(self, footer: SegmentFooter) -> None:
-        """Read the bytes of a segment, and compare their hashes.
+        """Check the hashes of all bytes of a segment.
 
         Raises:
             CorruptSegmentError: They are not those that were written.
@@ -129,7 +129,7 @@ class SegmentObjectReader(Protocol):
 def write_object(
     kind: SegmentFormat, begin: Callable[[], Sink], options: ParquetOptions | None = None
 ) -> SegmentObjectWriter:
-    """Return what writes an object, which begins with its first record.
+    """Return a writer of a segment object; the object is opened when the first record arrives.
 
     Args:
         kind: The format.
@@ -144,7 +144,7 @@ def write_object(
 def read_object(
     kind: SegmentFormat, source: Any, name: str, rows: int | None = None
 ) -> SegmentObjectReader:
-    """Return what reads an object.
+    """Return a reader of a segment object.
 
     Args:
         kind: The format.

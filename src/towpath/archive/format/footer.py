@@ -1,4 +1,4 @@
-"""What the footer of an object says about each segment in it.
+"""Footers of segment objects: the metadata of each segment in an object.
 
 An object can be read, checked and put back into a commit log by its footer alone. It is text in
 JSON, among the key/values of a Parquet file, so that other programs can read it, too.
@@ -25,7 +25,7 @@ VERSION = 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SegmentHead:
-    """What is known of a segment before its first record.
+    """The facts about a segment that are known before its first record.
 
     Attributes:
         cluster: Id of the source cluster.
@@ -46,7 +46,7 @@ class SegmentHead:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SegmentPart:
-    """A part of a segment that can be read alone: a row group, or a stretch of whole batches.
+    """A part of a segment that can be read alone: a row group, or a run of whole batches.
 
     Attributes:
         first: Offset of its first record.
@@ -73,13 +73,13 @@ class SegmentPart:
 
     @property
     def records(self) -> int:
-        """Number of its records."""
+        """Number of records in the part."""
         return self.digest.records
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SegmentFooter:
-    """What an object says about one segment in it; `Segment` has the meaning of most fields.
+    """The metadata of one segment in an object's footer; `Segment` documents most fields.
 
     Attributes:
         head: What was known before the first record.
@@ -109,7 +109,7 @@ class SegmentFooter:
         return (min(lows), max(highs)) if lows and highs else None
 
     def segment(self, kind: SegmentFormat, place: SegmentPlace | None) -> Segment:
-        """Return the segment for the commit log.
+        """Return the segment as the commit log lists it.
 
         Args:
             kind: The format of the object.
@@ -137,7 +137,7 @@ class SegmentFooter:
         )
 
     def require_holds(self, segment: Segment, name: str) -> None:
-        """Make sure that this is the segment that the commit log names, at whatever level.
+        """Raise if the footer does not describe the segment in the commit log; levels may differ.
 
         Args:
             segment: The segment as the commit log has it.
@@ -153,7 +153,7 @@ class SegmentFooter:
             )
 
     def told(self) -> dict[str, Any]:
-        """Return it as values of JSON."""
+        """Return the footer as values for JSON."""
         return {
             **asdict(self.head),
             "end": self.end,
@@ -167,7 +167,7 @@ class SegmentFooter:
 
     @classmethod
     def read(cls, told: dict[str, Any]) -> SegmentFooter:
-        """Return what `told` wrote.
+        """Parse the values that `told` returned.
 
         Raises:
             ValueError: A field is missing, or has an impossible value.
@@ -199,12 +199,12 @@ def _held(segment: Segment) -> tuple[PartitionId, SourceOffset, SourceOffset, Di
 
 
 def write_footers(footers: Iterable[SegmentFooter]) -> str:
-    """Return the footers of the segments of one object as text."""
+    """Encode the footers of all segments of an object as text."""
     return json.dumps([footer.told() for footer in footers], separators=(",", ":"))
 
 
 def read_footers(text: str) -> tuple[SegmentFooter, ...]:
-    """Return what `write_footers` wrote.
+    """Parse the text that `write_footers` returned.
 
     Raises:
         ValueError: The text is not that of footers.
@@ -254,7 +254,7 @@ def _part(numbers: list[Any]) -> SegmentPart:
 def place_of(
     footer: SegmentFooter, kind: SegmentFormat, place: SegmentPlace | None
 ) -> SegmentPlace | None:
-    """Return where a segment is in a new object; `None` for one without a record."""
+    """Return the location of a segment in a new object; `None` for a segment without records."""
     if place is None or not footer.parts:
         return None
     return SegmentPlace(

@@ -1,4 +1,4 @@
-"""The gaps of a segment: which of its offsets hold no record, and why.
+"""The gaps of a segment: offsets that hold no record, and the reasons.
 
 A topic written in small transactions has as many gaps as records, so they are rows of numbers, and
 packed where they are stored.
@@ -36,12 +36,12 @@ _MOST = 1 << 26
 
 
 def number_of(kind: GapKind) -> int:
-    """Return the number that the compiled loops have for a kind (`wire/sifting.py`)."""
+    """Return the number of a gap kind in compiled loops (`wire/sifting.py`)."""
     return _NUMBERS[kind]
 
 
 class Gaps:
-    """Offsets without a record, in order; neighbours of one kind are one gap."""
+    """An ordered table of gaps; adjacent gaps of one kind are one gap."""
 
     __slots__ = ("table",)
 
@@ -51,13 +51,13 @@ class Gaps:
 
     @classmethod
     def of(cls, gaps: Iterable[OffsetGap]) -> Gaps:
-        """Return these gaps, which must be in order."""
+        """Make the table of gaps, which must be in order."""
         rows = [(gap.first, gap.end, _NUMBERS[gap.kind]) for gap in gaps]
         return cls(np.array(rows, np.int64).reshape(-1, 3))
 
     @classmethod
     def unpacked(cls, text: str) -> Gaps:
-        """Return what `packed` wrote.
+        """Parse the text that `packed` returned.
 
         Raises:
             ValueError: The text is not packed gaps.
@@ -78,14 +78,14 @@ class Gaps:
         return cls(table)
 
     def packed(self) -> str:
-        """Return the gaps as text, as small as neighbours are alike."""
+        """Return the gaps as compressed text."""
         table = self.table
         ends = np.append(0, table[:-1, 1]) if len(table) else table[:, 1]
         columns = (table[:, 0] - ends, table[:, 1] - table[:, 0], table[:, 2])
         return base64.b64encode(compress(ZSTD, np.concatenate(columns).astype("<i8"))).decode()
 
     def counts(self) -> GapCounts:
-        """Return how many offsets of each kind there are."""
+        """Count the offsets in gaps, by kind."""
         lengths = self.table[:, 1] - self.table[:, 0]
         sums = {k.value: int(lengths[self.table[:, 2] == n].sum()) for n, k in _KINDS.items()}
         return GapCounts(**sums)
@@ -97,7 +97,7 @@ class Gaps:
         return Gaps(table)
 
     def then(self, other: Gaps) -> Gaps:
-        """Return these gaps followed by those of the next range."""
+        """Return these gaps, followed by the gaps of the next range."""
         return Gaps(np.concatenate([self.table, other.table]))
 
     def __iter__(self) -> Iterator[OffsetGap]:

@@ -1,4 +1,4 @@
-"""Fetched bytes on their way into a segment, whatever its format."""
+"""Conversion of fetched bytes into collected batches, independent of the segment's format."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MAGIC_AT = 16
 
 
 class CollectedBatches(NamedTuple):
-    """Batches that were collected.
+    """Batches collected from fetched bytes.
 
     Attributes:
         buffer: Where they are, one behind the other.
@@ -41,7 +41,7 @@ def collect(
     left_out: Collection[int] = (),
     until: int = NO_END,
 ) -> Iterator[CollectedBatches]:
-    """Collect the batches between two positions, some at a time.
+    """Collect the batches between two positions, yielding some at a time.
 
     Records before the collector's next offset, and those from its end on, are left out.
 

@@ -1,4 +1,4 @@
-"""Making one segment of several ones that follow each other.
+"""Merging of consecutive segments into one segment.
 
 Row groups of a good size are copied as they are; neighbours that are small are read and written
 again as one. What is copied has the hash of the bytes that were written. What is written again is
@@ -38,7 +38,7 @@ def open_input(
     *,
     proven: bool = True,
 ) -> MergedInput:
-    """Return a segment as an input.
+    """Open a segment's object as an input of a merge.
 
     Args:
         kind: The format of its object.
@@ -59,7 +59,7 @@ def open_input(
 def input_of(
     reader: SegmentObjectReader, footer: SegmentFooter, source: Any, *, proven: bool
 ) -> MergedInput:
-    """Return a segment of an object that is open as an input.
+    """Return a segment of an already open object as an input of a merge.
 
     Args:
         reader: Reads the object.
@@ -84,7 +84,7 @@ def merge(
     options: ParquetOptions | None = None,
     good_bytes: int = GOOD_BYTES,
 ) -> tuple[SegmentFooter, int]:
-    """Write a Parquet object with all records of some segments, as one segment.
+    """Write a Parquet object that holds all records of some segments as one segment.
 
     Args:
         inputs: The segments, in order. Each is used up before the next one is asked for.
@@ -106,7 +106,7 @@ def merge(
 
 
 class MergedObject:
-    """A Parquet object that is made of other ones: of one segment, or of several.
+    """A Parquet object made of existing ones, with one segment or several.
 
     Args:
         begin: Opens the object, if there is a record; the caller closes it.
@@ -126,7 +126,7 @@ class MergedObject:
         self._footers: list[SegmentFooter] = []
 
     def merge(self, inputs: Iterable[MergedInput], level: int) -> SegmentFooter:
-        """Add all records of some segments, as one segment. Returns its footer; see `merge`."""
+        """Add consecutive segments as one segment; returns its footer. See `merge`."""
         first = self._copier.row_groups if self._copier else 0
         merging = RowGroupWriting(self.copy, self._options, self._good_bytes)
         footers: list[SegmentFooter] = []
@@ -138,32 +138,32 @@ class MergedObject:
         return self.add(_joined(footers, level, merging.parts), first)
 
     def add(self, footer: SegmentFooter, first_row_group: int) -> SegmentFooter:
-        """Add the footer of a segment whose row groups are written, and return it."""
+        """Add the footer of a segment whose row groups are written, and return the footer."""
         if footer.parts:
             footer = replace(footer, first_row_group=first_row_group)
             self._footers.append(footer)
         return footer
 
     def copy(self, source: RowGroupSource, number: int, part: SegmentPart) -> SegmentPart:
-        """Copy a row group. Returns the same part at its new position."""
+        """Copy a row group. Returns its part at the new position."""
         if self._copier is None:
             self._copier = RowGroupCopier(self._begin())
         return self._copier.copy(source, number, part)
 
     @property
     def row_groups(self) -> int:
-        """Number of row groups so far."""
+        """Number of row groups written so far."""
         return self._copier.row_groups if self._copier else 0
 
     def close(self) -> int:
-        """Write the footer. Returns the size of the object, 0 if it has no record."""
+        """Write the footer. Returns the object's size, 0 if it has no record."""
         return self._copier.close(self._footers) if self._copier else 0
 
 
 def merge_batches(
     inputs: Iterable[MergedInput], begin: Callable[[], Sink], *, level: int
 ) -> tuple[SegmentFooter, int]:
-    """Write an object of whole batches with those of some others; see `merge`.
+    """Write an object of whole batches that merges several segments; see `merge`.
 
     Raises:
         CorruptSegmentError: An input is damaged.

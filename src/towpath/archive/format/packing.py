@@ -1,4 +1,4 @@
-"""Archived rows as record batches again, and their digest."""
+"""Conversion of archived rows back into record batches, and their digest."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def pack_rows(
     append_time: bool = True,
     useful: bool = False,
 ) -> Packed:
-    """Return archived rows as record batches, one behind the other, at their own offsets.
+    """Pack archived rows into record batches with their original offsets.
 
     Args:
         rows: Rows with the schema `ARCHIVED`, in the order of their offsets.
@@ -54,7 +54,7 @@ def pack_rows(
 
 
 def digest_of(rows: pa.RecordBatch) -> Digest:
-    """Return the digest of archived rows, as that of the batches which they came from."""
+    """Return the digest of archived rows, equal to the digest of their original batches."""
     return digest_rows(columns_of(rows, append_time=False))
 
 
@@ -65,7 +65,7 @@ def columns_of(
     keys: ByteColumn | None = None,
     values: ByteColumn | None = None,
 ) -> Rows:
-    """Return archived rows as columns that are packed, or hashed.
+    """Convert archived rows into columns for packing or hashing.
 
     Args:
         rows: Rows with the schema `ARCHIVED`. Keys and values may be missing where they are given,

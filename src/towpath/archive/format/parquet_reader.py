@@ -1,4 +1,4 @@
-"""Reading the segments of a Parquet object: their footers, and their rows by offset and time."""
+"""Readers of Parquet segment objects: footers, and rows by offset and time."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _PIECE = 1 << 20
 
 
 class ParquetObjectReader:
-    """Reads one Parquet object.
+    """Reads one Parquet segment object.
 
     Attributes:
         name: The object, for errors.
@@ -78,7 +78,7 @@ class ParquetObjectReader:
             raise CorruptSegmentError(name, "its columns are not those of a segment")
 
     def segment(self, first_row_group: int = 0) -> SegmentFooter:
-        """Return the footer of the segment that begins with a row group.
+        """Return the footer of the segment whose row groups begin with this number.
 
         Raises:
             CorruptSegmentError: There is no such segment.
@@ -94,7 +94,7 @@ class ParquetObjectReader:
         wanted: Wanted = ALL,
         columns: Sequence[str] | None = None,
     ) -> Iterator[pa.RecordBatch]:
-        """Yield the records of a segment, with the schema `ARCHIVED`, some megabytes at a time.
+        """Yield a segment's records with the schema `ARCHIVED`, a few megabytes at a time.
 
         Row groups without wanted records are not read.
 
@@ -120,7 +120,7 @@ class ParquetObjectReader:
         return self.row_group(footer.first_row_group + index, footer.parts[index])
 
     def row_group(self, number: int, part: SegmentPart) -> Iterator[pa.RecordBatch]:
-        """Yield the records of a row group, of which a part says what it holds.
+        """Yield the records of the row group that a part describes.
 
         Raises:
             CorruptSegmentError: The object is damaged.
@@ -130,7 +130,7 @@ class ParquetObjectReader:
     def batches(
         self, footer: SegmentFooter, wanted: Wanted = ALL, codec: int = NONE
     ) -> Iterator[PackedBatches]:
-        """Yield the records of a segment as record batches, at their own offsets.
+        """Yield a segment's records as record batches, at their original offsets.
 
         A batch has no holes, so that lanes send it on unopened.
 
@@ -149,7 +149,7 @@ class ParquetObjectReader:
     def columns(
         self, footer: SegmentFooter, wanted: Wanted = ALL, *, append_time: bool = True
     ) -> Iterator[Rows]:
-        """Yield the records of a segment as columns (`SegmentObjectReader.columns`).
+        """Yield a segment's records as columns (`SegmentObjectReader.columns`).
 
         Keys and values of row groups that are wanted as a whole stay where they are decompressed.
         """
@@ -162,7 +162,7 @@ class ParquetObjectReader:
                     yield columns_of(rows, append_time=append_time)
 
     def check(self, footer: SegmentFooter) -> None:
-        """Read the bytes of a segment's row groups, and compare their hashes.
+        """Check the hashes of all row groups of a segment.
 
         Raises:
             CorruptSegmentError: They are not those that were written.
@@ -289,7 +289,7 @@ class ParquetObjectReader:
 
 
 def hash_at(source: Any, part: SegmentPart) -> int:
-    """Return the hash of the bytes of a part, as `SegmentPart.hash` has it."""
+    """Compute the hash of a part's bytes, as in `SegmentPart.hash`."""
     found = xxhash.xxh3_64()
     for at in range(part.at, part.at + part.size, _PIECE):
         source.seek(at)

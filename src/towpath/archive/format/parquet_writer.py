@@ -1,4 +1,4 @@
-"""Parquet objects: segments as rows that anyone can query.
+"""Writers of Parquet segment objects, whose rows anyone can query.
 
 A row group is written as soon as enough records are collected, so a segment of any size takes the
 memory of one row group. Keys and values have no dictionary and values no statistics: for keys that
@@ -59,7 +59,7 @@ _HEADERS_A_ROW = 4
 
 @dataclass(frozen=True, slots=True)
 class ParquetOptions:
-    """How Parquet objects are written.
+    """Settings of Parquet objects: codec, row groups and Bloom filters.
 
     Attributes:
         codec: zstd, lz4, snappy, gzip or none.
@@ -78,7 +78,7 @@ class ParquetOptions:
 
 
 class ParquetObject:
-    """One Parquet file, which begins with its first row group: without any it is never opened.
+    """One Parquet file, opened when the first row group is written.
 
     Attributes:
         size: Bytes written so far.
@@ -135,11 +135,11 @@ class ParquetObject:
         left_out: Collection[int] = (),
         whole: bool = False,
     ) -> ParquetSegmentWriter:
-        """Begin a segment; `ParquetSegmentWriter` tells what the arguments are."""
+        """Begin a segment; the arguments are those of `ParquetSegmentWriter`."""
         return ParquetSegmentWriter(self, head, end=end, left_out=left_out, whole=whole)
 
     def add(self, footer: SegmentFooter) -> None:
-        """Add the footer of a segment whose row groups are written."""
+        """Add the footer of a segment whose row groups are already written."""
         self._footers.append(footer)
 
     def close(self) -> int:
@@ -150,7 +150,7 @@ class ParquetObject:
         return self.size
 
     def abort(self) -> None:
-        """Write nothing more."""
+        """Discard the file: nothing more is written."""
         if self._sink is not None:
             self._sink.drop()
             self._writer.close()
@@ -187,7 +187,7 @@ class ParquetSegmentWriter(SegmentWriter):
             self.flush()
 
     def flush(self) -> None:
-        """Write the records that wait as a row group, to free their memory."""
+        """Write the waiting records as a row group, to free their memory."""
         collector = self._collector
         bounds, times = collector.bounds, collector.times
         if bounds is None:
@@ -222,7 +222,7 @@ class ParquetSegmentWriter(SegmentWriter):
 
 
 def footer_values(footers: Collection[SegmentFooter]) -> dict[str, str]:
-    """Return the key/values of the footer of an object with these segments."""
+    """Return the key/value metadata of an object with these segments."""
     return {
         FORMAT_KEY: str(VERSION),
         WRITER_KEY: __version__,
@@ -231,7 +231,7 @@ def footer_values(footers: Collection[SegmentFooter]) -> dict[str, str]:
 
 
 def is_noise(column: pa.ChunkedArray, options: ParquetOptions) -> bool:
-    """Whether the codec hardly makes the elements of a column smaller, by some of them."""
+    """Return whether the codec hardly compresses a column, judged by a sample."""
     if options.codec == _NOT_COMPRESSED or not len(column):
         return False
     step = max(1, len(column) // _LOOKED_AT)
@@ -242,7 +242,7 @@ def is_noise(column: pa.ChunkedArray, options: ParquetOptions) -> bool:
 
 
 def writer_settings(options: ParquetOptions, noise: Collection[str] = ()) -> dict[str, Any]:
-    """Return what `pyarrow.parquet.ParquetWriter` is told, besides where and which columns.
+    """Return the keyword arguments of `pyarrow.parquet.ParquetWriter`.
 
     Args:
         options: How objects are written.

@@ -1,4 +1,4 @@
-"""Batches that readers of segments and of broker logs hand out."""
+"""Record batches as readers of segments and of broker logs return them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from towpath.wire.packing import Packed
 
 @dataclass(frozen=True, slots=True)
 class PackedBatches:
-    """Some batches of one partition, one behind the other, as in a fetch response.
+    """Consecutive batches of one partition, as in a fetch response.
 
     Attributes:
         data: The batches. Nobody else uses these bytes.

@@ -1,4 +1,4 @@
-"""A column of bytes of a row group, read page by page into memory that is used again.
+"""Reader of one bytes column of a row group, page by page, into reused memory.
 
 pyarrow copies each element into an array of its own, and the encoder of batches copies it again.
 Here the elements stay where they were decompressed, or where they were read if they are not
@@ -33,11 +33,11 @@ _IS_DATA = _IS_PLAIN = 0
 
 
 class PageError(Exception):
-    """A page of a column is not as the footer says."""
+    """A page of a column contradicts the footer."""
 
 
 class PlainColumn:
-    """Elements of a column, taken in order, some at a time.
+    """Reads the elements of a bytes column in order.
 
     Args:
         read: Returns bytes of the file, by position and size.
@@ -58,12 +58,12 @@ class PlainColumn:
 
     @staticmethod
     def can_read(chunk: Any) -> bool:
-        """Whether a column is as Towpath writes it: optional, without a dictionary."""
+        """Return whether Towpath's encoding is used: an optional column without a dictionary."""
         is_known = chunk.compression in _CODECS or chunk.compression == _NOT_COMPRESSED
         return is_known and not chunk.has_dictionary_page and set(chunk.encodings) <= _PLAIN
 
     def take(self, count: int) -> ByteColumn:
-        """Return the next elements. They are valid until the next call.
+        """Return the next elements, valid until the next call.
 
         Raises:
             PageError: There are not so many, or a page is not as the footer says.

@@ -1,4 +1,4 @@
-"""Row groups of a new object: good ones are copied, neighbours that are small become one.
+"""Row groups of a merged object: large ones are copied, small adjacent ones are combined.
 
 What is copied has the hash of the bytes that were written. What is written again is read back, and
 must have the digest that its parts have together.
@@ -28,11 +28,11 @@ GOOD_BYTES = 16 << 20
 
 
 class PartReader(Protocol):
-    """Reads the parts of a segment."""
+    """Protocol of a reader of a segment's parts."""
 
     @property
     def name(self) -> str:
-        """The object, for errors."""
+        """The name of the object, for errors."""
 
     def part(self, footer: SegmentFooter, index: int) -> Iterator[pa.RecordBatch]:
         """Yield the records of one part of a segment.
@@ -44,7 +44,7 @@ class PartReader(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class MergedInput:
-    """A segment that becomes part of another one.
+    """A segment that is merged into another one.
 
     Attributes:
         footer: The segment.
@@ -59,7 +59,7 @@ class MergedInput:
 
 
 class RowGroupWriting:
-    """The row groups of a segment while it is made.
+    """Writes the row groups of a merged segment.
 
     Args:
         copy: Copies a row group to the new object.
@@ -83,7 +83,7 @@ class RowGroupWriting:
         self._bytes = 0
 
     def add(self, given: MergedInput) -> None:
-        """Copy the row groups of a segment, or keep their rows for a new one."""
+        """Copy the large row groups of a segment, and keep the rows of small ones."""
         for index, part in enumerate(given.footer.parts):
             number = given.footer.first_row_group + index
             if given.source and given.source.bytes_of(number) >= self._good_bytes:
@@ -92,12 +92,12 @@ class RowGroupWriting:
                 self.keep(part, rows_of(given, index))
 
     def copy(self, source: RowGroupSource, number: int, part: SegmentPart) -> None:
-        """Copy a row group as it is, behind the rows that were kept."""
+        """Copy a row group unchanged, after the rows that were kept."""
         self.write_small()
         self.parts.append(self._copy_to(source, number, part))
 
     def write_small(self) -> None:
-        """Write the rows that were kept as one row group."""
+        """Write the kept rows as one row group."""
         if not self._small:
             return
         digest = reduce(Digest.then, (part.digest for part in self._small), Digest())
@@ -118,7 +118,7 @@ class RowGroupWriting:
         self.parts.append(self._copy_to(RowGroupSource(file, "of the compaction"), 0, part))
 
     def keep(self, part: SegmentPart, rows: list[pa.RecordBatch]) -> None:
-        """Keep rows for a new row group; a part says what they are."""
+        """Keep the rows of a small row group for a combined one."""
         self._small.append(part)
         self._rows += rows
         self._bytes += sum(each.nbytes for each in rows)
@@ -128,7 +128,7 @@ class RowGroupWriting:
 
 
 def rows_of(given: MergedInput, index: int) -> list[pa.RecordBatch]:
-    """Return the records of a part of an input.
+    """Return the records of one part of an input.
 
     Raises:
         CorruptSegmentError: They are not those that were written.

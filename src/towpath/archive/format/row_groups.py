@@ -1,4 +1,4 @@
-"""Copying row groups from Parquet files to another one, without decoding them.
+"""Copying of row groups between Parquet files, without decoding them.
 
 A row group does not know where it is: only the footer and the index of pages name positions. So
 its bytes are copied, and the positions in what describes them are shifted (Parquet format,
@@ -83,7 +83,7 @@ class RowGroupSource:
             raise CorruptSegmentError(name, f"its footer: {foreign(error)}") from error
 
     def bytes_of(self, number: int) -> int:
-        """Return the bytes of a row group, uncompressed.
+        """Return the uncompressed size of a row group in bytes.
 
         Raises:
             CorruptSegmentError: The footer does not say.
@@ -93,7 +93,7 @@ class RowGroupSource:
 
     @contextmanager
     def told(self) -> Iterator[None]:
-        """Raise the error of a damaged object for what the bytes of its footer or index cause.
+        """Convert exceptions caused by a damaged footer or page index into `CorruptSegmentError`.
 
         Raises:
             CorruptSegmentError: They have changed.
@@ -106,18 +106,18 @@ class RowGroupSource:
             ) from error
 
     def read(self, at: int, size: int) -> bytes:
-        """Return bytes of the file."""
+        """Read bytes of the file."""
         self._source.seek(at)
         data: bytes = self._source.read(size)
         return data
 
     def read_into(self, at: int, memory: memoryview) -> memoryview:
-        """Fill memory with bytes of the file. Returns the part of it that was filled."""
+        """Read bytes of the file into memory. Returns the part of the memory that was filled."""
         self._source.seek(at)
         return memory[: self._source.readinto(memory)]
 
     def aside(self, at: int, size: int) -> bytes:
-        """Return bytes that lie behind the row groups; what follows them is read with them."""
+        """Read bytes behind the row groups; the rest of the file is read ahead."""
         start = at - self._rest_at
         if start < 0 or start + size > len(self._rest):
             self._rest_at, start = at, 0
@@ -126,7 +126,7 @@ class RowGroupSource:
 
 
 class RowGroupCopier:
-    """A Parquet file that is made of row groups of others.
+    """A Parquet file assembled from row groups of other files.
 
     Attributes:
         row_groups: Number of row groups so far.
@@ -143,7 +143,7 @@ class RowGroupCopier:
 
     @property
     def row_groups(self) -> int:
-        """Number of row groups so far."""
+        """Number of row groups copied so far."""
         return len(self._groups)
 
     @property
@@ -152,7 +152,7 @@ class RowGroupCopier:
         return self._sink.size
 
     def copy(self, source: RowGroupSource, number: int, part: SegmentPart) -> SegmentPart:
-        """Copy a row group. Returns the same part at its new position.
+        """Copy a row group. Returns its part at the new position.
 
         Args:
             source: The file.

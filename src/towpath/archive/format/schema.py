@@ -1,4 +1,4 @@
-"""The columns of a Parquet segment, and their conversion from and to what records carry.
+"""The columns of a Parquet segment, and their conversion from and to Kafka records.
 
 Nothing of a record is lost: null and empty stay different, headers keep their order, duplicates and
 null values, and a time stays what it is down to its type. Times are microseconds, as Iceberg's
@@ -65,7 +65,7 @@ WRITTEN = _schema(pa.binary_view())
 
 
 def archived(collected: pa.RecordBatch, partition: int) -> pa.RecordBatch:
-    """Return collected records (`COLLECTED`) of one partition with the schema `WRITTEN`."""
+    """Convert collected records (`COLLECTED`) of one partition to the schema `WRITTEN`."""
     times = np.asarray(collected.column(COLLECTED.get_field_index(TIMESTAMP)))
     micros, raw = to_micros(times)
     partitions = pa.array(np.full(len(collected), partition, np.int32))
@@ -79,7 +79,7 @@ def archived(collected: pa.RecordBatch, partition: int) -> pa.RecordBatch:
 
 
 def to_micros(times: Table) -> tuple[pa.Array, pa.Array]:
-    """Return the columns `timestamp` and `timestamp_raw` of times in ms."""
+    """Convert times in ms into the columns `timestamp` and `timestamp_raw`."""
     far: Mask = (times > _LATEST) | (times < _EARLIEST)
     absent = far | (times == _NO_TIME)
     micros = pa.array(times * _MICROS, mask=absent) if absent.any() else pa.array(times * _MICROS)
@@ -88,12 +88,12 @@ def to_micros(times: Table) -> tuple[pa.Array, pa.Array]:
 
 
 def in_years(time: int) -> int:
-    """Return a time in ms, or the nearest one that the column `timestamp` can have."""
+    """Clamp a time in ms to the range of the column `timestamp`."""
     return min(max(time, _EARLIEST), _LATEST)
 
 
 def to_millis(rows: pa.RecordBatch) -> npt.NDArray[np.int64]:
-    """Return the times of archived records in ms, -1 where a record has none."""
+    """Return the timestamps of archived records in ms, -1 for records without one."""
     micros = rows.column(TIMESTAMP).cast(pa.int64())
     millis = np.asarray(pc.fill_null(micros, _NO_TIME * _MICROS)) // _MICROS
     raw = rows.column(TIMESTAMP_RAW)

@@ -1,4 +1,4 @@
-"""A segment that is being written, whatever its format."""
+"""Base of the writers of one segment, for both formats."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from towpath.wire.collector import Collector
 
 
 class Footers(Protocol):
-    """An object, as its segments see it."""
+    """Protocol of an object that collects the footers of its segments."""
 
     def add(self, footer: SegmentFooter) -> None:
-        """Add the footer of a segment that is written."""
+        """Add the footer of a finished segment."""
 
 
 class SegmentWriter(ABC):
@@ -54,28 +54,28 @@ class SegmentWriter(ABC):
 
     @property
     def expected(self) -> SourceOffset:
-        """The next offset to take in."""
+        """The next expected offset."""
         return SourceOffset(self._collector.expected)
 
     @property
     def records(self) -> int:
-        """Number of records so far."""
+        """Number of records written so far."""
         return self._collector.digest.records
 
     @property
     def raw_bytes(self) -> int:
-        """Bytes of keys, values and headers plus 16 for each record, so far."""
+        """Bytes of keys, values and headers plus 16 for each record, written so far."""
         return self._collector.raw_bytes
 
     @property
     def held(self) -> int:
-        """Bytes of memory that wait to be written."""
+        """Bytes in memory that are not written yet."""
         return self._collector.held
 
     def take(
         self, buffer: Buffer, start: int, end: int, aborted: Aborted = (), until: int = NO_END
     ) -> None:
-        """Take in fetched batches; the buffer may be used again after the call.
+        """Add fetched batches; the caller may reuse the buffer after the call.
 
         Args:
             buffer: Bytes as a broker sent them.
@@ -92,12 +92,12 @@ class SegmentWriter(ABC):
             self._took(batches)
 
     def pass_over(self, end: SourceOffset, kind: GapKind) -> None:
-        """Note that no offset from `expected` to `end` holds a record, and why."""
+        """Record that no offset from `expected` to `end` holds a record, and the reason."""
         self._collector.pass_over(end, number_of(kind))
 
     @abstractmethod
     def flush(self) -> None:
-        """Write what waits, to free its memory, if the format can."""
+        """Write the waiting records to free their memory, if the format allows."""
 
     @abstractmethod
     def _took(self, batches: CollectedBatches) -> None:

@@ -1,4 +1,4 @@
-"""Where the bytes of an object go."""
+"""Destinations of an object's bytes."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import xxhash
 
 
 class Sink(Protocol):
-    """Takes the bytes of an object, in order: a file, or a writer of a store."""
+    """Protocol of a destination of an object's bytes: a file, or a writer of a store."""
 
     def write(self, data: bytes | memoryview, /) -> object:
-        """Append bytes, which may be used again after the call."""
+        """Append bytes; the caller may reuse their memory after the call."""
 
 
 class HashedSink(io.RawIOBase):
-    """Counts and hashes what goes into a sink.
+    """A file that counts and hashes the bytes written to a sink.
 
     Attributes:
         size: Bytes so far.
@@ -34,16 +34,16 @@ class HashedSink(io.RawIOBase):
         return self._hash.intdigest()
 
     def mark(self) -> int:
-        """Begin a new hash. Returns the position."""
+        """Start a new hash. Returns the current position."""
         self._hash.reset()
         return self.size
 
     def drop(self) -> None:
-        """Let nothing more go into the sink."""
+        """Discard the sink: nothing more is written."""
         self._sink = None
 
     def writable(self) -> bool:
-        """Return True."""
+        """Return True, as the file can be written to."""
         return True
 
     def write(self, data: Any, /) -> int:

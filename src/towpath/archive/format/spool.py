@@ -1,4 +1,4 @@
-"""The bytes of an object until it is complete, in memory and in a file of the machine.
+"""Temporary storage of an incomplete object, in memory and in a local file.
 
 Memory and files are used again: fresh pages cost more than the bytes that go into them.
 """
@@ -30,7 +30,7 @@ _SPARE_FILES: Spares[BufferedRandom] = Spares(2)
 
 
 class Spool:
-    """The bytes of an object that is not complete."""
+    """The bytes of an object that is not complete yet."""
 
     def __init__(self) -> None:
         self._pieces: list[bytearray] = []
@@ -59,7 +59,7 @@ class Spool:
         return at
 
     def copy(self, out: ObjectWriter) -> None:
-        """Write all bytes to an object, from the first one on; they stay until `close`.
+        """Write all bytes to an object of the store; they stay until `close`.
 
         Raises:
             TemporaryFileError: The file could not be read.
@@ -73,7 +73,7 @@ class Spool:
             out.give(memoryview(self._pieces[-1])[: _PIECE - self._room])
 
     def close(self) -> None:
-        """Leave memory and file to others."""
+        """Release memory and file for reuse."""
         self._give_back()
         self._room = self._in_file = 0
         file, self._file = self._file, None

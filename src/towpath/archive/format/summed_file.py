@@ -1,4 +1,4 @@
-"""Files whose bytes are compared with the checksum in the commit log, as they are read anyway.
+"""Files whose checksum is compared with the commit log while they are read.
 
 Row groups and batches have hashes of their own. What lies behind them has none: the footer, with
 its gaps and statistics, the index of pages, Bloom filters. A new object takes it over, and gets a
@@ -22,7 +22,7 @@ _PIECE = 8 << 20
 
 
 def require_crc(name: str, found: int, wanted: int) -> None:
-    """Compare the checksum of an object with the one in the commit log.
+    """Raise if an object's checksum differs from the one in the commit log.
 
     Args:
         name: The key of the object, for errors.
@@ -38,7 +38,7 @@ def require_crc(name: str, found: int, wanted: int) -> None:
 
 
 class SummedFile(SeekableFile):
-    """A seekable file that sums its bytes as they are read, from the first one on.
+    """A seekable file that computes the checksum of its bytes as they are read.
 
     Args:
         source: The file, with `read`, `readinto` and `seek`.
@@ -53,11 +53,11 @@ class SummedFile(SeekableFile):
 
     @property
     def proven(self) -> bool:
-        """Whether `require` proves all bytes: the commit log has a checksum."""
+        """Whether the commit log has a checksum, so that `require` verifies all bytes."""
         return self._wanted is not None
 
     def require(self) -> None:
-        """Read what has not been read yet, and compare the checksum of all bytes.
+        """Read the remaining bytes, and verify the checksum of the whole file.
 
         Raises:
             CorruptSegmentError: The bytes have another one.
@@ -71,7 +71,7 @@ class SummedFile(SeekableFile):
 
     @contextmanager
     def believed_if_whole(self) -> Iterator[None]:
-        """Compare the checksum before a version is believed: one changed bit makes another version.
+        """Verify the checksum before a newer format version is reported: a changed bit looks alike.
 
         Raises:
             CorruptSegmentError: The bytes have another checksum.
@@ -84,7 +84,7 @@ class SummedFile(SeekableFile):
             raise
 
     def read(self, size: int = -1) -> bytes:
-        """Return up to `size` bytes, all up to the end for -1."""
+        """Read up to `size` bytes; -1 reads to the end."""
         left = max(0, self._size - self._at)
         data = self._read(self._at, left if size < 0 else min(size, left))
         self._at += len(data)

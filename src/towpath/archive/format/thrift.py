@@ -16,29 +16,29 @@ _SHORT_LIST = 15
 
 @dataclass(slots=True)
 class ThriftStruct:
-    """A struct: type and value of its fields by number, in their order."""
+    """A Thrift struct: the type and value of each field, by field number."""
 
     fields: dict[int, tuple[int, Any]]
 
     def get(self, number: int, default: Any = None) -> Any:
-        """Return the value of a field."""
+        """Return the value of a field, or `default`."""
         return self.fields[number][1] if number in self.fields else default
 
     def set(self, number: int, value: Any) -> None:
-        """Change the value of a field that is there."""
+        """Change the value of an existing field."""
         self.fields[number] = (self.fields[number][0], value)
 
 
 @dataclass(slots=True)
 class ThriftList:
-    """A list, or a set, of values of one type."""
+    """A Thrift list or set of values of one type."""
 
     kind: int
     values: list[Any]
 
 
 def read_struct(data: bytes | memoryview, at: int = 0) -> tuple[ThriftStruct, int]:
-    """Return the struct at a position, and the position after it.
+    """Parse the struct at a position; returns it and the position after it.
 
     Raises:
         ValueError: The bytes are not a struct.
@@ -51,7 +51,7 @@ def read_struct(data: bytes | memoryview, at: int = 0) -> tuple[ThriftStruct, in
 
 
 def write_struct(struct: ThriftStruct) -> bytes:
-    """Return the bytes of a struct."""
+    """Encode a struct as bytes."""
     out = bytearray()
     _put_struct(out, struct)
     return bytes(out)

@@ -1,4 +1,4 @@
-"""Objects on their way into the store.
+"""Uploads of finished segment objects to the store.
 
 The key of a segment has its last offset, which is known when the segment is complete. So an object
 is kept until then, compressed, in memory or in a file of the machine if it is large. It is written
@@ -24,7 +24,7 @@ _ATTEMPTS = 4
 
 
 def written_anew(write: Callable[[str], StoredObject], attempt: str = "") -> StoredObject:
-    """Return an object under a key that is new; a writer that died may have left one.
+    """Write an object under an unused key, as a dead writer may have left one there.
 
     Args:
         write: Writes the object under the key with these letters, as `segment_key` has them.
@@ -42,7 +42,7 @@ def written_anew(write: Callable[[str], StoredObject], attempt: str = "") -> Sto
 
 
 class Uploads:
-    """Writes objects to the store in a thread of its own.
+    """Writes objects to the store in a background thread.
 
     Args:
         store: The store.
@@ -55,7 +55,7 @@ class Uploads:
         self._waiting: deque[Future[StoredObject]] = deque()
 
     def put(self, spool: Spool, key: Callable[[str], str]) -> Future[StoredObject]:
-        """Write an object soon; wait first if too many others wait.
+        """Queue an object for writing; waits first if too many are queued.
 
         Args:
             spool: Its bytes. It is closed once they are written, or cannot be.
@@ -71,7 +71,7 @@ class Uploads:
         return future
 
     def close(self) -> None:
-        """Wait for what is being written; nothing else is written any more."""
+        """Wait for the current upload, and cancel the queued ones."""
         self._pool.shutdown(cancel_futures=True)
 
     def _written(self, spool: Spool, key: Callable[[str], str]) -> StoredObject:

@@ -1,4 +1,4 @@
-"""Which records of a segment are read."""
+"""Selections of the records of a segment by offset and time."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _NO_TIME = -1
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """Which records are read.
+    """A range of offsets and timestamps to read.
 
     Attributes:
         first: The first offset.
@@ -33,11 +33,11 @@ class Wanted:
 
     @property
     def at_any_time(self) -> bool:
-        """Whether timestamps do not matter."""
+        """Whether every timestamp is selected."""
         return self.since == _NEVER and self.until == NO_END
 
     def meets(self, part: SegmentPart) -> bool:
-        """Whether a part may have such records."""
+        """Return whether a part can contain selected records."""
         if part.last < self.first or part.first >= self.end:
             return False
         if self.at_any_time:
@@ -47,11 +47,11 @@ class Wanted:
         return part.max_time >= self.since and part.min_time < self.until
 
     def holds(self, part: SegmentPart) -> bool:
-        """Whether all records of a part are wanted."""
+        """Return whether all records of a part are selected."""
         return self.at_any_time and self.first <= part.first and self.end > part.last
 
     def mask(self, rows: pa.RecordBatch) -> Mask:
-        """Return which of some rows are wanted. A record without a time is at no time."""
+        """Return the mask of selected rows; rows without a timestamp match no time range."""
         offsets = np.asarray(rows.column(OFFSET))
         mask: Mask = (offsets >= self.first) & (offsets < self.end)
         if not self.at_any_time:

@@ -1,4 +1,4 @@
-"""A file of which a part is held in memory, so that it is read from its store once."""
+"""A file that keeps a part of itself in memory, so that the store is read once."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MOST_SPARE = 72 << 20
 
 
 class WindowedFile(SeekableFile):
-    """A seekable file over another one, for pyarrow.
+    """A seekable file for pyarrow that serves a window of another file from memory.
 
     Args:
         source: A file with `read`, `seek` and `size`.
@@ -33,7 +33,7 @@ class WindowedFile(SeekableFile):
         self._memory: Buffer = _NONE
 
     def hold(self, first: int, size: int) -> int:
-        """Hold a part of the file in place of the one before.
+        """Load a part of the file into memory, replacing the part loaded before.
 
         Returns:
             The hash of its bytes (XXH3), as the footer has it for each row group.
@@ -49,7 +49,7 @@ class WindowedFile(SeekableFile):
         return xxhash.xxh3_64_intdigest(self._held)
 
     def held(self, at: int, size: int) -> pa.Buffer:
-        """Return bytes of the part that is held, which stay in memory as long as they are used.
+        """Return bytes of the loaded part; they stay in memory as long as they are used.
 
         Raises:
             ValueError: They are not in that part.
@@ -60,7 +60,7 @@ class WindowedFile(SeekableFile):
         return self._held.slice(first, size)
 
     def let_go(self, *, reuse: bool = False) -> None:
-        """Hold nothing.
+        """Release the loaded part.
 
         Args:
             reuse: Whether nothing points to the bytes any more, so that others may come there.
@@ -70,7 +70,7 @@ class WindowedFile(SeekableFile):
         self._held, self._memory = pa.py_buffer(b""), _NONE
 
     def read_buffer(self, size: int) -> pa.Buffer:
-        """Return the next bytes; those that are held are not copied. pyarrow asks for this."""
+        """Return the next bytes, without a copy if they are loaded. pyarrow calls this."""
         offset = self._at - self._first
         if offset >= 0 and offset + size <= self._held.size:
             self._at += size
@@ -78,7 +78,7 @@ class WindowedFile(SeekableFile):
         return pa.py_buffer(self.read(size))
 
     def read(self, size: int = -1) -> bytes:
-        """Return up to `size` bytes, all up to the end for -1."""
+        """Read up to `size` bytes; -1 reads to the end."""
         self._source.seek(self._at)
         data = bytes(self._source.read(size) if size >= 0 else self._source.read())
         self._at += len(data)

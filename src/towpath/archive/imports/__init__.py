@@ -1,1 +1,1 @@
-"""Segments of CrowdStrike's kafka-replicator: read, and written again as ours."""
+"""Import of CrowdStrike kafka-replicator buckets: read segments, and write ours."""

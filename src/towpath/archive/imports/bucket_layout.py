@@ -1,4 +1,4 @@
-"""Where kafka-replicator keeps segments, and which of them make up a partition. Pure.
+"""Keys of kafka-replicator's segments, and which of them make up a partition. Pure.
 
 Its keys are `prefix/region/topic/partition/level/start-end`, both offsets inclusive and with 20
 digits. A range is that of the records that were seen, so ranges have holes where the source had
@@ -23,7 +23,7 @@ _MOST = 1 << 62
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplicatorObject:
-    """An object of kafka-replicator.
+    """A segment object of kafka-replicator.
 
     Attributes:
         region: The region that wrote it.
@@ -47,7 +47,7 @@ class ReplicatorObject:
 
     @classmethod
     def of(cls, key: str, size: int) -> ReplicatorObject | None:
-        """Return the object with a key; None if the key is no segment's."""
+        """Parse a key; return `None` if it is not the key of a segment."""
         found = _KEY.fullmatch(key)
         if found is None:
             return None
@@ -68,7 +68,7 @@ class ReplicatorObject:
 
 @dataclass(frozen=True, slots=True)
 class ReplicatorPiece:
-    """Offsets [start, end) of a partition, and where their records are.
+    """Offsets [start, end) of a partition, and the object with their records.
 
     Attributes:
         start: The first offset.
@@ -83,7 +83,7 @@ class ReplicatorPiece:
 
 @dataclass(frozen=True, slots=True)
 class PartitionPieces:
-    """How the objects of a partition become one row of offsets.
+    """The ranges of a partition, each assigned to one object or to a hole.
 
     Attributes:
         pieces: They tile, from the first offset to the last.
@@ -102,7 +102,7 @@ class PartitionPieces:
 
 
 def pieces_of(objects: Iterable[ReplicatorObject]) -> PartitionPieces:
-    """Return the pieces of a partition.
+    """Return the pieces of a partition, made from its objects.
 
     Of objects that overlap, what was compacted most is taken first, and then what reaches farther:
     so most of a partition comes from the fewest objects.

@@ -1,4 +1,4 @@
-"""`towpath import kafka-replicator`: its bucket becomes part of an archive of ours.
+"""`towpath import kafka-replicator`: import its bucket into a Towpath archive.
 
 The import goes on where the archive ends, so it may be stopped and started again. It holds the
 lease of the run of the archive, and commits what its tasks have written round by round.
@@ -83,7 +83,7 @@ class _Import:
         self._log, self._lease = log, lease
 
     def run(self, spark: Starting, show: Callable[[ReplicatorImport], None]) -> None:
-        """Import round by round until nothing is left."""
+        """Import in rounds until nothing is left to import."""
         while slices := self._round():
             self._lease.require()
             try:

@@ -1,4 +1,4 @@
-"""An importing slice: reads objects of kafka-replicator, and writes segments of ours.
+"""Import of one slice on Spark: read objects of kafka-replicator, and write our segments.
 
 Records go through batches, as those of a broker do, so digests, gaps and footers are made by the
 writer that an archive has anyway.
@@ -77,7 +77,7 @@ class _Importing:
     _writer: SegmentWriter | None = None
 
     def take(self, piece: ReplicatorPiece) -> None:
-        """Write the records of a piece, or note a hole.
+        """Write the records of a piece, or record its hole.
 
         Raises:
             CorruptSegmentError: The object is damaged.
@@ -101,7 +101,7 @@ class _Importing:
             writer.pass_over(piece.end, GapKind.COMPACTED)
 
     def cut(self) -> None:
-        """Complete the present segment and write its object.
+        """Complete the current segment and write its object.
 
         Raises:
             StoreError: It could not be written.
@@ -116,7 +116,7 @@ class _Importing:
         self.drop()
 
     def drop(self) -> None:
-        """Forget the segment that is not complete."""
+        """Discard the incomplete segment."""
         if self._spool is not None:
             self._spool.close()
         self._spool = self._object = self._writer = None
@@ -174,7 +174,7 @@ class _Importing:
 
 
 def kind_of(hole: ReplicatorPiece) -> GapKind:
-    """Return why offsets between two objects hold no record, as far as that can be told.
+    """Return the most likely reason why the offsets between two objects have no records.
 
     A single one is a transaction marker nearly always. More of them may be an aborted transaction,
     or what compaction took, but also an object that was lost, so that is what they count as.

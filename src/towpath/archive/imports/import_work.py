@@ -1,4 +1,4 @@
-"""The work of an importing slice and what it tells, as frozen values that pickle."""
+"""The work and the result of an import slice, as frozen values that pickle."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class ImportSlice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportResult:
-    """What became of a slice.
+    """The result of an import slice.
 
     Attributes:
         id: The partition.
@@ -67,16 +67,16 @@ class ImportResult:
 
     @property
     def end(self) -> SourceOffset | None:
-        """The offset up to which it was imported."""
+        """The offset up to which the slice was imported; `None` if nothing was."""
         return self.segments[-1].end if self.segments else None
 
     def to_json(self) -> str:
-        """Return it as JSON text, for a Spark row."""
+        """Return the result as JSON text, for a Spark row."""
         return _imported.dump_json(self).decode()
 
     @classmethod
     def from_json(cls, text: str) -> ImportResult:
-        """Return the value in the text of `to_json`."""
+        """Parse the JSON text that `to_json` returned."""
         return _imported.validate_json(text)
 
 

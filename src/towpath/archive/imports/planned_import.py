@@ -1,4 +1,4 @@
-"""What of a bucket of kafka-replicator becomes part of an archive of ours."""
+"""Which parts of a kafka-replicator bucket are imported into a Towpath archive."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _NAMED = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportWish:
-    """What is imported.
+    """The request of an import: bucket, region, and rules for empty keys and values.
 
     Attributes:
         theirs: The bucket of kafka-replicator, with its prefix.
@@ -49,7 +49,7 @@ class ImportWish:
 
 @dataclass(slots=True, kw_only=True)
 class ImportedPartition:
-    """What became of a partition.
+    """The progress of the import of one partition.
 
     Attributes:
         topic: The topic.
@@ -69,18 +69,18 @@ class ImportedPartition:
 
     @property
     def end(self) -> SourceOffset:
-        """The offset behind its last record."""
+        """The offset after the last record of the partition in the bucket."""
         return self.pieces.pieces[-1].end
 
     @property
     def lost(self) -> int:
-        """Offsets in holes of more than one offset."""
+        """Number of offsets that are missing in holes of more than one offset."""
         sizes = (each.end - each.start for each in self.pieces.holes)
         return sum(size for size in sizes if size > 1)
 
     @property
     def left(self) -> list[ReplicatorPiece]:
-        """The pieces that are not imported so far."""
+        """The pieces that are not imported yet."""
         if self.why:
             return []
         return [
@@ -92,7 +92,7 @@ class ImportedPartition:
 
 @dataclass(slots=True, kw_only=True)
 class ReplicatorImport:
-    """What an import has done.
+    """The progress and result of an import from kafka-replicator.
 
     Attributes:
         region: The region of kafka-replicator.
@@ -112,12 +112,12 @@ class ReplicatorImport:
 
     @property
     def complete(self) -> bool:
-        """Whether all was imported, and nothing is missing in between."""
+        """Whether every partition was imported without a failure or a lost offset."""
         return not any(each.why or each.lost for each in self.partitions)
 
 
 def bucket_of(config: StoreConfig, url: str) -> StoreConfig:
-    """Return the store with another URL: with the login of our store if it is of the same kind.
+    """Return the store of a bucket's URL, with our store's login if both are of the same kind.
 
     Raises:
         ConfigError: The URL is none of a store.
@@ -135,7 +135,7 @@ def bucket_of(config: StoreConfig, url: str) -> StoreConfig:
 def listed(
     config: ArchiveConfig, wish: ImportWish
 ) -> tuple[ReplicatorImport, list[ReplicatorObject]]:
-    """Return an import that has done nothing, and the segments of the bucket that it takes.
+    """List the bucket; return an import that has not begun, and the segments to import.
 
     Raises:
         ConfigError: The bucket has no segments, or those of several regions.
@@ -179,7 +179,7 @@ def partitions_of(
     state: ArchiveState,
     objects: Iterable[ReplicatorObject],
 ) -> list[ImportedPartition]:
-    """Return the pieces of each partition, and where our archive of it ends.
+    """Return the pieces of each partition, and the end of each in our archive.
 
     Args:
         config: Our archive.

@@ -1,4 +1,4 @@
-"""Records of an object of kafka-replicator, as rows of ours.
+"""Conversion of kafka-replicator's records into rows of the archive.
 
 Its files are those of parquet-go 1.5.1: key and value without null, unsigned offsets, times in
 nanoseconds since 1970, and headers as a list of key and value. A null key, value or header value is
@@ -44,7 +44,7 @@ _COLUMNS = {KEY, VALUE, OFFSET, TIMESTAMP, HEADERS}
 
 
 class Emptiness(StrEnum):
-    """What an empty key or value was, as kafka-replicator stores null as empty."""
+    """The original meaning of an empty key or value; kafka-replicator stores null as empty."""
 
     NULL = "null"
     EMPTY = "empty"
@@ -52,7 +52,7 @@ class Emptiness(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class EmptyRules:
-    """What empty keys and values were.
+    """The original meaning of empty keys and of empty values.
 
     Attributes:
         keys: An empty key.
@@ -65,7 +65,7 @@ class EmptyRules:
 
 @dataclass(slots=True)
 class Doubts:
-    """How many records had something that the files do not tell, or tell wrongly.
+    """Counts of records with values that the files store ambiguously or wrongly.
 
     Attributes:
         empty_keys: Keys that were empty or null.
@@ -80,7 +80,7 @@ class Doubts:
     no_time: int = 0
 
     def add(self, other: Doubts) -> None:
-        """Add the numbers of other records."""
+        """Add the counts of other records."""
         self.empty_keys += other.empty_keys
         self.empty_values += other.empty_values
         self.empty_header_values += other.empty_header_values
@@ -89,7 +89,7 @@ class Doubts:
 
 @dataclass(slots=True)
 class ReplicatorFile:
-    """An object of kafka-replicator that is read.
+    """Reads one object of kafka-replicator.
 
     Args:
         source: A file that pyarrow can read from any position.

@@ -1,4 +1,4 @@
-"""An archive as those see it who read records: as of a version, with the segments of today.
+"""Reading view of an archive: offsets as of a version, in the segments of today.
 
 A compaction replaces segments and keeps their records, so what was archived as of an older version
 is read from the newest segments, up to where each partition was archived then. Only what was pruned
@@ -28,7 +28,7 @@ _AHEAD = 60_000
 
 @dataclass(frozen=True, slots=True)
 class AsOf:
-    """As of when an archive is read; by default as it is now.
+    """The version, time or history of an archive to read; by default the newest.
 
     Attributes:
         version: A version of its commit log.
@@ -45,7 +45,7 @@ class AsOf:
 
 
 def open_archive(store: Store, region: str, as_of: AsOf, *, arriving: bool = False) -> Archive:
-    """Open an archive as of a moment.
+    """Open an archive as of a version or a time.
 
     Args:
         store: Where it is.
@@ -71,7 +71,7 @@ def open_archive(store: Store, region: str, as_of: AsOf, *, arriving: bool = Fal
 
 
 def named_lives(state: ArchiveState, wanted: Collection[str]) -> frozenset[TopicId]:
-    """Return the topics that are named by their ids, or by what these begin with.
+    """Return the ids of topics that are named by whole ids or by unique prefixes.
 
     Raises:
         ConfigError: No topic has such an id, or several have.
@@ -90,7 +90,7 @@ def named_lives(state: ArchiveState, wanted: Collection[str]) -> frozenset[Topic
 
 
 class SegmentPiece(NamedTuple):
-    """A segment, and the offsets [first, end) of it that count."""
+    """A segment, and the part [first, end) of its offsets that is to be read."""
 
     segment: Segment
     first: SourceOffset
@@ -124,7 +124,7 @@ class Archive:
 
     @classmethod
     def newest(cls, store: Store, region: str) -> Archive:
-        """Return an archive that moves on with each `refresh`.
+        """Open the newest version of an archive; each `refresh` moves on to the then newest.
 
         Raises:
             CommitLogError: There is no archive, or its log cannot be used.
@@ -134,7 +134,7 @@ class Archive:
 
     @classmethod
     def of_version(cls, store: Store, region: str, version: int) -> Archive:
-        """Return an archive as of a version.
+        """Open an archive as of a version.
 
         Raises:
             CommitLogError: There is no archive, no such version, or the log cannot be used.
@@ -145,7 +145,7 @@ class Archive:
 
     @classmethod
     def at(cls, store: Store, region: str, time: int) -> Archive:
-        """Return an archive as of a time, in ms.
+        """Open an archive as of a time, in ms.
 
         Raises:
             NoVersionError: There was none yet, or nobody can tell which one was the last.
@@ -167,7 +167,7 @@ class Archive:
         return self._then or self.log.state
 
     def partitions(self) -> dict[PartitionId, ArchivedTo]:
-        """Return the archived partitions; they begin where the archive of them begins today.
+        """Return the readable offsets of each partition; pruned offsets are left out.
 
         Each has one history, the newest one that counts.
         """
@@ -177,11 +177,11 @@ class Archive:
         return {each: place for each, place in found if place is not None}
 
     def place(self, partition: PartitionId) -> ArchivedTo | None:
-        """Return how far a history is archived, together with those before it."""
+        """Return the archived offsets of a history, including those of earlier histories."""
         return as_of_history(self.single, partition)
 
     def topics(self) -> dict[TopicName, list[TopicId]]:
-        """Return the ids of the topics of each name, the one that counts last."""
+        """Return the topic ids that had each topic name; the most recently seen id is last."""
         seen: dict[TopicName, dict[TopicId, int]] = {}
         for each, place in self.then.partitions.items():
             ids, own = seen.setdefault(place.topic, {}), each.source.topic_id
@@ -199,13 +199,13 @@ class Archive:
     def segments(
         self, partition: PartitionId, first: int = 0, end: int | None = None
     ) -> list[Segment]:
-        """Return the segments that have offsets in [first, end), in order; see `pieces`."""
+        """Return the segments that overlap the offsets [first, end), in order; see `pieces`."""
         return [each.segment for each in self.pieces(partition, first, end)]
 
     def pieces(
         self, partition: PartitionId, first: int = 0, end: int | None = None
     ) -> list[SegmentPiece]:
-        """Return the segments that have offsets in [first, end), and which offsets count.
+        """Return the segments that overlap the offsets [first, end), each with its range to read.
 
         They are those of today, so one may reach beyond the version that is read, or beyond the
         offset from which on another history counts.
@@ -226,7 +226,7 @@ class Archive:
         return found
 
     def single(self, partition: PartitionId) -> ArchivedTo | None:
-        """Return how far a history is archived; it begins where the archive of it begins today."""
+        """Return the archived offsets of one history alone; pruned offsets are left out."""
         place = self.then.partitions.get(partition)
         if place is None:
             return None
@@ -234,12 +234,12 @@ class Archive:
         return replace(place, begin=min(begin, place.archived_to))
 
     def captures(self, kind: str) -> Mapping[str, Any]:
-        """Return what was captured of one kind, by name."""
+        """Return the newest captures of one kind, by name."""
         found = self.then.captures.items()
         return {name: each.value for (of, name), each in found if of == kind}
 
     def refresh(self) -> bool:
-        """Read what was added to the log. Returns whether there was anything.
+        """Read new entries of the log. Returns whether there were any.
 
         Raises:
             CommitLogError: The log cannot be used.
@@ -248,7 +248,7 @@ class Archive:
         return bool(self.log.follow())
 
     def open(self, key: str) -> ObjectReader:
-        """Return an object as a file.
+        """Open an object of the store as a file.
 
         Raises:
             StoreError: The store does not have it, or does not give it.

@@ -1,4 +1,4 @@
-"""What an archive keeps besides records, as values: how topics were made, where groups stood.
+"""Captured topic descriptions, group offsets and access rules in an archive, as values.
 
 The commit log holds them as captures; a restore reads them as of the version that it restores.
 Topics have their ids as names there, so the description of a topic that is gone, or was made again,
@@ -51,14 +51,14 @@ class TopicCapture:
     configs: Mapping[str, str] = field(default_factory=dict)
 
     def capture(self) -> Capture:
-        """Return it as the commit log has it."""
+        """Return the topic description as a capture of the commit log."""
         value = _TOPIC.dump_python(self, mode="json")
         return Capture(kind=TOPIC, name=self.id, value=value)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CapturedOffset:
-    """Where a group stood in a partition.
+    """The committed offset of a group in one partition.
 
     Attributes:
         topic_id: The topic id.
@@ -77,7 +77,7 @@ class CapturedOffset:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupCapture:
-    """Where a consumer group stood.
+    """The committed offsets of a consumer group.
 
     Attributes:
         cluster: The cluster.
@@ -90,7 +90,7 @@ class GroupCapture:
     offsets: tuple[CapturedOffset, ...] = ()
 
     def capture(self) -> Capture:
-        """Return it as the commit log has it."""
+        """Return the group's offsets as a capture of the commit log."""
         value = _GROUP.dump_python(self, mode="json")
         return Capture(kind=GROUP, name=self.group.name, value=value)
 
@@ -103,19 +103,19 @@ class AclsCapture:
     acls: tuple[Acl, ...]
 
     def capture(self) -> Capture:
-        """Return it as the commit log has it."""
+        """Return the ACLs as a capture of the commit log."""
         return Capture(kind=ACLS, name=self.cluster, value=_ACLS.dump_python(self, mode="json"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UsersCapture:
-    """The SCRAM users of a cluster: mechanism and iterations of each. No cluster tells secrets."""
+    """The SCRAM users of a cluster with mechanisms and iterations; brokers never reveal secrets."""
 
     cluster: ClusterId
     users: tuple[tuple[Credential, int], ...]
 
     def capture(self) -> Capture:
-        """Return it as the commit log has it."""
+        """Return the users as a capture of the commit log."""
         return Capture(kind=USERS, name=self.cluster, value=_USERS.dump_python(self, mode="json"))
 
 
@@ -127,7 +127,7 @@ class QuotasCapture:
     quotas: tuple[tuple[Quota, float], ...]
 
     def capture(self) -> Capture:
-        """Return it as the commit log has it."""
+        """Return the quotas as a capture of the commit log."""
         return Capture(kind=QUOTAS, name=self.cluster, value=_QUOTAS.dump_python(self, mode="json"))
 
 
@@ -138,7 +138,7 @@ _QUOTAS = TypeAdapter(QuotasCapture)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CapturedAccess:
-    """The access on a source as of a version of its archive; `None` is what was not archived."""
+    """The archived ACLs, users and quotas of a source; `None` for kinds that were not archived."""
 
     acls: AclsCapture | None = None
     users: UsersCapture | None = None
@@ -146,7 +146,7 @@ class CapturedAccess:
 
 
 def captured_access(state: ArchiveState, where: str) -> CapturedAccess:
-    """Return the access as of a version; of several source clusters, that of the latest.
+    """Return the archived access rules; with several source clusters those of the latest one.
 
     Args:
         state: The archive as of the version.
@@ -163,7 +163,7 @@ def captured_access(state: ArchiveState, where: str) -> CapturedAccess:
 
 
 def captured_topics(state: ArchiveState, where: str) -> dict[TopicId, TopicCapture]:
-    """Return the topics that were described up to a version, by topic id.
+    """Return the captured topic descriptions, by topic id.
 
     Args:
         state: The archive as of the version.
@@ -176,7 +176,7 @@ def captured_topics(state: ArchiveState, where: str) -> dict[TopicId, TopicCaptu
 
 
 def captured_groups(state: ArchiveState, where: str) -> dict[str, GroupCapture]:
-    """Return where groups stood as of a version, by their names.
+    """Return the captured offsets of consumer groups, by group name.
 
     Args:
         state: The archive as of the version.

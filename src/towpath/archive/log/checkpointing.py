@@ -1,4 +1,4 @@
-"""Checkpoints that are written beside commits: a large one takes seconds, and no commit waits."""
+"""Checkpoints written in a background thread, so that no commit waits for them."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class CheckpointWriting:
         return self._since is not None
 
     def begin(self, state: ArchiveState) -> None:
-        """Write a state, which never changes."""
+        """Begin to write a checkpoint of an immutable state."""
         self._since = []
         # It is no daemon: a process that ends waits for it, or the next one would have it to do.
         self._thread = threading.Thread(
@@ -47,17 +47,17 @@ class CheckpointWriting:
         self._thread.start()
 
     def took(self, entry: LogEntry, tip: str) -> None:
-        """Keep an entry that was taken in, as far as a checkpoint is being written."""
+        """Keep an entry that is committed while a checkpoint is being written."""
         if self._since is not None:
             self._since.append((entry, tip))
 
     def taken(self) -> Sequence[tuple[LogEntry, str]]:
-        """Return the entries since `begin`, and keep no more of them."""
+        """Return the entries kept since `begin`, and drop them here."""
         since, self._since = self._since or [], None
         return since
 
     def settle(self) -> None:
-        """Wait until nothing is being written. The caller must not hold its lock."""
+        """Wait until no checkpoint is being written. The caller must not hold its lock."""
         thread = self._thread
         if thread is not None:
             thread.join()

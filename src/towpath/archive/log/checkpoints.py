@@ -1,4 +1,4 @@
-"""States of the log as objects, so that nobody has to read all entries.
+"""Checkpoints of the commit log, which spare readers from reading all entries.
 
 A checkpoint is a Parquet file with one row for each segment, and the rest of the state as JSON in
 its metadata. It is made of entries alone, so a missing or damaged one costs time and nothing else.
@@ -74,7 +74,7 @@ class LogCheckpoints:
         return [int(each) for each in found if each.isdigit()]
 
     def newest(self, until: int | None = None) -> ArchiveState:
-        """Return the newest state up to a version, an empty one if there is none.
+        """Return the newest checkpoint up to a version, or an empty state if there is none.
 
         Raises:
             NewerArchiveError: It was written in a newer format.
@@ -89,7 +89,7 @@ class LogCheckpoints:
         return ArchiveState()
 
     def read(self, version: int) -> ArchiveState:
-        """Return the state as of a version that has a checkpoint.
+        """Read the checkpoint of a version.
 
         Raises:
             BrokenLogError: It is no checkpoint, or not the one that was written.
@@ -99,7 +99,7 @@ class LogCheckpoints:
         return self._read(version)[0]
 
     def is_summed(self, version: int) -> bool:
-        """Return whether a checkpoint has a checksum; it is read as a whole. See `read`."""
+        """Return whether a checkpoint has a checksum; reads the whole checkpoint. See `read`."""
         return self._read(version)[1]
 
     def _read(self, version: int) -> tuple[ArchiveState, bool]:
@@ -123,7 +123,7 @@ class LogCheckpoints:
         return state, is_summed
 
     def write(self, state: ArchiveState) -> ArchiveState:
-        """Write a state, unless there is a checkpoint of its version; return it, made compact.
+        """Write a checkpoint unless its version has one; return the state in compact form.
 
         Raises:
             StoreError: The store could not be written.

@@ -1,4 +1,4 @@
-"""The checksums that entries and checkpoints carry of themselves.
+"""The checksums inside log entries and checkpoints.
 
 The hash in the next entry covers all entries but the newest one, and nothing covers a checkpoint.
 So each object says twice that it has a checksum, far apart from each other: no change of few bytes
@@ -29,7 +29,7 @@ _NONE = b"0" * _DIGITS
 
 
 def summed_entry(text: bytes) -> bytes:
-    """Return an entry with its checksum: the SHA-256 of all bytes in front of that field.
+    """Return an entry with its checksum appended: the SHA-256 of all bytes before the field.
 
     Args:
         text: An object of JSON that begins with `v` and the field `SAYS`.
@@ -39,7 +39,7 @@ def summed_entry(text: bytes) -> bytes:
 
 
 def entry_is_summed(data: bytes, where: str) -> bool:
-    """Return whether an entry has a checksum, and make sure that it is the one of its bytes.
+    """Verify the checksum of an entry; return whether the entry has one.
 
     Args:
         data: All bytes of the entry.
@@ -59,12 +59,12 @@ def entry_is_summed(data: bytes, where: str) -> bool:
 
 
 def unsummed_metadata() -> dict[bytes, bytes]:
-    """Return the metadata of a Parquet file into which `summed_file` writes its checksum."""
+    """Return Parquet metadata with a placeholder for the checksum that `summed_file` writes."""
     return {_MARK: _NONE}
 
 
 def summed_file(data: bytes) -> bytes:
-    """Return a Parquet file with its checksum, that of the file with 64 zeros in its place.
+    """Return a Parquet file with its checksum filled in; the hash covers zeros in its place.
 
     Args:
         data: The file, with `unsummed_metadata`.
@@ -74,7 +74,7 @@ def summed_file(data: bytes) -> bytes:
 
 
 def require_file(data: bytes, where: str) -> bool:
-    """Return whether a Parquet file has a checksum, and make sure that it is the one of its bytes.
+    """Verify the checksum of a Parquet file; return whether the file has one.
 
     Args:
         data: All bytes of the file.

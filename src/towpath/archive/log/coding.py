@@ -1,4 +1,4 @@
-"""The format of entries: JSON objects with `v`, the major version of the format.
+"""The encoding of log entries: JSON objects with `v`, the major version of the format.
 
 A field that is added later gets a default in its class, which stands for it in older entries. A
 reader passes over fields that it does not know. A newer major version is refused.
@@ -25,7 +25,7 @@ _FIRST = 1
 
 
 def encode(entry: LogEntry) -> bytes:
-    """Return an entry as it is written."""
+    """Encode a log entry as bytes."""
     told = _adapter().dump_python(entry, mode="json", exclude_defaults=True)
     for segment, written in zip(entry.add, told.get("add", ()), strict=True):
         written["digest"] = digest_told(segment.digest)
@@ -36,7 +36,7 @@ def encode(entry: LogEntry) -> bytes:
 
 
 def decode(data: bytes, where: str) -> LogEntry:
-    """Return the entry that was written.
+    """Decode the bytes of a log entry.
 
     Args:
         data: What `encode` returned.
@@ -63,12 +63,12 @@ def decode(data: bytes, where: str) -> LogEntry:
 
 
 def digest_told(digest: Digest) -> list[int | str]:
-    """Return a digest as values of JSON: in many programs numbers beyond 2^53 lose digits."""
+    """Encode a digest for JSON; numbers beyond 2^53 are texts, as many programs round them."""
     return [digest.records, str(digest.unordered), str(digest.ordered)]
 
 
 def digest_read(told: Any) -> Digest:
-    """Return what `digest_told` returned.
+    """Decode a digest that `digest_told` encoded.
 
     Raises:
         ValueError: It is no digest.
@@ -78,7 +78,7 @@ def digest_read(told: Any) -> Digest:
 
 
 def hashed(data: bytes) -> str:
-    """Return what the next entry says of this one."""
+    """Return the SHA-256 of an entry's bytes, which the next entry refers to."""
     return hashlib.sha256(data).hexdigest()
 
 

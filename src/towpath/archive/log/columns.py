@@ -1,4 +1,4 @@
-"""Many segments as columns: a million of them takes no Python object until one is asked for."""
+"""Segments stored as columns, without a Python object for each segment."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class TableChange:
     added: tuple[Segment, ...] = ()
 
     def then(self, removed: Iterable[SegmentId], added: Sequence[Segment]) -> TableChange:
-        """Return these changes followed by others; `added` is sorted by start."""
+        """Return these changes followed by later ones; `added` is sorted by start."""
         kept, gone = self.added, frozenset(removed)
         of_base = gone
         if gone:
@@ -81,7 +81,7 @@ class TableChange:
 
 
 class SegmentTable:
-    """The segments of an archive; it never changes.
+    """An immutable table of all segments of an archive.
 
     Args:
         partitions: The partitions, in the order of the rows.
@@ -116,7 +116,7 @@ class SegmentTable:
         end: int | None = None,
         most: int | None = None,
     ) -> list[Segment]:
-        """Return the segments of a partition that have offsets in [first, end), by start.
+        """Return the segments of a partition that overlap the offsets [first, end), by start.
 
         With `most`, only so many are returned.
         """
@@ -131,14 +131,14 @@ class SegmentTable:
         return self._segments(self.partitions[place], at, to)
 
     def taken(self, numbers: pa.Array | pa.ChunkedArray) -> list[Segment]:
-        """Return the segments of some rows, by their numbers."""
+        """Return the segments in some rows, by row number."""
         rows = self.rows.take(numbers).to_pylist()
         return [_segment(self.partitions[row["partition"]], row) for row in rows]
 
     def changed(
         self, changes: Mapping[PartitionId, TableChange], topics: Mapping[PartitionId, TopicName]
     ) -> SegmentTable:
-        """Return a table with changes made.
+        """Return a table with the changes applied.
 
         Args:
             changes: The changes by partition.
@@ -174,7 +174,7 @@ class SegmentTable:
 
 
 def table_of(segments: Iterable[Segment], places: Mapping[PartitionId, int]) -> pa.Table:
-    """Return segments as rows, in their order.
+    """Return segments as an Arrow table, in their order.
 
     Args:
         segments: The segments.

@@ -1,4 +1,4 @@
-"""The commit log of one region of an archive: the only truth about what the archive holds.
+"""The commit log of one region: the authoritative list of an archive's segments.
 
 Entries are objects with ascending numbers, each written only if there is none with its number. So
 of several writers one makes a version, and the others read what it did, and judge their own draft
@@ -42,7 +42,7 @@ _READ_AHEAD = 16
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Committed:
-    """What became of a draft.
+    """The result of committing a draft.
 
     Attributes:
         version: The version that holds it; `None` if nothing of it was left to commit.
@@ -57,7 +57,7 @@ class Committed:
 
 
 class CommitLog:
-    """A commit log that was read up to some version. Threads may share it.
+    """An opened commit log, read up to some version. Threads may share it.
 
     Args:
         store: The store.
@@ -86,7 +86,7 @@ class CommitLog:
 
     @classmethod
     def open(cls, store: Store, region: str, *, arriving: bool = False) -> CommitLog:
-        """Read a log that must have an entry, up to its end.
+        """Open an existing log and read it to its end.
 
         Args:
             store: The store.
@@ -107,7 +107,7 @@ class CommitLog:
 
     @classmethod
     def open_or_begin(cls, store: Store, region: str) -> CommitLog:
-        """Read a log to write to, which has no entry if there is no archive.
+        """Open a log for writing; the log is empty if no archive exists.
 
         Raises:
             BrokenLogError: An entry is missing, or contradicts those before it.
@@ -144,7 +144,7 @@ class CommitLog:
         return self._state
 
     def follow(self) -> tuple[LogEntry, ...]:
-        """Read the entries that were added since, and return them.
+        """Read and return the entries that were added since the last read.
 
         Raises:
             BrokenLogError: An entry contradicts those before it.
@@ -161,7 +161,7 @@ class CommitLog:
         return tuple(found)
 
     def missing(self) -> int | None:
-        """Return the next version if it is missing although later ones are there, else `None`.
+        """Return the next version if its entry is missing although later ones exist, else `None`.
 
         A list of the keys behind the end tells. Whoever changed or deleted an entry, or copies the
         objects to another store and has not copied this one yet, is to be asked.
@@ -231,7 +231,7 @@ class CommitLog:
         return past.state
 
     def version_at(self, time: int) -> int:
-        """Return the last version that was written up to a time, in ms; 0 if there is none.
+        """Return the last version written up to a time, in ms; 0 if there is none.
 
         Raises:
             BrokenLogError: An entry is missing.
@@ -249,7 +249,7 @@ class CommitLog:
         return low
 
     def entry(self, version: int) -> LogEntry:
-        """Return an entry that was written before.
+        """Return the entry of an earlier version.
 
         Raises:
             BrokenLogError: It is missing.
@@ -261,7 +261,7 @@ class CommitLog:
         return found.entry
 
     def checkpoint(self) -> None:
-        """Write the state, so that the log is opened faster.
+        """Write a checkpoint, so that the log opens faster.
 
         Raises:
             StoreError: The store could not be written.
@@ -324,7 +324,7 @@ class CommitLog:
         return True
 
     def require_tip(self) -> None:
-        """Check that the last entry is the one that was read or written.
+        """Check that the store still has the last entry that was read or written.
 
         Where the store was set back meanwhile, objects may be needed that are replaced here.
 
@@ -368,7 +368,7 @@ class CommitLog:
 
 
 def require_archive(store: Store) -> None:
-    """Check that a store is for an archive, and not the files of another program.
+    """Check that a store belongs to an archive, and not to another program.
 
     Raises:
         ConfigError: It is not.

@@ -15,7 +15,7 @@ from towpath.model.nouns import ClusterId, SourceOffset, TopicId, TopicName
 
 
 class EntryKind(StrEnum):
-    """What an entry does to segments; `archive/log/rules.py` has the rule of each."""
+    """The kinds of log entries by their effect on segments; `archive/log/rules.py` checks each."""
 
     ARCHIVE = "archive"
     """Segments are added where their partitions end. Without any, the entry is a sign of life."""
@@ -33,7 +33,7 @@ class EntryKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogWriter:
-    """The process that wrote an entry.
+    """The process that wrote a log entry.
 
     Attributes:
         owner: A name that no other process has.
@@ -53,7 +53,7 @@ class LogWriter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeenPartition:
-    """What is known of a partition as of an entry.
+    """The observed state of a source partition when a log entry was written.
 
     Attributes:
         cluster: Id of the source cluster.
@@ -89,7 +89,7 @@ class SeenPartition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Capture:
-    """Something that is archived besides records: configs of a topic, positions of a group, ...
+    """An archived fact other than a record: configs of a topic, offsets of a group, ...
 
     It holds until there is another one with the same kind and name.
 
@@ -106,7 +106,7 @@ class Capture:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogEntry:
-    """One version of an archive.
+    """One entry of the commit log, which makes one version of an archive.
 
     Attributes:
         version: Its number; they count from 1, without holes.
@@ -135,7 +135,7 @@ class LogEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Draft:
-    """What a writer wants to commit; see `LogEntry`."""
+    """The proposed content of the next log entry; see `LogEntry`."""
 
     writer: LogWriter
     kind: EntryKind = EntryKind.ARCHIVE

@@ -1,4 +1,4 @@
-"""Events of an archive: who did what to it, when, and from where, as objects in the store.
+"""Audit events of an archive: who did what to it, when, and from where.
 
 Each event is an object of its own, whose key has its time. What changed the segments is in the
 commit log anyway, for ever; events are about the processes: runs, leases that were taken over,
@@ -31,7 +31,7 @@ _GOODBYE = 5.0
 
 
 class ArchiveWhat(StrEnum):
-    """What happened to an archive; those of its commit log are made from entries."""
+    """The kinds of archive events, without those derived from the commit log."""
 
     RUN_STARTED = "run.started"
     RUN_ENDED = "run.ended"
@@ -49,7 +49,7 @@ class ArchiveWhat(StrEnum):
 
 
 class ArchiveEvents:
-    """Writes the events of one process, in a thread of its own, while it is a context.
+    """Writes the events of one process in a background thread, while it is a context.
 
     Args:
         store: The store of the archive.
@@ -83,7 +83,7 @@ class ArchiveEvents:
         self._thread.join(_GOODBYE)
 
     def tell(self, what: ArchiveWhat, about: str = "", **facts: Any) -> None:
-        """Write down soon that something happened."""
+        """Queue an event to be written."""
         # Keys have the order in which a process tells, also in several contexts one after another.
         at = ArchiveEvents._last = max(now_ms(), ArchiveEvents._last + 1)
         self._waiting.put(
@@ -99,7 +99,7 @@ class ArchiveEvents:
         )
 
     def forget(self, retention: float) -> None:
-        """Delete soon what is older than so many seconds."""
+        """Queue the deletion of events older than a retention in seconds."""
         self._waiting.put(retention)
 
     def _write(self) -> None:
@@ -123,7 +123,7 @@ class ArchiveEvents:
 
 
 def read_events(store: Store, region: str, since: int = 0) -> Iterator[Event | None]:
-    """Yield the events of an archive from a time in ms on; `None` for one of a newer version.
+    """Yield an archive's events from a time in ms on; `None` for an event of a newer version.
 
     Raises:
         StoreError: The store cannot be read.

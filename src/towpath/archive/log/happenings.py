@@ -1,4 +1,4 @@
-"""`towpath archive events`: what happened to an archive, by its commit log and its events."""
+"""The history for `towpath archive events`, made of the commit log and stored events."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _AHEAD = 256
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArchiveHistory:
-    """What happened to an archive.
+    """The history of an archive as a list of events.
 
     Attributes:
         events: The latest events, by time.
@@ -50,7 +50,7 @@ class ArchiveHistory:
 def told_run(
     store: Store, config: ArchiveConfig, lease: HeldArchive, *, until_caught_up: bool
 ) -> Iterator[ArchiveEvents]:
-    """Write an event at the start and at the end of a run, with the error that ended it.
+    """Write an event at the start and the end of a run, with the error that ended the run.
 
     Returns:
         What writes further events of the run.
@@ -70,7 +70,7 @@ def told_run(
 
 
 def history(config: ArchiveConfig, since: int, limit: int) -> ArchiveHistory:
-    """Return what happened to an archive.
+    """Return the history of an archive.
 
     Args:
         config: The archive.
@@ -97,7 +97,7 @@ def history(config: ArchiveConfig, since: int, limit: int) -> ArchiveHistory:
 
 
 def of_log(log: CommitLog, archive: str, since: int) -> Iterator[Event]:
-    """Yield an event for each entry from a time on that did more than archive."""
+    """Yield an event for each log entry after a time that did more than add segments."""
     first = log.version_at(since - 1) + 1 if since else 1
     names = {each.topic_id: known.topic for each, known in log.state.partitions.items()}
     newest = log.state.version

@@ -1,4 +1,4 @@
-"""Histories: what an archive has of a partition whose log was cut at the source. Pure.
+"""Histories of a partition whose log was cut at the source and rewritten. Pure.
 
 A source may lose records that were archived, and give their offsets to other ones: an election of
 an unclean leader, a lost disk, a broker that was set back. Both are true, each at its time. So what
@@ -24,7 +24,7 @@ Find = Callable[[PartitionId], ArchivedTo | None]
 
 
 class HistoryStretch(NamedTuple):
-    """Offsets [first, end) that the source had as one history of a partition has them."""
+    """Offsets [first, end) whose records belong to one history of a partition."""
 
     partition: PartitionId
     first: SourceOffset
@@ -32,7 +32,7 @@ class HistoryStretch(NamedTuple):
 
 
 def newest_histories(known: Iterable[PartitionId]) -> dict[PartitionId, PartitionId]:
-    """Return the newest history of each partition, by its identity at the source."""
+    """Return the newest history of each partition, by the partition's identity at the source."""
     found: dict[PartitionId, PartitionId] = {}
     for each in known:
         before = found.get(each.source)
@@ -44,7 +44,7 @@ def newest_histories(known: Iterable[PartitionId]) -> dict[PartitionId, Partitio
 def namesakes(
     known: Mapping[PartitionId, TopicName], wanted: Iterable[PartitionId]
 ) -> frozenset[PartitionId]:
-    """Return those partitions of which others have the name of the topic and the number.
+    """Return the partitions that share topic name and number with another partition.
 
     Args:
         known: The topics of all partitions, with all histories.
@@ -55,7 +55,7 @@ def namesakes(
 
 
 def stretches(find: Find, partition: PartitionId) -> tuple[HistoryStretch, ...]:
-    """Return what the source had as of a history, in order; the stretches touch each other.
+    """Return which history holds each range of offsets, as the source had them, in order.
 
     Args:
         find: Returns how far a history is archived by itself.
@@ -78,14 +78,14 @@ def stretches(find: Find, partition: PartitionId) -> tuple[HistoryStretch, ...]:
 
 
 def newest_history(known: Container[PartitionId], partition: PartitionId) -> PartitionId:
-    """Return the newest history of a partition; itself if there is no later one."""
+    """Return the newest history of a partition; the partition itself if there is no later one."""
     while partition.later in known:
         partition = partition.later
     return partition
 
 
 def as_of_history(find: Find, partition: PartitionId) -> ArchivedTo | None:
-    """Return how far a history is archived, together with those before it.
+    """Return the archived offsets of a history, including those of earlier histories.
 
     Args:
         find: Returns how far a history is archived by itself.
@@ -98,7 +98,7 @@ def as_of_history(find: Find, partition: PartitionId) -> ArchivedTo | None:
 
 
 def followed_histories(state: ArchiveState) -> dict[PartitionId, SourceOffset]:
-    """Return up to where each history counts that another one has followed."""
+    """Return the end of the valid offsets of each history that a newer one replaced."""
     found: dict[PartitionId, SourceOffset] = {}
     for newest in newest_histories(state.partitions).values():
         earlier = [newest.of_history(number) for number in range(newest.history)]
@@ -109,7 +109,7 @@ def followed_histories(state: ArchiveState) -> dict[PartitionId, SourceOffset]:
 
 
 def forking_problem(state: ArchiveState, draft: Draft) -> str:
-    """Return why a draft may not begin the histories that it begins, "" if it may.
+    """Return why a draft may not begin its new histories, "" if it may.
 
     A history begins with an entry of its own, before it has segments: so of two writers that find
     that a log was cut one begins the history, and the other one takes it over.

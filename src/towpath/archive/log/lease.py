@@ -1,4 +1,4 @@
-"""The lease of an archive: one process at a time writes a region of it.
+"""The lease of an archive, which lets one process at a time write a region.
 
 The lease is an object in the store, which its holder replaces every few seconds. Whoever wants it
 waits until the object has not changed for a while, by its own clock alone. Two writers could do no
@@ -41,7 +41,7 @@ _LOOK = 1.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArchiveLease:
-    """A sign of life of the process that writes a region of an archive.
+    """The heartbeat of the process that writes a region of an archive.
 
     Attributes:
         owner: A name that no other process has.
@@ -69,12 +69,12 @@ class ArchiveLease:
 
     @property
     def is_dead(self) -> bool:
-        """Whether the process was one of those that run here, and has ended without a sign."""
+        """Whether the process ran on this machine and has ended without releasing the lease."""
         return not self.over and is_gone(self)
 
     @property
     def where(self) -> str:
-        """Where the process runs and since when, for people."""
+        """The host, process id and start time of the holder, formatted for people."""
         return f"on {self.host}, pid {self.pid}, since {readable(self.since)}"
 
 
@@ -82,7 +82,7 @@ _json = TypeAdapter(ArchiveLease)
 
 
 def read_lease(store: Store, region: str, work: str) -> tuple[ArchiveLease | None, str]:
-    """Return the last sign of life of a holder, and the tag of its object, "" for none.
+    """Return the newest heartbeat of a lease, and the tag of its object ("" for none).
 
     Raises:
         StoreError: The store cannot be read.
@@ -98,7 +98,7 @@ def read_lease(store: Store, region: str, work: str) -> tuple[ArchiveLease | Non
 
 
 class HeldArchive:
-    """The right of this process to write a region of an archive, while it is a context.
+    """The lease to write a region of an archive, held while this object is a context.
 
     Args:
         store: The store of the archive.
@@ -145,17 +145,17 @@ class HeldArchive:
 
     @property
     def epoch(self) -> int:
-        """How often the lease has changed hands, so that later holders have higher numbers."""
+        """Number of times the lease has changed hands; later holders have higher numbers."""
         return self._mine.epoch
 
     @property
     def owner(self) -> str:
-        """The name of this holder."""
+        """The name of the lease's holder."""
         return self._mine.owner
 
     @property
     def writer(self) -> LogWriter:
-        """What entries of the commit log say of this holder."""
+        """The identity that log entries record for the holder of the lease."""
         return LogWriter(
             owner=self.owner,
             host=this_host(),
@@ -184,7 +184,7 @@ class HeldArchive:
                 self._tell(over=True)
 
     def require(self) -> None:
-        """Make sure that this process still holds the lease.
+        """Raise if another process has taken the lease.
 
         Raises:
             ArchiveHeldError: Another process has taken it.

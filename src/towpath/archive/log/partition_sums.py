@@ -1,4 +1,4 @@
-"""Sums over the segments of an archive, by partition."""
+"""Totals over the segments of an archive, by partition."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _KINDS = tuple(GapKind)
 
 @dataclass(slots=True)
 class PartitionSums:
-    """All segments of a partition, added up.
+    """Totals over the segments of one partition.
 
     Attributes:
         segments: Number of segments.
@@ -32,11 +32,11 @@ class PartitionSums:
 
     @property
     def gap_counts(self) -> GapCounts:
-        """The offsets without a record, by kind."""
+        """Number of offsets without a record, by kind."""
         return GapCounts(**self.gaps)
 
     def add(self, segment: Segment) -> None:
-        """Add a segment."""
+        """Add a segment to the totals."""
         self.segments += 1
         self.records += segment.records
         self.raw_bytes += segment.raw_bytes
@@ -46,7 +46,7 @@ class PartitionSums:
 
 
 def sums_of(state: ArchiveState) -> Mapping[PartitionId, PartitionSums]:
-    """Return the sums of each partition; a million segments are added up by their columns."""
+    """Return the totals of each partition; computed by columns, without an object per segment."""
     table = state.table()
     count = len(table.partitions)
     places = np.asarray(table.rows["partition"])

@@ -1,4 +1,4 @@
-"""Readers of an archive, and the deletion of objects that none of them needs.
+"""Readers of an archive, and the deletion of objects that no reader needs.
 
 Whoever reads an archive for a while says so in the store, with the version that it reads. An object
 whose segments were removed is needed by readers of the versions before; it is deleted when all have
@@ -37,7 +37,7 @@ The clocks of machines and of the store may differ by much less than that.
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArchiveReader:
-    """A sign of life of a process that reads an archive.
+    """The heartbeat of a process that reads an archive.
 
     Attributes:
         name: A name that no other reader has.
@@ -60,7 +60,7 @@ _json = TypeAdapter(ArchiveReader)
 
 
 class ArchiveReading:
-    """Keeps the objects of an archive while it is a context.
+    """Protects the objects of an archive from deletion while it is a context.
 
     Open the log inside of it, and then say by `passed` which version is read.
 
@@ -103,7 +103,7 @@ class ArchiveReading:
             self._store.delete([self._key])
 
     def passed(self, version: int) -> None:
-        """Say that only the objects of a version and of later ones are needed.
+        """Record that only objects of this version and later ones are still needed.
 
         Raises:
             StoreError: The store cannot be written.
@@ -123,7 +123,7 @@ class ArchiveReading:
 
 
 def living_readers(store: Store, region: str) -> list[ArchiveReader]:
-    """Return the readers of an archive that are alive; signs of dead ones are deleted.
+    """Return the live readers of an archive; heartbeats of dead readers are deleted.
 
     Raises:
         StoreError: The store cannot be read.
@@ -149,7 +149,7 @@ def _read(data: bytes, key: str) -> ArchiveReader:
 
 
 def unneeded(state: ArchiveState, alive: Iterable[ArchiveReader], grace: float) -> list[str]:
-    """Return the keys of objects that can be deleted.
+    """Return the keys of removed objects that no reader needs any more.
 
     Args:
         state: The newest state.
@@ -167,7 +167,7 @@ Stays = Callable[[str, int], bool]
 
 
 def unlocked(store: Store, keys: Iterable[str]) -> Iterator[str]:
-    """Yield the objects whose lock is over; all of them where the config asks for no locks.
+    """Yield the objects whose lock has expired; all objects if the config has no lock.
 
     S3 would hide a locked object behind a marker, and keep and bill its bytes all the same.
 
@@ -192,7 +192,7 @@ def unlocked(store: Store, keys: Iterable[str]) -> Iterator[str]:
 def sweep(
     log: CommitLog, writer: LogWriter, grace: float, stays: Stays = lambda *_: False
 ) -> tuple[str, ...]:
-    """Delete the objects that nobody needs, and return their keys.
+    """Delete the objects that no reader needs, commit that, and return their keys.
 
     They are deleted before that is committed: whoever dies in between leaves nothing that the next
     one would not delete again.

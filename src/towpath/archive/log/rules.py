@@ -1,4 +1,4 @@
-"""The rules of the log: what may follow a state. Pure.
+"""The rules of the commit log: which entries may follow a state. Pure.
 
 A partition's segments tile: each begins where the one before it ends. So an archived segment must
 begin where its partition ends, and whatever replaces segments must have their range, and their
@@ -24,7 +24,7 @@ from towpath.model.nouns import SourceOffset
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judged:
-    """What of a draft may be committed behind a state.
+    """The part of a draft that may be committed after a state.
 
     Attributes:
         draft: That part of the draft; its partitions say up to where they are archived.
@@ -41,13 +41,13 @@ class Judged:
 
     @property
     def says_nothing(self) -> bool:
-        """Whether no entry is needed, as all that the draft says is known or redundant."""
+        """Whether no entry is needed, because everything in the draft is already known."""
         draft = self.draft
         return self.asked and not (draft.add or draft.remove or draft.captures or draft.swept)
 
 
 def judge(state: ArchiveState, draft: Draft, *, raced: bool = False) -> Judged:
-    """Return what of a draft may be committed behind a state.
+    """Return the part of a draft that may be committed after a state.
 
     Args:
         state: The newest state.
@@ -69,7 +69,7 @@ def judge(state: ArchiveState, draft: Draft, *, raced: bool = False) -> Judged:
 
 
 def problem_of(state: ArchiveState, entry: LogEntry) -> str:
-    """Return how an entry that was read contradicts the state before it, "" if it does not."""
+    """Return how an entry contradicts the state before it, "" if it does not."""
     if entry.version != state.version + 1:
         return f"it says that it is version {entry.version}"
     if entry.before != state.tip:

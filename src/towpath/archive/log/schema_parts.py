@@ -1,4 +1,4 @@
-"""Parts of an archived registry, as values and as objects of the store. Pure.
+"""Parts of an archived schema registry, as values and as objects in the store. Pure.
 
 A registry may have tens of thousands of schemas. So the commit log holds only which objects have
 them: the subjects are spread over 256 parts by a hash of their names, and each part is one object
@@ -39,7 +39,7 @@ _ADVICE = "bring the object back that was here, from another region or a version
 
 @dataclass(frozen=True, slots=True)
 class ArchivedVersion:
-    """A version of a subject.
+    """An archived version of a subject.
 
     Attributes:
         id: The id of its schema.
@@ -56,13 +56,13 @@ class ArchivedVersion:
 
     @property
     def live(self) -> bool:
-        """Whether clients of the registry found it under its subject."""
+        """Whether clients of the registry could find the version under its subject."""
         return not (self.deleted or self.gone)
 
 
 @dataclass(frozen=True, slots=True)
 class ArchivedSubject:
-    """A subject, or what was set for all subjects of a context, which has no versions.
+    """An archived subject, or the settings of a whole context, which has no versions.
 
     Attributes:
         config: What was set for it.
@@ -78,7 +78,7 @@ Subjects = Mapping[SubjectName, ArchivedSubject]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SchemaPart:
-    """What the commit log says of a part.
+    """The commit log's reference to an object with archived subjects.
 
     Attributes:
         object: The key of its object.
@@ -92,7 +92,7 @@ class SchemaPart:
     versions: int
 
     def capture(self, name: str) -> Capture:
-        """Return it as the commit log has it."""
+        """Return the part as a capture of the commit log."""
         return Capture(kind=SCHEMAS, name=name, value=_PART.dump_python(self, mode="json"))
 
 
@@ -100,12 +100,12 @@ _PART = TypeAdapter(SchemaPart)
 
 
 def part_of(subject: SubjectName) -> str:
-    """Return the name of the part that has a subject: two hex digits."""
+    """Return the name of the part that holds a subject: two hex digits."""
     return hashlib.sha256(subject.encode()).hexdigest()[:2]
 
 
 def captured_parts(state: ArchiveState, where: str) -> dict[str, SchemaPart]:
-    """Return the parts as of a version, by their names.
+    """Return the parts of the archived registry as of a version, by part name.
 
     Args:
         state: The archive as of the version.
@@ -132,12 +132,12 @@ def captured_registry(state: ArchiveState) -> str:
 
 
 def registry_capture(url: str) -> Capture:
-    """Return where the registry is, as the commit log has it."""
+    """Return the registry's URL as a capture of the commit log."""
     return Capture(kind=REGISTRY, name=REGISTRY, value={"url": url})
 
 
 def packed(region: str, part: str, subjects: Subjects) -> tuple[SchemaPart, bytes]:
-    """Return a part, and the bytes of its object.
+    """Return a part, and the compressed bytes of its object.
 
     Args:
         region: The region of the archive.
@@ -212,7 +212,7 @@ def _version_told(number: int, each: ArchivedVersion) -> dict[str, Any]:
 
 
 def subject_read(told: Mapping[str, Any]) -> ArchivedSubject:
-    """Return what `subject_data` returned.
+    """Decode a subject that `subject_data` encoded.
 
     Raises:
         ValueError, KeyError or TypeError: It is something else.

@@ -38,7 +38,7 @@ def archived_subjects(
 def archived_subject(
     store: Store, state: ArchiveState, where: str, name: SubjectName
 ) -> ArchivedSubject | None:
-    """Return one subject as of a version, `None` if it is not archived; see `archived_subjects`."""
+    """Return one archived subject as of a version, `None` if absent; see `archived_subjects`."""
     part = captured_parts(state, where).get(part_of(name))
     return None if part is None else read_part(store, part).get(name)
 

@@ -1,4 +1,4 @@
-"""The state of an archive as of a version, made of its entries."""
+"""The state of an archive as of a version, computed from log entries."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from towpath.model.nouns import SourceOffset, TopicName
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArchivedTo:
-    """How far a partition is archived.
+    """The archived offsets of a partition, and what was last seen of its source log.
 
     Attributes:
         topic: The name of its topic.
@@ -42,7 +42,7 @@ class ArchivedTo:
 
 @dataclass(frozen=True, slots=True)
 class Captured:
-    """The newest capture of a thing, and the version that holds it."""
+    """The newest value of a capture, and the version that holds it."""
 
     value: Any
     version: int
@@ -50,7 +50,7 @@ class Captured:
 
 @dataclass(frozen=True, slots=True)
 class RemovedObject:
-    """When the last segment was removed of those that had an object: version, and time in ms.
+    """When the last segment of an object was removed: version, and time in ms.
 
     Other segments may still have the object, where several share it.
     """
@@ -61,7 +61,7 @@ class RemovedObject:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArchiveState:
-    """An archive as of a version; it never changes.
+    """The immutable state of an archive as of a version.
 
     Attributes:
         version: The version; 0 if there is no entry.
@@ -92,7 +92,7 @@ class ArchiveState:
         end: int | None = None,
         most: int | None = None,
     ) -> list[Segment]:
-        """Return the segments of a partition that have offsets in [first, end), by start.
+        """Return the segments of a partition that overlap the offsets [first, end), by start.
 
         With `most`, about so many are returned, without a hole between them.
         """
@@ -109,7 +109,7 @@ class ArchiveState:
         return sorted(kept + inside, key=lambda each: each.start) if inside else kept
 
     def segment(self, wanted: SegmentId) -> Segment | None:
-        """Return a segment, `None` if it is not there, or not any more."""
+        """Return a segment, `None` if the archive does not have it at this version."""
         found = self.segments(wanted.partition_id, wanted.start, wanted.start + 1)
         return found[0] if found and found[0].id == wanted else None
 
@@ -119,11 +119,11 @@ class ArchiveState:
         return self.base.changed(self.changes, topics)
 
     def compacted(self) -> ArchiveState:
-        """Return the same state with all changes in its table."""
+        """Return the same state with all changes merged into the table."""
         return replace(self, base=self.table(), changes={})
 
     def unused_objects(self) -> dict[str, RemovedObject]:
-        """Return the objects that no segment has any more, and that were not deleted so far."""
+        """Return the objects that no segment uses any more, and that are not deleted yet."""
         if not self.removed:
             return {}
         keys = pa.array(list(self.removed), pa.string())
@@ -132,7 +132,7 @@ class ArchiveState:
         return {key: when for key, when in self.removed.items() if key not in used}
 
     def after(self, entries: Iterable[tuple[LogEntry, str]]) -> ArchiveState:
-        """Return the state behind entries that follow this one.
+        """Return the state after further entries.
 
         Args:
             entries: The entries, each with its SHA-256; their rules were checked.
@@ -242,12 +242,12 @@ class _Making:
 
 
 def begin_of(seen: SeenPartition) -> SourceOffset:
-    """Return where the archive begins of a partition that has no segment yet."""
+    """Return where the archive of a partition begins before it has a segment."""
     if seen.fork is not None:
         return seen.fork
     return seen.log_start if seen.begin is None else seen.begin
 
 
 def is_streaming(segment: Segment) -> bool:
-    """Whether a segment comes from Kafka, and from no compaction."""
+    """Return whether a segment was archived from Kafka directly, not made by a compaction."""
     return segment.level == STREAMING

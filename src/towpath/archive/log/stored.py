@@ -1,4 +1,4 @@
-"""The entries of a commit log as objects: one for each number, each written only once."""
+"""The entries of a commit log as objects: one per version, each written only once."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _COPIED = (
 
 @dataclass(frozen=True, slots=True)
 class StoredEntry:
-    """An entry with what tells its object from any other.
+    """A log entry with the hash and the tag of its object.
 
     Attributes:
         entry: The entry.
@@ -54,7 +54,7 @@ class StoredEntries:
         self._store, self._region = store, region
 
     def get(self, version: int) -> StoredEntry | None:
-        """Return an entry, `None` if there is none with this number.
+        """Read the entry of a version; return `None` if there is none.
 
         Raises:
             BrokenLogError: It is no entry.
@@ -68,7 +68,7 @@ class StoredEntries:
         return StoredEntry(decode(data, self._where(version)), hashed(data), found.tag)
 
     def behind(self, version: int, most: int) -> Iterator[StoredEntry]:
-        """Yield up to so many entries behind a version, which are read at once; see `get`."""
+        """Read up to `most` entries after a version in parallel, and yield them; see `get`."""
         versions = range(version + 1, version + 1 + most)
         several = self._store.threads.map if most > 1 else map
         for each in several(self.get, versions):
@@ -77,7 +77,7 @@ class StoredEntries:
             yield each
 
     def put_new(self, entry: LogEntry) -> StoredEntry | None:
-        """Write an entry, unless there is one with its number; return `None` then.
+        """Write an entry unless its version has one; return `None` then.
 
         Raises:
             StoreError: The store could not be written. The entry may be there, or not.
@@ -90,7 +90,7 @@ class StoredEntries:
         return StoredEntry(entry, hashed(data), made.tag)
 
     def require_same(self, version: int, hash_: str, tag: str) -> str:
-        """Check that an entry is the one that was read or written.
+        """Check that the stored entry of a version is still the one that was read or written.
 
         Where the store was set back meanwhile, as from a backup, a further entry would stand behind
         a hole, and nobody could read it.
@@ -124,11 +124,11 @@ class StoredEntries:
         return _SET_BACK if tag else f"{_COPIED} delete {checkpoint_key(self._region, version)}"
 
     def missing(self, version: int) -> BrokenLogError:
-        """Return the error of an entry that is missing in front of others."""
+        """Return the error for an entry that is missing before later ones."""
         return self.broken(version, "this entry is missing, and later ones are there")
 
     def broken(self, version: int, why: str, more: str = "") -> BrokenLogError:
-        """Return the error of an entry that cannot be gone on from.
+        """Return the error for an entry that the log cannot continue from.
 
         Args:
             version: Its number.

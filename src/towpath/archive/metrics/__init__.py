@@ -1,1 +1,1 @@
-"""Metrics of archives and restores: names, meters, and what is measured for each scrape."""
+"""Metrics of archives and restores: names, meters, and measurements for each scrape."""

@@ -1,4 +1,4 @@
-"""Counts of the compaction beside the run of an archive, and the names of their metrics.
+"""Counts of the compaction beside an archive's run, and the names of their metrics.
 
 Those without our prefix are what kafka-replicator calls the same facts (`compaction.running`).
 """
@@ -13,7 +13,7 @@ from towpath.metering.metric import Metric, counter, gauge
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompactionCounts:
-    """All counts at a moment.
+    """The counts of the compaction at one moment.
 
     Attributes:
         running: Whether a compaction goes on.

@@ -33,7 +33,7 @@ _THEIRS: Mapping[Metric, _Value] = {
 
 @dataclass(frozen=True, slots=True)
 class AboutRestore:
-    """Facts about a restore that do not change while it runs.
+    """Constant facts about a running restore.
 
     Attributes:
         version: The version of Towpath.
@@ -49,7 +49,7 @@ class AboutRestore:
 
 
 def measured(meter: RestoreMeter, about: AboutRestore) -> Iterator[Measurement]:
-    """Yield every metric of a restore, also those without a series now.
+    """Yield every metric of a restore, including those without a series at present.
 
     Args:
         meter: The meter with all counts.

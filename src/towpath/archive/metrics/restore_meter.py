@@ -9,7 +9,7 @@ from towpath.metering.meter import Meter
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RestoreStand:
-    """Where the restore of a partition stands.
+    """The progress of the restore of one partition.
 
     Attributes:
         region: The region whose archive it is.
@@ -46,13 +46,13 @@ class RestoreStand:
 
     @property
     def place(self) -> tuple[str, str, int]:
-        """What tells it from others: a region may be two sources."""
+        """The key of the partition: source or region, topic, and number."""
         return self.source or self.region, self.topic, self.partition
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueueCounts:
-    """What came from the queue that tells of new objects.
+    """Counts of the notification queue that announces new objects.
 
     Attributes:
         received: Messages that were handled.
@@ -72,7 +72,7 @@ class QueueCounts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RestoreCounts:
-    """All counts at a moment.
+    """The counts of a restore at one moment.
 
     Attributes:
         stands: The partitions.
@@ -100,7 +100,7 @@ _Place = tuple[str, str, int]
 
 
 class RestoreMeter(Meter[RestoreCounts]):
-    """Keeps what a restore tells.
+    """Keeps the counts that a restore reports.
 
     Records count from the first look on, so that counters begin at 0 with each run. Trouble is told
     before that look, too, as with an archive that is not there.
@@ -119,7 +119,7 @@ class RestoreMeter(Meter[RestoreCounts]):
         self.refusals = self.store_errors = 0
 
     def tell(self, counts: RestoreCounts) -> None:
-        """Take in how things stand."""
+        """Record the current counts."""
         for each in counts.stands:
             place = each.place
             self._before.setdefault(place, each.records)
@@ -136,7 +136,7 @@ class RestoreMeter(Meter[RestoreCounts]):
 
     @property
     def ready(self) -> bool:
-        """Whether the archive and the target were looked at."""
+        """Whether the first look at the archive and the target is complete."""
         return bool(self._before)
 
     def read(self) -> RestoreCounts:
@@ -144,11 +144,11 @@ class RestoreMeter(Meter[RestoreCounts]):
         return self.newest or RestoreCounts()
 
     def produced(self, stand: RestoreStand) -> int:
-        """Return how many records of a partition this run has restored."""
+        """Return the number of records of a partition that this run has restored."""
         known = self._before.get(stand.place, stand.records)
         return max(0, stand.records - known)
 
     def read_segments(self, stand: RestoreStand) -> int:
-        """Return how many segments of a partition this run has restored."""
+        """Return the number of segments of a partition that this run has restored."""
         _, read = self._segments.get(stand.place, (0, 0))
         return read

@@ -1,4 +1,4 @@
-"""Every metric of a restore. Those that begin with `ingress_` are kafka-replicator's names."""
+"""The names of all metrics of a restore; those with `ingress_` are kafka-replicator's names."""
 
 from __future__ import annotations
 

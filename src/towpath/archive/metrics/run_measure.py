@@ -22,7 +22,7 @@ _MISSING = "retention", "lost"
 
 @dataclass(frozen=True, slots=True)
 class AboutArchive:
-    """Facts about an archive that do not change while it runs.
+    """Constant facts about an archive's run.
 
     Attributes:
         version: The version of Towpath.
@@ -59,7 +59,7 @@ _THEIRS: Mapping[Metric, Callable[[ArchiveStand], float]] = {
 
 
 def measured(now: ArchiveCounts, about: AboutArchive) -> Iterator[Measurement]:
-    """Yield every metric of an archive's run, also those without a series now.
+    """Yield every metric of an archive's run, including those without a series at present.
 
     Args:
         now: All counts.

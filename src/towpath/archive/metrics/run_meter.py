@@ -11,7 +11,7 @@ from towpath.metering.meter import Meter
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArchiveStand:
-    """Where a partition stands.
+    """The progress of an archive's run in one partition.
 
     Attributes:
         topic: Its topic.
@@ -45,7 +45,7 @@ class ArchiveStand:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArchiveCounts:
-    """All counts at a moment.
+    """The counts of an archive's run at one moment.
 
     Attributes:
         stands: The partitions.
@@ -70,14 +70,14 @@ class ArchiveCounts:
 
 
 class ArchiveMeter(Meter[ArchiveCounts]):
-    """Keeps what the run of an archive tells."""
+    """Keeps the counts that the run of an archive reports."""
 
     def __init__(self) -> None:
         super().__init__()
         self._waits = False
 
     def waits(self, waits: bool) -> None:
-        """Take in whether the run waits for a source or a store when it begins."""
+        """Record whether the run waits for a source or a store when it begins."""
         self._waits = waits
 
     def read(self) -> ArchiveCounts:

@@ -1,4 +1,4 @@
-"""Every metric of the run of an archive. Those of a link's run are in `mirror/metrics/names.py`.
+"""The names of all metrics of an archive's run.
 
 The first seven are what kafka-replicator calls the same facts: its `egress.R.T.P.messages.written`
 is `egress_messages_written_total` with the labels region, topic and partition here.

@@ -1,1 +1,1 @@
-"""What an archive says: to lanes of Kafka, to queries, to people, and to proofs."""
+"""Reading of archives for restores, mirrors, queries, listings and verification."""

@@ -1,4 +1,4 @@
-"""An archived registry, which answers as the registry itself did."""
+"""An archived schema registry that answers like the original registry."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _KEPT = 256
 
 
 class ArchivedSettings:
-    """What was set for subjects; see `ReadSettings`.
+    """Archived modes and configs of subjects; implements `ReadSettings`.
 
     Args:
         of: Returns a subject.
@@ -43,21 +43,21 @@ class ArchivedSettings:
         self._of = of
 
     def config(self, subject: SubjectName) -> SubjectConfig:
-        """See `ReadSettings`."""
+        """Return a subject's own settings."""
         return self._of(subject).config
 
     def compatibility(self, subject: SubjectName) -> SubjectConfig:
-        """See `ReadSettings`."""
+        """Return a subject's own settings without its mode."""
         held = self.config(subject)
         return SubjectConfig(None, held.compatibility, held.normalize, held.more)
 
     def mode(self, subject: SubjectName) -> str | None:
-        """See `ReadSettings`."""
+        """Return the mode of a subject, `None` if it has none."""
         return self.config(subject).mode
 
 
 class ArchivedRegistry:
-    """The registry of an archive as of a version, in memory; see `ReadRegistry`.
+    """The archived registry as of a version, in memory; implements `ReadRegistry`.
 
     Versions that the registry had no more are soft-deleted ones here, as records may name them.
 
@@ -91,25 +91,25 @@ class ArchivedRegistry:
 
     @property
     def ids(self) -> frozenset[int]:
-        """The ids of all schemas, in any context."""
+        """The ids of all archived schemas, in every context."""
         return frozenset(number for _, number in self._ids)
 
     @property
     def traits(self) -> Traits:
-        """See `ReadRegistry`."""
+        """The features of the registry."""
         return USUAL
 
     def stop(self) -> None:
-        """See `ReadRegistry`."""
+        """Stop sending requests."""
 
     def contexts(self) -> frozenset[str] | None:
-        """See `ReadRegistry`."""
+        """Return all contexts; `None` if it has none."""
         return ONE.union(qualified(name).context for name in self._packed)
 
     def subjects(
         self, contexts: Iterable[str] = ONE, *, deleted: bool = False
     ) -> frozenset[SubjectName]:
-        """See `ReadRegistry`."""
+        """Return the names of all subjects."""
         wanted = frozenset(contexts)
         return frozenset(
             name
@@ -124,7 +124,7 @@ class ArchivedRegistry:
         *,
         deleted: bool = False,
     ) -> dict[SchemaVersion, T] | None:
-        """See `ReadRegistry`."""
+        """Return all versions, converted by `kept`; `None` if they cannot be listed at once."""
         wanted = frozenset(contexts)
         names = (name for name in self._packed if qualified(name).context in wanted)
         return {
@@ -137,7 +137,7 @@ class ArchivedRegistry:
                 yield RegisteredSchema(SchemaVersion(name, number), each.id, each.schema)
 
     def latest(self, subject: SubjectName, *, deleted: bool = False) -> RegisteredSchema | None:
-        """See `ReadRegistry`."""
+        """Return the last version of a subject; `None` if it has none."""
         return max(
             self._versions(subject, deleted=deleted),
             key=lambda each: each.at.version,
@@ -145,18 +145,18 @@ class ArchivedRegistry:
         )
 
     def versions(self, subject: SubjectName, *, deleted: bool = False) -> tuple[int, ...]:
-        """See `ReadRegistry`."""
+        """Return the versions of a subject."""
         return tuple(each.at.version for each in self._versions(subject, deleted=deleted))
 
     def schema(self, at: SchemaVersion, *, deleted: bool = False) -> RegisteredSchema | None:
-        """See `ReadRegistry`."""
+        """Return one version of a subject; `None` if it does not exist."""
         found = self._of(at.subject).versions.get(at.version)
         if found is None or not (deleted or found.live):
             return None
         return RegisteredSchema(at, found.id, found.schema)
 
     def by_id(self, number: SchemaId, context: str = DEFAULT_CONTEXT) -> Schema | None:
-        """See `ReadRegistry`."""
+        """Return the schema with an id; `None` if there is none."""
         places = self._ids.get((context, number))
         return self._of(places[0].subject).versions[places[0].version].schema if places else None
 
@@ -166,19 +166,19 @@ class ArchivedRegistry:
         return None
 
     def ids_of_guid(self, guid: str) -> tuple[SchemaId, ...]:
-        """Return none; see `by_guid`."""
+        """Return an empty tuple: GUIDs are not archived."""
         del guid
         return ()
 
     def users(self, number: SchemaId) -> tuple[SchemaVersion, ...]:
-        """See `ReadRegistry`."""
+        """Return the versions that use a schema id."""
         places = (each for (_, own), each in self._ids.items() if own == number)
         return tuple(at for each in places for at in each)
 
     def find(
         self, subject: SubjectName, schema: Schema, *, normalize: bool = False
     ) -> RegisteredSchema | None:
-        """See `ReadRegistry`; texts that mean the same are equal, normalized or not."""
+        """Return the version of a subject with the same schema text and references."""
         del normalize
         with suppress(StopIteration):
             return next(

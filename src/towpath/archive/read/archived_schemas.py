@@ -1,4 +1,4 @@
-"""`towpath archive show` of schemas: what of a registry is archived, as of a version."""
+"""Archived schemas for `towpath archive show`, as of a version."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from towpath.store import Store
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SchemasLook:
-    """Archived subjects as of a version.
+    """The archived subjects as of a version.
 
     Attributes:
         registry: The URL of the registry.
@@ -32,7 +32,7 @@ class SchemasLook:
 
 
 def show_schemas(config: ArchiveConfig, subject: str | None, as_of: AsOf) -> SchemasLook:
-    """Return archived subjects.
+    """Read one archived subject, or all of them.
 
     Args:
         config: The archive.

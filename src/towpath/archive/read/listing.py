@@ -1,4 +1,4 @@
-"""`towpath archive ls` and `show`: the segments of an archive, and what their objects say."""
+"""Segments for `towpath archive ls` and `show`, with the footers of their objects."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from towpath.store import Store
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SegmentLook:
-    """A segment with what its object says of it.
+    """A segment with its footer from the object.
 
     Attributes:
         segment: The segment as the commit log has it.
@@ -38,7 +38,7 @@ class SegmentLook:
 def listed(
     config: ArchiveConfig, topic: str | None, partition: int | None
 ) -> list[tuple[TopicName, Segment]]:
-    """Return the segments of an archive, of one topic or one partition if these are named.
+    """Return the segments of an archive, optionally of one topic or partition.
 
     Raises:
         ConfigError: The archive has no such topic or partition.
@@ -69,7 +69,7 @@ def _unknown(topic: str, names: Collection[str]) -> ConfigProblem:
 
 
 def require_topics(state: ArchiveState, expressions: tuple[str, ...], option: str) -> None:
-    """Refuse expressions that match no topic of an archive, as a name that was mistyped.
+    """Raise if an expression matches no topic of the archive, as after a typing error.
 
     Args:
         state: The archive.
@@ -90,7 +90,7 @@ def require_topics(state: ArchiveState, expressions: tuple[str, ...], option: st
 
 
 def require_partitions(state: ArchiveState, topics: tuple[str, ...], numbers: Set[int]) -> None:
-    """Refuse partitions that no topic has which is asked for.
+    """Raise if a partition number exists in none of the selected topics.
 
     Args:
         state: The archive.
@@ -110,7 +110,7 @@ def require_partitions(state: ArchiveState, topics: tuple[str, ...], numbers: Se
 
 
 def show_object(config: ArchiveConfig, key: str) -> list[SegmentLook]:
-    """Return the segments of an object, with what it says of itself.
+    """Return the segments of an object with their footers.
 
     Args:
         config: The archive.

@@ -1,4 +1,4 @@
-"""`towpath archive lives`: the lives of topics, which were deleted and created again."""
+"""Lives of topics for `towpath archive lives`; a recreated topic has several."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from towpath.store import Store
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicLife:
-    """A topic from its creation to its deletion; the next one of its name is another life.
+    """A topic from its creation to its deletion; a recreated topic is another life.
 
     Attributes:
         topic: Its name.
@@ -48,7 +48,7 @@ class TopicLife:
     latest: bool
 
     def as_data(self) -> dict[str, Any]:
-        """Return it as data for JSON; times as text."""
+        """Return the topic's life as data for JSON; times as text."""
         times = {"begun": self.begun, "seen": self.seen, "first": self.first, "last": self.last}
         return {
             "topic": self.topic,
@@ -62,7 +62,7 @@ class TopicLife:
 
 
 def lives(config: ArchiveConfig, topics: tuple[str, ...]) -> tuple[TopicLife, ...]:
-    """Return the lives of topics, by name and from the first to the latest one.
+    """Return the lives of topics, by name and from the earliest to the latest.
 
     Args:
         config: The archive.
@@ -107,7 +107,7 @@ def lives_of(state: ArchiveState) -> Iterator[TopicLife]:
 
 
 def told_left_out(state: ArchiveState) -> list[str]:
-    """Return a sentence for each life of a topic with offsets that were left out."""
+    """Return a sentence for each topic life with offsets that were filtered out."""
     return [
         f"{each.topic} (topic id {each.id}): {counted(each.filtered, 'offset')} left out, as a"
         " restore had written them (filtered); a restore of this archive lacks them"

@@ -1,4 +1,4 @@
-"""Objects that no entry of the commit log names, and whether the archive holds what is in them.
+"""Orphaned objects, which no entry of the commit log names.
 
 Such an object is what a writer left that died before its commit, or was slower than another one.
 Or its entry was lost: the newest entries of a store that was set back, or that lost objects. Then
@@ -39,7 +39,7 @@ _LACKING_NUMBERS = [number_of(each) for each in _LACKING]
 
 
 def listed(region: str, store: Store, *, spread: bool) -> list[StoredObject]:
-    """Return the objects of a region that have segments, as the store lists them.
+    """Return the objects with segments in a region, as the store lists them.
 
     Raises:
         StoreError: The store cannot be read.
@@ -49,7 +49,7 @@ def listed(region: str, store: Store, *, spread: bool) -> list[StoredObject]:
 
 
 def unnamed(state: ArchiveState, found: Sequence[StoredObject]) -> Iterator[StoredObject]:
-    """Yield the objects that no segment has, and none had that was removed."""
+    """Yield the objects that no present or removed segment uses."""
     named = state.table().rows["key"].combine_chunks()
     for at in range(0, len(found), _AT_ONCE):
         some = found[at : at + _AT_ONCE]
@@ -60,7 +60,7 @@ def unnamed(state: ArchiveState, found: Sequence[StoredObject]) -> Iterator[Stor
 
 
 def segments_of(store: Store, found: StoredObject) -> tuple[Segment, ...]:
-    """Return the segments of an object, as its footers tell of them.
+    """Return the segments of an object, from its footers.
 
     Raises:
         CorruptSegmentError: The object cannot be read.
@@ -87,7 +87,7 @@ def _covered(gaps: Gaps, offsets: Table) -> Table:
 
 
 class Holdings:
-    """What an archive holds besides the objects that are in no entry.
+    """The records that an archive holds, without those in orphaned objects.
 
     Args:
         log: Its log.
@@ -99,7 +99,7 @@ class Holdings:
         self._there: dict[str, bool] = {}
 
     def is_spare(self, segment: Segment) -> bool:
-        """Whether the archive holds all of a segment elsewhere, or let it go on request.
+        """Return whether a segment's records are archived elsewhere, or were removed on request.
 
         Raises:
             CommitLogError: An entry is missing.

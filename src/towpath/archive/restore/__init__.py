@@ -1,4 +1,4 @@
-"""The way back from an archive into a cluster."""
+"""Restores: archived topics, groups, schemas and access rules copied into a cluster."""
 
 RESTORING = ("towpath.archive.restore.slices",)
 """Modules that Python workers import before the slices of a restore arrive."""

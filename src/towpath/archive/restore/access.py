@@ -1,4 +1,4 @@
-"""Access that comes back with topics: archived ACLs, SCRAM users and quotas.
+"""Restored access rules: archived ACLs, SCRAM users and quotas.
 
 It is what a mirror brings over, with the archive as of the restored version in the place of the
 source. It comes last: until all topics are restored, nobody else shall write to them.
@@ -19,7 +19,7 @@ from towpath.ledger.link import OpenTarget
 
 @dataclass(frozen=True, slots=True)
 class RestoredAccess:
-    """What a restore brings back of access; see `AccessRules`.
+    """The access rules that a restore creates; see `AccessRules`.
 
     Attributes:
         rules: What the file says of restores.
@@ -33,17 +33,17 @@ class RestoredAccess:
 
     @property
     def access(self) -> AccessConfig:
-        """What the target gets."""
+        """The kinds of access rules to restore."""
         return self.rules.access
 
     @property
     def topics(self) -> TopicsConfig:
-        """Which topics come back, and under which names."""
+        """The topics to restore, and their names on the target."""
         return self.rules.topics
 
 
 def access_client(to: OpenTarget, archive: Archive, rules: RestoreConfig) -> AccessClient | None:
-    """Return what brings access back; `None` if the file asks for none.
+    """Return a client that restores access rules; `None` if the file selects none.
 
     Args:
         to: The target.

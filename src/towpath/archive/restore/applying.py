@@ -1,4 +1,4 @@
-"""Doing the steps of a restore on the target, with the plan machine's journal."""
+"""Execution of a restore's steps on the target, with the plan machine's journal."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SUBJECTS = Subjects((SCHEMAS, TOPICS, ACCESS))
 
 
 def clients_of(restorer: TopicRestorer) -> SubjectClients:
-    """Return what applies the steps of a restore."""
+    """Return the clients that apply a restore's topic steps."""
     return SubjectClients(SUBJECTS, {TOPICS: restorer})
 
 
@@ -31,7 +31,7 @@ def apply(
     hold: Callable[[], None] = lambda: None,
     stop: threading.Event | None = None,
 ) -> Applied:
-    """Do steps that the target has checked, and journal them.
+    """Apply steps that the target has validated, and journal them.
 
     Args:
         restorer: The topics of the restore.
@@ -59,7 +59,7 @@ def release(
     restored: Iterable[TopicName],
     hold: Callable[[], None] = lambda: None,
 ) -> tuple[Applied, RestoreSnapshot]:
-    """Give restored topics the configs that were held back from them.
+    """Set the configs that were held back from topics which are now restored.
 
     Returns:
         What was done, and the target as it was before.
@@ -81,7 +81,7 @@ def give_access(
     hold: Callable[[], None] = lambda: None,
     stop: threading.Event | None = None,
 ) -> Applied:
-    """Bring access back, and journal it.
+    """Restore access rules, and journal the steps.
 
     Args:
         client: Brings it back.

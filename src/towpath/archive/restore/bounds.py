@@ -1,4 +1,4 @@
-"""The offsets between which each partition comes back, by what the file asks for.
+"""The offset ranges to restore in each partition, by the file's range.
 
 A time means the first record that has it or a later one, as brokers answer where they are asked for
 the offset of a time. The commit log tells which segment that is in, the segment which record.
@@ -37,7 +37,7 @@ Offsets = tuple[SourceOffset, SourceOffset]
 
 
 class BoundError(TowpathError):
-    """The offset of a time cannot be told, because the part of the archive cannot be read.
+    """The offset for a time cannot be found, as a part of the archive is unreadable.
 
     Args:
         time: The time in ms.
@@ -61,7 +61,7 @@ class BoundError(TowpathError):
 def narrowed(
     archive: Archive, there: Mapping[PartitionId, ArchivedTo], wanted: RestoredRange
 ) -> dict[PartitionId, Offsets | BoundError]:
-    """Return which offsets of each partition come back, or why that cannot be told.
+    """Return the offsets to restore in each partition, or why they cannot be determined.
 
     Args:
         archive: The archive.

@@ -1,4 +1,4 @@
-"""What a restore reads from the store: objects, requests, bytes, its time and its price. Pure."""
+"""Estimates of a restore: objects, requests, bytes, time and price. Pure."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _GIB = 1 << 30
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RestoreCost:
-    """What a restore costs, reckoned.
+    """The estimated cost of a restore.
 
     Attributes:
         objects: Number of objects that are read.
@@ -44,7 +44,7 @@ class RestoreCost:
     currency: str
 
     def as_data(self) -> dict[str, Any]:
-        """Return it for programs."""
+        """Return the cost as data for JSON."""
         return {
             "objects": self.objects,
             "object_bytes": self.bytes,
@@ -55,7 +55,7 @@ class RestoreCost:
         }
 
     def told(self, rate: float) -> str:
-        """Return it as a sentence.
+        """Return the cost as a sentence.
 
         Args:
             rate: The rate that the time was reckoned with, in bytes per second.
@@ -73,7 +73,7 @@ class RestoreCost:
 def cost_of(
     state: ArchiveState, scope: RestoreScope, keys: Collection[str], costs: RestoreCosts
 ) -> RestoreCost:
-    """Return what a restore costs.
+    """Estimate the cost of a restore.
 
     Args:
         state: The archive.

@@ -1,4 +1,4 @@
-"""What earlier runs of a restore did that its file contradicts now. Pure."""
+"""Contradictions between a restore's file and what its earlier runs did. Pure."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _ADVICE = (
 def contradicted(
     topic: RestoreTopic, target: TopicId, books: LinkBooks, *, follow: bool = False
 ) -> Iterator[Problem]:
-    """Yield why a topic that was restored in part cannot go on as the file says now.
+    """Yield why a partly restored topic cannot continue as the file now says.
 
     Args:
         topic: The topic.

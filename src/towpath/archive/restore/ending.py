@@ -1,4 +1,4 @@
-"""The end of a restore: what was held back is given, and what is not restored is said."""
+"""The end of a restore: held-back configs are set, and unrestored topics are reported."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from towpath.model.nouns import TopicName
 
 
 def end(state: RestoreState) -> None:
-    """Release what is restored, and say what is not.
+    """Release the restored topics, and report those that are not restored.
 
     Args:
         state: The restore. It may have ended before anything was planned.

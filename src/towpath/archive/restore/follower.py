@@ -1,4 +1,4 @@
-"""What a restore that follows its archive takes in while its slices go on."""
+"""Following a growing archive while the slices of a restore run."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _RETRY = 300.0
 
 
 class Follower:
-    """Takes in the new versions of an archive.
+    """Applies new versions of an archive to a running restore.
 
     Args:
         following: The archive.
@@ -63,16 +63,16 @@ class Follower:
 
     @property
     def archive(self) -> Archive:
-        """The archive."""
+        """The followed archive."""
         return self._following.archive
 
     @property
     def heard(self) -> Heard:
-        """What is heard of the archive."""
+        """The state of the followed archive: up to date, silent or broken."""
         return self._following.heard
 
     def planned(self, plan: RestorePlan, scope: RestoreScope) -> None:
-        """Take a new plan, and what of it is restored."""
+        """Adopt a new plan, and the part of it that is being restored."""
         self.scope = self._goal = scope
         self._shape = shape_of(plan.scope)
         self._following.reopened = False
@@ -85,7 +85,7 @@ class Follower:
         return self._following.young(self.scope, self._to.books, self._task.first_delay)
 
     def take_in(self) -> bool:
-        """Take in new versions, and tell slices. Returns whether these must be planned anew."""
+        """Read new archive versions and inform slices. Returns whether a new plan is needed."""
         rung = self._bell is not None and self._bell.asked()
         self._untold = self._untold or rung  # what has arrived may be late in a slice
         if self._following.look(at_once=rung):
@@ -129,12 +129,12 @@ class Follower:
         return is_stuck or not self._is_whole
 
     def caught_up(self) -> frozenset[TopicName]:
-        """Return the topics that have all of what was archived when they were planned.
+        """Return the topics restored up to the last plan, whose configs are still held back.
 
         They are told until `released` says that they got their configs.
         """
         return restored(rows_of(self._goal, self._to.books)) - self._freed
 
     def released(self, topics: frozenset[TopicName]) -> None:
-        """Note that topics got the configs that were held back while they were filled."""
+        """Record that topics got their held-back configs."""
         self._freed |= topics

@@ -1,4 +1,4 @@
-"""An archive that a restore follows: its log as it grows, and what of it can be begun."""
+"""An archive that a restore follows: new versions of its log, and new topics in it."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class FollowedArchive:
 
     @property
     def heard(self) -> Heard:
-        """What is heard of the archive."""
+        """The state of the archive: up to date, silent or broken."""
         return heard_of(
             self._region,
             self.archive.log.state,
@@ -74,7 +74,7 @@ class FollowedArchive:
         return seen if self._has_grown else min(seen, self.archive.log.state.time)
 
     def look(self, *, at_once: bool = False) -> bool:
-        """Look for new versions when it is time to. Returns whether there were any. Never raises.
+        """Look for new versions if a look is due. Returns whether there were any. Never raises.
 
         Args:
             at_once: Whether it is time to in any case.
@@ -121,7 +121,7 @@ class FollowedArchive:
     def young(
         self, scope: RestoreScope, books: LinkBooks, delay: float
     ) -> frozenset[TopicPartition]:
-        """Return the partitions whose restore may not begin yet.
+        """Return the partitions whose restore must wait because they are too new.
 
         Args:
             scope: What is restored.
@@ -145,7 +145,7 @@ class FollowedArchive:
 
 
 class TopicGenerations:
-    """Chooses which topic is restored where the archive has several of one name.
+    """Chooses which topic to restore where several archived topics share a name.
 
     A topic that is deleted and created again is another one. What is left of the first is restored
     before the next one begins.
@@ -160,7 +160,7 @@ class TopicGenerations:
     def choose(
         self, name: TopicName, ids: Sequence[TopicId], parts: Mapping[TopicId, list[RestorePart]]
     ) -> TopicId:
-        """Return the topic that is restored now.
+        """Return the id of the topic to restore now.
 
         Args:
             name: The name.
@@ -180,7 +180,7 @@ class TopicGenerations:
     def goes_on(
         self, name: TopicName, newest: PartitionId, find: Find
     ) -> tuple[PartitionId, SourceOffset] | None:
-        """Return the history that the restore goes on with, and from where; `None` for a new one.
+        """Return the history to continue a restore with, and its start; `None` for a new one.
 
         A history that has begun is restored up to its end. The next one comes behind it, from where
         the source's log differed.

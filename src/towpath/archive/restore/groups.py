@@ -1,4 +1,4 @@
-"""Lets groups of consumers go on where they stood when they were archived.
+"""Restored consumer groups: their archived offsets are committed on the target.
 
 What is written, and what is not, is decided as for a mirror: never under members, never backwards,
 never beyond what is restored. A position is given to a group once; afterwards it is its own.
@@ -33,7 +33,7 @@ _DECISIONS = GroupsConfig()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GivenPositions:
-    """What became of the groups of a restore.
+    """The result of restoring consumer group offsets.
 
     Attributes:
         groups: The groups, by name.
@@ -46,12 +46,12 @@ class GivenPositions:
 
     @property
     def given(self) -> int:
-        """How many positions the target has."""
+        """Number of offsets that are committed on the target."""
         return sum(each.settled for group in self.groups for each in group.positions)
 
     @property
     def left(self) -> Iterator[tuple[str, GroupPosition]]:
-        """Positions that no group has, or might not have, with the names of their groups.
+        """The offsets that could not be committed, or are unconfirmed, with their groups' names.
 
         A group that stands further on the target has read there since.
         """
@@ -68,7 +68,7 @@ def _is_further(position: GroupPosition) -> bool:
 
 
 class GroupRestorer:
-    """Gives groups their positions.
+    """Commits archived group offsets on the target.
 
     Args:
         to: The target and the ledger.
@@ -87,7 +87,7 @@ class GroupRestorer:
         }
 
     def once(self) -> GivenPositions:
-        """Write each position that is due, read it back, and remember it in the ledger.
+        """Commit each offset that is due, read it back, and record it in the ledger.
 
         Raises:
             ClusterError: The target cannot be reached, or the ledger refuses an entry.
@@ -189,7 +189,7 @@ def _once(position: GroupPosition, last: SeenPosition | None) -> GroupPosition:
 
 
 def client_names(scope: RestoreScope, rules: RestoreConfig) -> dict[str, ClientGroup]:
-    """Return the names on the target of the groups of a restore, by their archived names."""
+    """Return the group names on the target, by archived name."""
     found = {}
     for name, each in scope.groups.items():
         try:

@@ -1,4 +1,4 @@
-"""Configs that are held back from a topic while it is restored. Pure.
+"""Topic configs that are withheld while a topic is restored. Pure.
 
 Restored records are old and keep their timestamps. With its own configs a topic could delete,
 compact, refuse or restamp them as they arrive. So it gets these once all of it is there.
@@ -49,7 +49,7 @@ def held(
     seen: ObservedTopics,
     archived: Mapping[str, str] = MappingProxyType({}),
 ) -> HeldConfigs:
-    """Return what must be held back from a topic.
+    """Return the configs to withhold from a topic during its restore.
 
     Args:
         final: The configs that the topic has itself in the end.
@@ -89,7 +89,7 @@ def _meanwhile(
 def most_bytes(
     configs: Mapping[str, str], request_bytes: int | None, archived: Mapping[str, str]
 ) -> int:
-    """Return how large a batch a topic with these configs should accept while it is restored."""
+    """Return the `max.message.bytes` that a topic should have during its restore."""
     own = max(int(each.get(MOST_BYTES) or 0) for each in (configs, archived))
     wanted = max(_LEAST_BYTES, _GROWTH * own)
     if request_bytes is None:

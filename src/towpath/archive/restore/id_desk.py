@@ -1,4 +1,4 @@
-"""Answers slices of a restore that meet schema ids without an id on the target.
+"""The desk that answers restore slices which meet schema ids unknown to the target.
 
 All that both sides have in common is in the ledger before the first record. So an id without a
 decision belongs to no schema that came back. A restore that follows its archive waits for a later
@@ -28,7 +28,7 @@ HasGuid = Callable[[UUID], bool]
 
 @dataclass(frozen=True, slots=True)
 class SeenSchemas:
-    """What was seen when schemas were brought back the last time.
+    """The state of both registries after the last restore of schemas.
 
     Attributes:
         seen: The archived registry and that of the target.
@@ -40,7 +40,7 @@ class SeenSchemas:
 
 
 class RestoredIds:
-    """Decides what ids of schemas become.
+    """Decides the new schema ids for restored records.
 
     Args:
         to: The target.
@@ -57,7 +57,7 @@ class RestoredIds:
         self._has_begun = False
 
     def take(self, known: SeenSchemas, found: Pairs) -> None:
-        """Write what schemas have in common that came back; what earlier runs asked is over.
+        """Record the schemas that both registries share; drop open questions of earlier runs.
 
         Args:
             known: What was seen.
@@ -73,7 +73,7 @@ class RestoredIds:
         self._append(registered(self._to.name, undecided(found, self._to.books.ids)))
 
     def answer(self) -> None:
-        """Answer what slices wait for, as far as it is due.
+        """Answer the waiting slices, as far as answers are due.
 
         Raises:
             ClusterError: The ledger could not be read or written.

@@ -1,4 +1,4 @@
-"""What a restore does beside its slices: the job that they are, and the events of the run."""
+"""The Spark job of a restore round, and the events of a restore."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from towpath.records.work import TOLD
 
 
 class SliceJob(threading.Thread):
-    """The slices of one round, as a Spark job that another thread waits for.
+    """A thread that runs the slices of one round as a Spark job.
 
     Attributes:
         cancel: Set to cancel the slices, which is safe at any moment.
@@ -34,7 +34,7 @@ class SliceJob(threading.Thread):
         self._error: BaseException | None = None
 
     def run(self) -> None:
-        """Run the job; `result` has what comes of it."""
+        """Run the Spark job; `result` returns its outcome."""
         try:
             self._rows = run_slices(
                 self._spark, self._slices, run_slice, TOLD, lambda _done, _all: None, self.cancel
@@ -43,12 +43,12 @@ class SliceJob(threading.Thread):
             self._error = error
 
     def wait(self, seconds: float) -> bool:
-        """Wait for the end of the job; return whether it has ended."""
+        """Wait for the job up to a timeout; return whether it has ended."""
         self.join(seconds)
         return not self.is_alive()
 
     def result(self) -> pa.Table:
-        """Return the rows of the job.
+        """Return the result rows of the job.
 
         Raises:
             RuntimeError: A slice failed, or was cancelled; the text is Spark's.
@@ -62,7 +62,7 @@ class SliceJob(threading.Thread):
 
 @contextmanager
 def told(to: OpenTarget, run_id: str, scope: RestoreScope) -> Iterator[None]:
-    """Write an event at the start and at the end of a restore, with the error that ended it."""
+    """Write an event at the start and the end of a restore, with the error that ended it."""
     facts: dict[str, Any] = {
         "restore": scope.region,
         "version": scope.version,

@@ -1,4 +1,4 @@
-"""What would slow a restore down, or make it wait, although nothing refuses it."""
+"""Conditions that slow a restore down or make it wait, without stopping it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _IN_SYNC = "min.insync.replicas"
 
 
 def of_cold(rules: RestoreConfig, cold: Sequence[StoredObject]) -> Iterator[Note | Problem]:
-    """Tell which objects must be thawed first, and whether the restore would wait long enough.
+    """Yield which objects must be thawed first, and whether the restore waits long enough.
 
     Args:
         rules: What the file says of restores.
@@ -54,12 +54,12 @@ def of_cold(rules: RestoreConfig, cold: Sequence[StoredObject]) -> Iterator[Note
 
 
 def thawing_time(storage_class: str) -> float:
-    """Return how long objects of a storage class take to be thawed at most, in seconds."""
+    """Return the longest thawing time of a storage class, in seconds."""
     return _THAWING_S.get(storage_class, _THAWS_S)
 
 
 def of_quotas(to: OpenTarget, scope: RestoreScope) -> Iterator[Note]:
-    """Tell which quotas of the target slow the restore down, and what it takes with them."""
+    """Yield which quotas of the target slow the restore, and how long it takes with them."""
     total = sum(topic.bytes for topic in scope.topics.values())
     try:
         found = to.target.quotas.describe().known
@@ -88,7 +88,7 @@ def _concerns(quota: Quota, login: str) -> bool:
 
 
 def too_large(topic: RestoreTopic, request_bytes: int | None) -> Iterator[str]:
-    """Yield that the target may take no request with a record as large as those that are archived.
+    """Yield a warning if the target may reject requests with the largest archived batches.
 
     Args:
         topic: The archived topic.
@@ -104,7 +104,7 @@ def too_large(topic: RestoreTopic, request_bytes: int | None) -> Iterator[str]:
 
 
 def unwritable(name: TopicName, there: Topic) -> Iterator[Problem]:
-    """Yield why no record could ever be written to a topic that exists."""
+    """Yield why an existing topic cannot accept any record."""
     wanted = limit(there.own.get(_IN_SYNC) or there.configs.get(_IN_SYNC))
     if wanted is not None and wanted > there.replication_factor:
         text = (

@@ -1,4 +1,4 @@
-"""What is heard of an archive that others write: new versions, silence, or a broken log."""
+"""Monitoring of an archive that other processes write: new versions, silence, broken logs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from towpath.runtime.clock import now_ms, readable
 
 
 class HeardState(StrEnum):
-    """What is heard of an archive."""
+    """The states of a followed archive: up to date, silent, or broken."""
 
     FOLLOWED = "followed"
     """Versions come, be it only signs of life."""
@@ -25,7 +25,7 @@ class HeardState(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Heard:
-    """What is heard of the archive of one region.
+    """The state of the followed archive of one region.
 
     Attributes:
         region: The region.
@@ -46,7 +46,7 @@ class Heard:
     behind: int = 0
 
     def as_data(self) -> dict[str, Any]:
-        """Return it as data for JSON."""
+        """Return the state as data for JSON."""
         return {
             "region": self.region,
             "version": self.version,
@@ -72,7 +72,7 @@ def heard_of(
     now: int | None = None,
     since: int | None = None,
 ) -> Heard:
-    """Return what is heard of an archive.
+    """Return the state of a followed archive.
 
     Args:
         region: The region.

@@ -1,4 +1,4 @@
-"""Tells Prometheus how a restore goes, if the file asks for it, and the archive that it was."""
+"""Prometheus metrics and archive events of a running restore."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Show = Callable[[RestoreProgress], None]
 
 @contextmanager
 def telling_restore(name: str, tasks: Sequence[RestoreTask], show: Show) -> Iterator[Show]:
-    """Return what shows the progress, and tells it to Prometheus if the file asks for it.
+    """Return a progress callback that also serves Prometheus, if the file configures metrics.
 
     Args:
         name: The name of the restore.
@@ -55,7 +55,7 @@ def telling_restore(name: str, tasks: Sequence[RestoreTask], show: Show) -> Iter
 
 
 def reading(progress: RestoreProgress, regions: Mapping[str, str]) -> RestoreCounts:
-    """Return all counts of a restore as they are now.
+    """Return the current counts of a restore.
 
     Args:
         progress: What the restore shows.
@@ -125,7 +125,7 @@ def _stand(row: RestoreRow, region: str) -> RestoreStand:
 
 @contextmanager
 def told_restore(name: str, tasks: Sequence[RestoreTask], show: Show) -> Iterator[Show]:
-    """Write an event into the store at the start and at the end of a restore.
+    """Write an event to the store at the start and the end of a restore.
 
     A login that may not write there writes none, and none goes among the files of a broker; the
     target's topic of events has them anyway.

@@ -1,4 +1,4 @@
-"""What a restore brings back, as values."""
+"""The topics, partitions and groups of a restore, as values."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from towpath.topics.observed import Topic
 
 @dataclass(frozen=True, slots=True)
 class SegmentMarks:
-    """The segments of a part, by their offsets.
+    """The segments of a partition to restore: their end offsets and times.
 
     Attributes:
         ends: Where each ends, ascending.
@@ -28,11 +28,11 @@ class SegmentMarks:
     written: Sequence[int] = ()
 
     def waiting(self, at: int) -> int:
-        """Return how many segments have offsets from `at` on."""
+        """Return the number of segments that have offsets from `at` on."""
         return len(self.ends) - bisect_right(self.ends, at)
 
     def oldest(self, at: int) -> int | None:
-        """Return when the first segment that has offsets from `at` on was written, in ms."""
+        """Return when the first segment with offsets from `at` on was written, in ms."""
         place = bisect_right(self.ends, at)
         return self.written[place] if place < len(self.written) else None
 
@@ -43,7 +43,7 @@ class SegmentMarks:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RestorePart:
-    """One archived partition.
+    """One archived partition to restore.
 
     Attributes:
         id: Its identity in the archive.
@@ -71,13 +71,13 @@ class RestorePart:
     is_front: bool = False
 
     def pruned(self, at: SourceOffset) -> bool:
-        """Whether a restore that stands at an offset has not had all that was pruned."""
+        """Return whether offsets after this one were pruned before they were restored."""
         return self.is_front and at < self.start
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RestoreTopic:
-    """One archived topic, as of the restored version.
+    """One archived topic to restore, as of the restored version.
 
     Attributes:
         topic: The topic as it was described when it was archived.
@@ -101,12 +101,12 @@ class RestoreTopic:
 
     @property
     def count(self) -> int:
-        """How many partitions it has on the target in the end."""
+        """Final number of partitions on the target."""
         return self.topic.partitions if self.asked is None else self.asked
 
     @property
     def written(self) -> tuple[RestorePart, ...]:
-        """What is written to each partition of the target.
+        """The parts written to each partition of the target.
 
         Of records that are placed by their keys, nobody knows how many go where before they are
         read, so each partition counts as much as any other.
@@ -128,7 +128,7 @@ class RestoreTopic:
 
     @property
     def by_partition(self) -> dict[TopicPartition, RestorePart]:
-        """What is written to each partition of the target."""
+        """The parts written to each partition of the target, by partition."""
         return {TopicPartition(self.topic.name, each.id.partition): each for each in self.written}
 
     @property
@@ -149,7 +149,7 @@ class RestoreTopic:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RestoreScope:
-    """What a restore brings back.
+    """The topics and groups that a restore copies.
 
     Attributes:
         region: The region whose archive it is.

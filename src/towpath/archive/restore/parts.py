@@ -1,4 +1,4 @@
-"""The partitions of a restore, and what the commit log says of their records. Pure."""
+"""The partitions of a restore, with counts from the commit log. Pure."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def part_of(
     filtered: int = 0,
     is_front: bool = False,
 ) -> RestorePart:
-    """Return a partition of a restore, with the sums of its segments."""
+    """Return a partition of a restore, with the totals of its segments."""
     return RestorePart(
         id=id_,
         start=wanted[0],
@@ -46,7 +46,7 @@ def part_of(
 def sums_of(
     archive: Archive, wanted: Mapping[PartitionId, Offsets]
 ) -> dict[PartitionId, dict[str, int | None]]:
-    """Return the records and bytes of wanted offsets, about, and the times of their segments.
+    """Return the approximate totals of the wanted offsets, and the times of their segments.
 
     Args:
         archive: The archive.
@@ -64,7 +64,7 @@ def sums_of(
 def marks_of(
     archive: Archive, wanted: Mapping[PartitionId, Offsets]
 ) -> dict[PartitionId, SegmentMarks]:
-    """Return the segments that have wanted offsets; see `sums_of`."""
+    """Return the segments that overlap the wanted offsets; see `sums_of`."""
     found: dict[PartitionId, SegmentMarks] = {}
     table = archive.then.table()
     places = {each.id: place for place, each in enumerate(table.partitions)}
@@ -82,7 +82,7 @@ def marks_of(
 
 
 def filtered_of(archive: Archive, wanted: Mapping[PartitionId, Offsets]) -> dict[PartitionId, int]:
-    """Return how many wanted offsets the archive left out, about; see `sums_of`."""
+    """Return the approximate number of wanted offsets that the archive left out."""
     table = archive.then.table()
     gaps = table.rows["gaps"].combine_chunks()
     kinds = np.asarray(gaps.flatten().field("kind"))
@@ -104,7 +104,7 @@ def filtered_of(archive: Archive, wanted: Mapping[PartitionId, Offsets]) -> dict
 
 
 def expired(state: ArchiveState, topic: RestoreTopic, before: int) -> int:
-    """Return how many records of a topic are older than a time, by the segments they are in.
+    """Return how many archived records of a topic are older than a time, by segment.
 
     Args:
         state: The archive.

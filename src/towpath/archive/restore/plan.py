@@ -1,4 +1,4 @@
-"""The plan of a restore: what is restored, what is done on the target, and what would stop it."""
+"""The plan of a restore: topics, steps on the target, and obstacles."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ _NO_ACCESS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RestorePlan:
-    """A restore as it would go.
+    """The plan of a restore.
 
     Attributes:
         plan: The steps on the target, with notes and problems.
@@ -85,7 +85,7 @@ class RestorePlan:
         return replace(self.scope, topics=kept)
 
     def as_data(self) -> dict[str, Any]:
-        """Return it as data for JSON."""
+        """Return the plan as data for JSON."""
         told = self.plan.as_data()
         del told["source"], told["link"]
         return {
@@ -114,7 +114,7 @@ class RestorePlan:
 
 
 def plan_restore(task: RestoreTask, to: OpenTarget, archive: Archive) -> RestorePlan:
-    """Return the plan of a restore; nothing is changed. Errors of the target become problems.
+    """Plan a restore without changing anything. Errors of the target become problems.
 
     Raises:
         CommitLogError: The commit log of the archive is of no use.
@@ -143,12 +143,12 @@ class _Planning:
         )
 
     def refused(self, problem: Problem) -> RestorePlan:
-        """Return a plan that only says why there is none."""
+        """Return a plan that contains only the reason for its failure."""
         plan = replace(self._plan, problems=(*self._plan.problems, problem))
         return self._made(plan, CheckedSteps(()), 0)
 
     def whole(self) -> RestorePlan:
-        """Return the plan.
+        """Return the complete plan.
 
         Raises:
             ClusterError: The target could not be asked.
@@ -259,7 +259,7 @@ class _Planning:
 
 
 def identify(task: RestoreTask, to: OpenTarget) -> None:
-    """Create the ledger if it is missing, and record what the restore joins.
+    """Create the ledger if it is missing, and record the restore's archive and target.
 
     Raises:
         ClusterError: The target refuses the ledger.

@@ -1,4 +1,4 @@
-"""The rounds of a restore on Spark: slices are planned, attended, and planned again.
+"""The rounds of a restore on Spark: plan slices, run them, and plan again.
 
 A round ends when its slices have restored or stopped all of their partitions. Slices end earlier
 where they have not heard of the driver for a while, as after a pause of this process: then the next
@@ -36,7 +36,7 @@ _AGAIN = BackOff(first=2.0, longest=30.0)
 
 
 class RoundPlayer:
-    """Plays rounds until all is restored, or nothing more can be.
+    """Runs rounds until the restore is complete or cannot continue.
 
     Args:
         state: The restore.
@@ -50,7 +50,7 @@ class RoundPlayer:
         self._reached = -1
 
     def play(self, number: int) -> bool:
-        """Run the slices of a round; return whether the restore is over.
+        """Run the slices of a round; return whether the restore is finished.
 
         Args:
             number: The number of the round.

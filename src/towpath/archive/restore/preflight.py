@@ -1,4 +1,4 @@
-"""What would stop a restore, or harm what it restores, told before anything is changed."""
+"""Obstacles of a restore that are reported before anything is changed."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ Finding = Note | Problem
 def of_retention(
     rules: RestoreConfig, scope: RestoreScope, state: ArchiveState, steps: Sequence[TopicStep]
 ) -> Iterator[Finding]:
-    """Tell which topics would lose old records as soon as they get their archived retention."""
+    """Yield the topics that would lose old records once their archived retention is set."""
     now = now_ms()
     for step in steps:
         if not isinstance(step, CreateTopic) or "retention.ms" not in step.held:
@@ -69,7 +69,7 @@ def _final(step: CreateTopic, topic: RestoreTopic, key: str) -> str | None:
 
 
 def of_filtered(rules: RestoreConfig, scope: RestoreScope) -> Iterator[Finding]:
-    """Tell which topics lack records that the archive left out, as a restore had written them."""
+    """Yield the topics that lack records which the archive had left out as restored ones."""
     for name, topic in scope.topics.items():
         if not topic.filtered:
             continue
@@ -88,7 +88,7 @@ def of_filtered(rules: RestoreConfig, scope: RestoreScope) -> Iterator[Finding]:
 
 
 def of_pruning(rules: RestoreConfig, rows: Iterable[RestoreRow]) -> Iterator[Finding]:
-    """Tell which partitions were pruned beyond the place where this restore stands."""
+    """Yield the partitions that were pruned beyond the restore's position."""
     for row in rows:
         if row.mode and row.part.pruned(row.at):
             pruned = Reason.of(ReasonCode.ARCHIVE_PRUNED)
@@ -101,7 +101,7 @@ def of_pruning(rules: RestoreConfig, rows: Iterable[RestoreRow]) -> Iterator[Fin
 
 
 def of_modes(rules: RestoreConfig, scope: RestoreScope, fill: int) -> Iterator[Finding]:
-    """Tell which partitions cannot keep their offsets, for what is known before they are read."""
+    """Yield the partitions that cannot keep their offsets, as far as known before reading."""
     kept = {n: each for n, each in scope.topics.items() if not (each.layout or each.change.drops)}
     for name, topic in kept.items():
         for part in topic.parts:
@@ -150,7 +150,7 @@ def of_room(
 
 
 def of_groups(rules: RestoreConfig, scope: RestoreScope, target: Admin) -> Iterator[Finding]:
-    """Tell which groups have members on the target now, under which nothing would be written."""
+    """Yield the groups with active members on the target, whose offsets cannot be committed."""
     named = client_names(scope, rules)
     if not named:
         return
@@ -170,7 +170,7 @@ def of_groups(rules: RestoreConfig, scope: RestoreScope, target: Admin) -> Itera
 
 
 def of_objects(rules: RestoreConfig, archive: Archive, scope: RestoreScope) -> Iterator[Finding]:
-    """Look for the objects that a restore reads; of many, for some at random."""
+    """Check that the objects of a restore exist; of many objects a random sample."""
     owners = objects_of(archive, scope)
     keys = sorted(owners)
     if len(keys) > _LOOKED_FOR:
@@ -193,7 +193,7 @@ def of_objects(rules: RestoreConfig, archive: Archive, scope: RestoreScope) -> I
 
 
 def objects_of(archive: Archive, scope: RestoreScope) -> dict[str, TopicName]:
-    """Return the keys of all objects that a restore reads, each with a topic that is in it."""
+    """Return the keys of all objects that a restore reads, each with one of its topics."""
     table = archive.log.state.table()
     wanted = {part.id: part for topic in scope.topics.values() for part in topic.parts}
     parts = [wanted.get(each.id) for each in table.partitions]
@@ -209,7 +209,7 @@ def objects_of(archive: Archive, scope: RestoreScope) -> dict[str, TopicName]:
 
 
 def looked_for(archive: Archive, keys: Iterable[str]) -> Iterator[StoredObject | None]:
-    """Yield the objects with these keys, None for those that the store lacks."""
+    """Yield the stored objects with these keys, `None` for each missing one."""
     store = archive.log.store
 
     def look(key: str) -> StoredObject | None:

@@ -1,4 +1,4 @@
-"""How far a restore has come, by the ledger of the target. Pure but for the clock."""
+"""The progress of a restore, from the target's ledger. Pure but for the clock."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _RECENT = 30.0
 
 
 class PartState(StrEnum):
-    """How far a partition is restored."""
+    """The states of a partition during a restore."""
 
     WAITING = "waiting"
     RESTORING = "restoring"
@@ -38,7 +38,7 @@ class PartState(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RestoreRow:
-    """How far one partition is restored.
+    """The restore progress of one partition.
 
     Attributes:
         tp: The archived partition.
@@ -72,23 +72,23 @@ class RestoreRow:
 
     @property
     def named(self) -> str:
-        """The archived partition, with its source if there are several."""
+        """The archived partition's name, with its source if there are several."""
         return f"{self.source}/{self.tp}" if self.source else str(self.tp)
 
     @property
     def done(self) -> bool:
-        """Whether all of it is on the target."""
+        """Whether the partition is restored completely."""
         return bool(self.mode) and self.at >= self.part.end and not self.is_lost
 
     @property
     def share(self) -> float:
-        """How much of its offsets is on the target, from 0 to 1."""
+        """The restored share of the partition's offsets, from 0 to 1."""
         length = self.part.end - self.part.start
         return 1.0 if self.done else max(0, self.at - self.part.start) / max(1, length)
 
     @property
     def state(self) -> PartState:
-        """How far it is."""
+        """The restore state of the partition."""
         if self.done:
             return PartState.RESTORED
         if self.error:
@@ -97,7 +97,7 @@ class RestoreRow:
         return PartState.RESTORING if self.mode else PartState.WAITING
 
     def as_data(self) -> dict[str, Any]:
-        """Return it as data for JSON."""
+        """Return the partition's progress as data for JSON."""
         return {
             "source": self.source,
             "topic": self.tp.topic,
@@ -125,7 +125,7 @@ class RestoreRow:
 def rows_of(
     scope: RestoreScope, books: LinkBooks, logs: TargetLogs | None = None
 ) -> tuple[RestoreRow, ...]:
-    """Return how far each partition is.
+    """Return the progress of each partition.
 
     Args:
         scope: What is restored.
@@ -181,7 +181,7 @@ def _opened(
 
 
 def restored(rows: Iterable[RestoreRow]) -> frozenset[TopicName]:
-    """Return the topics of which all is on the target."""
+    """Return the topics that are restored completely."""
     done: dict[TopicName, bool] = {}
     for row in rows:
         done[row.tp.topic] = done.get(row.tp.topic, True) and row.done
@@ -189,7 +189,7 @@ def restored(rows: Iterable[RestoreRow]) -> frozenset[TopicName]:
 
 
 class RestorePhase(StrEnum):
-    """What a restore does now."""
+    """The phases of a restore."""
 
     LOOKING = "looking at the archive and the target"
     PREPARING = "preparing the target"
@@ -203,7 +203,7 @@ class RestorePhase(StrEnum):
 
 @dataclass(slots=True)
 class RestoreProgress:
-    """What a restore tells while it goes on; `rows` is replaced, never changed.
+    """The progress of a running restore; `rows` is replaced, never changed.
 
     Attributes:
         began: When it began, by the monotonic clock.
@@ -247,11 +247,11 @@ class RestoreProgress:
     _seen: list[tuple[float, float]] = field(default_factory=list)
 
     def take_trouble(self, why: str = "", codes: tuple[str, ...] = ()) -> None:
-        """Take in what keeps the restore as a whole from going on, or that nothing does."""
+        """Record why the whole restore cannot continue, or that nothing stops it."""
         self.trouble, self.trouble_codes = why, codes
 
     def take(self, rows: Sequence[RestoreRow]) -> None:
-        """Take new rows."""
+        """Replace the rows, and update the rate."""
         self.rows = tuple(rows)
         now = time.monotonic()
         self._seen = [each for each in self._seen if now - each[0] <= _RECENT]
@@ -259,12 +259,12 @@ class RestoreProgress:
 
     @property
     def all_bytes(self) -> int:
-        """Archived bytes of all partitions."""
+        """Archived bytes of all partitions to restore."""
         return sum(row.part.bytes for row in self.rows)
 
     @property
     def done_bytes(self) -> float:
-        """Archived bytes that are on the target, about."""
+        """Archived bytes that are restored so far, about."""
         return sum(row.part.bytes * row.share for row in self.rows)
 
     @property
@@ -277,18 +277,18 @@ class RestoreProgress:
 
     @property
     def seconds_left(self) -> float | None:
-        """Seconds until all is restored at this rate; `None` if that is not known."""
+        """Seconds until the restore is complete at this rate; `None` if unknown."""
         return time_left(self.all_bytes - self.done_bytes, self.rate)
 
     @property
     def proven(self) -> bool:
-        """Whether everything was compared with the archive, and is equal."""
+        """Whether all restored records were compared with the archive and are equal."""
         every = all(each.state is ProofState.EQUAL for each in self.proofs)
         return bool(self.proofs) and every and not self.unproven
 
     @property
     def complete(self) -> bool:
-        """Whether everything is restored, and nothing was left out or lost.
+        """Whether the restore is complete, and no record was skipped or lost.
 
         A restore that follows is never at its end; it is complete where nothing holds it up.
         """
@@ -301,14 +301,14 @@ class RestoreProgress:
 
 
 def stopped(rows: Iterable[RestoreRow]) -> list[RestoreRow]:
-    """Return the partitions that stand still."""
+    """Return the partitions whose restore has stopped with an error."""
     return [row for row in rows if row.state is PartState.STOPPED]
 
 
 def standing_still(
     rows: Iterable[RestoreRow], told: Collection[TopicPartition]
 ) -> list[RestoreRow]:
-    """Return the partitions that are not restored though nothing holds them up.
+    """Return the partitions that are not restored although no obstacle is known.
 
     Args:
         rows: The partitions.

@@ -1,4 +1,4 @@
-"""Several restores in one process: a region each, of which none holds up another."""
+"""Parallel restores of several regions in one process, independent of each other."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def run_all(
 
 @contextmanager
 def waking(task: RestoreTask, regions: Sequence[_Region], whole: Whole) -> Iterator[None]:
-    """Wake the restores when objects arrive, if the file names a queue that tells."""
+    """Wake the restores when the configured queue announces new objects."""
     notify = task.rules.notify
     if notify is None or not task.follow:
         yield
@@ -92,7 +92,7 @@ def waking(task: RestoreTask, regions: Sequence[_Region], whole: Whole) -> Itera
 
 
 class Whole:
-    """The progress of several restores as one."""
+    """The combined progress of several restores."""
 
     def __init__(self, show: Show, asked: int) -> None:
         self.progress = RestoreProgress(asked=asked)
@@ -100,14 +100,14 @@ class Whole:
         self._parts: dict[str, RestoreProgress] = {}
 
     def take(self, name: str, progress: RestoreProgress) -> None:
-        """Take the progress of one of them."""
+        """Record the progress of one restore."""
         with self._lock:
             self._parts[name] = progress
             self._join()
             self._show(self.progress)
 
     def hear(self, notified: Notified) -> None:
-        """Take what came from the queue."""
+        """Record the counts of the notification queue."""
         with self._lock:
             self.progress.notified = notified
             self._show(self.progress)
@@ -183,7 +183,7 @@ class _Region(threading.Thread):
         self.fault: BaseException | None = None
 
     def run(self) -> None:
-        """Restore until all is there, or until stopped."""
+        """Restore until complete, or until stopped."""
         failures = 0
         while not self._stop_asked.is_set():
             began = time.monotonic()

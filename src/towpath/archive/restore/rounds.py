@@ -1,4 +1,4 @@
-"""Plans the slices of a restore: which task writes which partitions, and from where."""
+"""The slices of a restore: which task writes which partitions, and from which offset."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class _There:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RoundTerms:
-    """What the slices of a round share.
+    """The parameters that all slices of a round share.
 
     Attributes:
         run_id: The run.
@@ -74,7 +74,7 @@ class RoundTerms:
 def plan_slices(
     task: RestoreTask, scope: RestoreScope, target: Admin, books: LinkBooks, terms: RoundTerms
 ) -> list[RestoreSlice]:
-    """Return the slices of a round; none if all is restored.
+    """Return the slices of a round; none if everything is restored.
 
     Args:
         task: The restore.

@@ -1,4 +1,4 @@
-"""`towpath restore run`: topics first, then slices on Spark, then the configs that were held back.
+"""`towpath restore run`: create topics, restore on Spark, then set withheld configs.
 
 Progress is in the target's ledger, so a restore that was killed goes on where it stood, and a
 restore that is complete has nothing to do.
@@ -59,7 +59,7 @@ def run(
     beside: Beside = ALONE,
     bell: Bell | None = None,
 ) -> RestoreProgress:
-    """Restore until all is there, or `stop` is set.
+    """Restore until complete, or until `stop` is set.
 
     Args:
         task: The restore.
@@ -144,7 +144,7 @@ class _Restore:
     def follow(
         self, following: FollowedArchive, reading: ArchiveReading | None, bell: Bell | None
     ) -> None:
-        """Go on with what is archived meanwhile."""
+        """Continue with records that are archived during the restore."""
         state = self._state
         state.follower = Follower(following, reading, state.task, state.to, state.session, bell)
         state.follower.ready = self._has_schemas
@@ -223,7 +223,7 @@ class _Restore:
         }
 
     def go(self, spark: Starting, parallelism: int | None) -> None:
-        """Restore on Spark, with an event at the start and at the end."""
+        """Restore on Spark, with an event at the start and the end."""
         state = self._state
         state.enter(RestorePhase.STARTING)
         session = spark.result()

@@ -1,4 +1,4 @@
-"""What would stop schemas of an archive, or make them mean something else, told in the plan."""
+"""Problems with archived schemas that a restore's plan reports."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _OVERRIDE = "READONLY_OVERRIDE"
 
 
 def stopping(found: PlacedDifference, rules: RestoredSchemas) -> Iterator[Problem]:
-    """Yield why no record may come: it would be read with another schema, or with none.
+    """Yield why restored records would refer to a wrong or a missing schema.
 
     Args:
         found: What differs.
@@ -65,7 +65,7 @@ def of_registry(
     target: Registry,
     rules: RestoredSchemas,
 ) -> Iterator[Note | Problem]:
-    """Yield modes of the target under which it takes nothing, and a compatibility that differs.
+    """Yield the target's registry modes that block writes, and differing compatibilities.
 
     Args:
         seen: What the archive and the target have.
@@ -116,7 +116,7 @@ def _of_compatibility(
 
 
 def unknown_ids(archive: Archive, scope: RestoreScope, known: Collection[int]) -> Iterator[Note]:
-    """Yield a note for each topic whose records name ids that no schema has which comes back.
+    """Yield a note for each topic whose records name schema ids that are not restored.
 
     Values that begin with a zero byte may be anything, so that stops nothing.
 

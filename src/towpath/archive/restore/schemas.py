@@ -1,4 +1,4 @@
-"""Schemas that come back before the first record, from the archive as of the restored version.
+"""Archived schemas that a restore registers before the first record.
 
 It is what a mirror brings over, with the archive in the place of the registry of the source: what
 is planned, journalled, compared after each registration, and restored after a crash is the same.
@@ -57,12 +57,12 @@ class _Compared:
 
     @property
     def wrong(self) -> bool:
-        """Whether no record may come, for a reason that the problems tell."""
+        """Whether a problem with schemas forbids restoring records."""
         return any(self.found.counts.get(("skipped", reason), 0) for reason in _WRONG)
 
 
 class RestoredRegistry:
-    """The schemas of one restore: brought back before records, and again where these go on.
+    """Registers the schemas of one restore, before records and again as the archive grows.
 
     Args:
         to: The target.
@@ -96,7 +96,7 @@ class RestoredRegistry:
         self.left_out: tuple[str, ...] = ()
 
     def bring(self, archive: Archive, hold: Callable[[], None]) -> tuple[str, ...]:
-        """Bring schemas back; return why no record may come, as sentences.
+        """Register schemas; return why no record may be restored, as sentences.
 
         Args:
             archive: The archive as of the restored version.
@@ -150,7 +150,7 @@ class RestoredRegistry:
             self._ids.take(SeenSchemas(now.seen, troubles), pairs(now.seen, found.places))
 
     def follow(self, archive: Archive, hold: Callable[[], None]) -> tuple[bool, str]:
-        """Bring back what has changed; return whether all is there, and why it is not.
+        """Register changed schemas; return whether all are registered, and why not.
 
         Args:
             archive: The archive as it is now.
@@ -177,7 +177,7 @@ class RestoredRegistry:
         return not refused, self._trouble
 
     def answer(self) -> None:
-        """Answer slices that wait for ids.
+        """Answer slices that wait for new schema ids.
 
         Raises:
             ClusterError: The ledger could not be read or written.
@@ -198,7 +198,7 @@ class RestoredRegistry:
             registry.close()
 
     def sentences(self) -> Iterator[str]:
-        """Yield what became of the archived schemas."""
+        """Yield sentences about the outcome for the archived schemas."""
         if self._there:
             how = "with their ids" if self._ids is None else "with ids of the target"
             yield (
@@ -210,7 +210,7 @@ class RestoredRegistry:
 
 
 def parts_of(archive: Archive) -> frozenset[str]:
-    """Return the keys of the objects that have the archived schemas.
+    """Return the keys of the objects that hold the archived schemas.
 
     Raises:
         BrokenLogError: A capture cannot be read.
@@ -222,7 +222,7 @@ def parts_of(archive: Archive) -> frozenset[str]:
 def planned_schemas(
     to: OpenTarget, archive: Archive, rules: RestoredSchemas, scope: RestoreScope | None
 ) -> Difference[SchemaStep]:
-    """Return what would be done about schemas, and what would stop it; nothing is changed.
+    """Plan the registration of schemas, and list its obstacles; nothing is changed.
 
     Args:
         to: The target.

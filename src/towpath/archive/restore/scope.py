@@ -1,4 +1,4 @@
-"""What a restore brings back: the topics of an archive as of a version of its log."""
+"""The scope of a restore: the topics of an archive as of a version of its log."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ from towpath.topics.observed import Topic
 
 
 class GenerationChoice(Protocol):
-    """Chooses among topics of one name, and among histories of a partition."""
+    """Protocol that chooses among topics of one name, and among histories of a partition."""
 
     def choose(
         self, name: TopicName, ids: Sequence[TopicId], parts: Mapping[TopicId, list[RestorePart]]
     ) -> TopicId:
-        """Return which topic is restored.
+        """Return the id of the topic to restore.
 
         Args:
             name: The name.
@@ -54,7 +54,7 @@ class GenerationChoice(Protocol):
     def goes_on(
         self, name: TopicName, newest: PartitionId, find: Find
     ) -> tuple[PartitionId, SourceOffset] | None:
-        """Return the history that a restore which has begun goes on with, and from where.
+        """Return the history to continue a restore with, and its start.
 
         Args:
             name: The name of the topic.
@@ -70,7 +70,7 @@ class GenerationChoice(Protocol):
 def scope_of(
     archive: Archive, rules: RestoreConfig, generations: GenerationChoice | None = None
 ) -> RestoreScope:
-    """Return what a restore brings back.
+    """Return the topics and groups that a restore copies.
 
     Args:
         archive: The archive as of a version.

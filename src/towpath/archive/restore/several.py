@@ -1,4 +1,4 @@
-"""The restores of one process: several regions at a time, each by itself."""
+"""The state that parallel restores of several regions share."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class Beside:
-    """What the restores of a process share.
+    """The shared limits and locks of a process's restores.
 
     Attributes:
         count: How many restores there are.
@@ -20,7 +20,7 @@ class Beside:
     planning: threading.Lock = field(default_factory=threading.Lock)
 
     def share(self, slots: int) -> int:
-        """Return how many of the slices that Spark can run at a time each of them gets."""
+        """Return the number of parallel slices for each restore."""
         return max(1, slots // self.count)
 
 

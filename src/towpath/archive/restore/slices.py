@@ -1,4 +1,4 @@
-"""The work of a Spark task: restore a slice, and tell what the ledger does not know."""
+"""The Spark task of a restore: restores a slice, and reports its throttling."""
 
 from __future__ import annotations
 
@@ -15,6 +15,6 @@ from towpath.records.work import Throttled
 
 
 def run_slice(work: RestoreSlice) -> Iterator[pa.RecordBatch]:
-    """Restore; tell only what the ledger does not: what was never opened, or is under way."""
+    """Restore a slice; report only what the ledger does not record."""
     throttled: Throttled = {}
     yield told(restore(replace(work, attempt=attempt()), throttled), throttled)

@@ -1,4 +1,4 @@
-"""What the parts of a restore share while it goes on."""
+"""The state that the parts of a running restore share."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Show = Callable[[RestoreProgress], None]
 
 @dataclass(slots=True, kw_only=True)
 class RestoreState:
-    """A restore while it goes on.
+    """The state of a running restore.
 
     Attributes:
         task: What is asked for.
@@ -62,23 +62,23 @@ class RestoreState:
 
     @property
     def planned(self) -> RestorePlan:
-        """The last plan."""
+        """The current plan."""
         assert self.plan is not None  # noqa: S101  # a restore begins with it
         return self.plan
 
     @property
     def held(self) -> Lease:
-        """The right to change topics."""
+        """The lease that permits changing topics on the target."""
         assert self.lease is not None  # noqa: S101  # a restore begins with it
         return self.lease
 
     def enter(self, phase: RestorePhase) -> None:
-        """Show another phase."""
+        """Show the next phase."""
         self.progress.phase = phase
         self.show(self.progress)
 
     def look(self) -> None:
-        """Look at the ledger, answer what slices wait for, and show how far it is."""
+        """Read the ledger, answer waiting slices, and show the progress."""
         with suppress(ClusterError):  # the slices tell what is wrong with the target
             self.to.read()
             self.schemas.answer()

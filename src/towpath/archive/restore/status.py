@@ -1,4 +1,4 @@
-"""How far a restore is: what the target's ledger knows of it, beside the archive."""
+"""The status of a restore, from the target's ledger and the archive."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from towpath.topics.owned import ours_of
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RestoreStatus:
-    """How far a restore is.
+    """The status of a restore.
 
     Attributes:
         task: The restore.
@@ -49,12 +49,12 @@ class RestoreStatus:
 
     @property
     def schemas(self) -> tuple[str, ...]:
-        """Sentences about schema ids in records."""
+        """Sentences about schema ids in restored records."""
         return tuple(self.ids.sentences()) if self.ids is not None else ()
 
     @property
     def complete(self) -> bool:
-        """Whether all is restored, nothing is lost, and no config is held back.
+        """Whether the restore is complete: nothing is lost, and no config is withheld.
 
         Of a restore that follows its archive: whether nothing is lost, and nothing holds it up.
         """
@@ -64,7 +64,7 @@ class RestoreStatus:
         return all(row.done and not row.gaps for row in self.rows) and not self.held
 
     def as_data(self) -> dict[str, Any]:
-        """Return it as data for JSON."""
+        """Return the status as data for JSON."""
         return {
             "restore": self.task.name,
             "source": self.task.source,
@@ -91,7 +91,7 @@ def _heard(archive: Archive, silence: float) -> Heard:
 
 
 def look(task: RestoreTask) -> RestoreStatus:
-    """Return how far a restore is; nothing is changed.
+    """Return the status of a restore; nothing is changed.
 
     Raises:
         ClusterError: The target could not be asked.

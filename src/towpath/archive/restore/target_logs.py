@@ -1,4 +1,4 @@
-"""The logs of restored topics as they are on the target now, beside what the ledger says."""
+"""The actual logs of restored topics on the target, compared with the ledger."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from towpath.model.nouns import TopicId, TopicName, TopicPartition
 
 @dataclass(frozen=True, slots=True)
 class TargetLogs:
-    """Restored topics on the target.
+    """The restored topics as observed on the target.
 
     Attributes:
         ids: The ids of those that exist.
@@ -25,11 +25,11 @@ class TargetLogs:
     ends: Mapping[TopicPartition, int] = field(default_factory=dict)
 
     def is_other(self, known: PartitionBooks, target: TopicName) -> bool:
-        """Whether what was restored is gone with its topic, which was deleted since."""
+        """Return whether the target topic was deleted since it was restored."""
         return known.opened is not None and known.opened.target_topic_id != self.ids.get(target)
 
     def loss(self, known: PartitionBooks, at: TopicPartition) -> TargetLostError | None:
-        """Return the error of a log that ends before what was acknowledged, `None` if it is whole.
+        """Return an error if the target log ends before acknowledged records, else `None`.
 
         Args:
             known: What the ledger says of the partition.
@@ -42,7 +42,7 @@ class TargetLogs:
 
 
 def look_at_logs(target: Admin, scope: RestoreScope) -> TargetLogs:
-    """Return the logs of the topics of a restore.
+    """Observe the target logs of a restore's topics.
 
     Raises:
         ClusterError: The target could not be asked.

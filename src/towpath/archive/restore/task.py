@@ -1,4 +1,4 @@
-"""What a command is asked to restore: the file, as a restore sees it."""
+"""A restore as requested by a command and the file."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from towpath.model.nouns import LinkName
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RestoreTask:
-    """A restore.
+    """A requested restore.
 
     Attributes:
         name: Its name in the target's ledger.
@@ -61,7 +61,7 @@ class RestoreTask:
         as_of: AsOf | None = None,
         part: RestoredRange | None = None,
     ) -> RestoreTask:
-        """Return the restore that a file asks for.
+        """Return the restore that a file describes.
 
         Args:
             config: The file.
@@ -100,7 +100,7 @@ class RestoreTask:
         *,
         follow: bool = False,
     ) -> tuple[RestoreTask, ...]:
-        """Return the restores that a file asks for: one for each of its sources.
+        """Return one restore for each source in the file.
 
         Args:
             config: The file.
@@ -140,7 +140,7 @@ class RestoreTask:
 
     @property
     def late(self) -> LatePolicy:
-        """What is done about missing parts."""
+        """The retry policy for missing parts of the archive."""
         late = self.rules.late
         return LatePolicy(late.looks, float(late.timeout), skip=self.rules.lost is LostParts.SKIP)
 

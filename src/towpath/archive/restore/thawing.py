@@ -1,4 +1,4 @@
-"""Cold objects of a restore: which there are, and the request to thaw them."""
+"""Cold objects that a restore needs, and the request to thaw them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from towpath.store import Store, StoredObject, ThawSpeed
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ThawWish:
-    """How cold objects are thawed.
+    """The request to thaw cold objects.
 
     Attributes:
         days: How long they are to stay readable.
@@ -33,7 +33,7 @@ class ThawWish:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Thawing:
-    """What a restore reads, by whether it can be read.
+    """The objects that a restore reads, by readability.
 
     Attributes:
         task: The restore.
@@ -53,7 +53,7 @@ class Thawing:
 
     @property
     def waiting(self) -> Sequence[StoredObject]:
-        """Cold objects that nobody had asked for before."""
+        """Cold objects without an earlier thaw request."""
         return [each for each in self.cold if not each.thawing]
 
     @property
@@ -63,7 +63,7 @@ class Thawing:
         return {name: [each for each in self.cold if each.storage_class == name] for name in names}
 
     def as_data(self) -> dict[str, Any]:
-        """Return it for machines; bytes, days and seconds."""
+        """Return the result as data for JSON; bytes, days and seconds."""
         return {
             "restore": self.task.name,
             "requested": self.wish.asks,
@@ -86,7 +86,7 @@ class Thawing:
 
 
 def thaw(task: RestoreTask, wish: ThawWish) -> Thawing:
-    """Look for all cold objects that a restore reads, and ask the store for them.
+    """Find all cold objects that a restore reads, and request their thawing.
 
     Args:
         task: The restore.

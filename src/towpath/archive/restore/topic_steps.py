@@ -1,4 +1,4 @@
-"""What a restore does to a topic that is there, and says of it. Pure."""
+"""Steps and notes for topics that already exist on a restore's target. Pure."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CLEANING = frozenset({POLICY, *RETENTIONS})
 def release_steps(
     topic: RestoreTopic, there: Topic, ours: OwnedTopics, only: Collection[str] | None
 ) -> list[TopicStep]:
-    """Give a restored topic the configs that were held back, or only some of them."""
+    """Return the steps that set the withheld configs of a restored topic, or some of them."""
     waits = {
         key: value
         for key, value in ours.waiting(there.name, there.own).items()
@@ -43,13 +43,13 @@ def release_steps(
 
 
 def holding_notes(final: Mapping[str, str | None]) -> Iterator[str]:
-    """Yield what is held back, by the configs and their final values."""
+    """Yield a note that lists the withheld configs."""
     if final:
         yield f"{', '.join(sorted(final))}: {_HELD}"
 
 
 def beside_notes(topic: RestoreTopic, there: Topic) -> Iterator[str]:
-    """Yield what a person should know of an empty topic that the target has already."""
+    """Yield notes about an empty topic that the target already has."""
     if there.partitions > topic.count:
         yield (
             f"has {there.partitions} partitions on the target and {topic.count} in the archive; the"

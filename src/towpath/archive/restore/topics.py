@@ -1,4 +1,4 @@
-"""The topics of a restore on the target: created, grown, held back, released.
+"""The topics of a restore on the target: created, grown, and given withheld configs.
 
 The plan machine does and journals the steps, so a restore that was killed knows which topics it
 made and what it holds back from them (`topics/owned.py`).
@@ -65,7 +65,7 @@ class RestoreSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class TopicRestorer:
-    """Observes the target, and makes its topics fit for the records of an archive.
+    """Prepares the target's topics for the records of an archive.
 
     Attributes:
         to: The target.
@@ -82,7 +82,7 @@ class TopicRestorer:
     follow: bool = False
 
     def observe(self) -> RestoreSnapshot:
-        """See `SubjectClient`."""
+        """Observe both clusters, without changing them."""
         target, where = self.to.target, self.to.where
         there = target.topics.describe()
         ids = {name: info.id for name, info in there.items() if not info.error}
@@ -105,12 +105,12 @@ class TopicRestorer:
         )
 
     def again(self, seen: RestoreSnapshot) -> RestoreSnapshot:
-        """See `SubjectClient`."""
+        """Observe the target again after steps; what was observed of the source is kept."""
         del seen
         return self.observe()
 
     def diff(self, seen: RestoreSnapshot, around: SubjectContext) -> Difference[TopicStep]:
-        """See `SubjectClient`."""
+        """Return the difference between the target and what the file asks for."""
         restored = frozenset(around.caught_up())
         steps: list[TopicStep] = []
         notes: list[Note] = [*seen.topics.notes]
@@ -132,33 +132,33 @@ class TopicRestorer:
     def foresee(
         self, seen: RestoreSnapshot, found: Difference[TopicStep]
     ) -> Iterable[Note | Problem]:
-        """See `SubjectClient`."""
+        """Return further notes and problems for people who decide on a plan; runs skip this."""
         del seen, found
         return ()
 
     def check(self, steps: Sequence[TopicStep]) -> CheckedSteps[TopicStep]:
-        """See `SubjectClient`."""
+        """Let the target check steps without doing them."""
         return narrowed(steps, self.to.target)
 
     def present(self, steps: Sequence[TopicStep]) -> Mapping[str, TopicId]:
-        """See `SubjectClient`."""
+        """Return the ids of those things that steps are about and that exist, by name."""
         return present(steps, self.to.target)
 
     def apply(self, steps: Sequence[TopicStep]) -> Changed:
-        """See `SubjectClient`."""
+        """Apply steps of one kind together, each about another thing."""
         return apply_all(steps, self.to.target)
 
     def settle(self, steps: Sequence[TopicStep]) -> Mapping[str, SettledStep]:
-        """See `SubjectClient`."""
+        """Return the outcome of steps that a process began before it died, by name."""
         return settled([s for s in steps if isinstance(s, CreateTopic)], self.to.target)
 
     def owned(self, steps: Sequence[TopicStep]) -> frozenset[str]:
-        """Return nothing: the restore recognises its topics by their ids."""
+        """Return an empty set: the restore recognises its topics by their ids."""
         del steps
         return frozenset()
 
     def outdated(self, step: TopicStep) -> StepOutdatedError | None:
-        """See `SubjectClient`."""
+        """Return why a step would not be planned now; `None` if nothing more is known."""
         del step
         return None
 

@@ -1,4 +1,4 @@
-"""Notifications of a bucket: they wake the restores that follow the archives in it.
+"""Bucket notifications that wake the restores which follow an archive.
 
 The commit log stays the truth. A message that is lost, late or doubled costs time at most.
 """
@@ -27,7 +27,7 @@ _AGAIN = BackOff(first=1.0, longest=60.0)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Notified:
-    """What came from the queue.
+    """Counts of the notification queue.
 
     Attributes:
         queue: The queue.
@@ -51,7 +51,7 @@ class Notified:
     trouble: str = ""
 
     def as_data(self) -> dict[str, Any]:
-        """Return it as data for JSON."""
+        """Return the counts as data for JSON."""
         return {
             "queue": self.queue,
             "messages": self.messages,
@@ -68,7 +68,7 @@ class Notified:
 
 
 class Bell:
-    """What wakes one restore.
+    """A wake-up flag for one restore, set by notifications.
 
     Args:
         store: Where its archive is.
@@ -82,7 +82,7 @@ class Bell:
         self._rung = threading.Event()
 
     def hear(self, made: CreatedObject) -> bool:
-        """Ring if an object belongs to the archive; return whether it does."""
+        """Set the flag if an object belongs to the archive; return whether it does."""
         if made.bucket != self._bucket or not self._is_ours(made.key):
             return False
         self._rung.set()
@@ -97,14 +97,14 @@ class Bell:
         return rest.startswith(region) or rest.partition("/")[2].startswith(region)
 
     def asked(self) -> bool:
-        """Return whether it has rung since this was asked last."""
+        """Return whether the flag was set since the last call, and clear it."""
         rung = self._rung.is_set()
         self._rung.clear()
         return rung
 
 
 class Waker(threading.Thread):
-    """Reads a queue until it is closed, and rings the bells of those that are concerned.
+    """Reads a notification queue until closed, and wakes the restores concerned.
 
     Args:
         config: The queue.
@@ -127,11 +127,11 @@ class Waker(threading.Thread):
         self.told = Notified(queue=config.queue)
 
     def close(self) -> None:
-        """Read no more; a request that waits for messages is left alone."""
+        """Stop reading; a pending request is abandoned."""
         self._over.set()
 
     def run(self) -> None:
-        """Read the queue."""
+        """Read the queue until closed."""
         from towpath.store.s3.queue import MessageQueue  # noqa: PLC0415  # most read none; slow
 
         failures, queue = 0, None

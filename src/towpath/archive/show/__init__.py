@@ -1,1 +1,1 @@
-"""Pictures of archives and restores, for people and for programs."""
+"""Presentation of archives and restores, for people and for programs."""

@@ -1,4 +1,4 @@
-"""An archive and its segments as they are shown. Pure."""
+"""The display of an archive's status and segments. Pure."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _SEGMENTS = (
 
 
 def status_picture(found: ArchiveStatus, most: int | None = None) -> RenderableType:
-    """Return how an archive stands, for people.
+    """Return an archive's status, for people.
 
     Args:
         found: How it stands.
@@ -137,18 +137,18 @@ def _gone(each: ArchivedPartition) -> str:
 
 
 def numbered(partition: PartitionId) -> str:
-    """Return the number of a partition, with that of its history if it has several: `3~1`."""
+    """Return a partition's number, with its history's number if there are several: `3~1`."""
     number = partition.history
     return f"{partition.partition}~{number}" if number else str(partition.partition)
 
 
 def gaps_text(gaps: GapCounts) -> str:
-    """Return how many offsets have no record, by kind: `3 marker, 5 aborted`."""
+    """Return the number of offsets without a record, by kind: `3 marker, 5 aborted`."""
     return ", ".join(f"{count(gaps.get(kind))} {kind}" for kind in GapKind if gaps.get(kind))
 
 
 def status_data(found: ArchiveStatus) -> dict[str, Any]:
-    """Return how an archive stands, for programs."""
+    """Return an archive's status, for programs."""
     return {
         "log": found.where,
         "version": found.version,
@@ -194,7 +194,7 @@ def status_data(found: ArchiveStatus) -> dict[str, Any]:
 
 
 def segments_picture(found: Sequence[Segment]) -> RenderableType:
-    """Return segments for people."""
+    """Return a table of segments, for people."""
     if not found:
         return line("no segment")
     return Grid(
@@ -239,7 +239,7 @@ def segment_data(each: Segment) -> dict[str, Any]:
 
 
 def look_picture(found: Sequence[SegmentLook]) -> RenderableType:
-    """Return the segments of an object with what it says of them, for people."""
+    """Return the segments of an object and its footer's digests, for people."""
     lines: list[RenderableType] = [segments_picture([each.segment for each in found])]
     for each in found:
         lines.append("")

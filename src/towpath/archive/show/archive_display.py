@@ -1,4 +1,4 @@
-"""What the run of an archive shows while it goes on: a picture on a terminal, otherwise a log."""
+"""The progress of an archive's run: a live picture on a terminal, otherwise log lines."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class ArchiveDisplay:
             self._live.close()
 
     def show(self, progress: ArchiveProgress) -> None:
-        """Show the present progress."""
+        """Show the current progress."""
         if self._live is None:
             self._log(progress)
             return

@@ -1,4 +1,4 @@
-"""Events of an archive as sentences, as text and as JSON. Pure."""
+"""Archive events as sentences, as text and as JSON. Pure."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _TROUBLE = frozenset({ArchiveWhat.LOST, ArchiveWhat.HISTORY_BEGUN, ArchiveWhat.U
 
 
 def picture(found: ArchiveHistory) -> RenderableType:
-    """Return a line for each event: when, who and where, and what happened."""
+    """Return one line for each event: time, user, host, and a sentence."""
     parts: list[RenderableType] = []
     if found.earlier:
         earlier = counted(found.earlier, "earlier event")
@@ -40,7 +40,7 @@ def picture(found: ArchiveHistory) -> RenderableType:
 
 
 def as_json(archive: str, found: ArchiveHistory) -> dict[str, Any]:
-    """Return the events for programs; each as it was written, and its sentence."""
+    """Return events for programs, each as stored and with its sentence."""
     return {
         "archive": archive,
         "earlier": found.earlier,
@@ -53,7 +53,7 @@ def as_json(archive: str, found: ArchiveHistory) -> dict[str, Any]:
 
 
 def sentence(event: Event) -> str:
-    """Return what happened as a sentence."""
+    """Return the sentence that describes an event."""
     make = _SENTENCES.get(event.what)
     if make is not None:
         try:

@@ -1,4 +1,4 @@
-"""The run of an archive as it is shown while it goes on, and at its end. Pure."""
+"""The display of an archive's run, during the run and at its end. Pure."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class _TopicLine:
 
 @dataclass(slots=True)
 class ArchivePace:
-    """How fast an archive grows.
+    """The rate at which an archive grows.
 
     Attributes:
         records: Records per second; `bytes` likewise.
@@ -72,7 +72,7 @@ class ArchivePace:
     _before: list[tuple[float, int, int]] = field(default_factory=list)
 
     def look(self, rows: Sequence[ArchiveRow], lag: int) -> None:
-        """Take in the present rows."""
+        """Record the current counts, and update the rates."""
         now = time.monotonic()
         records, amount = sum(row.records for row in rows), sum(row.bytes for row in rows)
         self._before = [each for each in self._before if now - each[0] < _WINDOW]
@@ -86,7 +86,7 @@ class ArchivePace:
 def run_picture(
     archive: str, progress: ArchiveProgress, pace: ArchivePace, age: float, height: int
 ) -> RenderableType:
-    """Return the picture of a run.
+    """Return the live picture of an archive's run.
 
     Args:
         archive: The name of the archive.
@@ -179,7 +179,7 @@ def _topics(topics: Mapping[TopicName, _TopicLine], most: int) -> RenderableType
 
 
 def archive_sign(state: ArchiveRowState) -> Text:
-    """Return the sign of a state."""
+    """Return the coloured symbol of a partition's state."""
     return Text(*SIGNS[state])
 
 

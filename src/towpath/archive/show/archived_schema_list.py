@@ -1,4 +1,4 @@
-"""Archived schemas as they are shown. Pure."""
+"""The display of archived schemas. Pure."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _NAMED = 8
 
 
 def schemas_picture(found: SchemasLook) -> RenderableType:
-    """Return archived subjects, for people; of one subject also the texts."""
+    """Return a table of archived subjects for people; of a single subject also the schemas."""
     versions = sum(len(each.versions) for each in found.subjects.values())
     subjects = sum(bool(each.versions) for each in found.subjects.values())
     head = (

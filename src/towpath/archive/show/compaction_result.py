@@ -1,4 +1,4 @@
-"""What a compaction did. Pure."""
+"""The display of a compaction's result. Pure."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def compaction_data(
 
 
 def tidied_data(done: CompactionProgress) -> dict[str, Any]:
-    """Return what was deleted, for programs."""
+    """Return the counts of deleted and waiting objects, for programs."""
     return {
         "objects_deleted": done.swept,
         "objects_waiting": done.waiting,
@@ -78,7 +78,7 @@ def compaction_picture(data: Mapping[str, Any]) -> RenderableType:
 
 
 def tidied_lines(data: Mapping[str, Any]) -> list[str]:
-    """Return sentences about what was deleted, and what was not."""
+    """Return sentences about the objects that were deleted, and those that were not."""
     lines = []
     if data["objects_deleted"]:
         lines.append(f"{counted(data['objects_deleted'], 'replaced object')} deleted")
@@ -104,7 +104,7 @@ def tidied_lines(data: Mapping[str, Any]) -> list[str]:
 
 
 def stranded_lines(keys: Sequence[str], number: int) -> list[str]:
-    """Return sentences about objects whose entries may be lost.
+    """Return sentences about orphaned objects whose log entries may be lost.
 
     Args:
         keys: The keys of some of them.

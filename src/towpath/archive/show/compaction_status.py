@@ -1,4 +1,4 @@
-"""How the compaction of an archive stands, as `archive status` shows it. Pure."""
+"""The compaction lines of `archive status`. Pure."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _NAMED = 5
 
 
 def compaction_lines(found: ArchiveStatus) -> Iterator[str]:
-    """Yield what a person should know: what waits, how it ended last, and what failed."""
+    """Yield lines about the compaction: waiting merges, the last result, and failures."""
     now = found.compaction
     yield f"compaction: {_waiting(now)}{_when(now)}"
     lease = now.lease
@@ -78,7 +78,7 @@ def _ago(at: int) -> str:
 
 
 def compaction_status_data(found: ArchiveStatus) -> dict[str, Any]:
-    """Return the same for programs."""
+    """Return the status of the compaction for programs."""
     now = found.compaction
     return {
         "running": found.compacts,

@@ -1,4 +1,4 @@
-"""The report of a restore as one HTML page, for whoever keeps evidence."""
+"""The report of a restore as one HTML page, kept as evidence of a drill."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _NUMBERS = 5
 
 
 def drill_page(facts: Mapping[str, Any]) -> str:
-    """Return the page of a restore.
+    """Return the HTML page about a restore.
 
     Args:
         facts: The result of the restore as data, as its JSON report has it.

@@ -1,4 +1,4 @@
-"""What leaves an archive on request, or would. Pure."""
+"""The display of data that was deleted from an archive, or would be. Pure."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _PRUNED = ("topic", "partition", "begin", "then", "segments", "records", "bytes"
 
 
 def prune_data(archive: str, made: Pruning) -> dict[str, Any]:
-    """Return what goes, for programs."""
+    """Return the pruned segments, for programs."""
     return {
         "archive": archive,
         "version": made.version,
@@ -50,7 +50,7 @@ def prune_data(archive: str, made: Pruning) -> dict[str, Any]:
 
 
 def prune_picture(config: ArchiveConfig, made: Pruning, data: Mapping[str, Any]) -> RenderableType:
-    """Return what goes, for people."""
+    """Return the pruned segments, for people."""
     if not made.partitions:
         rest = tidied_lines(data) if made.done is not None else []
         return Group(*map(line, ["nothing to prune", *rest]))
@@ -86,7 +86,7 @@ def prune_picture(config: ArchiveConfig, made: Pruning, data: Mapping[str, Any])
 
 
 def forget_data(archive: str, done: Forgetting, *, writes: bool, stopped: bool) -> dict[str, Any]:
-    """Return what was found and done, for programs."""
+    """Return the records found and erased by `archive forget`, for programs."""
     return {
         "archive": archive,
         "version": done.version,
@@ -112,7 +112,7 @@ def forget_data(archive: str, done: Forgetting, *, writes: bool, stopped: bool) 
 def forget_picture(
     config: ArchiveConfig, done: Forgetting, data: Mapping[str, Any]
 ) -> RenderableType:
-    """Return what was found and done, for people."""
+    """Return the records found and erased by `archive forget`, for people."""
     lines = [
         f"{topic}-{partition}: {counted(records, 'record')} with this key"
         for (topic, partition), records in sorted(done.found.items())

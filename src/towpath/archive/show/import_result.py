@@ -1,4 +1,4 @@
-"""What an import from kafka-replicator has done, as it is shown."""
+"""The display of an import from kafka-replicator."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _HOLES = 5
 
 
 def show_progress(found: ReplicatorImport) -> None:
-    """Say on stderr how much is left, if a person looks at it."""
+    """Print on stderr how much is left to import, if stderr is a terminal."""
     screen = console(stderr=True)
     if not screen.is_terminal:
         return
@@ -30,7 +30,7 @@ def show_progress(found: ReplicatorImport) -> None:
 
 
 def import_picture(done: ReplicatorImport, rules: EmptyRules) -> RenderableType:
-    """Return what was imported, for people."""
+    """Return the result of an import, for people."""
     table = Grid(
         _HEADERS,
         map(_row, done.partitions),
@@ -97,7 +97,7 @@ def _notes(done: ReplicatorImport, rules: EmptyRules) -> Iterator[str]:
 
 
 def import_data(done: ReplicatorImport, rules: EmptyRules) -> dict[str, Any]:
-    """Return what was imported, for programs."""
+    """Return the result of an import, for programs."""
     return {
         "region": done.region,
         "version": done.version,

@@ -1,4 +1,4 @@
-"""The lives of archived topics as they are shown. Pure."""
+"""The display of the lives of archived topics. Pure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _LIVES = ("topic", "life", "partitions", "records", "filtered", "archived from",
 
 
 def lives_picture(found: Sequence[TopicLife]) -> RenderableType:
-    """Return lives for people."""
+    """Return a table of topic lives, for people."""
     if not found:
         return line("no topic")
     rows = [

@@ -1,4 +1,4 @@
-"""The rows of a query as they are shown: a table, JSON, JSON lines or CSV."""
+"""The display of query results: a table, JSON, JSON lines or CSV."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _WIDE = 200
 
 
 def show_rows(answer: QueryAnswer, form: RowsForm) -> None:
-    """Print rows in a form; what is no row goes to stderr where programs read rows."""
+    """Print the rows of a query; notes go to stderr if programs read the rows."""
     match form:
         case RowsForm.TEXT | RowsForm.JSON:
             show(rows_picture(answer), rows_data(answer))
@@ -38,7 +38,7 @@ def show_rows(answer: QueryAnswer, form: RowsForm) -> None:
 
 
 def rows_picture(answer: QueryAnswer) -> RenderableType:
-    """Return rows for people."""
+    """Return the rows of a query as a table, for people."""
     rows = answer.rows
     numbers = {
         field.name
@@ -57,7 +57,7 @@ def rows_picture(answer: QueryAnswer) -> RenderableType:
 
 
 def rows_data(answer: QueryAnswer) -> dict[str, Any]:
-    """Return rows for programs."""
+    """Return the rows of a query, for programs."""
     names = answer.rows.column_names
     return {
         "version": answer.version,
@@ -76,7 +76,7 @@ def rows_lines(rows: pa.Table) -> Iterator[str]:
 
 
 def rows_csv(rows: pa.Table) -> str:
-    """Return rows as CSV with a header; null is nothing at all, and an empty text is quoted."""
+    """Return rows as CSV with a header; null is an empty field, an empty text is quoted."""
     told = [rows.column_names, *map(_flat, _lines(rows))]
     return "".join(",".join(map(_quoted, row)) + "\n" for row in told)
 
@@ -93,7 +93,7 @@ def _lines(rows: pa.Table) -> Iterator[tuple[Any, ...]]:
 
 
 def shown(value: Any) -> Any:
-    """Return a value as one of JSON: bytes as text if they are UTF-8, else as `0x` and digits."""
+    """Convert a value for JSON: bytes become text if they are UTF-8, else `0x` and hex digits."""
     match value:
         case None | bool() | int() | float() | str():
             told: Any = value

@@ -1,4 +1,4 @@
-"""What of objects that are in no entry is taken into an archive again, or would be. Pure."""
+"""The display of orphaned objects that `archive recover` adds, or would add. Pure."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _COLUMNS = ("topic", "partition", "offsets", "records", "what", "object", "why")
 
 
 def recovery_data(archive: str, made: Recovery) -> dict[str, Any]:
-    """Return what was found, for programs."""
+    """Return the recovered objects, for programs."""
     taken = made.of(StrayFate.TAKEN)
     return {
         "archive": archive,
@@ -52,7 +52,7 @@ def _segment_data(each: FoundSegment) -> dict[str, Any]:
 
 
 def recovery_picture(made: Recovery, data: Mapping[str, Any]) -> RenderableType:
-    """Return what was found, for people."""
+    """Return the recovered objects, for people."""
     parts: list[RenderableType] = []
     if made.segments:
         rows = (_row(each) for each in made.segments)

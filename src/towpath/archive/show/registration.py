@@ -1,4 +1,4 @@
-"""What a registration in a catalog has done, as it is shown. Pure."""
+"""The display of a registration in an Iceberg catalog. Pure."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _HEADERS = ("topic", "table", "files", "records", "added", "removed", "why")
 
 
 def registered_picture(done: Registration) -> RenderableType:
-    """Return what was registered, for people."""
+    """Return the registered tables, for people."""
     table = Grid(
         _HEADERS,
         map(_row, done.tables),
@@ -51,7 +51,7 @@ def _row(each: TableRegistration) -> tuple[str, ...]:
 
 
 def registered_data(done: Registration) -> dict[str, Any]:
-    """Return what was registered, for programs."""
+    """Return the registered tables, for programs."""
     return {
         "version": done.version,
         "complete": done.complete,
@@ -60,7 +60,7 @@ def registered_data(done: Registration) -> dict[str, Any]:
 
 
 def round_facts(done: Registration | StoreError) -> tuple[dict[str, Any], bool]:
-    """Return what a round of a registration that goes on did, for the log, and if it is trouble."""
+    """Return the log facts of one round of a repeated registration, and whether it failed."""
     if isinstance(done, StoreError):
         return {"why": str(done), "code": done.code}, True
     failed = [f"{each.topic}: {each.why}" for each in done.tables if each.why]

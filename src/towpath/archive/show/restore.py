@@ -1,4 +1,4 @@
-"""A restore for people: its plan, how far it is, and what it shows while it goes on."""
+"""The display of a restore for people: its plan, its progress and its result."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _LINE_EVERY = 60.0
 
 
 def plan_picture(plan: RestorePlan) -> RenderableType:
-    """Return a plan for people."""
+    """Return the plan of a restore, for people."""
     scope, target = plan.scope, plan.plan.target
     version = f"version {scope.version} of {readable(scope.at)}" if scope.version else "nothing"
     where = f"{', '.join(target.bootstrap)}: cluster {target.id}" if target else "did not answer"
@@ -75,7 +75,7 @@ def _summary(plan: RestorePlan) -> str:
 
 
 def as_markdown(plan: RestorePlan) -> str:
-    """Return a plan for a review."""
+    """Return the plan of a restore as Markdown, for a review."""
     return "\n".join(_markdown(plan)) + "\n"
 
 
@@ -96,7 +96,7 @@ def _markdown(plan: RestorePlan) -> Iterator[str]:
 
 
 def status_picture(seen: RestoreStatus) -> RenderableType:
-    """Return how far a restore is, for people."""
+    """Return the progress of a restore, for people."""
     parts = [line(str(seen.heard))] if seen.heard is not None else []
     parts += [line(each) for each in seen.running]
     held = [f"{name}: held back: {', '.join(keys)}" for name, keys in seen.held.items()]
@@ -134,14 +134,14 @@ def _cells(row: RestoreRow) -> Sequence[str]:
 
 
 def states(rows: Sequence[RestoreRow]) -> str:
-    """Return how many partitions are in which state."""
+    """Return the number of partitions in each state: `3 partitions: 1 late, 2 done`."""
     found = Counter(row.state for row in rows)
     told = ", ".join(f"{found[state]} {state}" for state in PartState if found[state])
     return f"{counted(len(rows), 'partition')}{f': {told}' if told else ''}"
 
 
 def progress_line(progress: RestoreProgress) -> str:
-    """Return the whole progress as one line."""
+    """Return the total progress of a restore as one line."""
     done, whole = progress.done_bytes, progress.all_bytes
     share = f" ({done / whole:.0%})" if whole else ""
     left = progress.seconds_left
@@ -153,7 +153,7 @@ def progress_line(progress: RestoreProgress) -> str:
 def report(
     progress: RestoreProgress, name: str, target: Sequence[str], *, stop: bool
 ) -> dict[str, Any]:
-    """Return the result of a restore as data.
+    """Return the result of a restore as data for JSON.
 
     Args:
         progress: How far it came.
@@ -260,7 +260,7 @@ def _mapped(rows: Iterable[RestoreRow]) -> list[str]:
 
 
 def result_picture(progress: RestoreProgress, *, stop: bool) -> RenderableType:
-    """Return the result of a restore for people."""
+    """Return the result of a restore, for people."""
     how = "restored" if progress.complete else "stopped" if stop else "ended"
     how = "followed until stopped" if progress.following else how
     taken = span(time.monotonic() - progress.began)
@@ -306,7 +306,7 @@ class RestoreDisplay:
             self._live.close()
 
     def show(self, progress: RestoreProgress) -> None:
-        """Show the present progress."""
+        """Show the current progress."""
         self._progress = progress
         if self._live is None:
             self._log(progress)

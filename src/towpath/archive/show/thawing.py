@@ -1,4 +1,4 @@
-"""Cold objects of a restore, for people."""
+"""The display of the cold objects of a restore, for people."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from towpath.model.amounts import count, counted, size, span
 
 
 def thaw_picture(seen: Thawing) -> RenderableType:
-    """Return which objects are cold, and what was asked for."""
+    """Return the cold objects and the requested thaw, for people."""
     return Group(*map(line, _lines(seen)))
 
 

@@ -1,4 +1,4 @@
-"""What a verification of an archive has found, as it is shown. Pure."""
+"""The display of an archive's verification. Pure."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _RIGHT = ("partition", "segments", "records", "at the source", "gone there")
 
 
 def check_data(archive: str, found: CheckedArchive, seconds: float) -> dict[str, Any]:
-    """Return what was found, for programs."""
+    """Return the findings of a verification, for programs."""
     scope = found.scope
     return {
         "archive": archive,
@@ -66,7 +66,7 @@ def check_data(archive: str, found: CheckedArchive, seconds: float) -> dict[str,
 
 
 def check_picture(found: CheckedArchive, data: Mapping[str, Any]) -> RenderableType:
-    """Return what was found, for people: one line for each problem."""
+    """Return the findings of a verification, for people: one line for each problem."""
     parts: list[RenderableType] = []
     if found.partitions:
         rows = [_row(id_, each) for id_, each in sorted(found.partitions.items())]

@@ -1,1 +1,1 @@
-"""The status of an archive, by its commit log and its source."""
+"""The status of an archive, from its commit log and its source."""

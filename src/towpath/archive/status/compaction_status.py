@@ -1,4 +1,4 @@
-"""How the compaction of an archive stands: what would be merged now, and how it ended last."""
+"""The status of an archive's compaction: waiting merges, and the last result."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from towpath.store import Store
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompactionStatus:
-    """How the compaction of an archive stands.
+    """The status of an archive's compaction.
 
     Attributes:
         rules: How many rules the file has; without any, `archive compact` has defaults.
@@ -47,12 +47,12 @@ class CompactionStatus:
 
     @property
     def failed(self) -> bool:
-        """Whether the last compaction could not merge what it should."""
+        """Whether the last compaction failed to merge some segments."""
         return self.last is not None and self.last.failing
 
 
 def compaction_status(config: ArchiveConfig, store: Store, state: ArchiveState) -> CompactionStatus:
-    """Return how the compaction of an archive stands.
+    """Return the status of an archive's compaction.
 
     Args:
         config: The archive.

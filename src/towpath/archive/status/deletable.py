@@ -1,4 +1,4 @@
-"""Whether topics may be deleted at the source, as all that it holds of them is archived. Pure."""
+"""The answer whether topics are archived completely and may be deleted at the source. Pure."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _TOLD = 10
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeleteAnswer:
-    """Whether all is archived that the source holds of some topics.
+    """The answer whether some topics are archived completely.
 
     Attributes:
         at: When the source was asked, in ms.
@@ -32,12 +32,12 @@ class DeleteAnswer:
 
     @property
     def safe(self) -> bool:
-        """Whether all that the source held then is archived."""
+        """Whether everything that the source held at that time is archived."""
         return not self.why
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """The answer for people."""
+        """The answer as sentences for people."""
         when = f"as of {readable(self.at)}"
         if self.safe:
             return (
@@ -50,7 +50,7 @@ class DeleteAnswer:
         return (f"safe to delete: NO, {when}:", *(f"  {each}" for each in self.why[:_TOLD]), *rest)
 
     def as_data(self) -> dict[str, Any]:
-        """Return it as data for JSON."""
+        """Return the answer as data for JSON."""
         return {
             "safe": self.safe,
             "time": self.at,
@@ -60,7 +60,7 @@ class DeleteAnswer:
 
 
 def answer(state: ArchiveState, seen: SourceLook | None, why_unseen: str, at: int) -> DeleteAnswer:
-    """Return whether all is archived that the source holds.
+    """Return whether everything that the source holds of some topics is archived.
 
     Args:
         state: The archive, as of its newest version.

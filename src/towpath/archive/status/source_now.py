@@ -1,4 +1,4 @@
-"""What `towpath archive status` asks the source."""
+"""The observation of the source for `towpath archive status`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from towpath.model.nouns import Side, TopicId
 def asked(
     config: ArchiveConfig, state: ArchiveState, topics: tuple[str, ...]
 ) -> tuple[SourceLook | None, str, frozenset[TopicId]]:
-    """Return what the source has, why it could not be asked, and which topics were deleted.
+    """Return the source's partitions, why the source did not answer, and the deleted topics.
 
     Args:
         config: The archive.

@@ -1,4 +1,4 @@
-"""`towpath archive status`: what the commit log and the source tell."""
+"""The status for `towpath archive status`, from the commit log and the source."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _TOLD = 10
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArchivedPartition:
-    """A partition of an archive as it stands.
+    """The status of an archived partition.
 
     Attributes:
         id: Its identity.
@@ -78,7 +78,7 @@ class ArchivedPartition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SchemaTotals:
-    """The archived schemas.
+    """Totals of the archived schemas.
 
     Attributes:
         registry: The URL of the registry that they are of.
@@ -97,7 +97,7 @@ class SchemaTotals:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArchiveStatus:
-    """An archive as it stands.
+    """The status of an archive.
 
     Attributes:
         where: Its commit log, as a URL.
@@ -130,28 +130,28 @@ class ArchiveStatus:
 
     @property
     def runs(self) -> bool:
-        """Whether its run seems to be alive."""
+        """Whether the archive's run seems to be alive."""
         return seems_alive(self.lease)
 
     @property
     def run_trouble(self) -> str:
-        """What its run cannot do, and why, as far as it or the store tells; "" for nothing."""
+        """What the archive's run reports that it cannot do, and why; "" for nothing."""
         told = self.lease.trouble if self.lease is not None and self.runs else ""
         return told or self.full
 
     @property
     def compacts(self) -> bool:
-        """Whether a process seems to replace or remove segments now."""
+        """Whether a compaction seems to be running now."""
         return seems_alive(self.compaction.lease)
 
     @property
     def exposed(self) -> float:
-        """Seconds of records that a disaster at the source would take now (RPO)."""
+        """Seconds of records that would be lost if the source failed now (RPO)."""
         return max((each.exposed for each in self.partitions), default=0.0)
 
     @property
     def troubled(self) -> tuple[ArchivedPartition, ...]:
-        """The partitions that are in trouble, or that lost records before they were archived."""
+        """The partitions in trouble, and those that lost records before they were archived."""
         return tuple(
             each
             for each in self.partitions
@@ -163,7 +163,7 @@ class ArchiveStatus:
 
 
 def seems_alive(lease: ArchiveLease | None) -> bool:
-    """Return whether the holder of a lease gave a sign of life a moment ago."""
+    """Return whether a lease's holder sent a heartbeat recently."""
     if lease is None or lease.over or lease.is_dead:
         return False
     return now_ms() - lease.beat < _SILENT
@@ -172,7 +172,7 @@ def seems_alive(lease: ArchiveLease | None) -> bool:
 def look(
     config: ArchiveConfig, *, ask_source: bool = True, topics: tuple[str, ...] = ()
 ) -> ArchiveStatus:
-    """Return how an archive stands.
+    """Observe an archive, and return its status.
 
     Args:
         config: The archive.
@@ -235,7 +235,7 @@ def _told_full(store: Store, lease: ArchiveLease | None) -> str:
 
 
 def told_histories(state: ArchiveState) -> list[str]:
-    """Return a sentence for each history that another one has followed, the latest ones first."""
+    """Return a sentence for each history that a newer one replaced, the latest first."""
     found = sorted(
         ((each, known) for each, known in state.partitions.items() if known.fork is not None),
         key=lambda item: (-item[0].history, item[1].topic, item[0].partition),

@@ -1,1 +1,1 @@
-"""Upkeep of what is archived: compaction, removal on request, recovery, tables of Iceberg."""
+"""Maintenance of archives: compaction, removal on request, recovery, Iceberg tables."""

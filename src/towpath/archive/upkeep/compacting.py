@@ -1,4 +1,4 @@
-"""`towpath archive compact`, and compaction by the schedules of the file beside a run."""
+"""`towpath archive compact`, and scheduled compaction during an archive's run."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _LONGEST = 60.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompactionWishes:
-    """What to compact by hand.
+    """The options of a manual compaction.
 
     Attributes:
         now: Merge whatever has a neighbour, however young, small or few it is.
@@ -66,7 +66,7 @@ class CompactionWishes:
 def rules_of(
     rules: Sequence[CompactionConfig], wishes: CompactionWishes
 ) -> tuple[CompactionConfig, ...]:
-    """Return the rules to apply: those of a file, or the defaults, as far as they are asked for."""
+    """Return the rules to apply: those of the file or the defaults, narrowed by the options."""
     found = tuple(rules) or (CompactionConfig(),)
     changes: dict[str, Any] = {}
     if wishes.level is not None:
@@ -80,7 +80,7 @@ def rules_of(
 
 
 def wanted_by(wishes: CompactionWishes) -> Wanted:
-    """Return which partitions are compacted."""
+    """Return a filter for the partitions to compact."""
     return lambda each: (
         fits(each.topic, wishes.topics)
         and (not wishes.partitions or each.id.partition in wishes.partitions)
@@ -94,7 +94,7 @@ def compact(
     stop: threading.Event,
     show: Callable[[CompactionProgress], None],
 ) -> CompactionProgress:
-    """Merge segments until nothing qualifies, and delete what nobody needs.
+    """Merge segments until nothing qualifies, and delete unused objects.
 
     Args:
         config: The archive.
@@ -142,12 +142,12 @@ def compact(
 
 
 def held(config: ArchiveConfig, store: Store, command: str, stop: threading.Event) -> HeldArchive:
-    """Return the right to replace and remove segments, for a command of `towpath archive`."""
+    """Take the lease for replacing and removing segments."""
     return HeldArchive(store, config.archive, config.region, command, WORK, stop)
 
 
 class ScheduledCompaction:
-    """Applies the rules of a file by their schedules, in a thread beside the run of the archive.
+    """Applies compaction rules by their schedules, in a thread beside the archive's run.
 
     It uses half of the slots, so that what is new is archived all the same.
 
@@ -174,7 +174,7 @@ class ScheduledCompaction:
 
     @property
     def counts(self) -> CompactionCounts:
-        """What was done so far, also by the compaction that goes on."""
+        """The counts so far, including the running compaction."""
         done, now = self._counts, self._now
         return CompactionCounts(
             running=self._runs,
@@ -194,7 +194,7 @@ class ScheduledCompaction:
         )
 
     def begin(self, spark: Any, slots: Slots) -> None:
-        """Wait for the first schedule, if the file has one."""
+        """Start the scheduler thread, if the file has a schedule."""
         if self._rules:
             self._thread = threading.Thread(
                 target=self._go, args=(spark, slots), name="towpath-compaction", daemon=True
@@ -202,7 +202,7 @@ class ScheduledCompaction:
             self._thread.start()
 
     def close(self) -> None:
-        """Cancel what goes on, and wait for its end."""
+        """Cancel the running compaction, and wait for the thread."""
         self._stop.set()
         if self._thread is not None:
             self._thread.join()

@@ -1,4 +1,4 @@
-"""Compaction: rules are applied until nothing qualifies, in rounds on Spark, each one commit."""
+"""Compaction rounds on Spark: rules are applied until nothing qualifies, one commit a round."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ RunSlices = Callable[[Sequence[CompactSlice], Callable[[int, int], None]], list[
 
 @dataclass(slots=True)
 class CompactionProgress:
-    """What a compaction has done; other threads may read it.
+    """The progress of a compaction; other threads may read it.
 
     Attributes:
         began: When it began, by the monotonic clock.
@@ -118,7 +118,7 @@ class Compaction:
     def go(
         self, rules: Sequence[CompactionConfig], wanted: Wanted = lambda _: True
     ) -> CompactionProgress:
-        """Apply rules until nothing qualifies. Returns what was done.
+        """Apply rules until nothing qualifies. Returns the progress.
 
         Raises:
             ArchiveHeldError: Another process has taken the lease.
@@ -228,7 +228,7 @@ class Compaction:
 
 
 def run_on(spark: Any, stop: threading.Event) -> RunSlices:
-    """Return what runs slices on Spark.
+    """Return a function that runs compaction slices on Spark.
 
     Args:
         spark: Returns the session; asked for when there is something to run.

@@ -1,4 +1,4 @@
-"""`towpath archive forget`: the records with a key leave the archive; their offsets stay."""
+"""`towpath archive forget`: erase the records with a key; their offsets become gaps."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ RunSlices = Callable[[Sequence[ForgetSlice], Callable[[int, int], None]], list[F
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForgetWishes:
-    """What is forgotten.
+    """The options of `archive forget`.
 
     Attributes:
         key: The key of the records, as bytes.
@@ -60,7 +60,7 @@ class ForgetWishes:
 
 @dataclass(slots=True)
 class Forgetting:
-    """What was found, and what was done.
+    """The progress of `archive forget`.
 
     Attributes:
         version: The newest version of the archive.
@@ -90,7 +90,7 @@ class Forgetting:
 
     @property
     def records(self) -> int:
-        """How many records with the key were found."""
+        """Number of records found with the key."""
         return sum(self.found.values())
 
 
@@ -102,7 +102,7 @@ def forget(
     show: Callable[[Forgetting], None],
     parallelism: int | None = None,
 ) -> Forgetting:
-    """Look for the records with a key, and take them out of the archive if that is wished.
+    """Find the records with a key, and erase them from the archive if `writes` is set.
 
     Args:
         config: The archive.
@@ -139,7 +139,7 @@ def forget(
 
 
 class ForgetWork:
-    """One pass over an archive.
+    """One pass of `archive forget` over an archive.
 
     Args:
         config: The archive.
@@ -169,7 +169,7 @@ class ForgetWork:
         self.done = Forgetting(version=log.state.version)
 
     def go(self, slots: int) -> None:
-        """Look at all segments, and replace those that have the key; then delete what may go."""
+        """Read all segments, replace those with the key, then delete unused objects."""
         left = [each for each in self._segments() if each.place is not None]
         self.done.planned = len(left)
         while left and not self._stop.is_set():
@@ -264,7 +264,7 @@ def _size(segment: Segment) -> int:
 
 
 def run_on(spark: Callable[[], Any], stop: threading.Event) -> RunSlices:
-    """Return what runs slices on Spark; see `towpath.archive.upkeep.compaction_rounds.run_on`."""
+    """Return a function that runs `forget` slices on Spark."""
 
     def run(slices: Sequence[ForgetSlice], told: Callable[[int, int], None]) -> list[ForgetResult]:
         from towpath.engine.batch import run as run_slices  # noqa: PLC0415  # it imports PySpark

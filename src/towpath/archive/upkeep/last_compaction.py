@@ -1,4 +1,4 @@
-"""How the last compaction of an archive ended: one object in the store, which each one replaces.
+"""The result of the last compaction, as one object in the store.
 
 The commit log says what was merged, for ever. It does not say that a compaction found nothing to
 do, or what it could not merge, and only the process that tried knows that.
@@ -31,7 +31,7 @@ _NAMED = 100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LastCompaction:
-    """How a compaction ended.
+    """The result of a compaction.
 
     Attributes:
         began: When it began, in ms since 1970; `ended`, when it ended.
@@ -70,24 +70,24 @@ class LastCompaction:
 
     @property
     def complete(self) -> bool:
-        """Whether all was merged that qualified then."""
+        """Whether every qualifying segment was merged."""
         return not (self.stopped or self.why or self.failures)
 
     @property
     def failing(self) -> bool:
-        """Whether it could not merge what it should, or was stopped behind one that could not."""
+        """Whether this compaction failed to merge segments, or an earlier failure is unmended."""
         return bool(self.why or self.failures) or self.unmended
 
     @property
     def trouble(self) -> str:
-        """What it could not merge and why, "" if there is nothing."""
+        """The failed merges and their reasons, "" if there are none."""
         if self.failing and not (self.why or self.failures):
             return "the last one that was not stopped had failures"
         return self.why or some_of(self.failed)
 
     @property
     def where(self) -> str:
-        """Which command it was, and where it ran, for people."""
+        """The command, host and start time of the compaction, for people."""
         return f"`archive {self.command}` on {self.host}, began {readable(self.began)}"
 
 
@@ -98,7 +98,7 @@ _json = TypeAdapter(LastCompaction)
 def told_compaction(
     store: Store, region: str, command: str, progress: CompactionProgress, stop: Event
 ) -> Iterator[None]:
-    """Write down how the compaction ends that is done in this context.
+    """Record the result of the compaction that runs in this context.
 
     Only the holder of the lease may do so. If the store does not take it, the log tells.
 
@@ -143,7 +143,7 @@ def told_compaction(
 
 
 def some_of(failed: Mapping[str, str]) -> str:
-    """Return the first failures of a compaction and why, "" if there are none."""
+    """Return the first failures of a compaction with their reasons, "" if there are none."""
     return "; ".join(f"{at}: {why}" for at, why in sorted(failed.items())[:_SHOWN])
 
 
@@ -155,7 +155,7 @@ def _was_failing(store: Store, region: str) -> bool:
 
 
 def last_compaction(store: Store, region: str) -> LastCompaction | None:
-    """Return how the last compaction ended, `None` if nobody knows.
+    """Return the result of the last compaction, `None` if there is none.
 
     Raises:
         StoreError: The store cannot be read.

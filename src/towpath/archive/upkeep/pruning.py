@@ -1,4 +1,4 @@
-"""`towpath archive prune`: the first segments of partitions leave the archive.
+"""`towpath archive prune`: remove the oldest segments of partitions.
 
 The removal is written to the log first. Objects are deleted later, when nobody needs them.
 """
@@ -39,7 +39,7 @@ _OPTIONS = {"max_age": "--older-than", "max_size": "--keep-size"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PruneWishes:
-    """What may go.
+    """The rules for what may be pruned.
 
     Attributes:
         rules: The first rule that names a topic counts; without any, nothing goes by them.
@@ -54,7 +54,7 @@ class PruneWishes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PrunedPartition:
-    """What goes of a partition.
+    """The segments to prune in one partition.
 
     Attributes:
         id: The partition.
@@ -77,13 +77,13 @@ class PrunedPartition:
 
     @property
     def all(self) -> bool:
-        """Whether nothing of it is left."""
+        """Whether nothing of the partition is left."""
         return self.end == self.archived_to
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pruning:
-    """A plan, and what became of it.
+    """A pruning plan, and its result.
 
     Attributes:
         version: The version of the archive that was looked at.
@@ -103,7 +103,7 @@ def wishes_of(
     version: int | None,
     topics: tuple[str, ...] = (".*",),
 ) -> PruneWishes:
-    """Return what options ask for, or the file if they ask for nothing.
+    """Return the pruning rules of the options, or of the file if no option is given.
 
     Raises:
         ConfigError: Neither asks for anything, or an amount is out of bounds.
@@ -133,7 +133,7 @@ def _rule_of(age: float | None, size: int | None) -> RetentionConfig:
 
 
 def plan_pruning(config: ArchiveConfig, wishes: PruneWishes) -> Pruning:
-    """Return what would go.
+    """Plan the removal of segments.
 
     Raises:
         CommitLogError: The log cannot be used, there is no archive, or no such version.
@@ -145,7 +145,7 @@ def plan_pruning(config: ArchiveConfig, wishes: PruneWishes) -> Pruning:
 
 
 def prune(config: ArchiveConfig, wishes: PruneWishes, stop: threading.Event) -> Pruning:
-    """Remove the first segments of partitions from the archive.
+    """Remove the oldest segments of partitions from the archive.
 
     Raises:
         ArchiveHeldError: Another process compacts, prunes or forgets.
@@ -177,7 +177,7 @@ def _plan(log: CommitLog, wishes: PruneWishes) -> Pruning:
 def plan_partitions(
     state: ArchiveState, wishes: PruneWishes, now: int, then: ArchiveState | None = None
 ) -> Iterator[PrunedPartition]:
-    """Yield what goes of each partition. Pure.
+    """Yield the segments to prune in each partition. Pure.
 
     Args:
         state: The archive.

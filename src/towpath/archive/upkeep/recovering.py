@@ -1,4 +1,4 @@
-"""`towpath archive recover`: objects that are in no entry are taken into the archive again.
+"""`towpath archive recover`: add objects that no log entry names to the archive again.
 
 Where the newest entries of the commit log were lost, their objects are still there, and say in
 their footers what they hold. What follows where the archive ends is taken in, once its bytes are
@@ -37,7 +37,7 @@ OnDone = Callable[[int, int], None]
 
 
 class StrayFate(StrEnum):
-    """What is done with a segment of an object that is in no entry."""
+    """The decisions about segments in orphaned objects."""
 
     TAKEN = "taken"
     """It follows where the archive ends, and is taken in."""
@@ -49,7 +49,7 @@ class StrayFate(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundSegment:
-    """A segment of an object that is in no entry.
+    """A segment in an orphaned object, with the decision about it.
 
     Attributes:
         key: The key of the object.
@@ -68,7 +68,7 @@ class FoundSegment:
 
 @dataclass(slots=True, kw_only=True)
 class Recovery:
-    """What was found, and what became of it.
+    """The plan and the result of a recovery.
 
     Attributes:
         version: The version of the archive that was looked at, or that was written last.
@@ -83,7 +83,7 @@ class Recovery:
     done: bool = False
 
     def of(self, verdict: StrayFate) -> tuple[FoundSegment, ...]:
-        """Return the segments of a verdict."""
+        """Return the segments with one decision."""
         return tuple(each for each in self.segments if each.verdict is verdict)
 
     @property
@@ -93,7 +93,7 @@ class Recovery:
 
 
 class Stray(NamedTuple):
-    """A segment, and the key of the object that tells of it and that is in no entry."""
+    """A segment with the key of its orphaned object."""
 
     key: str
     segment: Segment
@@ -102,7 +102,7 @@ class Stray(NamedTuple):
 def planned(
     state: ArchiveState, found: Iterable[Stray], spare: Callable[[Segment], bool], *, lost: bool
 ) -> Iterator[FoundSegment]:
-    """Yield what is done with segments of objects that are in no entry, by partition and start.
+    """Yield a decision for each segment in orphaned objects, by partition and start.
 
     Args:
         state: The archive.
@@ -138,7 +138,7 @@ class _Chain:
         self._spare, self._lost = spare, lost
 
     def judged(self, segment: Segment) -> _Judged:
-        """Return what is done with the next segment, why, and the gap before it."""
+        """Return the decision about the next segment, its reason, and the gap before it."""
         at = segment.start if self._at is None else self._at
         gap = segment.start - at
         if gap < 0:
@@ -185,7 +185,7 @@ def _stranger(state: ArchiveState, partition: PartitionId) -> str:
 
 
 def plan_recovery(config: ArchiveConfig, *, lost: bool) -> Recovery:
-    """Return what would be taken in.
+    """Plan a recovery.
 
     Raises:
         CommitLogError: The log cannot be used, or there is no archive.
@@ -199,7 +199,7 @@ def plan_recovery(config: ArchiveConfig, *, lost: bool) -> Recovery:
 def recover(
     config: ArchiveConfig, stop: threading.Event, on_done: OnDone, *, lost: bool
 ) -> Recovery:
-    """Take objects that are in no entry into the archive again.
+    """Add orphaned objects to the archive again.
 
     Args:
         config: The archive.
@@ -263,7 +263,7 @@ class _Recovering:
                 continue
 
     def plan(self) -> Recovery:
-        """Return what is done, as far as the footers tell."""
+        """Return the decisions, as far as footers can tell."""
         state = self._log.state
         found = planned(state, self._found, self._elsewhere.is_spare, lost=self._lost)
         return Recovery(
@@ -271,7 +271,7 @@ class _Recovering:
         )
 
     def proven(self, stop: threading.Event, on_done: OnDone) -> Recovery:
-        """Return the same where the bytes of all that is taken in were proven.
+        """Return the decisions after the content of all accepted objects was verified.
 
         Raises:
             StoppedError: The user asked to stop.

@@ -1,4 +1,4 @@
-"""What is deleted from a store because no segment has it: replaced objects, orphans, dead uploads.
+"""Deletion of unused objects: replaced ones, orphans and unfinished uploads.
 
 An object is an orphan if no entry of the log names it: its writer died before its commit, or was
 slower than another one. It may also belong to a writer that will commit it yet. So it is deleted
@@ -30,7 +30,7 @@ _LIVE = 3600.0
 def tidy(
     config: ArchiveConfig, log: CommitLog, lease: HeldArchive, progress: CompactionProgress
 ) -> None:
-    """Delete what no segment has, and count it.
+    """Delete the objects that no segment uses, and count them.
 
     Raises:
         ArchiveHeldError: Another process has taken the lease.

@@ -1,1 +1,1 @@
-"""The way into an archive: cycles of slices, and the entries that commit what they wrote."""
+"""The run of an archive: cycles of slices on Spark, and commits of the segments they write."""

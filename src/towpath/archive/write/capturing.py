@@ -1,4 +1,4 @@
-"""What is archived besides records, whenever it changes: topics, and where groups stand."""
+"""Captures of changed topic descriptions and consumer group offsets."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _EVERY = 300.0
 
 
 class TopicCaptures:
-    """Finds topics that have changed since they were captured last.
+    """Finds topics whose description changed since the last capture.
 
     Args:
         source: The source.
@@ -51,7 +51,7 @@ class TopicCaptures:
         self.failed: Mapping[TopicName, ClusterError] = {}
 
     def changed(self, look: SourceLook) -> list[Capture]:
-        """Return the captures of topics that are new or have changed.
+        """Return captures of new or changed topics.
 
         Configs are compared now and then, the number of partitions always.
 
@@ -100,7 +100,7 @@ class TopicCaptures:
 
 
 class GroupCaptures:
-    """Finds consumer groups that stand elsewhere than when they were captured last.
+    """Finds consumer groups whose offsets changed since the last capture.
 
     Args:
         source: The source.
@@ -122,7 +122,7 @@ class GroupCaptures:
         self.trouble = ""
 
     def changed(self, look: SourceLook) -> list[Capture]:
-        """Return the captures of groups that have moved, or are gone. Never raises for a cluster.
+        """Return captures of groups that moved or disappeared. Never raises `ClusterError`.
 
         Records are archived whether groups can be asked or not.
         """

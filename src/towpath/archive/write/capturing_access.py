@@ -1,4 +1,4 @@
-"""Access that is archived whenever it changes: ACLs, SCRAM users without secrets, quotas."""
+"""Captures of changed access rules: ACLs, SCRAM users without secrets, quotas."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _EVERY = 300.0
 
 
 class AccessCaptures:
-    """Finds access that has changed since it was captured last.
+    """Finds access rules that changed since the last capture.
 
     Args:
         source: The source.
@@ -47,7 +47,7 @@ class AccessCaptures:
         self.untold: dict[str, str] = {}
 
     def changed(self, look: SourceLook) -> list[Capture]:
-        """Return what has changed. Never raises for a cluster: records are archived anyway."""
+        """Return captures of changed access rules. Never raises `ClusterError`."""
         if not self._wanted or time.monotonic() < self._next:
             return []
         self._next = time.monotonic() + _EVERY

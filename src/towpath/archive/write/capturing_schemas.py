@@ -1,4 +1,4 @@
-"""Subjects of a schema registry that are archived whenever they change.
+"""Captures of changed subjects of a schema registry.
 
 A registry may take minutes for an answer, so a thread of its own looks at it. What it finds is
 written to the store first, as objects that no version names yet; the run then commits which they
@@ -41,7 +41,7 @@ _END = 5.0
 
 
 class SchemaCaptures:
-    """Finds subjects that have changed since they were archived last.
+    """Finds subjects that changed since the last capture, in a thread.
 
     Args:
         wanted: Which subjects, and of which registry; `None` for none.
@@ -82,7 +82,7 @@ class SchemaCaptures:
         self.notes: tuple[str, ...] = ()
 
     def changed(self) -> list[Capture]:
-        """Return what has changed, once. Never raises: records are archived anyway."""
+        """Return new captures once each. Never raises, as records are archived in any case."""
         if self._wanted is None:
             return []
         if self._thread is None:
@@ -95,7 +95,7 @@ class SchemaCaptures:
         return found
 
     def close(self) -> None:
-        """Ask for nothing any more."""
+        """Stop the thread."""
         self._closed.set()
         if self._registry is not None:
             self._registry.stop()
@@ -144,7 +144,7 @@ class SchemaCaptures:
 
 
 class KeptSchemas:
-    """The archived subjects, and the objects that have them.
+    """The archived subjects, and the objects that hold them.
 
     Args:
         store: The store.
@@ -159,7 +159,7 @@ class KeptSchemas:
         self._fresh: dict[str, Capture] = {}
 
     def take(self, look: SubjectLook) -> list[Capture]:
-        """Write what has changed, and return the captures of the parts that have changed.
+        """Write changed subjects to the store, and return captures of the changed parts.
 
         All that one look has found is returned together, also by the next call after an error.
 

@@ -1,4 +1,4 @@
-"""Commits what slices have written: one entry of the log for all that is ready."""
+"""Commits of segments that slices have written: one log entry for all ready ones."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MOST = 20_000
 
 @dataclass(slots=True)
 class CommitCounts:
-    """What a run has committed.
+    """Counts of a run's commits.
 
     Attributes:
         entries: Entries of the log.
@@ -34,7 +34,7 @@ class CommitCounts:
 
 
 class Commits:
-    """Writes the commit log of an archive for its run.
+    """Writes the commit log during an archive's run.
 
     Args:
         log: The log.
@@ -58,13 +58,13 @@ class Commits:
 
     @property
     def time(self) -> int:
-        """When the newest version was written, in ms."""
+        """Time of the newest version, in ms."""
         return self._log.state.time
 
     def commit(
         self, captures: Sequence[Capture] = (), seen: Collection[PartitionId] = ()
     ) -> list[Segment]:
-        """Commit all segments that follow what is archived. Returns those that are added.
+        """Commit all segments that extend the archive without a hole. Returns those added.
 
         Args:
             captures: What has changed besides records.
@@ -98,7 +98,7 @@ class Commits:
         return added
 
     def begin_history(self, partition: PartitionId, fork: SourceOffset) -> None:
-        """Begin another history of a partition whose log was cut at the source.
+        """Begin a new history of a partition whose log was truncated at the source.
 
         Args:
             partition: The history up to now.
@@ -115,7 +115,7 @@ class Commits:
         self._append(Draft(writer=self._lease.writer, partitions=(seen, later)))
 
     def beat(self) -> None:
-        """Write an entry that tells where partitions end that are not archived up to there.
+        """Commit an entry with the current log ends of partitions that are not fully archived.
 
         Raises:
             ArchiveHeldError: Another process holds the lease.

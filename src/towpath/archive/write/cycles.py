@@ -1,4 +1,4 @@
-"""Cycles: batches of slices on Spark, several at a time.
+"""Cycles: batches of archiving slices on Spark, several at a time.
 
 A cycle archives the ranges of some partitions, and no two cycles have the same partition. So the
 next one begins while a slow slice of the one before goes on, and partitions in trouble have cycles
@@ -27,7 +27,7 @@ _RETRIES_AT_ONCE = 1
 
 @dataclass(slots=True, eq=False)
 class Cycle:
-    """A cycle.
+    """One batch of archiving slices.
 
     Attributes:
         partitions: The partitions that it archives.
@@ -47,7 +47,7 @@ class Cycle:
 
 
 class Cycles:
-    """Runs cycles.
+    """Runs cycles in threads.
 
     Args:
         spark: The session.
@@ -64,18 +64,18 @@ class Cycles:
 
     @property
     def running(self) -> Sequence[Cycle]:
-        """The cycles that go on."""
+        """The running cycles."""
         return tuple(self._running)
 
     def may_begin(self, *, retry: bool) -> bool:
-        """Whether another cycle may begin, of partitions that were in trouble or of others."""
+        """Return whether another cycle may begin, for retries or for other partitions."""
         most = _RETRIES_AT_ONCE if retry else _AT_ONCE
         return sum(each.retry is retry for each in self._running) < most
 
     def begin(
         self, slices: Sequence[EgressSlice], partitions: frozenset[PartitionId], *, retry: bool
     ) -> None:
-        """Begin a cycle."""
+        """Begin a cycle in a thread."""
         cycle = Cycle(partitions, retry, len(slices))
         self._running.append(cycle)
         future = self._pool.submit(self._work, slices, cycle)
@@ -88,7 +88,7 @@ class Cycles:
         return over
 
     def close(self) -> None:
-        """Cancel what goes on, and wait for its end."""
+        """Cancel running cycles, and wait for their end."""
         self._cancel.set()
         self._pool.shutdown(cancel_futures=True)
 

@@ -1,4 +1,4 @@
-"""Up to where a run archives that ends once it has caught up. Pure."""
+"""The goal of a run with `--until-caught-up`: the source's ends when it began. Pure."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Brokers end one that was begun and left after a minute, where its producer asks 
 
 
 class ArchiveGoal:
-    """The ends that partitions have at the source when a run begins.
+    """The log ends of partitions when a run begins.
 
     Args:
         standings: The partitions, after the first look at the source.
@@ -37,7 +37,7 @@ class ArchiveGoal:
 
     @property
     def reached(self) -> bool:
-        """Whether all is archived and committed that was there, or as much as can be had."""
+        """Whether everything up to the goal is archived and committed, or cannot be."""
         left = [each for each in self._left() if each.failures < _GIVEN_UP]
         if left or any(each.ready() for each in self._standings):
             return False
@@ -45,7 +45,7 @@ class ArchiveGoal:
 
     @property
     def incomplete(self) -> tuple[str, ...]:
-        """Sentences about partitions that are left behind and tell no trouble of their own."""
+        """Sentences about partitions that miss the goal without a reported trouble."""
         left = (
             f"{each.topic}-{each.id.partition}: archived up to offset {each.archived_to} of"
             f" {self._end(each)}"

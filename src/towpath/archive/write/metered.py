@@ -1,4 +1,4 @@
-"""Tells Prometheus how the run of an archive goes, if the file asks for it."""
+"""Prometheus metrics of an archive's run."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from towpath.metering.serving import served
 
 @contextmanager
 def telling_archive(config: ArchiveConfig) -> Iterator[ArchiveMeter]:
-    """Return the meter, served for Prometheus within the context if the file asks for it.
+    """Return the run's meter, served for Prometheus if the file configures an address.
 
     Raises:
         ConfigError: The address of `metrics.listen` cannot be listened on.
@@ -40,7 +40,7 @@ def reading(
     scheduler: Scheduler,
     compaction: CompactionCounts,
 ) -> ArchiveCounts:
-    """Return all counts of a run as they are now.
+    """Return the current counts of a run.
 
     Args:
         progress: What the run shows; its rows are those of the partitions.

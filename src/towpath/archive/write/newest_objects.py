@@ -1,4 +1,4 @@
-"""The newest objects of an archive, which a run looks for when it begins.
+"""A check for missing objects when a run begins, as in an incomplete copy of a store.
 
 A copy that was made while the archive grew may have entries of the log without their objects. Those
 records count as archived, so nobody archives them again.
@@ -15,7 +15,7 @@ _LOOKED_FOR = 64
 
 
 def told_missing(log: CommitLog) -> str:
-    """Return a sentence if the store lacks some of the newest objects that a log names, else "".
+    """Return a sentence if the store lacks some of the log's newest objects, else "".
 
     Raises:
         StoreError: The store cannot be asked.

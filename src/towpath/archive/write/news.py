@@ -1,4 +1,4 @@
-"""What a run learns of its source, and of its registry, until that is committed."""
+"""Changes at the source and its registry that are not committed yet."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from towpath.store import Store
 
 
 class SourceNews:
-    """Looks at the source, and keeps what is new there until it is committed.
+    """Observes the source, and keeps its changes until they are committed.
 
     Args:
         config: The archive.
@@ -66,12 +66,12 @@ class SourceNews:
         self.new: set[PartitionId] = set()
 
     def close(self) -> None:
-        """Ask the ledger of the source, and the registry, for nothing any more."""
+        """Stop the requests to the source's ledger and to the registry."""
         self._schemas.close()
         self._restored.close()
 
     def look(self) -> SourceLook:
-        """Look at the source. Returns what it has.
+        """Observe the source. Returns its topics and log ends.
 
         Raises:
             ClusterError: It could not be reached, or is another cluster than the archived one.
@@ -98,7 +98,7 @@ class SourceNews:
         return look
 
     def hear(self) -> None:
-        """Take in what the registry has told since."""
+        """Take new captures from the registry's thread."""
         self.changed += self._schemas.changed()
 
     def _has(self, topic: TopicId) -> bool:
@@ -110,15 +110,15 @@ class SourceNews:
 
     @property
     def settled(self) -> bool:
-        """Whether all is known and committed that is archived besides records."""
+        """Whether everything that is archived besides records is committed."""
         return self._schemas.settled and not self.changed
 
     def committed(self) -> None:
-        """Note that all that is new is committed."""
+        """Record that all changes are committed."""
         self.changed, self.new = [], set()
 
     def require_decided(self) -> None:
-        """Check that the file says what becomes of restored records, where the source has any.
+        """Raise unless the file says how to treat restored records, if the source has any.
 
         Raises:
             ConfigError: It does not.
@@ -127,19 +127,19 @@ class SourceNews:
             self._restored.require_decided(self._look.topics)
 
     def left_out(self, topic: TopicId) -> frozenset[ProducerId]:
-        """Return the producer ids whose records are left out of a topic."""
+        """Return the producer ids whose records of a topic are left out."""
         return self._restored.ids(topic)
 
     @property
     def hidden(self) -> tuple[str, ...]:
-        """Sentences about topics that could not be looked at."""
+        """Sentences about topics that could not be observed."""
         found = {**self._standings.hidden, **self._topics.failed}
         told = (f"{name}: {error}" for name, error in sorted(found.items()))
         return (*told, *self._unseen)
 
     @property
     def beside(self) -> tuple[str, ...]:
-        """Sentences about what goes beside records and is not archived."""
+        """Sentences about captures (groups, access, schemas) that are incomplete."""
         groups, schemas = self._groups.trouble, self._schemas.trouble
         told = (
             f"positions of groups are not archived: {groups}" if groups else "",
@@ -149,7 +149,7 @@ class SourceNews:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Sentences about what is not archived, and why."""
+        """Sentences about everything that is not archived, with reasons."""
         if self._look is None:
             return ()
         untold = self._access.untold.items()

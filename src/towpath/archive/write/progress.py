@@ -1,4 +1,4 @@
-"""How to run an archive, and what the run shows of itself."""
+"""The options of an archive's run, and its displayed progress."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from towpath.model.reasons import Reason, sentence
 
 @dataclass(frozen=True, slots=True)
 class ArchiveWishes:
-    """How to run.
+    """The options of an archive's run.
 
     Attributes:
         until_caught_up: End once all is archived that the source has when the run begins.
@@ -29,7 +29,7 @@ class ArchiveWishes:
 
 
 class ArchivePhase(StrEnum):
-    """What a run does now."""
+    """The phases of an archive's run."""
 
     LOOKING = "looking at the source and the store"
     STARTING = "slices are starting"
@@ -38,7 +38,7 @@ class ArchivePhase(StrEnum):
 
 
 class ArchiveRowState(StrEnum):
-    """How a partition stands."""
+    """The states of a partition in an archive's run."""
 
     CAUGHT_UP = "caught up"
     WAITING = "waiting"
@@ -52,7 +52,7 @@ class ArchiveRowState(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArchiveRow:
-    """A partition as it is shown.
+    """The displayed progress of one partition.
 
     Attributes:
         topic: Its topic.
@@ -84,13 +84,13 @@ class ArchiveRow:
 
     @property
     def why(self) -> str:
-        """The trouble as a sentence, with the partition that it is about; "" if there is none."""
+        """The trouble as a sentence that names its partition; "" if there is none."""
         return f"{self.topic}-{self.partition}: {sentence((self.trouble,))}" if self.trouble else ""
 
 
 @dataclass(slots=True)
 class ArchiveProgress:
-    """What a run tells while it goes on; `rows` is replaced, never changed.
+    """The progress of an archive's run; `rows` is replaced, never changed.
 
     Other threads may read it at any time.
 
@@ -128,7 +128,7 @@ class ArchiveProgress:
 
     @property
     def left_out(self) -> tuple[str, ...]:
-        """Sentences about what is not archived as the file asks."""
+        """Sentences about everything that is not archived as the file asks."""
         told = (row.why for row in self.rows if row.state is ArchiveRowState.TROUBLE)
         return (*self.unread, *self.hidden, *told, *self.beside, *self.incomplete)
 
@@ -139,12 +139,12 @@ class ArchiveProgress:
 
     @property
     def exposed(self) -> float:
-        """Seconds of records that a disaster at the source would take now (RPO)."""
+        """Seconds of records that would be lost if the source failed now (RPO)."""
         return max((row.waited for row in self.rows), default=0.0)
 
 
 def rows_of(standings: Standings, present: Iterable[PartitionStanding]) -> tuple[ArchiveRow, ...]:
-    """Return the rows of partitions as they stand now."""
+    """Return the current rows of partitions."""
     now = time.monotonic()
     failed = standings.failed
     found = (_row(each, now, failed[each.id.source].reason if each.id.source in failed else None)

@@ -1,4 +1,4 @@
-"""The consumer group of the source that shows other tools how far an archive is."""
+"""The consumer group whose offsets show the archive's progress to other tools."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from towpath.model.nouns import TopicPartition
 
 
 class ArchivePositions:
-    """Commits offsets for a group without members.
+    """Commits the archive's progress as offsets of a consumer group without members.
 
     Args:
         source: The source.
@@ -30,7 +30,7 @@ class ArchivePositions:
         self.trouble = ""
 
     def commit(self, partitions: Collection[PartitionId], standings: Standings) -> None:
-        """Write up to where these partitions are archived, and those that failed before.
+        """Commit the archived ends of these partitions, and retry those that failed before.
 
         The archive does not depend on it, so nothing is raised.
         """

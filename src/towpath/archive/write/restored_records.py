@@ -1,4 +1,4 @@
-"""Records of the source that a restore wrote there, by the ledger on the source.
+"""Detection of records at the source that a restore wrote there.
 
 Two regions that archive and restore each other's topics would send their records round and round.
 A restore writes under producer ids of its own, and the ledger names them before the first record is
@@ -54,7 +54,7 @@ class _Restored:
 
 
 class RestoredHere:
-    """Knows what restores have written to the source.
+    """Knows which records at the source were written by restores.
 
     Args:
         source: The source.
@@ -76,12 +76,12 @@ class RestoredHere:
         self._links: dict[LinkName, _Restored] = {}
 
     def close(self) -> None:
-        """Close the connection."""
+        """Close the connection to the source's ledger."""
         if self._client is not None:
             self._client.close()
 
     def look(self) -> None:
-        """Read what restores have begun since, if the source has a ledger.
+        """Read new ledger entries of restores, if the source has a ledger.
 
         Raises:
             ClusterError: The ledger cannot be read, so nobody knows.
@@ -98,7 +98,7 @@ class RestoredHere:
             self.take(entry)
 
     def require_decided(self, topics: Collection[TopicId]) -> None:
-        """Check that the file says what becomes of restored records, where there are any.
+        """Raise unless the file says how to treat restored records, if there are any.
 
         Args:
             topics: The topics that are archived.
@@ -132,7 +132,7 @@ class RestoredHere:
         )
 
     def told(self, topics: Collection[TopicId]) -> tuple[str, ...]:
-        """Return sentences about what is left out."""
+        """Return sentences about restored records that are left out."""
         return tuple(
             f"{name}: records that restore {link} wrote, of region {region}, are left out; a"
             " restore of this archive lacks them"
@@ -153,7 +153,7 @@ class RestoredHere:
         return bool(link.region) and not any(map(self._own, link.origins))
 
     def take(self, entry: ReadEntry) -> None:
-        """Take in an entry of the ledger.
+        """Process an entry of the ledger.
 
         Raises:
             LedgerError: It is of a newer version, so nobody knows what it says.

@@ -1,4 +1,4 @@
-"""`towpath archive run`: cycles on Spark, and a commit of what they wrote, until stopped."""
+"""`towpath archive run`: cycles on Spark and commits, until stopped."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def run(
     stop: threading.Event,
     show: Callable[[ArchiveProgress], None],
 ) -> ArchiveProgress:
-    """Archive until `stop` is set, or until all is archived that the source has at the start.
+    """Archive until `stop` is set, or until caught up with the source's state at the start.
 
     Args:
         config: The archive.
@@ -109,19 +109,19 @@ class _Run:
         self._source_trouble, self._store_trouble = Trouble(), Trouble()
 
     def close(self) -> None:
-        """Cancel what goes on."""
+        """Cancel everything that is running."""
         for each in reversed(self._closing):
             each()
 
     def enter(self, phase: ArchivePhase) -> None:
-        """Show what the run does now."""
+        """Show the current phase."""
         self.progress.phase = phase
         self._show(self.progress)
 
     # The beginning
 
     def prepare(self, stack: ExitStack) -> bool:
-        """Open the log, take the lease and look at the source. Returns whether to go on."""
+        """Open the log, take the lease and observe the source. Returns whether to go on."""
         self._show(self.progress)
         waits = BeginningWaits(
             wanted=self._wishes.wait, stop=self._stop, meter=self._meter, tell=self._tell_wait

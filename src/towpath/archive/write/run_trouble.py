@@ -1,4 +1,4 @@
-"""What a run suffers from: the source or the store, each told once and tried again. Pure."""
+"""Failures of a run's source or store, reported once and retried. Pure."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _AGAIN = BackOff(first=1.0, longest=15.0)
 
 
 class Trouble:
-    """Whether one side of a run, its source or its store, does what is asked of it.
+    """The failure state of a run's source or store.
 
     It is in trouble from the first failure until something has succeeded. That nothing was tried,
     as a pause goes on, is no success.
@@ -26,14 +26,14 @@ class Trouble:
         self.again = 0.0
 
     def failed(self, error: TowpathError, now: float) -> bool:
-        """Take in that it failed. Returns whether the error differs from the last one."""
+        """Record a failure. Returns whether the error differs from the last one."""
         is_new, self.why = self.why != str(error), str(error)
         self.failures += 1
         self.again = now + _AGAIN.after(self.failures)
         return is_new
 
     def passed(self) -> bool:
-        """Take in that it did what was asked. Returns whether it was in trouble until now."""
+        """Record a success. Returns whether there was trouble until now."""
         was, self.why = bool(self.failures), ""
         self.failures, self.again = 0, 0.0
         return was

@@ -1,4 +1,4 @@
-"""Which cycles begin when, and what becomes of the partitions of those that have ended."""
+"""The schedule of cycles: when each begins, and how its results are used."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Say = Callable[[str, dict[str, Any], str, bool], None]
 
 
 class Scheduler:
-    """Begins cycles for partitions that are due, and takes in what they wrote.
+    """Begins cycles for partitions that are due, and collects their results.
 
     Args:
         config: The archive.
@@ -66,7 +66,7 @@ class Scheduler:
         self.throttled = 0.0
 
     def begin(self, slots: int) -> None:
-        """Begin cycles for what is due, as far as no others go on.
+        """Begin cycles for due partitions, as far as the limit of running cycles allows.
 
         Args:
             slots: Number of slices that Spark can run at a time.
@@ -89,7 +89,7 @@ class Scheduler:
             self._begin(due[: min(_RETRIED, -(-len(due) // 2))], slots, retry=True)
 
     def take(self) -> bool:
-        """Take in the cycles that have ended. Returns whether there were any.
+        """Collect the results of ended cycles. Returns whether there were any.
 
         Raises:
             SparkLostError: Spark's JVM ended.

@@ -1,4 +1,4 @@
-"""What a schema registry has of the subjects that are archived, look by look, without texts."""
+"""Repeated observations of a schema registry's subjects, without schema texts."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _NAMED = 3
 
 
 class KnownVersion(NamedTuple):
-    """A version as it stands; `deleted` and `gone` as in `ArchivedVersion`."""
+    """A version in the registry; `deleted` and `gone` as in `ArchivedVersion`."""
 
     seen: SeenVersion
     deleted: bool = False
@@ -35,7 +35,7 @@ class KnownVersion(NamedTuple):
 
 
 class KnownSubject(NamedTuple):
-    """A subject as it stands, or what is set for all subjects of a context, without versions."""
+    """A subject in the registry, or a context's settings, which have no versions."""
 
     config: SubjectConfig
     versions: Mapping[int, KnownVersion]
@@ -46,7 +46,7 @@ _NOTHING = KnownSubject(SubjectConfig(), {})
 
 
 class SubjectLook:
-    """Looks at a registry: which subjects are wanted, and what there is of them.
+    """Observes the selected subjects of a registry.
 
     Args:
         wanted: Which subjects.
@@ -64,7 +64,7 @@ class SubjectLook:
         self.untold: list[str] = []
 
     def look(self, known: Known) -> dict[SubjectName, KnownSubject]:
-        """Return all archived subjects as they stand now; what cannot be read stands as it did.
+        """Return the current state of all archived subjects; unreadable ones keep their last state.
 
         Args:
             known: The subjects as they are archived.
@@ -95,7 +95,7 @@ class SubjectLook:
         return {name: each for name, each in told.items() if name in known or each != _NOTHING}
 
     def whole(self, at: SchemaVersion) -> tuple[SeenVersion, Schema] | None:
-        """Return a version with its text, also a deleted one; `None` if it is not there.
+        """Return a version with its text, even a deleted one; `None` if it does not exist.
 
         Raises:
             ClusterError: The registry cannot be asked.

@@ -1,4 +1,4 @@
-"""Which cluster a region is the archive of. Pure.
+"""The check that a source is the cluster which the region archives. Pure.
 
 Topics of two clusters have the same names, so a restore would take those of the cluster that was
 seen last, and positions of groups and ACLs would be those of whichever ran last.
@@ -16,12 +16,12 @@ _IMPORTED = "kafka-replicator:"
 
 
 def imported_cluster(region: str) -> ClusterId:
-    """Return the id that stands for the cluster of a region of kafka-replicator."""
+    """Return the id that represents the source cluster of an imported kafka-replicator region."""
     return ClusterId(f"{_IMPORTED}{region}")
 
 
 def require_cluster(config: ArchiveConfig, state: ArchiveState, cluster: ClusterId) -> None:
-    """Check that a source is the cluster of its region, or that the file names it.
+    """Raise unless the source is the region's cluster, or the one that the file names.
 
     Args:
         config: The archive.

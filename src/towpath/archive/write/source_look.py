@@ -1,4 +1,4 @@
-"""What the source has: its topics, and where each partition begins and ends."""
+"""Observations of the source: its topics, and the log start and end of each partition."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _BY_NAME = "name:"
 
 @dataclass(frozen=True, slots=True)
 class PartitionEnds:
-    """Where a partition begins and ends.
+    """The log start and end offsets of a partition.
 
     Attributes:
         log_start: Its log start offset.
@@ -37,13 +37,13 @@ class PartitionEnds:
 
     @property
     def held(self) -> int:
-        """Number of offsets that nobody reads before a transaction ends, also of other writers."""
+        """Number of offsets above the last stable offset, held back by an open transaction."""
         return max(0, self.high_watermark - self.stable_end)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceLook:
-    """What the source had at a moment.
+    """The state of the source at one moment.
 
     Attributes:
         cluster: The cluster id.
@@ -63,7 +63,7 @@ class SourceLook:
 
 
 class SourceLooks:
-    """Looks at the source again and again.
+    """Observes the source repeatedly.
 
     Args:
         source: The source.
@@ -75,7 +75,7 @@ class SourceLooks:
         self._leaders = KnownLeaders()
 
     def look(self, epochs: Mapping[PartitionId, int] = MappingProxyType({})) -> SourceLook:
-        """Return what the source has now.
+        """Observe the source now.
 
         Args:
             epochs: Leader epochs of partitions to ask about.
@@ -117,12 +117,12 @@ class SourceLooks:
 
 
 def identity(info: TopicInfo) -> TopicId:
-    """Return the id of a topic; where brokers know no ids, one made of its name."""
+    """Return the id of a topic; on brokers without topic ids, one made of the topic's name."""
     return info.id or TopicId(f"{_BY_NAME}{info.name}")
 
 
 def held_sentence(topic: TopicName, partition: int, ends: PartitionEnds) -> str:
-    """Return a sentence about a partition that an open transaction holds up."""
+    """Return a sentence about a partition that an open transaction blocks."""
     return (
         f"{topic}-{partition}: a transaction is open since offset {ends.stable_end}, and"
         f" {ends.held} offsets from there on are archived when it ends; if it hangs,"

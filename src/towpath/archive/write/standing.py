@@ -1,4 +1,4 @@
-"""How far each partition is archived, and since when more of it waits. Pure."""
+"""The archiving state of a partition: its archived end, and its waiting time. Pure."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _NEW = 0.5
 
 @dataclass(slots=True, eq=False)
 class PartitionStanding:
-    """What a run knows of a partition.
+    """The archiving state of one partition.
 
     Attributes:
         id: Its identity.
@@ -98,12 +98,12 @@ class PartitionStanding:
 
     @property
     def cut_by(self) -> int:
-        """By how many offsets the source's log is shorter than what is archived of it."""
+        """Number of offsets by which the source's log is shorter than its archive."""
         return max(0, self.archived_to - self.ends.stable_end)
 
     @property
     def spans(self) -> tuple[Span, ...]:
-        """The ranges that are written ahead; those that follow each other are one."""
+        """The ranges of segments that wait for earlier ones; adjacent ranges are joined."""
         found: list[Span] = []
         for each in sorted(self.ahead.values(), key=lambda segment: segment.start):
             if found and found[-1][1] == each.start:
@@ -113,11 +113,11 @@ class PartitionStanding:
         return tuple(found)
 
     def waited(self, now: float) -> float:
-        """Return for how many seconds its oldest offset that is not archived may have waited."""
+        """Return how long the oldest unarchived offset may have waited, in seconds."""
         return 0.0 if self.since is None else max(0.0, now - self.since)
 
     def exposed(self, now: float) -> float:
-        """Return for how many seconds its oldest offset may have waited, whatever is known of it.
+        """Return the longest time that unarchived offsets may have waited, in seconds.
 
         Unlike `waited`, it counts what nobody can archive before a transaction ends, and what may
         have come since the source told its ends last, if that is long ago.
@@ -127,7 +127,7 @@ class PartitionStanding:
         return max(held, self.waited(now), unseen if unseen > _UNSEEN else 0.0)
 
     def view(self, now: float) -> PartitionView:
-        """Return what the plan of a cycle needs."""
+        """Return the partition's state for the plan of a cycle."""
         return PartitionView(
             id=self.id,
             topic=self.topic,
@@ -141,7 +141,7 @@ class PartitionStanding:
         )
 
     def saw(self, ends: PartitionEnds, before: float, said: EpochEnd | None = None) -> None:
-        """Take in a look.
+        """Record an observation of the source.
 
         Args:
             ends: What it found.
@@ -171,14 +171,14 @@ class PartitionStanding:
         return self.trouble is not None and self.trouble.code is ReasonCode.ARCHIVED_BEYOND
 
     def doubts(self, doubt: Doubt) -> None:
-        """Note what speaks for it that the source's log is not the archived one any more."""
+        """Record evidence that the source's log is not the archived one any more."""
         self.doubt = doubt if self.doubt is None else self.doubt.joined(doubt)
         self.trouble = Reason.of(
             ReasonCode.ARCHIVED_BEYOND, end=self.ends.stable_end, archived=self.archived_to
         )
 
     def trusts(self) -> None:
-        """Note that the source's log is the archived one after all."""
+        """Record that the source's log is the archived one after all."""
         self.doubt, self.tail, self._settled = None, None, self._looked
         said = self._looked[1] if self._looked is not None else None
         self._answers_nothing = self._answers_nothing or (said is not None and said.end < 0)
@@ -187,7 +187,7 @@ class PartitionStanding:
             self.trouble = None
 
     def begins(self, looked: float) -> None:
-        """Note that a task archives it, up to the end that the source told at a time."""
+        """Record that a task archives the partition up to the end observed at a time."""
         self.busy, self._asked = True, (self.ends.stable_end, looked)
 
     def took(
@@ -196,7 +196,7 @@ class PartitionStanding:
         tails: Sequence[BatchMark | None] = (),
         behind: BatchMark | None = None,
     ) -> None:
-        """Keep segments that were written, until they are committed.
+        """Keep written segments until they are committed.
 
         Args:
             segments: The segments, in order.
@@ -215,7 +215,7 @@ class PartitionStanding:
                 self.density = old + _NEW * (density - old)
 
     def ended(self, trouble: Reason | None, now: float) -> None:
-        """Note that no task archives it any more, and what kept it from being archived."""
+        """Record that the task has ended, and its error if there was one."""
         self.busy, self.trouble = False, trouble
         if trouble is None:
             self.failures = 0
@@ -224,7 +224,7 @@ class PartitionStanding:
             self.again = now + AGAIN.after(self.failures)
 
     def ready(self) -> list[Segment]:
-        """Return the segments that follow what is archived, without a hole.
+        """Return the written segments that extend the archive without a hole.
 
         The batch before each is the one that was archived there. If the log had another one, that
         segment and those behind it are dropped.
@@ -242,7 +242,7 @@ class PartitionStanding:
         return found
 
     def tail_at(self, end: SourceOffset) -> BatchMark | None:
-        """Return the last batch of the segment that ends at an offset, `None` if not known."""
+        """Return the last batch of the segment that ends at an offset, `None` if unknown."""
         return self._tails.get(end)
 
     def committed(self, segments: Iterable[Segment]) -> None:
@@ -253,7 +253,7 @@ class PartitionStanding:
         self.gaps += self.run.gaps - before
 
     def reached(self, to: SourceOffset, tail: BatchMark | None = None) -> None:
-        """Note up to where the partition is archived, and the last batch that is known."""
+        """Record the new archived end of the partition, and the last known batch."""
         if to <= self.archived_to:
             return
         self.archived_to, self.tail = to, tail

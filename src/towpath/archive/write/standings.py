@@ -1,4 +1,4 @@
-"""All partitions of an archive that a run knows: those of its log, and those of the source."""
+"""The archiving states of all partitions in the log and at the source."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from towpath.runtime.clock import now_ms
 
 
 class Standings:
-    """Where each partition stands.
+    """The archiving states of all partitions.
 
     Args:
         state: The archive as it is when the run begins.
@@ -63,23 +63,23 @@ class Standings:
 
     @property
     def present(self) -> list[PartitionStanding]:
-        """The partitions that the source has, and that the file asks for."""
+        """The partitions that the source has and the file selects."""
         return [self._all[each] for source, each in self._newest.items() if source in self._present]
 
     @property
     def names(self) -> dict[TopicName, TopicId]:
-        """The topics that the source has, by their names."""
+        """The topics that the source has, by name."""
         return {each.topic: each.id.source.topic_id for each in self.present}
 
     def again(self, partitions: Collection[PartitionId]) -> frozenset[PartitionId]:
-        """Return those of some partitions whose topic's name and number others have, too.
+        """Return the partitions whose topic name and number another known partition shares.
 
         These are topics that were deleted, and earlier histories.
         """
         return namesakes({each: known.topic for each, known in self._all.items()}, partitions)
 
     def saw(self, look: SourceLook) -> list[PartitionStanding]:
-        """Take in a look.
+        """Record an observation. Returns the partitions that are new.
 
         Returns:
             Partitions that were not known before. They are archived from where their logs begin.
@@ -104,7 +104,7 @@ class Standings:
         return new
 
     def follow(self, state: ArchiveState) -> None:
-        """Take in up to where partitions are archived, also by others."""
+        """Record the archived ends from the log, including those by other writers."""
         for partition, known in state.partitions.items():
             standing = self._all.get(partition)
             if standing is not None:
@@ -126,7 +126,7 @@ class Standings:
         new.overdue = new.archived_to == fork
 
     def unread(self, look: SourceLook) -> frozenset[tuple[TopicName, TopicId]]:
-        """Return the topics that a look did not find, and that are not archived to their ends."""
+        """Return the topics that disappeared from the source before they were fully archived."""
         return frozenset(
             (each.topic, each.id.source.topic_id)
             for each in self
@@ -136,7 +136,7 @@ class Standings:
         )
 
     def lost_with_topics(self, deleted: Collection[TopicId]) -> list[Segment]:
-        """Return the gaps of topics that were deleted before all of them was archived.
+        """Return gap segments for deleted topics that were not fully archived.
 
         Args:
             deleted: The topics that were deleted for sure: one that is only not in a list may come

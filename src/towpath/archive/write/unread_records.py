@@ -1,4 +1,4 @@
-"""Records that the source deleted before they were archived: told at once, and counted."""
+"""Records that the source deleted before they were archived, reported and counted."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _GAP = "the archive has a gap (retention)"
 
 
 class UnreadRecords:
-    """Tells of the offsets that the source deleted before they were archived.
+    """Reports offsets that the source deleted before they were archived.
 
     Args:
         standings: The partitions.
@@ -39,7 +39,7 @@ class UnreadRecords:
         self._gone = set[TopicId]()
 
     def take(self, added: Iterable[Segment]) -> None:
-        """Take in segments that were just committed, and tell of those with such offsets."""
+        """Report the committed segments with offsets that the source had deleted."""
         found = Counter[tuple[TopicName, TopicId]]()
         for each in added:
             if each.gaps.retention:
@@ -55,7 +55,7 @@ class UnreadRecords:
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """A sentence for each topic of which this run found such offsets."""
+        """One sentence for each topic with offsets that this run found deleted."""
         return tuple(
             unread_sentence(topic, offsets, gone=number in self._gone)
             for (topic, number), offsets in self._deleted.items()
@@ -63,7 +63,7 @@ class UnreadRecords:
 
 
 def unread_sentence(topic: TopicName, offsets: int, *, gone: bool) -> str:
-    """Return a sentence about a topic whose offsets went before they were archived.
+    """Return a sentence about a topic that lost offsets before they were archived.
 
     Args:
         topic: Its name.
@@ -78,7 +78,7 @@ def unread_sentence(topic: TopicName, offsets: int, *, gone: bool) -> str:
 
 
 def unread_so_far(offsets: int) -> str:
-    """Return what is told of a partition of a deleted topic, before a run has written the gap."""
+    """Return a sentence about a deleted topic's offsets that are not archived."""
     return (
         f"its topic was deleted at the source with {count(offsets)} offsets that were not archived;"
         " the next `archive run` keeps them as a gap"
@@ -86,7 +86,7 @@ def unread_so_far(offsets: int) -> str:
 
 
 def unseen_topics(topics: Iterable[TopicName]) -> tuple[str, ...]:
-    """Return a sentence for each topic that is not archived to its end, and may come back."""
+    """Return a sentence for each incompletely archived topic that may come back."""
     return tuple(
         f"{topic}: the source lists it no more, and not all of it is archived; it is not known to"
         " be deleted: look whether the login may still describe it, and whether a broker is away"
@@ -97,7 +97,7 @@ def unseen_topics(topics: Iterable[TopicName]) -> tuple[str, ...]:
 def deleted_topics(
     source: Admin, look: SourceLook, wanted: Collection[tuple[TopicName, TopicId]]
 ) -> frozenset[TopicId]:
-    """Return which topics were deleted at the source, for sure.
+    """Return the topics that were certainly deleted at the source.
 
     A topic that is not in a list may only be hidden from the login, or be unknown to a broker that
     has just started. So each broker is asked for it by its name: without the right to see it the

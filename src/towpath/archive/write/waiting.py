@@ -1,4 +1,4 @@
-"""A run whose source or store does not answer when it begins waits, as it does in the middle."""
+"""Retries at the beginning of a run whose source or store does not answer."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 
 class BeginningWaits:
-    """Repeats what a run begins with until it is answered.
+    """Repeats the first requests of a run until the source and the store answer.
 
     Args:
         wanted: Whether to wait at all.
@@ -39,7 +39,7 @@ class BeginningWaits:
         self._wanted, self._stop, self._meter, self._tell = wanted, stop, meter, tell
 
     def answered(self, work: Callable[[], T]) -> T | None:
-        """Return what `work` returns; `None` if the user stops the run before.
+        """Repeat `work` until it succeeds; return `None` if the user stops the run before.
 
         Raises:
             ClusterError: Waiting is not wanted, or cannot heal the error.
@@ -68,7 +68,7 @@ class BeginningWaits:
 
 
 def passes(error: ClusterError | StoreAwayError) -> bool:
-    """Whether an error may pass by itself while a run that begins waits."""
+    """Return whether an error at the beginning of a run may be temporary."""
     if isinstance(error, OtherClusterError):
         return False
     return isinstance(error, StoreAwayError) or healable(error)

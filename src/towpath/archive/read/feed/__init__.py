@@ -1,1 +1,1 @@
-"""Segments back into Kafka: a feed of lanes whose batches come from an archive."""
+"""Feeds that read archives and supply batches to lanes, for restores and mirrors."""

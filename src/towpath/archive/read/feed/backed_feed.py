@@ -1,4 +1,4 @@
-"""The feed of a mirror that has an archive behind its source.
+"""The feed of a mirror that also reads an archive, for records that the source deleted.
 
 A lane is fed by the source. Where the source has deleted records, the archive feeds it up to the
 place from which the source has them, or up to where the archive ends; then the source goes on. What
@@ -37,7 +37,7 @@ _BATCH = 512 << 10
 
 
 def backed(work: CopySlice, source: Admin) -> Callable[[Landing], Feed[Lane]]:
-    """Return the function that makes the feed of a copy slice that has an archive.
+    """Return a function that makes the feed of a copy slice with an archive behind its source.
 
     Args:
         work: The slice.
@@ -49,7 +49,7 @@ def backed(work: CopySlice, source: Admin) -> Callable[[Landing], Feed[Lane]]:
 
 
 class BackedFeed:
-    """Feeds lanes from the source, and from an archive what the source has deleted; see `Feed`.
+    """Feeds lanes from the source, and from an archive what the source has deleted.
 
     Args:
         work: The slice.
@@ -85,7 +85,7 @@ class BackedFeed:
     # Which of both feeds a lane
 
     def take(self, lane: Lane, what: SourceLoss) -> bool:
-        """See `Elsewhere`: a gap behind which copying went on before is never filled later."""
+        """Read missing offsets from the archive; offsets passed over before count as lost."""
         passed = next((gap for gap in lane.passed_over if _has(gap, lane.expected)), None)
         if passed is not None:
             end = passed.end
@@ -96,12 +96,12 @@ class BackedFeed:
         return True
 
     def add(self, lane: Lane) -> None:
-        """See `Feed`: the source tells again what it lacks."""
+        """Feed a lane from the source again, which reports anew what the source lacks."""
         self._leave_archive(lane)
         self._source.add(lane)
 
     def remove(self, lane: Lane) -> None:
-        """See `Feed`."""
+        """Stop feeding `reader`."""
         self._leave_archive(lane)
         self._source.remove(lane)
 
@@ -120,37 +120,37 @@ class BackedFeed:
     # What both do
 
     def connect(self, tps: Iterable[TopicPartition]) -> None:
-        """See `Feed`."""
+        """Connect to the brokers of partitions that are added later."""
         self._source.connect(tps)
 
     def park(self, lane: Lane) -> None:
-        """See `Feed`."""
+        """Feed `reader`, whose `expected` has changed, when it moves again or after a while."""
         self._of(lane).park(lane)
 
     def doubt(self, lane: Lane) -> None:
-        """See `Feed`."""
+        """Stop feeding `reader` after a damaged batch, and use another source next time."""
         self._of(lane).doubt(lane)
 
     def room(self, lane: Lane) -> None:
-        """See `Feed`."""
+        """Go on with `reader` if it was held back and now has room."""
         self._of(lane).room(lane)
 
     def refill(self) -> None:
-        """See `Feed`."""
+        """Go on with readers that waited for memory, as far as there is memory now."""
         self._source.refill()
         self._archive.refill()
 
     def news(self) -> None:
-        """See `Feed`: brokers and a look at the archive tell by themselves."""
+        """Do nothing: brokers and the refresh of the archive report new data themselves."""
 
     def end(self) -> None:
-        """See `Feed`."""
+        """Feed no reader any more, even if one is added later."""
         self.ended = True
         self._archive.end()
         self._source.end()
 
     def close(self) -> None:
-        """See `Feed`."""
+        """Close all connections."""
         self._archive.close()
         self._source.close()
 
@@ -160,12 +160,12 @@ class BackedFeed:
 
     @property
     def throttled(self) -> float:
-        """Seconds for which brokers of the source throttled us."""
+        """Seconds for which brokers of the source throttled this client."""
         return self._source.throttled
 
     @property
     def share(self) -> int:
-        """Bytes that each reader may always hold."""
+        """Bytes that each reader may always hold in memory."""
         return self._source.share
 
     @share.setter

@@ -1,4 +1,4 @@
-"""Archived rows as batches that lanes send on unopened, and what stands for offsets without one."""
+"""Archived rows encoded as batches that lanes send unchanged, and batches for empty offsets."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NO_VOIDS: Table = np.empty((0, 2), np.int64)
 def encoded(
     rows: pa.RecordBatch, codec: int, most: int = BATCH_BYTES, voids: Table = NO_VOIDS
 ) -> Packed:
-    """Return archived rows as record batches, one behind the other.
+    """Encode archived rows as record batches with their original offsets.
 
     Brokers refuse LogAppendTime from clients, so records that had it get the same time as
     CreateTime.
@@ -38,7 +38,7 @@ def encoded(
 def encoded_columns(
     columns: Rows, codec: int, most: int = BATCH_BYTES, voids: Table = NO_VOIDS
 ) -> Packed:
-    """Return archived records as record batches; see `encoded`.
+    """Encode archived columns as record batches; see `encoded`.
 
     Args:
         columns: The records, all with CreateTime.

@@ -1,4 +1,4 @@
-"""The feed of a restore: hands batches of archives to lanes, as a fetcher hands on a cluster's.
+"""The feed of a restore: supplies batches of archives to lanes.
 
     archive --thread of the pool: read and encode--> chunk --reactor: take--> lane --> target
 
@@ -34,7 +34,7 @@ _MOST_HELD = 8 << 20
 
 
 class SupplyFeed:
-    """Hands batches of supplies to lanes; see `Feed`.
+    """Hands batches from archive supplies to lanes; implements `Feed`.
 
     Args:
         landing: Whose lanes are fed.
@@ -75,10 +75,10 @@ class SupplyFeed:
     # What lanes need
 
     def connect(self, tps: Iterable[TopicPartition]) -> None:
-        """See `Feed`: archives are opened when they are read."""
+        """Do nothing: archives are opened when they are read."""
 
     def add(self, lane: Lane) -> None:
-        """See `Feed`."""
+        """Feed `reader` from now on, from `expected`."""
         self.remove(lane)
         if self.ended:
             return
@@ -88,7 +88,7 @@ class SupplyFeed:
         self._landing.reactor.soon(self._fill)
 
     def remove(self, lane: Lane) -> None:
-        """See `Feed`."""
+        """Stop feeding `reader`."""
         self._trouble.forget(lane)
         reading = self._readings.pop(lane.source, None)
         self._dry.discard(lane)
@@ -96,29 +96,29 @@ class SupplyFeed:
             self._leave(reading)
 
     def park(self, lane: Lane) -> None:
-        """See `Feed`: a lane that gave its batches back waits behind all others."""
+        """Drop a lane's reading; it is read again later, after all other lanes."""
         if lane.source in self._readings:
             self.remove(lane)
             self._trouble.again(lane, AGAIN.longest)
 
     def doubt(self, lane: Lane) -> None:
-        """See `Feed`: there is no other place to read the batch from."""
+        """Read the lane's archive again, as there is no other place to read the batch from."""
         self.remove(lane)
 
     def room(self, lane: Lane) -> None:
-        """See `Feed`."""
+        """Go on with `reader` if it was held back and now has room."""
         reading = self._readings.get(lane.source)
         if reading is not None:
             self._go_on(reading)
 
     def refill(self) -> None:
-        """See `Feed`."""
+        """Go on with readers that waited for memory, as far as there is memory now."""
         for reading in [*self._active]:
             self._go_on(reading)
         self._fill()
 
     def news(self) -> None:
-        """See `Feed`: read on what was added, and look again for what is late."""
+        """Read newly archived segments, and look again for late parts."""
         if self._growing is None or self.ended:
             return
         if self._refreshing:
@@ -147,13 +147,13 @@ class SupplyFeed:
             self._dry.add(lane)
 
     def end(self) -> None:
-        """See `Feed`."""
+        """Feed no reader any more, even if one is added later."""
         self.ended = True
         for reading in [*self._readings.values()]:
             self.remove(reading.lane)
 
     def close(self) -> None:
-        """See `Feed`."""
+        """Close all connections."""
         self.end()
         self._threads.shutdown(wait=False, cancel_futures=True)
         self._close()

@@ -1,4 +1,4 @@
-"""Where a mirror has copied another log than the one that an archive has of a partition now.
+"""Detection of a mirror that copied a log which the source has since truncated.
 
 A source whose log was cut gives offsets to other records. A mirror that had copied the old ones,
 and finds that the source has deleted what comes next, must not go on with the new ones as if they
@@ -27,7 +27,7 @@ _LOOK = 1_000
 def forked_at(
     archive: Archive, newest: PartitionId, at: SourceOffset, epoch: int
 ) -> SourceOffset | None:
-    """Return the offset from which on what was copied differs from what the archive has now.
+    """Return the offset from which the mirrored log differs from the archive, or `None`.
 
     Args:
         archive: The archive.

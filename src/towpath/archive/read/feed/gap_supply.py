@@ -1,4 +1,4 @@
-"""The supply of a mirror's partition from an archive: what the source has deleted."""
+"""The supply of records that the source deleted, for one partition of a mirror."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class FilledFrom:
         self._log: CommitLog | None = None
 
     def newest(self) -> tuple[CommitLog, LoggedArchive]:
-        """Return the commit log as it is now, and its archive. Blocking.
+        """Return the refreshed commit log and its archive. Blocking.
 
         Raises:
             CommitLogError: The commit log of the archive is of no use.
@@ -64,7 +64,7 @@ class FilledFrom:
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """What is taken from an archive: offsets [first, end), and the losses among them."""
+    """Offsets [first, end) that are taken from an archive, and the losses among them."""
 
     first: SourceOffset
     end: SourceOffset
@@ -72,7 +72,7 @@ class Taken:
 
 
 class GapSupply:
-    """See `Supply`: records that the source deleted, as far as an archive has them.
+    """Supplies the archived records that the source has deleted; implements `Supply`.
 
     Args:
         archive: The archive.
@@ -95,11 +95,11 @@ class GapSupply:
 
     @property
     def weight(self) -> int:
-        """See `Supply`."""
+        """Bytes of memory that reading takes, about, without the chunks already yielded."""
         return _WEIGHT
 
     def read(self, first: SourceOffset) -> Chunks:
-        """See `Supply`; any trouble of the archive is a reason to look again later.
+        """Yield the batches from offset `first` on; every failure is retried later.
 
         Raises:
             WithheldError: The archive does not have what is wanted, or does not give it now; or
@@ -160,7 +160,7 @@ def _forget_epochs(data: Packed) -> None:
 def archived_until(
     place: ArchivedTo | None, first: SourceOffset, end: SourceOffset
 ) -> SourceOffset:
-    """Return up to where an archive has the offsets from `first` on, at most `end`.
+    """Return the end of the archived offsets that follow `first`, at most `end`.
 
     Args:
         place: How far the archive has the partition, `None` if it does not know it.

@@ -1,4 +1,4 @@
-"""Where archived records go that are placed by their keys, and in which order. Pure.
+"""The order and placement of archived records that are partitioned by key. Pure.
 
 A partition of the target has one lane, which reads all archived partitions, one behind the other,
 and takes the records whose keys belong there. Positions of the lane count through all of them.
@@ -23,7 +23,7 @@ from towpath.model.nouns import SourceOffset, TopicId
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeyPass:
-    """A pass over archived offsets [start, end) of a partition.
+    """One pass over the archived offsets [start, end) of a partition.
 
     Attributes:
         source: The archived partition.
@@ -41,21 +41,21 @@ class KeyPass:
 
     @property
     def stop(self) -> SourceOffset:
-        """The position behind the last offset."""
+        """The position after the pass's last offset."""
         return self.position(self.end)
 
     def position(self, offset: int) -> SourceOffset:
-        """Return the position of an archived offset."""
+        """Convert an archived offset to a position in the layout."""
         return SourceOffset(self.at + offset - self.start)
 
     def offset(self, position: int) -> SourceOffset:
-        """Return the archived offset at a position."""
+        """Convert a position in the layout to an archived offset."""
         return SourceOffset(self.start + max(0, position - self.at))
 
 
 @dataclass(frozen=True)
 class KeyedLayout:
-    """How the records of a topic are placed by their keys.
+    """The placement of a topic's records by their keys.
 
     Attributes:
         stretches: What each lane reads, in this order.
@@ -74,17 +74,17 @@ class KeyedLayout:
         before: int,
         count: int,
     ) -> KeyedLayout:
-        """Return the layout for archived partitions, each with its first offset and its end."""
+        """Make the layout for archived partitions, each with its first offset and its end."""
         return cls(tuple(_stretches(parts)), before, count)
 
     @property
     def end(self) -> SourceOffset:
-        """The position behind all that is read."""
+        """The position after the layout's last offset."""
         return self.stretches[-1].stop if self.stretches else SourceOffset(0)
 
     @cached_property
     def topic_id(self) -> TopicId:
-        """What stands for the topic in the ledger.
+        """The topic id that identifies the layout in the ledger.
 
         It is another one if anything in the layout is different, as positions mean something else
         then.
@@ -93,7 +93,7 @@ class KeyedLayout:
         return TopicId(str(UUID(bytes=hashlib.sha256(told).digest()[:16])))
 
     def id_of(self, number: int) -> PartitionId:
-        """Return what stands for the records of one partition of the target."""
+        """Return the ledger's partition id for the records of one partition of the target."""
         return self.stretches[0].source._replace(topic_id=self.topic_id, partition=number)
 
 

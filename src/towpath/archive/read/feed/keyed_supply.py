@@ -1,4 +1,4 @@
-"""The supply of a partition of the target that gets records by their keys; see `layout`."""
+"""The supply of a target partition whose records are selected by key."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from towpath.wire.placing import NOWHERE, hashes, places
 
 
 class KeyedSupply:
-    """See `Supply`.
+    """Supplies the records whose keys belong to one target partition; implements `Supply`.
 
     Args:
         archive: The archive.
@@ -40,13 +40,13 @@ class KeyedSupply:
 
     @property
     def weight(self) -> int:
-        """See `Supply`."""
+        """Bytes of memory that reading takes, about, without the chunks already yielded."""
         stretches = self._wanted.layout.stretches
         firsts = {each.source: each for each in stretches}.values()
         return max((self._supply(each).weight for each in firsts), default=0)
 
     def read(self, first: SourceOffset) -> Chunks:
-        """See `Supply`; offsets are positions of the layout."""
+        """Yield the batches from a position on; offsets are positions in the layout."""
         at = told = SourceOffset(0)
         for stretch in self._wanted.layout.stretches:
             at = stretch.stop
@@ -89,7 +89,7 @@ class _Picker:
     def pick(
         self, reader: SegmentObjectReader, footer: SegmentFooter, wanted: Wanted
     ) -> Iterator[Picked]:
-        """Yield such rows of a segment, with positions in place of their offsets."""
+        """Yield the selected rows of a segment, with positions in place of offsets."""
         for index, part in enumerate(footer.parts):
             if not wanted.meets(part) or not self._may_have(reader, footer, index):
                 continue

@@ -1,4 +1,4 @@
-"""The reading of archives for one lane."""
+"""The state of reading an archive for one lane."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from towpath.records.lane.lane import Lane
 
 @dataclass(eq=False, slots=True)
 class LaneReading:
-    """The reading for one lane, from where it expects the next record.
+    """The reading of an archive for one lane, from the lane's next expected record.
 
     Attributes:
         chunks: What is read, `None` before the first chunk.
@@ -34,17 +34,17 @@ class LaneReading:
     weight: int = 0
 
     def close_chunks(self) -> None:
-        """Let go of what is read from."""
+        """Close the chunks, and release what they read from."""
         chunks, self.chunks = self.chunks, None
         if chunks is not None:
             chunks.close()
 
 
 class Growing(Protocol):
-    """An archive that grows while it is read."""
+    """Protocol of an archive that grows while it is read."""
 
     def refresh(self) -> bool:
-        """Read what was added to it. Blocking. Returns whether it was anything.
+        """Read new entries of the archive's log. Blocking. Returns whether there were any.
 
         Raises:
             TowpathError: The archive cannot be asked.
@@ -52,5 +52,5 @@ class Growing(Protocol):
         ...
 
     def has_more(self, lane: Lane) -> bool:
-        """Whether there is more than a lane has taken in."""
+        """Return whether the archive has records that a lane has not read yet."""
         ...

@@ -1,4 +1,4 @@
-"""How long a restore waits for a part of the archive that should be there. Pure but for clocks."""
+"""The waiting time for parts of an archive that are missing. Pure but for clocks."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from towpath.model.reasons import Reason, ReasonCode
 
 @dataclass(frozen=True, slots=True)
 class LatePolicy:
-    """What is done about a missing or damaged part of an archive.
+    """The retry policy for a missing or damaged part of an archive.
 
     It is looked for again `retries` times, with pauses that double and take `seconds` together.
     Then it counts as lost.
@@ -28,7 +28,7 @@ class LatePolicy:
     skip: bool = False
 
     def pause(self, tries: int) -> float | None:
-        """Return the seconds before the next look, `None` if the part is lost.
+        """Return the seconds before the next look, `None` if the part counts as lost.
 
         Args:
             tries: How often it was looked for again already.
@@ -38,7 +38,7 @@ class LatePolicy:
         return float(self.seconds * 2**tries / (2**self.retries - 1))
 
     def waiting(self, why: Reason, look: int) -> Reason:
-        """Return the reason of a partition that waits for its next look, the first being 1."""
+        """Return the reason of a partition that waits for a further look; looks count from 1."""
         return Reason.of(ReasonCode.ARCHIVE_LATE, why=why, look=look, looks=self.retries)
 
 
@@ -55,7 +55,7 @@ class _Late:
 
 
 class LateParts:
-    """The late parts of the partitions of a slice.
+    """The missing parts of the partitions of a slice.
 
     Args:
         policy: What is done about them.
@@ -73,7 +73,7 @@ class LateParts:
         self._late = {tp: _Late(None, looks, 0.0) for tp, looks in (looked or {}).items()}
 
     def missed(self, tp: TopicPartition, first: SourceOffset) -> tuple[float, int] | None:
-        """Return the seconds until the next look and its number, `None` if the part is lost.
+        """Return the pause before the next look and its number, `None` if the part counts as lost.
 
         A look that comes before it is due, as somebody said that there is news, does not count.
 
@@ -95,10 +95,10 @@ class LateParts:
         return pause, late.looks + 1
 
     def came(self, tp: TopicPartition) -> None:
-        """Nothing is missing of a partition now."""
+        """Record that the missing part of a partition has arrived."""
         self._late.pop(tp, None)
 
 
 def lost(first: SourceOffset, end: SourceOffset, why: Reason) -> Reason:
-    """Return the reason of a partition that stops where offsets [first, end) are lost."""
+    """Return the reason of a partition that stops because offsets [first, end) are lost."""
     return Reason.of(ReasonCode.ARCHIVE_LOST, first=first, last=end - 1, why=why)

@@ -1,4 +1,4 @@
-"""A supply of batches from the log of a broker, which are handed on unopened."""
+"""A supply of batches from broker log files, passed on unchanged."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from towpath.store import Store
 
 
 class LogSupply:
-    """See `Supply`.
+    """Supplies the batches of a broker's log files; implements `Supply`.
 
     Args:
         store: Where the log is.
@@ -29,7 +29,7 @@ class LogSupply:
         self._survey: LogSurvey | None = None
 
     def read(self, first: SourceOffset) -> Chunks:
-        """See `Supply`."""
+        """Yield the batches from offset `first` on, in order, to the end of the restored range."""
         at = first
         try:
             if self._survey is None:

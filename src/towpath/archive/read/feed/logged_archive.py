@@ -1,4 +1,4 @@
-"""The archive that the slices of a restore read: its commit log, and the objects in the store."""
+"""The archive as restore slices read it: commit log and objects in the store."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from towpath.store import Store
 
 
 class LoggedArchive:
-    """See `SegmentArchive`.
+    """A segment archive backed by a commit log; implements `SegmentArchive`.
 
     Args:
         store: The store.
@@ -26,7 +26,7 @@ class LoggedArchive:
     def segments(
         self, partition: PartitionId, first: SourceOffset, end: SourceOffset
     ) -> Sequence[Segment]:
-        """See `SegmentArchive`."""
+        """Return the first segments, about `AT_ONCE`, that overlap the offsets [first, end)."""
         state = self._log.state
         for each in stretches(state.partitions.get, partition):
             if first < each.end:
@@ -34,24 +34,24 @@ class LoggedArchive:
         return []
 
     def until(self, partition: PartitionId, first: SourceOffset) -> SourceOffset:
-        """See `SegmentArchive`."""
+        """Return the end of the history that has an offset, or that has the next archived one."""
         found = stretches(self._log.state.partitions.get, partition)
         return next((each.end for each in found if first < each.end), first)
 
     def begin(self, partition: PartitionId) -> SourceOffset:
-        """See `SegmentArchive`."""
+        """Return the first archived offset of a partition; earlier ones were pruned."""
         known = as_of_history(self._log.state.partitions.get, partition)
         return known.begin if known is not None else SourceOffset(0)
 
     def end(self, partition: PartitionId) -> SourceOffset:
-        """Return up to where a partition is archived, by what was read of the log."""
+        """Return the end of a partition's archive, by the entries read so far."""
         known = self._log.state.partitions.get(partition)
         return known.archived_to if known is not None else SourceOffset(0)
 
     def refresh(self) -> bool:
-        """See `SegmentArchive`."""
+        """Read new entries of the commit log. Returns whether there were any."""
         return bool(self._log.follow())
 
     def open(self, key: str) -> Any:
-        """See `SegmentArchive`."""
+        """Open an object as a file that pyarrow can read."""
         return self._store.reader(key)

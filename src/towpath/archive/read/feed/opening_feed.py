@@ -1,4 +1,4 @@
-"""The feed of a restore slice while its archive is still being opened."""
+"""The feed of a restore slice whose archive is still being opened."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MadeFeed = Callable[[Landing], SupplyFeed]
 
 
 class OpeningFeed:
-    """Opens an archive beside the opening of lanes, then leaves them to its feed; see `Feed`.
+    """Opens an archive in a thread, and passes the waiting lanes on to its feed.
 
     A store that is away is asked again, as it is for an object: until it answers, or the slice
     ends. The lanes tell what they wait for.
@@ -72,12 +72,12 @@ class OpeningFeed:
 
     @property
     def throttled(self) -> float:
-        """See `Feed`."""
+        """Seconds for which brokers throttled the feed."""
         return 0.0
 
     @property
     def share(self) -> int:
-        """Bytes that each reader may always hold."""
+        """Bytes that each reader may always hold in memory."""
         return self._share
 
     @share.setter
@@ -87,10 +87,10 @@ class OpeningFeed:
             self._feed.share = share
 
     def connect(self, tps: Iterable[TopicPartition]) -> None:
-        """See `Feed`: the archive is opened in any case."""
+        """Do nothing: the archive is opened in any case."""
 
     def add(self, lane: Lane) -> None:
-        """See `Feed`."""
+        """Feed `reader` from now on, from `expected`."""
         self._trouble.forget(lane)
         if self._feed is not None:
             self._feed.add(lane)
@@ -99,46 +99,46 @@ class OpeningFeed:
             self._open()
 
     def remove(self, lane: Lane) -> None:
-        """See `Feed`."""
+        """Stop feeding `reader`."""
         self._trouble.forget(lane)
         self._waiting.pop(lane.source, None)
         if self._feed is not None:
             self._feed.remove(lane)
 
     def park(self, lane: Lane) -> None:
-        """See `Feed`: a lane that waits for the archive waits anyway."""
+        """Drop a lane's reading, if the archive is open."""
         if self._feed is not None:
             self._feed.park(lane)
 
     def doubt(self, lane: Lane) -> None:
-        """See `Feed`."""
+        """Stop feeding `reader` after a damaged batch, and use another source next time."""
         if self._feed is not None:
             self._feed.doubt(lane)
 
     def room(self, lane: Lane) -> None:
-        """See `Feed`."""
+        """Go on with `reader` if it was held back and now has room."""
         if self._feed is not None:
             self._feed.room(lane)
 
     def refill(self) -> None:
-        """See `Feed`."""
+        """Go on with readers that waited for memory, as far as there is memory now."""
         if self._feed is not None:
             self._feed.refill()
 
     def news(self) -> None:
-        """See `Feed`: an archive that is opened later has them."""
+        """Read newly archived segments, if the archive is open."""
         if self._feed is not None:
             self._feed.news()
 
     def end(self) -> None:
-        """See `Feed`."""
+        """Feed no reader any more, even if one is added later."""
         self.ended = True
         self._waiting.clear()
         if self._feed is not None:
             self._feed.end()
 
     def close(self) -> None:
-        """See `Feed`."""
+        """Close all connections."""
         self.end()
         self._thread.shutdown(wait=False, cancel_futures=True)
         if self._feed is not None:

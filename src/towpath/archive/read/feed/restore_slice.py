@@ -1,4 +1,4 @@
-"""A restore slice: archived records go to the leaders of the target until all are there."""
+"""A restore slice: writes archived records to the target until the slice is complete."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _OPENERS = 4
 
 
 def restore(work: RestoreSlice, throttled: Throttled | None = None) -> Iterator[Summary]:
-    """Restore the partitions of `work`. Yields the summary of each.
+    """Restore the partitions of `work`. Yields a summary of each.
 
     Args:
         work: The slice.
@@ -50,7 +50,7 @@ def restore(work: RestoreSlice, throttled: Throttled | None = None) -> Iterator[
 
 
 def feeding_archive(work: RestoreSlice, store: Store) -> Callable[[Landing], OpeningFeed]:
-    """Return the function that makes the feed of a slice that restores an archive."""
+    """Return a function that makes the feed of a slice that restores an archive."""
 
     def opened() -> LoggedArchive:
         return LoggedArchive(store, CommitLog.open(store, work.region, arriving=work.follow))
@@ -62,7 +62,7 @@ def feeding_archive(work: RestoreSlice, store: Store) -> Callable[[Landing], Ope
 
 
 def feeding_logs(work: RestoreSlice, store: Store) -> Callable[[Landing], SupplyFeed]:
-    """Return the function that makes the feed of a slice that restores the logs of brokers."""
+    """Return a function that makes the feed of a slice that restores broker logs."""
     logs = find_logs(store, work.region)
 
     def feed(landing: Landing) -> SupplyFeed:
@@ -80,7 +80,7 @@ def feeding_logs(work: RestoreSlice, store: Store) -> Callable[[Landing], Supply
 def feeding(
     work: RestoreSlice, archive: SegmentArchive, growing: GrowingArchive | None = None
 ) -> Callable[[Landing], SupplyFeed]:
-    """Return the function that makes the feed of a restore slice.
+    """Return a function that makes the feed of a restore slice.
 
     Args:
         work: The slice.
@@ -110,7 +110,7 @@ def feeding(
 
 
 class GrowingArchive:
-    """See `Growing`.
+    """An archive that a following restore reads while it grows; implements `Growing`.
 
     Args:
         archive: The archive.
@@ -126,15 +126,15 @@ class GrowingArchive:
         }
 
     def refresh(self) -> bool:
-        """See `Growing`."""
+        """Read new entries of the archive's log. Blocking. Returns whether there were any."""
         return self._archive.refresh()
 
     def has_more(self, lane: Lane) -> bool:
-        """See `Growing`."""
+        """Return whether the archive has records that a lane has not read yet."""
         return self._archive.end(self._partitions[lane.source]) > lane.expected
 
     def left(self, lane: Lane, wanted: ArchivedRange) -> ArchivedRange:
-        """Return what there is of a range for a lane now."""
+        """Return the part of a range that a lane has not restored yet."""
         return replace(
             wanted,
             start=max(wanted.start, lane.expected),

@@ -19,18 +19,18 @@ _ARCHIVE = "archive:"
 
 
 def archived(region: str) -> ClusterId:
-    """Return what stands in the ledger for the cluster that a restore reads from."""
+    """Return the id that represents the archive of a region as a source in the ledger."""
     return ClusterId(f"{_ARCHIVE}{region}")
 
 
 def is_archive(cluster: ClusterId) -> str:
-    """Return the region of the archive that stands in the ledger for a cluster, "" for none."""
+    """Return the region of the archive that a ledger's source id represents, "" for none."""
     return cluster.removeprefix(_ARCHIVE) if cluster.startswith(_ARCHIVE) else ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArchivedRange:
-    """What is restored of one partition: offsets [start, end).
+    """The offsets [start, end) of one archived partition to restore.
 
     Attributes:
         partition: The archived partition.
@@ -49,7 +49,7 @@ class ArchivedRange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeyedRange:
-    """The records of a topic whose keys belong to one partition of the target.
+    """The records of a topic whose keys belong to one target partition.
 
     Attributes:
         layout: How records are placed.
@@ -66,7 +66,7 @@ class KeyedRange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RestoreSlice(Slice):
-    """Partitions to restore.
+    """A slice of partitions to restore.
 
     Attributes:
         store: Where the archive is.

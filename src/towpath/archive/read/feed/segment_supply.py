@@ -42,34 +42,34 @@ Picked = tuple[pa.RecordBatch, SourceOffset]
 
 
 class SegmentArchive(Protocol):
-    """Where segments are found, and their objects opened. Threads may share it."""
+    """Protocol for finding segments and opening their objects. Threads may share it."""
 
     def segments(
         self, partition: PartitionId, first: SourceOffset, end: SourceOffset
     ) -> Sequence[Segment]:
-        """Return the first `AT_ONCE` or so of the segments that have offsets in [first, end).
+        """Return the first segments, about `AT_ONCE`, that overlap the offsets [first, end).
 
         Segments of one history are returned, that which has offset `first`, or the next one.
         """
         ...
 
     def until(self, partition: PartitionId, first: SourceOffset) -> SourceOffset:
-        """Return up to where the history counts that has an offset, or the next one.
+        """Return the end of the history that has an offset, or that has the next archived one.
 
         It is the offset itself if there is nothing behind it.
         """
         ...
 
     def begin(self, partition: PartitionId) -> SourceOffset:
-        """Return where a partition begins; what lay before was pruned."""
+        """Return the first archived offset of a partition; earlier ones were pruned."""
         ...
 
     def refresh(self) -> bool:
-        """Read what was added to the commit log. Returns whether it was anything."""
+        """Read new entries of the commit log. Returns whether there were any."""
         ...
 
     def open(self, key: str) -> Any:
-        """Return an object as a file that pyarrow can read.
+        """Open an object as a file that pyarrow can read.
 
         Raises:
             StoreError: The store does not have it, or does not give it.
@@ -81,7 +81,7 @@ Pick = Callable[[SegmentObjectReader, SegmentFooter, Wanted], Iterator[Picked]]
 
 
 class SegmentSupply:
-    """See `Supply`.
+    """Supplies the records of an archived partition; implements `Supply`.
 
     Args:
         archive: The archive.
@@ -105,14 +105,14 @@ class SegmentSupply:
 
     @property
     def weight(self) -> int:
-        """See `Supply`: a row group is read at once, and rows of it become batches."""
+        """Bytes of memory that reading takes, about: a row group, and the batches made of it."""
         partition, first, end = self._wanted.partition, self._wanted.start, self._wanted.end
         places = (each.place for each in self._archive.segments(partition, first, end))
         groups = [each.size // max(1, each.row_groups) for each in places if each is not None]
         return _DECODED + min(_ROW_GROUP, max(groups, default=0))
 
     def read(self, first: SourceOffset) -> Chunks:
-        """See `Supply`."""
+        """Yield the batches from offset `first` on, in order, to the end of the restored range."""
         at, told, end = max(first, self._wanted.start), first, self._wanted.end
         try:
             while at < end:
@@ -245,14 +245,14 @@ class _Ahead:
         self._reader: SegmentObjectReader | None = None
 
     def open(self, segment: Segment | None) -> None:
-        """Begin to open the object of a segment."""
+        """Start to open the object of a segment in a thread."""
         if segment is not None and segment.place is not None:
             key = segment.place.key
             if key not in self._opening:
                 self._opening[key] = self._threads.submit(self._open, segment.format, key)
 
     def take(self, kind: SegmentFormat, key: str) -> SegmentObjectReader:
-        """Return the reader of an object; the one before is closed.
+        """Return the reader of an object; the previous reader is closed.
 
         Raises:
             StoreError: The store does not have the object, or does not give it.
@@ -265,7 +265,7 @@ class _Ahead:
         return made
 
     def close(self) -> None:
-        """Close what is open, also what is being opened."""
+        """Close open readers, and those that are being opened."""
         for opening in self._opening.values():
             opening.add_done_callback(_closed)
         self._opening.clear()

@@ -1,4 +1,4 @@
-"""What the feed of a restore asks of archives, whatever they are made of."""
+"""Protocol of the source of archived batches for the feed of a restore."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from towpath.wire.packing import Packed
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """Some batches of one partition, one behind the other.
+    """Consecutive batches of one partition.
 
     Attributes:
         data: The batches. Their headers are written to. Offsets before and between them that are
@@ -33,15 +33,15 @@ Chunks = Generator[Chunk, None, None]
 
 
 class Supply(Protocol):
-    """The archived batches of one partition. Its calls block; one thread at a time makes them."""
+    """Protocol of a source of one partition's archived batches. Blocking; for one thread."""
 
     @property
     def weight(self) -> int:
-        """Bytes of memory that reading takes, about, besides the chunks that were yielded."""
+        """Bytes of memory that reading takes, about, without the chunks already yielded."""
         ...
 
     def read(self, first: SourceOffset) -> Chunks:
-        """Yield the batches from offset `first` on, in order, up to the end of what is restored.
+        """Yield the batches from offset `first` on, in order, to the end of the restored range.
 
         The first chunk may begin with a batch that has records before `first`.
 

@@ -1,4 +1,4 @@
-"""What the feed of a restore does about trouble: ask again later, stop, or go on behind a part."""
+"""The handling of read errors in a restore: retry later, stop, or skip a lost part."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ OnLost = Callable[[Lane, WithheldError], None]
 
 
 class SupplyTrouble:
-    """What is done about lanes that cannot be read for now.
+    """Handles lanes whose archive cannot be read at present.
 
     Args:
         landing: Whose lanes are fed.
@@ -49,16 +49,16 @@ class SupplyTrouble:
 
     @property
     def missing(self) -> list[Lane]:
-        """The lanes of which an object is not in the store yet."""
+        """The lanes that wait for an object that is not in the store yet."""
         return [*self._missing]
 
     def forget(self, lane: Lane) -> None:
-        """Wait no more for what a lane waits for."""
+        """Cancel a lane's waiting."""
         self._pausing.pop(lane.source, None)
         self._missing.discard(lane)
 
     def damaged(self, lane: Lane, why: str) -> None:
-        """Read a damaged batch again, several times, then stop."""
+        """Read a damaged batch again, several times, then stop the lane."""
         trouble, looks = damage(lane.source, lane.expected, why), lane.look(lane.expected)
         if looks < LOOKS:
             lane.hinder(Side.SOURCE, trouble)
@@ -67,7 +67,7 @@ class SupplyTrouble:
             lane.end(trouble)
 
     def failed(self, lane: Lane, error: TowpathError) -> None:
-        """Take the error of a lane's supply."""
+        """Handle an error of a lane's supply."""
         if isinstance(error, WithheldError):
             self._withheld(lane, error)
         else:

@@ -1,1 +1,1 @@
-"""Logs of brokers in a store that no archive of ours has: found, and told as if they were one."""
+"""Broker logs in a store, read like an archive."""

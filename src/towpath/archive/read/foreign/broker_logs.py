@@ -1,4 +1,4 @@
-"""Finds the logs of partitions in a folder of a broker, or in a bucket with the same files.
+"""Discovery of partition logs in a broker's folder, or in a bucket with the same files.
 
     broker-log      topic-partition/<base offset>.log, beside Kafka's checkpoints
     tiered-storage  [bits/]cluster/topic-partition/<base offset>.log
@@ -32,7 +32,7 @@ _LINE = re.compile(r"^(\S+) (\d+) (\d+)$", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForeignLog:
-    """The log of a partition.
+    """The log files of one partition.
 
     Attributes:
         id: Its identity.
@@ -49,12 +49,12 @@ class ForeignLog:
     high_watermark: SourceOffset | None = None
 
     def open(self, store: Store) -> BrokerLog:
-        """Return what reads it."""
+        """Return a reader of the log."""
         return BrokerLog(self.files, store.reader, self.high_watermark)
 
 
 def find_logs(store: Store, region: str) -> dict[PartitionId, ForeignLog]:
-    """Return the logs in a store.
+    """Find the partition logs in a store.
 
     Args:
         store: The store; its layout says what is in it.

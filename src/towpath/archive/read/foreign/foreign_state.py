@@ -1,4 +1,4 @@
-"""Foreign logs as the state of an archive, so that a restore plans them like one of ours."""
+"""Foreign logs presented as the state of an archive, so that a restore can plan them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _VERSION = 1
 
 
 def open_any(store: Store, region: str, as_of: AsOf, *, arriving: bool = False) -> Archive:
-    """Open an archive as of a moment, or foreign logs as if they were one.
+    """Open an archive as of a version, or foreign logs presented as one.
 
     Of foreign logs the headers of all batches are read, to know where they end and which
     transactions are open.
@@ -58,7 +58,7 @@ def open_any(store: Store, region: str, as_of: AsOf, *, arriving: bool = False) 
 
 
 def state_of(surveys: Mapping[ForeignLog, LogSurvey]) -> ArchiveState:
-    """Return the state of an archive that has some logs."""
+    """Return an archive state that describes surveyed logs."""
     places: dict[PartitionId, ArchivedTo] = {}
     segments: dict[PartitionId, TableChange] = {}
     endings: dict[tuple[str, str], Captured] = {}

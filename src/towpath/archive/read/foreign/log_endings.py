@@ -1,4 +1,4 @@
-"""Why a foreign log ends where it does, for people. Pure."""
+"""Explanations why a foreign log ends before its files do. Pure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ENDING = "ending"
 
 @dataclass(frozen=True, slots=True)
 class LogEnding:
-    """Why a log ends before its files do.
+    """The reason why a log ends before its files do.
 
     Attributes:
         topic: The topic.
@@ -28,7 +28,7 @@ class LogEnding:
 
     @classmethod
     def of(cls, log: ForeignLog, survey: LogSurvey) -> LogEnding | None:
-        """Return why a log ends before its files do; `None` if it does not."""
+        """Return the reason why a log ends before its files do; `None` if it does not."""
         texts: list[str] = []
         lost = False
         if survey.cut is not None:
@@ -48,5 +48,5 @@ class LogEnding:
         return cls(log.partition.topic, "; ".join(texts), lost) if texts else None
 
     def as_value(self) -> dict[str, Any]:
-        """Return it as the value of a capture."""
+        """Return the ending as the value of a capture."""
         return {"topic": self.topic, "text": self.text, "lost": self.lost}

@@ -1,1 +1,1 @@
-"""Records of an archive as rows of a table: what the tasks of a query read."""
+"""SQL queries over the records of an archive."""

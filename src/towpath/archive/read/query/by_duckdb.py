@@ -1,4 +1,4 @@
-"""Queries of an archive that DuckDB answers, in this process."""
+"""Queries of an archive that DuckDB executes in this process."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def rows_of_duckdb(
     threads: int,
     on_done: OnDone,
 ) -> pa.Table:
-    """Return the rows of a query, at most so many; see `towpath.engine.duck.query`.
+    """Return at most `most` rows of a query; see `towpath.engine.duck.query`.
 
     Raises:
         QueryError: The SQL is wrong, or names a view whose name another one has in other letters.

@@ -1,4 +1,4 @@
-"""Queries of an archive that Spark SQL answers."""
+"""Queries of an archive that Spark SQL executes."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def rows_of_spark(
     spark: Starting,
     on_done: Callable[[int, int], None],
 ) -> pa.Table:
-    """Return the rows of a query, at most so many; see `towpath.engine.sql.query`.
+    """Return at most `most` rows of a query; see `towpath.engine.sql.query`.
 
     Raises:
         QueryError: The SQL is wrong.

@@ -1,4 +1,4 @@
-"""The columns that the text of a query can need."""
+"""Detection of the columns that a query's text may need."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SELECTS, _FROMS = (re.compile(rf"\b{word}\b", re.IGNORECASE) for word in ("sele
 
 
 def named_columns(sql: str) -> tuple[str, ...]:
-    """Return the columns that a query can need, as Python data sources are told none.
+    """Return the columns that a query may need, as Spark does not tell Python data sources.
 
     A column that a query needs stands in its text, unless something in it implies columns; then
     all are returned. Offsets are always there, to count records by.

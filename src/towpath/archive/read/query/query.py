@@ -1,4 +1,4 @@
-"""`towpath archive query`: SQL over the records of an archive, a view for each topic."""
+"""`towpath archive query`: SQL over an archive's records, with one view per topic."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from towpath.store import Store
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueryWish:
-    """What is asked of an archive.
+    """A query of an archive, with its version and limits.
 
     Attributes:
         sql: The query.
@@ -40,7 +40,7 @@ class QueryWish:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueryAnswer:
-    """The rows of a query.
+    """The result of a query.
 
     Attributes:
         rows: The rows.
@@ -63,7 +63,7 @@ def query(
     spark: Starting | None,
     on_done: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> QueryAnswer:
-    """Return the rows of a query.
+    """Run a query, and return its rows.
 
     Args:
         config: The archive.

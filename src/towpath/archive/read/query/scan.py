@@ -1,4 +1,4 @@
-"""The segments of a query, as frozen values that pickle, and their rows.
+"""The segments that a query reads, as frozen values that pickle, and their rows.
 
 A query reads exactly the segments that the commit log names, each up to where it was archived as of
 the version that is read. So objects that nobody committed, or that a compaction has replaced and
@@ -38,7 +38,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScannedSegment:
-    """A segment, or a part of its range, that a query reads.
+    """A segment, or a part of its offsets, that a query reads.
 
     Attributes:
         topic: The name of the topic.
@@ -62,7 +62,7 @@ class ScannedSegment:
 
     @classmethod
     def of(cls, segment: Segment, first: int, end: int) -> ScannedSegment | None:
-        """Return what is read of a segment; None if it has no record in [first, end)."""
+        """Return the part of a segment to read; `None` if it has no record in [first, end)."""
         place = segment.place
         if place is None or segment.first is None or segment.last is None:
             return None
@@ -83,7 +83,7 @@ class ScannedSegment:
 
 @dataclass(frozen=True, slots=True)
 class ArchiveScan:
-    """The segments of a table, by topic, partition and offset. It makes parts for Spark's tasks."""
+    """The segments of a table in order, split into parts for Spark's tasks."""
 
     segments: tuple[ScannedSegment, ...]
 
@@ -97,7 +97,7 @@ class ArchiveScan:
 
 @dataclass(frozen=True, slots=True)
 class ArchiveRows:
-    """Reads the rows of a part, with some columns.
+    """Reads selected columns of the rows of one part.
 
     Attributes:
         store: Where the archive is.
@@ -186,7 +186,7 @@ class _Limits:
         return made
 
     def applied(self, segment: ScannedSegment) -> ScannedSegment | None:
-        """Return what is read of a segment; None if nothing is."""
+        """Apply the query's limits to a segment; return `None` if nothing is left to read."""
         if self.partitions is not None and segment.id.partition_id.partition not in self.partitions:
             return None
         if self.topics is not None and segment.topic not in self.topics:
@@ -264,7 +264,7 @@ def _ms(moment: datetime) -> int:
 
 
 def columns_as_ddl(names: Sequence[str]) -> str:
-    """Return columns of a table as DDL for Spark."""
+    """Return the columns of a table as a DDL text for Spark."""
     return ", ".join(f"`{name}` {_DDL[name]}" for name in names)
 
 

@@ -1,4 +1,4 @@
-"""The views of a query: one for each topic of an archive, and one for all of them."""
+"""The views of a query: one for each topic of an archive, and one for all topics."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _NAMED = 5
 
 @dataclass(frozen=True, slots=True)
 class TopicView:
-    """A view: its name, and the partitions that it shows."""
+    """A view: its name, and the partitions in it."""
 
     name: str
     topics: tuple[tuple[TopicName, PartitionId], ...]
@@ -27,7 +27,7 @@ class TopicView:
 
 
 def views_of(archive: Archive, topics: tuple[str, ...]) -> list[TopicView]:
-    """Return the views of an archive: one for each topic, and one for all of them.
+    """Return the views of an archive: one for each topic, and one for all topics.
 
     Of topics with the same name, the last one has the name, and earlier ones the name and their id.
 
@@ -52,7 +52,7 @@ def views_of(archive: Archive, topics: tuple[str, ...]) -> list[TopicView]:
 
 
 def segments_of(archive: Archive, view: TopicView) -> Iterator[ScannedSegment]:
-    """Yield the segments that a view shows, by topic, partition and offset."""
+    """Yield the segments of a view, by topic, partition and offset."""
     for topic, partition in view.topics:
         for segment, first, end in archive.pieces(partition):
             found = ScannedSegment.of(segment, first, end)
@@ -61,13 +61,13 @@ def segments_of(archive: Archive, view: TopicView) -> Iterator[ScannedSegment]:
 
 
 def differ_by_case(names: Iterable[str]) -> bool:
-    """Whether names are equal but for upper and lower case."""
+    """Return whether two of the names differ only in upper and lower case."""
     known = list(names)
     return len({name.lower() for name in known}) < len(known)
 
 
 def near(asked: str, names: Sequence[str]) -> str:
-    """Return the views whose names are like one that is none, for people."""
+    """Return a hint with view names similar to an unknown name."""
     found = get_close_matches(asked, names, _NAMED, 0.4) or sorted(names)[:_NAMED]
     told = ", ".join(found) if found else "none"
     return f"each topic is a view; put names with other letters in backticks. Such as: {told}"

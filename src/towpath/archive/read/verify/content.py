@@ -1,4 +1,4 @@
-"""A verifying slice: reads objects, and tells whether they hold what the commit log says.
+"""A verification slice: reads objects, and compares them with the commit log.
 
 The bytes of an object are compared with the checksum in the commit log, its row groups with the
 hashes in its footer, its footer with the commit log, and its records with the digest and the gaps.
@@ -54,7 +54,7 @@ _PIECE = 8 << 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckSlice:
-    """Segments that one task verifies.
+    """The segments that one task verifies.
 
     Attributes:
         store: Where the objects are.
@@ -72,13 +72,13 @@ class CheckSlice:
 
 
 def check_rows(work: CheckSlice) -> Iterator[pa.RecordBatch]:
-    """Verify the segments of a slice for the engine. Yields one row of `SCHEMA` per object."""
+    """Verify the segments of a slice for Spark. Yields one row of `SCHEMA` per object."""
     for each in check(work):
         yield pa.RecordBatch.from_pydict({"checked": [each.to_json()]})
 
 
 def check(work: CheckSlice) -> Iterator[CheckedObject]:
-    """Verify the segments of a slice. Yields what was found of each object.
+    """Verify the segments of a slice. Yields the result for each object.
 
     Raises:
         ClusterError: The source refused access.
@@ -97,7 +97,7 @@ def check(work: CheckSlice) -> Iterator[CheckedObject]:
 
 
 def prove(store: Store, segments: Sequence[Segment]) -> tuple[int, str]:
-    """Read an object that no entry of the commit log tells of, and prove what its footers say.
+    """Verify an orphaned object against its own footers.
 
     Args:
         store: The store.
@@ -146,7 +146,7 @@ class _Object:
         self._read = 0
 
     def checked(self) -> CheckedObject:
-        """Verify the object. What is wrong with a segment does not keep from reading the others."""
+        """Verify the object; a bad segment does not stop the verification of the others."""
         needed = self._needed
         if needed is None:
             found = [self._segment(each, None) for each in self._segments]
@@ -266,7 +266,7 @@ def _require_same(name: str, segment: Segment, footer: SegmentFooter) -> None:
 
 
 def records_of(file: SegmentObjectReader, segment: Segment, footer: SegmentFooter) -> int:
-    """Read all records of a segment; return their number.
+    """Read and verify all records of a segment; return their number.
 
     Raises:
         CorruptSegmentError: They are not those of the commit log, or not at their offsets.

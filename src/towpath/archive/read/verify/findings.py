@@ -1,4 +1,4 @@
-"""What is verified of an archive, and what was found. Pure."""
+"""The scope and the findings of an archive's verification. Pure."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _ALL = 1 << 64
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VerifyScope:
-    """What is verified.
+    """The scope of a verification: which objects, and how deeply.
 
     Attributes:
         deep: Whether objects are read.
@@ -44,27 +44,27 @@ class VerifyScope:
 
     @property
     def names(self) -> bool:
-        """Whether topics or partitions are named."""
+        """Whether the scope names topics or partitions."""
         return self.topics is not None or self.partitions is not None
 
     @property
     def narrowed(self) -> bool:
-        """Whether some objects are not looked at."""
+        """Whether some objects are left out."""
         return self.names or self.share < 1
 
     def takes(self, topic: TopicName, partition: int) -> bool:
-        """Whether a partition is verified."""
+        """Return whether a partition is in the scope."""
         is_named = self.topics is None or bool(self.topics.fullmatch(topic))
         return is_named and (self.partitions is None or partition in self.partitions)
 
     def takes_object(self, key: str) -> bool:
-        """Whether an object is looked at."""
+        """Return whether an object is in the scope, by sampling its key."""
         return xxhash.xxh3_64_intdigest(key.encode(), self.seed) < self.share * _ALL
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArchiveProblem:
-    """Something that is wrong with an archive.
+    """A problem found in an archive.
 
     Attributes:
         code: Its stable code, which the runbook explains.
@@ -82,7 +82,7 @@ class ArchiveProblem:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckedSegment:
-    """What was found of a segment that was read.
+    """The result of verifying one segment.
 
     Attributes:
         id: Its partition.
@@ -101,7 +101,7 @@ class CheckedSegment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckedObject:
-    """What was found of an object, or of a segment that needs none.
+    """The result of verifying an object, or a segment without an object.
 
     Attributes:
         bytes: Bytes that were read.
@@ -116,12 +116,12 @@ class CheckedObject:
     problems: tuple[ArchiveProblem, ...] = ()
 
     def to_json(self) -> str:
-        """Return it as JSON text, for a Spark row."""
+        """Return the result as JSON text, for a Spark row."""
         return _json.dump_json(self).decode()
 
     @classmethod
     def from_json(cls, text: str) -> CheckedObject:
-        """Return the value in the text of `to_json`."""
+        """Parse the JSON text that `to_json` returned."""
         return _json.validate_json(text)
 
 
@@ -130,7 +130,7 @@ _json = TypeAdapter(CheckedObject)
 
 @dataclass(slots=True, kw_only=True)
 class CheckedPartition:
-    """What was found of a partition; see `CheckedSegment`.
+    """The result of verifying a partition; `CheckedSegment` documents the counts.
 
     Attributes:
         topic: The name of its topic.
@@ -145,7 +145,7 @@ class CheckedPartition:
     uncompared: str = ""
 
     def add(self, found: CheckedSegment) -> None:
-        """Add a segment."""
+        """Add the result of a segment."""
         self.segments += 1
         self.records += found.records
         self.compared += found.compared
@@ -155,7 +155,7 @@ class CheckedPartition:
 
 @dataclass(slots=True, kw_only=True)
 class CheckedArchive:
-    """What was found of an archive.
+    """The result of verifying an archive.
 
     Attributes:
         where: Its commit log, as a URL.
@@ -196,11 +196,11 @@ class CheckedArchive:
 
     @property
     def looked_at_nothing(self) -> bool:
-        """Whether the scope leaves out all that could be looked at but the commit log."""
+        """Whether the scope excluded everything except the commit log."""
         return self.scope.narrowed and not self.segments
 
     def add(self, found: CheckedObject, state: ArchiveState) -> None:
-        """Add an object that was read."""
+        """Add the result of an object."""
         self.bytes += found.bytes
         self.unsummed += found.unsummed
         self.problems += found.problems

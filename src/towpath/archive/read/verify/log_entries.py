@@ -1,4 +1,4 @@
-"""The commit log from its first entry on: whether all entries are there, and follow each other.
+"""Verification of the commit log from its first entry: completeness and order.
 
 Each entry has a checksum of itself and the SHA-256 of the one before it. Entries of an older
 Towpath have no checksum; if one of them was changed, only the next one tells. The state that the
@@ -31,7 +31,7 @@ _COMPACTED_EACH = 100
 
 
 def newest(store: Store, region: str) -> int:
-    """Return the highest version that has an entry, 0 for none. It lists the log.
+    """Return the highest version that has an entry, 0 for none. Lists the log.
 
     Raises:
         StoreError: The store cannot be read.
@@ -43,7 +43,7 @@ def newest(store: Store, region: str) -> int:
 
 @dataclass(slots=True)
 class ReadLog:
-    """The state that entries make, as far as they follow each other.
+    """The state replayed from log entries, up to the first broken one.
 
     Attributes:
         state: The state behind the last entry that is right.
@@ -59,7 +59,7 @@ class ReadLog:
     _before: str | None = ""
 
     def take(self, version: int, key: str, where: str, data: bytes | None) -> None:
-        """Take in the next entry, `None` if it is not there.
+        """Add the next entry; `None` stands for a missing one.
 
         Raises:
             NewerArchiveError: It was written in a newer format.
@@ -93,7 +93,7 @@ class ReadLog:
 
 
 def replay(store: Store, region: str, until: int, on_done: Callable[[int, int], None]) -> ReadLog:
-    """Read the log from its first entry on.
+    """Replay the log from its first entry.
 
     Args:
         store: The store.
@@ -126,7 +126,7 @@ def _entries(store: Store, region: str, until: int) -> Iterator[tuple[int, bytes
 
 
 def checkpoints(store: Store, region: str) -> tuple[int, list[ArchiveProblem]]:
-    """Return how many checkpoints have no checksum, and what is wrong with some of them.
+    """Return the number of checkpoints without a checksum, and the problems of others.
 
     Raises:
         NewerArchiveError: One was written in a newer format.
@@ -146,7 +146,7 @@ def checkpoints(store: Store, region: str) -> tuple[int, list[ArchiveProblem]]:
 
 
 def differing(made: ArchiveState, opened: ArchiveState) -> str:
-    """Return how the state that was opened differs from the one made of entries, "" if it does not.
+    """Return how an opened state differs from the replayed one, "" if it does not.
 
     Both are as of the same version.
     """

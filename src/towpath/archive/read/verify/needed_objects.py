@@ -1,4 +1,4 @@
-"""Which objects an archive needs, and whether they are there."""
+"""The objects that an archive needs, and whether the store has them."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _AT_ONCE = 512
 
 @dataclass(frozen=True, slots=True)
 class NeededObject:
-    """An object that segments have, as the commit log tells of it."""
+    """An object that segments use, as the commit log describes it."""
 
     key: str
     size: int
     crc: int | None
 
     def problem(self, found: StoredObject | None) -> ArchiveProblem | None:
-        """Return what is wrong with the object in the store; `None` if nothing is."""
+        """Return the problem with an object in the store; `None` if there is none."""
         if found is None:
             why = "the store does not have this object; look who deleted it, or which rule"
             return ArchiveProblem(code=ObjectMissingError.code, about=self.key, why=why)
@@ -41,12 +41,12 @@ class NeededObject:
         return None
 
     def damaged(self, why: str) -> ArchiveProblem:
-        """Return a problem with its content."""
+        """Return a problem that reports damaged content."""
         return ArchiveProblem(code=CorruptSegmentError.code, about=self.key, why=why)
 
 
 def chosen_rows(state: ArchiveState, scope: VerifyScope) -> pa.Table:
-    """Return the segments that are verified, by key, with their number in the table of segments.
+    """Return the segments to verify, sorted by key, with their row numbers.
 
     Those without an object come last.
     """
@@ -63,7 +63,7 @@ def chosen_rows(state: ArchiveState, scope: VerifyScope) -> pa.Table:
 
 
 def needed(rows: pa.Table) -> list[NeededObject]:
-    """Return the objects of segments, by key."""
+    """Return the objects of some segments, sorted by key."""
     found = rows.select(["key", "size", "crc"]).filter(pc.is_valid(rows["key"]))
     objects = found.group_by("key", use_threads=False).aggregate([("size", "max"), ("crc", "max")])
     columns = (objects[name].to_pylist() for name in ("key", "size_max", "crc_max"))
@@ -76,7 +76,7 @@ def look_at(
     found: CheckedArchive,
     on_done: Callable[[int, int], None],
 ) -> Iterator[ArchiveProblem]:
-    """Ask the store for each object without its bytes, and yield what is wrong.
+    """Request each object's metadata from the store, and yield problems.
 
     Raises:
         StoreError: The store cannot be read.
@@ -98,7 +98,7 @@ def look_at(
 
 
 def orphans(store: Store, region: str, state: ArchiveState) -> list[StoredObject]:
-    """Return the objects of a region that are in no entry of its log.
+    """Return the objects of a region that no log entry names. Lists the store.
 
     It lists the store.
 

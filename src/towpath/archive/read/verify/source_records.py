@@ -1,4 +1,4 @@
-"""Comparing the records of a segment with those that the source still has."""
+"""Comparison of a segment's records with those that the source still has."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Found = tuple[wire.Table, Hashes]
 
 @dataclass(slots=True)
 class Against:
-    """How a segment compares with the source.
+    """The result of comparing a segment with the source.
 
     Attributes:
         compared: Records that are the same at the source.
@@ -43,7 +43,7 @@ class Against:
 
 
 class ComparedSource:
-    """The source of an archive, for comparison.
+    """Reads the source of an archive, for comparison.
 
     Args:
         reader: Its connections.
@@ -62,7 +62,7 @@ class ComparedSource:
     def compare(
         self, segment: Segment, file: SegmentObjectReader | None, footer: SegmentFooter | None
     ) -> Against:
-        """Compare a segment with what the source has of its offsets.
+        """Compare a segment with the source's records of the same offsets.
 
         Args:
             segment: The segment.
@@ -109,12 +109,12 @@ class SourceRecords:
 
     @property
     def position(self) -> int:
-        """The offset up to which records were read."""
+        """The offset up to which records have been read."""
         return self._cursor.position
 
     @property
     def log_start(self) -> int:
-        """The log start offset, as far as it is known."""
+        """The log start offset, as last seen."""
         return self._cursor.log_start
 
     def upto(self, end: int) -> Found:
@@ -137,7 +137,7 @@ class _Windows:
         self._until, self._theirs, self._made, self._cleans = until, theirs, made, cleans
 
     def records_of(self, file: SegmentObjectReader, footer: SegmentFooter) -> None:
-        """Compare all records of the segment, until something differs."""
+        """Compare all records of the segment, up to the first difference."""
         for ours in file.batches(footer):
             self.take(ours, footer)
             if self._made.problem or self._theirs.position >= self._until:
@@ -145,7 +145,7 @@ class _Windows:
         self.take(PackedBatches(bytearray(), SourceOffset(self._until)), footer)
 
     def take(self, ours: PackedBatches, footer: SegmentFooter | None) -> None:
-        """Compare the records before the end of some batches."""
+        """Compare the records up to the end of some batches."""
         made, theirs = self._made, self._theirs
         first, end = theirs.position, min(ours.end, self._until)
         if end <= first:
@@ -172,7 +172,7 @@ class _Windows:
 
 
 def portion(ours: PackedBatches, first: int, end: int) -> Found:
-    """Return the visible records of some batches in [first, end)."""
+    """Return the visible records of some batches within [first, end)."""
     if not ours.data:
         return np.empty(0, np.int64), np.empty(0, np.uint64)
     buffer = np.frombuffer(ours.data, np.uint8)
@@ -182,7 +182,7 @@ def portion(ours: PackedBatches, first: int, end: int) -> Found:
 
 
 def left_out(footer: SegmentFooter | None, offsets: wire.Table) -> wire.Mask:
-    """Return of which offsets the archive says why it has no record."""
+    """Return which offsets the archive lists as deliberately left out."""
     mask: wire.Mask = np.zeros(len(offsets), np.bool_)
     for gap in footer.gaps if footer is not None and len(offsets) else ():
         if gap.kind in LEFT_OUT:

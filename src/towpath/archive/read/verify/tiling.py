@@ -1,4 +1,4 @@
-"""Whether the segments of an archive tile, as its commit log has them. Pure."""
+"""Verification that the segments of each partition are contiguous. Pure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from towpath.archive.read.verify.findings import ArchiveProblem
 
 
 def untiled(state: ArchiveState) -> Iterator[ArchiveProblem]:
-    """Yield a problem for each partition whose segments do not tile.
+    """Yield a problem for each partition whose segments overlap or leave holes.
 
     The rules of the commit log allow none of that, so something else than Towpath altered the log,
     or Towpath has a fault.

@@ -1,4 +1,4 @@
-"""`towpath archive verify` as a whole."""
+"""The whole of `towpath archive verify`."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ Told = Callable[[str, str, int, int], None]
 
 
 def on_spark(spark: Starting, stop: threading.Event) -> ReadObjects:
-    """Return what reads objects on Spark.
+    """Return a function that verifies objects on Spark.
 
     Args:
         spark: The session, which is still starting.
@@ -126,7 +126,7 @@ class _Verification:
         self.found = CheckedArchive(where=where, scope=scope)
 
     def register(self, stack: ExitStack) -> None:
-        """Let others keep replaced objects meanwhile, if the login may write to the store."""
+        """Register as a reader, if the login may write, so that replaced objects are kept."""
         try:
             reading = ArchiveReading(self._store, self._config.region, "verify")
             self._reading = stack.enter_context(reading)
@@ -138,7 +138,7 @@ class _Verification:
     # The log
 
     def read_log(self) -> None:
-        """Read the log, from its first entry on, and check that segments tile."""
+        """Replay the log from its first entry, and check that segments are contiguous."""
         found = self.found
         opened = self._opened()
         until = opened.version if opened is not None else newest(self._store, self._config.region)
@@ -177,7 +177,7 @@ class _Verification:
     # Objects
 
     def look(self) -> None:
-        """Look whether the objects are there, unless they are read anyway; count the others."""
+        """Check that the objects exist, unless they are read anyway; count orphans."""
         found, scope = self.found, self._scope
         self._rows = chosen_rows(self._state, scope)
         objects = needed(self._rows)
@@ -207,7 +207,7 @@ class _Verification:
             return False  # what cannot be read is none of it, and a broken log is told anyway
 
     def read_objects(self, read: ReadObjects) -> None:
-        """Read all objects in slices."""
+        """Verify the content of all objects on Spark."""
         source, compacted = self._source() if self._scope.source else (None, frozenset())
         work = CheckSlice(
             store=self._config.store,

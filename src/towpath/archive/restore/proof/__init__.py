@@ -1,1 +1,1 @@
-"""The proof that what was restored is what the archive holds: digests of both, read anew."""
+"""Proof of a restore: digests of the target and the archive, read again and compared."""

@@ -1,4 +1,4 @@
-"""Plans what is compared after a restore: ranges of whole segments, as far as there are any."""
+"""The ranges to compare after a restore; whole segments where possible."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ Span = tuple[SourceOffset, SourceOffset]
 
 @dataclass(frozen=True, slots=True)
 class SizedRange:
-    """A range and its bytes of keys, values and headers, about."""
+    """A range to compare, and its approximate bytes of keys, values and headers."""
 
     part: ProofRange
     bytes: int
 
 
 class ProofPlan:
-    """What is compared after a restore.
+    """Plans the comparison of a restore with its archive.
 
     Args:
         task: The restore.
@@ -63,7 +63,7 @@ class ProofPlan:
         self._books, self._target = books, target
 
     def slices(self, rows: Iterable[RestoreRow]) -> list[ProofSlice]:
-        """Return the slices that compare what was restored of these partitions."""
+        """Return the slices that compare the restored records of these partitions."""
         known = {row.tp: row for row in rows if row.mode and not row.is_lost}
         found: list[SizedRange] = []
         for topic in self._scope.topics.values():
@@ -180,7 +180,7 @@ class ProofPlan:
 
 
 def without(spans: Sequence[Span], lost: tuple[int, int]) -> list[Span]:
-    """Return what is left of some spans without another one."""
+    """Subtract a range of offsets from a list of ranges."""
     first, end = map(SourceOffset, lost)
     cut = [
         piece

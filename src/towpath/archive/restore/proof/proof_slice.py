@@ -1,4 +1,4 @@
-"""A slice that compares: reads back what was restored, and what the commit log has no digest of.
+"""A slice of the proof: reads back restored records, and archived ones without a digest.
 
 The digest of a whole segment is in the commit log since it was archived, so its object is not read
 again. What a consumer of the target sees of this restore must have the same digest, with times, in
@@ -49,13 +49,13 @@ _FETCH_BYTES = 8 << 20
 
 
 def prove_rows(work: ProofSlice) -> Iterator[pa.RecordBatch]:
-    """Compare the ranges of a slice for the engine. Yields one row of `SCHEMA` per range."""
+    """Compare the ranges of a slice for Spark. Yields one row of `SCHEMA` per range."""
     for each in compare(work):
         yield pa.RecordBatch.from_pydict({"compared": [each.to_json()]})
 
 
 def compare(work: ProofSlice) -> Iterator[ComparedRange]:
-    """Compare the ranges of a slice. What cannot be read is told with the range.
+    """Compare the ranges of a slice. Read errors are reported with their ranges.
 
     Raises:
         ClusterError: The target could not be reached at all.

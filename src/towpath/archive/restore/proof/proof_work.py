@@ -1,4 +1,4 @@
-"""The work and the result of a slice that compares a target with its archive, as frozen values."""
+"""The work and the result of a slice that compares a target with its archive."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from towpath.model.nouns import LinkName, ProducerId, SourceOffset, TargetOffset
 
 @dataclass(frozen=True, slots=True)
 class SegmentCut:
-    """A part of a segment whose records are read, as the commit log has no digest of it.
+    """A part of a segment that must be read, as the commit log has no digest of it.
 
     Attributes:
         segment: The segment.
@@ -33,7 +33,7 @@ class SegmentCut:
 
 @dataclass(frozen=True, slots=True)
 class BrokerLogCut:
-    """A part of a broker's log whose batches are read.
+    """A part of a broker's log whose batches must be read.
 
     Attributes:
         partition: The log.
@@ -52,7 +52,7 @@ Archived = Digest | SegmentCut | BrokerLogCut
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProofRange:
-    """Archived offsets [first, end) of a partition, and the target offsets that belong to them.
+    """Archived offsets [first, end) of a partition, and their target offsets.
 
     Attributes:
         tp: The archived partition; of records that are placed by their keys, that of the target.
@@ -88,7 +88,7 @@ class ProofRange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProofSlice:
-    """Ranges that one task compares.
+    """The ranges that one task compares.
 
     Attributes:
         store: Where the archive is.
@@ -107,7 +107,7 @@ class ProofSlice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ComparedRange:
-    """How a range compares.
+    """The result of comparing one range.
 
     Attributes:
         tp: As of `ProofRange`, like `first`, `end`, `target_first` and `target_end`.
@@ -143,12 +143,12 @@ _compared = TypeAdapter(ComparedRange)
 
 
 def in_order(digests: Iterable[Digest]) -> Digest:
-    """Return the digest of ranges that follow each other."""
+    """Combine the digests of consecutive ranges."""
     return reduce(Digest.then, digests, Digest())
 
 
 def in_any_order(digests: Iterable[Digest]) -> Digest:
-    """Return the digest of ranges that follow each other somehow; it says nothing of the order."""
+    """Combine digests without regard to order; the result cannot prove the order of records."""
     found = [*digests]
     return Digest(
         sum(each.records for each in found), sum(each.unordered for each in found) % WORD, 0

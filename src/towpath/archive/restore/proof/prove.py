@@ -1,4 +1,4 @@
-"""Proves on Spark that a target has what the archive holds."""
+"""The Spark job that compares a restored target with its archive."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from towpath.model.errors import ClusterError, LedgerError, StoreError
 
 
 def prove(state: RestoreState, spark: Any) -> None:
-    """Compare what was restored with the archive, and keep the verdicts in the progress.
+    """Compare the restored records with the archive, and record the verdicts.
 
     It comes before configs are given back that let the target delete or compact records. What
     differs is compared again with the archive of now: records may have been erased from it while

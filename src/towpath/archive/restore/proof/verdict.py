@@ -1,4 +1,4 @@
-"""What comes of the comparison of a target with its archive, by partition. Pure."""
+"""The verdict of a restore's proof for each partition. Pure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _NOTHING = "nothing of it was compared, as it is not restored"
 
 
 class ProofState(StrEnum):
-    """How what was restored compares with the archive."""
+    """The outcomes of comparing restored records with the archive."""
 
     EQUAL = "equal"
     DIFFERENT = "different"
@@ -25,7 +25,7 @@ class ProofState(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartProof:
-    """How a partition compares, or a whole topic whose records are placed by their keys.
+    """The verdict for a partition, or for a whole topic whose records are placed by key.
 
     Attributes:
         topic: The archived topic.
@@ -59,19 +59,19 @@ class PartProof:
 
     @property
     def named(self) -> str:
-        """What it is about, for people."""
+        """The partition or topic of the verdict, for people."""
         text = self.topic if self.partition is None else f"{self.topic}-{self.partition}"
         return f"{self.source}/{text}" if self.source else text
 
     @property
     def state(self) -> ProofState:
-        """How it compares."""
+        """The outcome of the comparison."""
         if self.differs:
             return ProofState.DIFFERENT
         return ProofState.UNCOMPARED if self.why else ProofState.EQUAL
 
     def as_data(self) -> dict[str, Any]:
-        """Return it as data for JSON."""
+        """Return the verdict as data for JSON."""
         return {
             "source": self.source,
             "topic": self.topic,
@@ -94,7 +94,7 @@ class PartProof:
 def verdicts(
     scope: RestoreScope, compared: Iterable[ComparedRange], *, shared: bool = False
 ) -> Iterator[PartProof]:
-    """Yield how each partition compares.
+    """Yield the verdict for each partition.
 
     Args:
         scope: What was restored.

@@ -1,1 +1,1 @@
-"""The files of an archive as tables of Iceberg: the same files, registered in a catalog."""
+"""Iceberg tables that consist of an archive's own files, registered in a catalog."""

@@ -1,4 +1,4 @@
-"""`towpath archive register`: the files of an archive in a catalog, topic by topic.
+"""`towpath archive register`: register an archive's files in a catalog, topic by topic.
 
 What is registered is made from the commit log each time: the files that a table lacks are added,
 and those that are none of the archive any more go. So a registration that failed, or that was left
@@ -35,7 +35,7 @@ _KEPT = 86_400_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableRegistration:
-    """What became of the table of a topic.
+    """The result of registering the table of one topic.
 
     Attributes:
         topic: The topic.
@@ -62,7 +62,7 @@ class TableRegistration:
 
 @dataclass(frozen=True, slots=True)
 class Registration:
-    """A registration of all topics as of a version.
+    """The result of registering all topics as of a version.
 
     Attributes:
         version: The version of the commit log.
@@ -81,7 +81,7 @@ class Registration:
 
     @property
     def current(self) -> bool:
-        """Whether no table names a file that the archive does not have any more."""
+        """Whether no table names a file that the archive no longer has."""
         return len(self.tables) == self.topics and not any(each.why for each in self.tables)
 
 
@@ -89,7 +89,7 @@ ShowRound = Callable[["Registration | StoreError"], None]
 
 
 def register(config: ArchiveConfig, on_done: OnDone = lambda _done, _all: None) -> Registration:
-    """Register the files of an archive in its catalog.
+    """Register the files of an archive in its catalog once.
 
     A topic that cannot be registered holds up no other.
 
@@ -111,7 +111,7 @@ def register(config: ArchiveConfig, on_done: OnDone = lambda _done, _all: None) 
 def keep_registered(
     config: ArchiveConfig, every: float, stop: threading.Event, show: ShowRound
 ) -> Registration:
-    """Register the files of an archive again and again, until stopped; return the last round.
+    """Register the files of an archive repeatedly until stopped; return the last result.
 
     A store that fails after the first round is told, and asked again in the next one. Objects that
     tables still name stay, as it is a reader of the archive.

@@ -1,4 +1,4 @@
-"""Which files of an archive make up the table of a topic.
+"""The files of an archive that make up the table of a topic.
 
 A table has the objects that the commit log names, as they are. Where an object also holds row
 groups that the commit log does not name any more (a compaction has replaced some of the segments
@@ -56,13 +56,13 @@ class TableObject:
 
     @property
     def content(self) -> str:
-        """A text that names the row groups and offsets that count."""
+        """A text that identifies the valid row groups and offsets."""
         return f"{self.row_groups} {self.cuts}" if self.cuts else f"{self.row_groups}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicObjects:
-    """What an archive holds of a topic.
+    """The objects of an archive with records of one topic.
 
     Attributes:
         objects: The Parquet objects, by their keys.
@@ -76,13 +76,13 @@ class TopicObjects:
 
     @property
     def digest(self) -> str:
-        """A text that is another one if anything else is to be registered."""
+        """A digest that changes whenever other files must be registered."""
         told = sorted(f"{each.key} {each.content}" for each in self.objects.values())
         return hashlib.sha256("\n".join(told).encode()).hexdigest()
 
 
 def objects_of(archive: Archive, partitions: set[PartitionId]) -> TopicObjects:
-    """Return the objects of some partitions, as far as they count in their present histories."""
+    """Return the objects with valid records of some partitions."""
     found: defaultdict[str, list[SegmentPiece]] = defaultdict(list)
     batches = batch_records = 0
     for partition in sorted(partitions):
@@ -126,7 +126,7 @@ def _object(key: str, pieces: list[SegmentPiece]) -> TableObject:
 
 @dataclass(frozen=True, slots=True)
 class TableFiles:
-    """Finds the files of the table of a topic, and writes copies where they are needed.
+    """Finds the files of a topic's table, and writes copies where they are needed.
 
     Attributes:
         store: The store.
@@ -141,7 +141,7 @@ class TableFiles:
     replaced: Container[str]
 
     def key(self, found: TableObject, there: Container[str]) -> str:
-        """Return the key of the file that stands for an object.
+        """Return the key of the table's file for an object.
 
         Args:
             found: The object.

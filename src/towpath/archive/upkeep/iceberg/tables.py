@@ -1,4 +1,4 @@
-"""Tables of Iceberg through pyiceberg: the only module that knows it.
+"""Iceberg tables through pyiceberg; no other module imports it.
 
 Each registration is one commit of the catalog: files that a compaction has replaced go and those
 that replace them come in the same snapshot, so no reader of the table sees a record twice or not at
@@ -35,7 +35,7 @@ _METRICS = {
 
 @dataclass(frozen=True, slots=True)
 class TableContent:
-    """What a table is made from; its properties keep all of it.
+    """The archive version that a table was made from, kept in the table's properties.
 
     Attributes:
         archive: The place of the commit log.
@@ -52,14 +52,14 @@ class TableContent:
 
 @dataclass(frozen=True, slots=True)
 class TableChanges:
-    """What a registration has changed: numbers of files."""
+    """Numbers of files that a registration added and removed."""
 
     added: int = 0
     removed: int = 0
 
 
 class IcebergTables:
-    """The tables of a catalog.
+    """The tables of an Iceberg catalog.
 
     Args:
         config: The catalog.
@@ -88,13 +88,13 @@ class IcebergTables:
             self._catalog.create_namespace_if_not_exists(self._namespace)
 
     def name_of(self, topic: str) -> str:
-        """Return the name of the table of a topic, for people."""
+        """Return the name of a topic's table, for people."""
         return ".".join(self._identifier(topic))
 
     def register(
         self, topic: str, made_of: TableContent, files: Callable[[Collection[str]], Sequence[str]]
     ) -> TableChanges:
-        """Make the table of a topic have exactly some files.
+        """Update a topic's table to consist of exactly the given files.
 
         Args:
             topic: The topic.

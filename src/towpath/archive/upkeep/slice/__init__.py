@@ -1,1 +1,1 @@
-"""What slices do that make new segments of old ones: a compaction, and `archive forget`."""
+"""Spark slices that replace segments: merges of a compaction, and `archive forget`."""

@@ -1,4 +1,4 @@
-"""A compacting slice: merges segments, object by object; what is damaged stops only its merge."""
+"""A compaction slice: merges segments; damage stops only the merge concerned."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ __all__ = ["SCHEMA", "compact", "compact_rows"]
 
 
 def compact(work: CompactSlice) -> Iterator[CompactResult]:
-    """Do the merges of a slice. Yields what became of each."""
+    """Merge the segments of a slice. Yields the result of each merge."""
     with Store(work.store, begun=True) as store:
         merging = _Merging(work, store)
         stopped: StoreError | None = None
@@ -54,7 +54,7 @@ def compact(work: CompactSlice) -> Iterator[CompactResult]:
 
 
 def compact_rows(work: CompactSlice) -> Iterator[pa.RecordBatch]:
-    """Do the merges of a slice for the engine. Yields one row of `SCHEMA` per merge."""
+    """Merge the segments of a slice for Spark. Yields one row of `SCHEMA` per merge."""
     for each in compact(work):
         yield pa.RecordBatch.from_pydict({"compacted": [each.to_json()]})
 
@@ -72,7 +72,7 @@ class _Merging:
         self._work, self._store = work, store
 
     def done(self, bundle: Bundle) -> dict[PlannedMerge, Segment | TowpathError]:
-        """Do the merges of a bundle. Returns the new segment of each, or why there is none.
+        """Do the merges of a bundle. Returns the new segment or the error of each.
 
         Raises:
             StoreError: The store cannot be used now.

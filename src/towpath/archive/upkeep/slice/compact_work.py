@@ -1,4 +1,4 @@
-"""The work of a slice that merges segments and what it tells, as frozen values that pickle."""
+"""The work and the result of a compaction slice, as frozen values that pickle."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SCHEMA = "compacted string"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompactSlice:
-    """Merges that one task does.
+    """The merges that one task does.
 
     Attributes:
         store: Where the objects are, and go.
@@ -37,7 +37,7 @@ class CompactSlice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompactResult:
-    """What became of a merge.
+    """The result of a merge.
 
     Attributes:
         id: The partition.
@@ -52,12 +52,12 @@ class CompactResult:
     trouble: Reason | None = None
 
     def to_json(self) -> str:
-        """Return it as JSON text, for a Spark row."""
+        """Return the result as JSON text, for a Spark row."""
         return _told.dump_json(self).decode()
 
     @classmethod
     def from_json(cls, text: str) -> CompactResult:
-        """Return the value in the text of `to_json`."""
+        """Parse the JSON text that `to_json` returned."""
         return _told.validate_json(text)
 
 

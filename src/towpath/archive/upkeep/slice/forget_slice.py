@@ -1,4 +1,4 @@
-"""A forgetting slice: looks for a key in segments, and writes those that have it without it."""
+"""A slice of `archive forget`: finds segments with a key, and rewrites them without it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ SCHEMA = "forgotten string"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForgetSlice:
-    """Segments in which one task looks for a key.
+    """The segments in which one task looks for a key.
 
     Attributes:
         store: Where the objects are, and go.
@@ -50,7 +50,7 @@ class ForgetSlice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForgetResult:
-    """What was found in a segment that has the key, or cannot be read.
+    """The result for a segment that has the key or cannot be read.
 
     Attributes:
         id: The partition.
@@ -67,12 +67,12 @@ class ForgetResult:
     trouble: Reason | None = None
 
     def to_json(self) -> str:
-        """Return it as JSON text, for a Spark row."""
+        """Return the result as JSON text, for a Spark row."""
         return _told.dump_json(self).decode()
 
     @classmethod
     def from_json(cls, text: str) -> ForgetResult:
-        """Return the value in the text of `to_json`."""
+        """Parse the JSON text that `to_json` returned."""
         return _told.validate_json(text)
 
 
@@ -80,7 +80,7 @@ _told = TypeAdapter(ForgetResult)
 
 
 def forget(work: ForgetSlice) -> Iterator[ForgetResult]:
-    """Look for a key. Yields what was found in each segment that has it, or cannot be read."""
+    """Look for a key. Yields a result for each segment that has it or cannot be read."""
     with Store(work.store, begun=True) as store:
         stopped: StoreError | None = None
         for segment in work.segments:
@@ -101,7 +101,7 @@ def forget(work: ForgetSlice) -> Iterator[ForgetResult]:
 
 
 def forget_rows(work: ForgetSlice) -> Iterator[pa.RecordBatch]:
-    """Look for a key for the engine. Yields one row of `SCHEMA` per result of `forget`."""
+    """Look for a key for Spark. Yields one row of `SCHEMA` per result of `forget`."""
     for each in forget(work):
         yield pa.RecordBatch.from_pydict({"forgotten": [each.to_json()]})
 

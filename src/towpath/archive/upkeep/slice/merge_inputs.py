@@ -1,4 +1,4 @@
-"""The segments that are merged, opened one after the other; small ones are read ahead."""
+"""The inputs of a merge, opened one after the other; small objects are read ahead."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _AHEAD = 8
 def inputs_of(
     store: Store, segments: Sequence[Segment], rows: int | None = None
 ) -> Iterator[MergedInput]:
-    """Yield segments as inputs, each until the next one is asked for, or the end.
+    """Yield segments as merge inputs; each is valid until the next one is requested.
 
     Then all bytes of its object have the checksum that the commit log has.
 
@@ -75,7 +75,7 @@ def _read_ahead(store: Store, place: SegmentPlace | None) -> Future[bytes] | Non
 
 @dataclass(frozen=True, slots=True)
 class HeldRows:
-    """The records of a segment in memory.
+    """The records of a segment, held in memory.
 
     Attributes:
         name: The object that they come from, for errors.
@@ -86,13 +86,13 @@ class HeldRows:
     parts: tuple[list[pa.RecordBatch], ...]
 
     def part(self, footer: SegmentFooter, index: int) -> Iterator[pa.RecordBatch]:
-        """Yield the records of one part."""
+        """Yield the records of one part of the segment."""
         del footer
         yield from self.parts[index]
 
 
 def held_inputs(store: Store, key: str, segments: Sequence[Segment]) -> list[MergedInput]:
-    """Return segments of one object with all their records; it is opened once.
+    """Read several segments of one object into memory as merge inputs.
 
     Raises:
         CorruptSegmentError: The object is damaged, or holds other segments than the log says.
@@ -145,7 +145,7 @@ def footer_of_gaps(segment: Segment) -> SegmentFooter:
 
 
 def require_equal(made: Segment, segments: Sequence[Segment], name: str) -> None:
-    """Make sure that a segment holds what others hold together: range, records and gaps.
+    """Raise unless a merged segment has the same range, records and gaps as its inputs.
 
     Raises:
         CorruptSegmentError: It does not.
@@ -162,7 +162,7 @@ def require_equal(made: Segment, segments: Sequence[Segment], name: str) -> None
 def require_written(
     store: Store, kind: SegmentFormat, place: SegmentPlace, footers: Sequence[SegmentFooter]
 ) -> None:
-    """Make sure that an object which was just written can be opened, and says what it should.
+    """Raise unless an object just written can be opened and has the expected footer.
 
     Raises:
         CorruptSegmentError: It does not.

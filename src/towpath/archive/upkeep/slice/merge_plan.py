@@ -1,4 +1,4 @@
-"""Which segments of an archive become larger ones. Pure.
+"""The plan of a compaction: which segments are merged into larger ones. Pure.
 
 A rule is applied to each partition by itself: neighbours whose level and age it names are put
 together from the left on, as many as its bounds allow. Gaps are parts of segments, so they part
@@ -34,7 +34,7 @@ _EACH_INPUT = 64 << 10
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedMerge:
-    """Segments of one partition that follow each other and become one.
+    """Consecutive segments of one partition to be merged.
 
     Attributes:
         segments: The segments, in order.
@@ -46,27 +46,27 @@ class PlannedMerge:
 
     @property
     def id(self) -> PartitionId:
-        """The partition."""
+        """The partition of the segments."""
         return self.segments[0].partition_id
 
     @property
     def topic(self) -> TopicName:
-        """The topic, by the name that its last segment has."""
+        """The topic's name, as in the last segment."""
         return self.segments[-1].topic
 
     @property
     def level(self) -> int:
-        """The level of the new segment."""
+        """The level of the merged segment."""
         return 1 + max(each.level for each in self.segments)
 
     @property
     def start(self) -> SourceOffset:
-        """First offset of the range."""
+        """First offset of the merged range."""
         return self.segments[0].start
 
     @property
     def end(self) -> SourceOffset:
-        """End of the range, exclusive."""
+        """End of the merged range, exclusive."""
         return self.segments[-1].end
 
     @property
@@ -76,11 +76,11 @@ class PlannedMerge:
 
     @property
     def cost(self) -> int:
-        """How much work it is, in bytes."""
+        """Estimated work of the merge, in bytes."""
         return self.bytes + _EACH_INPUT * len(self.segments)
 
     def format(self, wanted: SegmentFormat) -> SegmentFormat:
-        """Return the format of the new segment: whole batches stay so where the file says it."""
+        """Return the merged segment's format: batches only if all inputs and the file agree."""
         kept = all(each.format is wanted for each in self.segments if each.place is not None)
         return wanted if kept else SegmentFormat.PARQUET
 
@@ -95,7 +95,7 @@ def plan_merges(
     now: int,
     wanted: Callable[[TabledPartition], bool] = lambda _: True,
 ) -> list[PlannedMerge]:
-    """Return what a rule merges.
+    """Return the merges that a rule asks for.
 
     Args:
         table: All segments.
@@ -118,7 +118,7 @@ def plan_merges(
 def qualifying(
     table: SegmentTable, rule: CompactionConfig, now: int
 ) -> Iterator[tuple[int, float]]:
-    """Yield the number of segments and the bytes of each merge that a rule would do.
+    """Yield the number of segments and the bytes of each merge that a rule asks for.
 
     It makes no segments, so it is fast in large archives, too.
 
@@ -182,7 +182,7 @@ class _Rows:
 
 
 def object_shares(table: SegmentTable) -> npt.NDArray[np.float64]:
-    """Return the bytes of each segment's object; what several share is divided by raw bytes."""
+    """Return each segment's share of its object's bytes, divided by raw bytes."""
     coded = table.rows["key"].combine_chunks().dictionary_encode()
     codes = coded.indices.fill_null(len(coded.dictionary)).to_numpy(zero_copy_only=False)
     raw = table.rows["raw_bytes"].to_numpy().astype(np.float64)
@@ -202,7 +202,7 @@ def _runs(fits: npt.NDArray[np.bool_]) -> list[tuple[int, int]]:
 def bundled(
     merges: Iterable[PlannedMerge], share: int, wanted: SegmentFormat = SegmentFormat.PARQUET
 ) -> list[Bundle]:
-    """Return merges, small ones of one topic and level together.
+    """Bundle merges: small ones of one topic and level share an object.
 
     Args:
         merges: The merges.
@@ -240,7 +240,7 @@ def _filled(merges: Sequence[PlannedMerge]) -> Iterator[Bundle]:
 def next_slices(
     bundles: Sequence[Bundle], slots: int, most: int = _SLICE_BYTES
 ) -> tuple[list[tuple[Bundle, ...]], list[Bundle]]:
-    """Return the bundles of each slice of the next round, and those that are left.
+    """Return the bundles of each slice of the next round, and the remaining ones.
 
     Args:
         bundles: What is to be done.
@@ -253,7 +253,7 @@ def next_slices(
 def shared_out(
     items: Iterable[T], cost: Callable[[T], int], slots: int, most: int
 ) -> tuple[list[tuple[T, ...]], list[T]]:
-    """Return the items of each slice of the next round, the largest first, and those left over.
+    """Distribute items over slices, the largest first; return the slices and the rest.
 
     Args:
         items: What is to be done.

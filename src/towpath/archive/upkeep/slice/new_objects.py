@@ -1,4 +1,4 @@
-"""New objects of slices that replace segments: their keys, and how they get into the store."""
+"""New objects that replace segments: their keys, and writing them to the store."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def new_key(
     span: tuple[SourceOffset, SourceOffset],
     kind: SegmentFormat,
 ) -> str:
-    """Return a key that no object ever had.
+    """Return a key that no object has ever had.
 
     There may be no object with the plain key now, and yet somebody be about to delete it: a process
     that stands still since it found the object of a dead writer, or one that was replaced.
@@ -60,7 +60,7 @@ def new_key(
 
 
 class NewObject:
-    """An object that begins with its first record.
+    """A new object, opened when its first record arrives.
 
     Args:
         store: The store.
@@ -75,7 +75,7 @@ class NewObject:
         self._writer: ObjectWriter | None = None
 
     def begin(self, expected: int) -> Sink:
-        """Begin it.
+        """Open the object for writing.
 
         Args:
             expected: Most bytes that it may have; 0 if that is not known.
@@ -85,7 +85,7 @@ class NewObject:
         return writer
 
     def close(self, footers: Sequence[SegmentFooter], kind: SegmentFormat) -> SegmentPlace | None:
-        """Make the object, and look at it; `None` if there is no record.
+        """Finish the object and verify its footer; `None` if there is no record.
 
         Raises:
             CorruptSegmentError: It does not say what was written.

@@ -1,1 +1,1 @@
-"""Logs of the source that were cut below what is archived, and go on with other records."""
+"""Histories: source logs that were truncated below the archived end, and rewritten."""

@@ -1,4 +1,4 @@
-"""Begins another history of each partition whose log was cut at the source."""
+"""Begins a new history of each partition whose log was truncated at the source."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from towpath.model.nouns import SourceOffset
 
 
 class Histories:
-    """Looks where logs differ from what is archived, and begins histories where they do.
+    """Compares doubtful source logs with the archive, and begins new histories.
 
     Args:
         searches: Finds where a log differs.
@@ -32,7 +32,7 @@ class Histories:
 
     @property
     def running(self) -> bool:
-        """Whether any log is being compared with what is archived."""
+        """Whether a source log is being compared with the archive."""
         return self._searches.running
 
     def close(self) -> None:
@@ -40,7 +40,7 @@ class Histories:
         self._searches.close()
 
     def begin(self) -> bool:
-        """Begin histories where searches found that logs differ, and search where there is doubt.
+        """Begin histories where logs differ, and start comparisons where there is doubt.
 
         Returns:
             Whether the store was asked for anything.

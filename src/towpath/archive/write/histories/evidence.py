@@ -1,4 +1,4 @@
-"""What speaks for it that a source's log is not the one that was archived. Pure.
+"""Evidence that a source's log is not the archived one. Pure.
 
 Each record was written in a leader epoch. Epochs only grow, and all logs of a partition that have
 the same epoch at an offset are equal up to there. So a leader that knows an older epoch only, or
@@ -19,7 +19,7 @@ from towpath.model.nouns import SourceOffset
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Doubt:
-    """What speaks for it that the log is another one.
+    """Evidence that a source's log differs from the archived one.
 
     Attributes:
         bound: An offset from which on it differs at the latest; `None` if none is known.
@@ -30,7 +30,7 @@ class Doubt:
     sure: bool = False
 
     def joined(self, other: Doubt) -> Doubt:
-        """Return what both say."""
+        """Return the combined evidence of both."""
         bounds = [each for each in (self.bound, other.bound) if each is not None]
         return Doubt(bound=min(bounds, default=None), sure=self.sure or other.sure)
 
@@ -38,7 +38,7 @@ class Doubt:
 def doubt_of(
     archived_to: SourceOffset, tail: BatchMark | None, ends: PartitionEnds, said: EpochEnd | None
 ) -> Doubt | None:
-    """Return what speaks for it that a log is another one; `None` if nothing does.
+    """Return the evidence that a log differs from the archived one; `None` if there is none.
 
     Args:
         archived_to: The offset up to which it is archived.

@@ -1,4 +1,4 @@
-"""Finds the offset from which on a source's log has other records than the archive.
+"""Search for the offset from which a source's log differs from the archive.
 
 Two logs of a partition are equal up to some offset and share no record behind it. So the last
 records of segments are compared with the source's, by halves, until the segment is found where they
@@ -32,7 +32,7 @@ _SAMPLE = 1_000
 
 @dataclass(frozen=True, slots=True)
 class BesideFork:
-    """Archived records beside those of the source.
+    """The result of comparing archived records with the source's at some offsets.
 
     Attributes:
         same: The last offset before `differs` with the same record, `None` if there is none.
@@ -43,13 +43,13 @@ class BesideFork:
     differs: int | None = None
 
     def then(self, other: BesideFork) -> BesideFork:
-        """Return what is known of these offsets and those that follow."""
+        """Return the combined result with that of the offsets that follow."""
         return BesideFork(self.same if other.same is None else other.same, other.differs)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceLog:
-    """The log of a partition at the source, and how to read it.
+    """The log of a partition at the source, and its reader.
 
     Attributes:
         reader: Reads it.
@@ -69,7 +69,7 @@ class SourceLog:
 def find_fork(
     archive: Archive, partition: PartitionId, log: SourceLog, doubt: Doubt
 ) -> SourceOffset | None:
-    """Return the offset from which on the source has other records than the archive.
+    """Return the offset from which the source's records differ from the archive.
 
     Args:
         archive: The archive.

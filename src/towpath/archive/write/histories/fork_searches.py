@@ -1,4 +1,4 @@
-"""Searches beside the run: where a source's log differs from what is archived of it."""
+"""Background searches for the offsets where source logs differ from the archive."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _POLICY = "cleanup.policy"
 
 
 class FoundFork(NamedTuple):
-    """What a search found.
+    """The result of a search.
 
     Attributes:
         partition: The history of the partition that was compared.
@@ -38,7 +38,7 @@ class FoundFork(NamedTuple):
 
 
 class HistorySearches:
-    """Searches in a thread, one partition after the other, so that archiving goes on meanwhile.
+    """Searches partition after partition in a thread, while archiving continues.
 
     Args:
         config: The source cluster.
@@ -58,11 +58,11 @@ class HistorySearches:
 
     @property
     def running(self) -> bool:
-        """Whether anything is being searched."""
+        """Whether a search is running."""
         return bool(self._running)
 
     def begin(self, standings: Iterable[PartitionStanding]) -> None:
-        """Begin to search where partitions differ about which there is doubt, and none is busy."""
+        """Begin to search partitions that are in doubt and not busy."""
         now = time.monotonic()
         for each in standings:
             is_due = not each.failures or now >= each.again
@@ -75,7 +75,7 @@ class HistorySearches:
             future.add_done_callback(lambda _: self._news.set())
 
     def found(self, standings: Iterable[PartitionStanding]) -> list[FoundFork]:
-        """Return what searches found that have ended; those that failed are tried again later."""
+        """Return the results of finished searches; failed ones are repeated later."""
         known = {each.id: each for each in standings}
         over = [each for each, future in self._running.items() if future.done()]
         found = list[FoundFork]()

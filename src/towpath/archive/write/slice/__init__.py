@@ -1,1 +1,1 @@
-"""Archiving: what is read next, and what a slice makes of it."""
+"""Archiving slices: the plan of a cycle, and its execution on Spark."""

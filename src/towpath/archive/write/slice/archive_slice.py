@@ -1,4 +1,4 @@
-"""An archiving slice: reads planned ranges from source leaders, and writes their segments.
+"""An archiving slice: reads ranges from the source's leaders, and writes segments.
 
 One thread reads, decodes and writes files; another one writes objects to the store. Small ranges,
 which share objects, are read together. Of large ranges one is written at a time, while the next one
@@ -47,7 +47,7 @@ _PROBE_BYTES, _PROBE_WAIT = 1 << 20, 0.5
 
 
 def archive(work: EgressSlice) -> Iterator[EgressResult]:
-    """Archive the ranges of a slice. Yields what became of each.
+    """Archive the ranges of a slice. Yields the result of each.
 
     Raises:
         ClusterError: The source could not be reached at all.
@@ -64,7 +64,7 @@ def archive(work: EgressSlice) -> Iterator[EgressResult]:
 
 
 def archive_rows(work: EgressSlice) -> Iterator[pa.RecordBatch]:
-    """Archive the ranges of a slice for the engine. Yields one row of `SCHEMA` per range."""
+    """Archive the ranges of a slice for Spark. Yields one row of `SCHEMA` per range."""
     for each in archive(work):
         yield pa.RecordBatch.from_pydict({"archived": [each.to_json()]})
 
@@ -110,7 +110,7 @@ class _Egress:
         self._looked_at: set[RangeReader] = set()
 
     def run(self) -> None:
-        """Archive all ranges, or as much of them as can be had."""
+        """Archive all ranges, as far as possible."""
         self._feed.connect({TopicPartition(r.topic, r.id.partition) for r in self._waiting})
         for each in self._waiting:
             if each.shares:
@@ -124,7 +124,7 @@ class _Egress:
                 self._begin()
 
     def results(self) -> Iterator[EgressResult]:
-        """Yield what became of each range, as soon as its objects are in the store."""
+        """Yield the result of each range, once its objects are in the store."""
         throttled = self._feed.throttled
         for reader, writing in self._writings.items():
             segments, unwritten = writing.result()
@@ -142,7 +142,7 @@ class _Egress:
             throttled = 0.0
 
     def close(self) -> None:
-        """Close all connections and threads, and forget what is not complete."""
+        """Close all connections and threads, and discard incomplete segments."""
         self._jobs.close()
         self._feed.close()
         self._clients.close()

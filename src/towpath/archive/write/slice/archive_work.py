@@ -1,4 +1,4 @@
-"""The work of an archiving slice and what it tells, as frozen values that pickle."""
+"""The work and the result of an archiving slice, as frozen values that pickle."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SCHEMA = "archived string"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EgressSlice:
-    """Ranges that one task archives.
+    """The ranges that one task archives.
 
     Attributes:
         source: The source cluster.
@@ -49,7 +49,7 @@ class EgressSlice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EgressResult:
-    """What became of a range.
+    """The result of archiving a range.
 
     Attributes:
         id: The partition.
@@ -75,16 +75,16 @@ class EgressResult:
 
     @property
     def end(self) -> SourceOffset:
-        """The offset up to which it is archived."""
+        """The offset up to which the range is archived."""
         return self.segments[-1].end if self.segments else self.start
 
     def to_json(self) -> str:
-        """Return it as JSON text, for a Spark row."""
+        """Return the result as JSON text, for a Spark row."""
         return _archived.dump_json(self).decode()
 
     @classmethod
     def from_json(cls, text: str) -> EgressResult:
-        """Return the value in the text of `to_json`."""
+        """Parse the JSON text that `to_json` returned."""
         return _archived.validate_json(text)
 
 

@@ -1,4 +1,4 @@
-"""The plan of a cycle: which ranges of which partitions are archived now. Pure.
+"""The plan of a cycle: the offset ranges to archive now. Pure.
 
 A range begins at what is archived so far, and ends at the last stable offset or before it. It is
 planned by bytes: offsets are multiplied with the density that a partition had so far. The plan
@@ -36,7 +36,7 @@ Span = tuple[SourceOffset, SourceOffset]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionView:
-    """What is known of a partition when a cycle is planned.
+    """The state of a partition when a cycle is planned.
 
     Attributes:
         id: Its identity.
@@ -62,23 +62,23 @@ class PartitionView:
 
     @property
     def start(self) -> SourceOffset:
-        """The first offset that is still to be archived and still there."""
+        """The first offset that is not archived and that the source still has."""
         gap = self.overtaken
         return self.archived_to if gap is None else gap.end
 
     @property
     def pending(self) -> int:
-        """Number of offsets that are still to be archived and still there."""
+        """Number of offsets that are not archived and that the source still has."""
         return max(0, self.stable_end - self.start)
 
     @property
     def bytes(self) -> int:
-        """How many bytes these may have."""
+        """Estimated bytes of the pending offsets."""
         return self.size(self.pending)
 
     @property
     def overtaken(self) -> OffsetGap | None:
-        """The offsets that the source deleted before they were read."""
+        """The offsets that the source deleted before they were archived."""
         end = min([self.log_start, *(first for first, _ in self.ahead)])
         if end <= self.archived_to:
             return None
@@ -86,11 +86,11 @@ class PartitionView:
 
     @property
     def cut_by(self) -> int:
-        """By how many offsets the source's log is shorter than what is archived of it."""
+        """Number of offsets by which the source's log is shorter than its archive."""
         return max(0, self.archived_to - self.stable_end)
 
     def size(self, offsets: int) -> int:
-        """Return how many bytes so many offsets may have."""
+        """Estimate the bytes of a number of offsets."""
         return round(offsets * (GUESS if self.density is None else self.density))
 
 
@@ -124,7 +124,7 @@ class PlannedRange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CycleTerms:
-    """How a cycle is planned.
+    """The parameters of planning a cycle.
 
     Attributes:
         limits: Returns the limits of a topic.
@@ -140,13 +140,13 @@ class CycleTerms:
 
     @property
     def most_bytes(self) -> int:
-        """Most estimated bytes of a cycle."""
+        """Upper bound on the estimated bytes of a cycle."""
         return self.slots * TASK_BYTES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CyclePlan:
-    """What a cycle does.
+    """The plan of one cycle.
 
     Attributes:
         tasks: The ranges of each task.
@@ -160,12 +160,12 @@ class CyclePlan:
 
     @property
     def ranges(self) -> tuple[PlannedRange, ...]:
-        """All ranges."""
+        """The ranges of all tasks."""
         return tuple(each for task in self.tasks for each in task)
 
 
 def plan_cycle(views: Iterable[PartitionView], terms: CycleTerms) -> CyclePlan:
-    """Return what to archive now."""
+    """Return the plan of the next cycle."""
     known = [*views]
     gaps = {view.id: gap for view in known if (gap := view.overtaken) is not None}
     wanted = [_ranges(view, terms) for view in _due(known, terms)]

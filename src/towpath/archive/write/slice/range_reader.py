@@ -1,4 +1,4 @@
-"""One range of a partition on its way from the source's leader into a segment. Pure.
+"""The reading of one range from the source's leader, and its queue of batches. Pure.
 
 What is fetched waits here, in the order of the source, until it is written. So the next answer is
 under way while this one is decoded.
@@ -29,7 +29,7 @@ _DELETE_HORIZON = 1 << 6
 
 @dataclass(slots=True)
 class FetchedPart:
-    """Fetched batches that wait to be written.
+    """Fetched batches that wait to be written to a segment.
 
     Attributes:
         frame: The buffer that holds them, to be released.
@@ -49,20 +49,20 @@ class FetchedPart:
 
     @property
     def size(self) -> int:
-        """Size in bytes."""
+        """Size of the batches in bytes."""
         return self.end - self.start
 
 
 @dataclass(frozen=True, slots=True)
 class Hole:
-    """Offsets up to `end` that hold no record, and why."""
+    """Offsets up to `end` that hold no record, with the reason."""
 
     end: SourceOffset
     kind: GapKind
 
 
 def mark_before(table: wire.Table, offset: int) -> BatchMark | None:
-    """Return the mark of the last batch that begins before an offset, `None` if there is none.
+    """Return the mark of the last batch that begins before an offset, or `None`.
 
     Args:
         table: Batches, as `batch.scan` found them.
@@ -84,7 +84,7 @@ def mark_before(table: wire.Table, offset: int) -> BatchMark | None:
 
 
 class RangeReader:
-    """A `SourceReader` of a planned range.
+    """Reads a planned range; implements `SourceReader`.
 
     Attributes:
         work: The range.
@@ -137,42 +137,42 @@ class RangeReader:
         return self._epoch
 
     def taken_after(self, epoch: int) -> SourceOffset:
-        """Return `expected`: where logs differ is found by records (`archive/histories`)."""
+        """Return `expected`, as the archive detects truncation by comparing records."""
         del epoch
         return self._expected
 
     @property
     def held(self) -> int:
-        """Bytes of what waits to be written."""
+        """Bytes of the batches that wait to be written."""
         return self._held
 
     @property
     def pending(self) -> bool:
-        """Whether anything waits to be written."""
+        """Whether batches wait to be written."""
         return bool(self.items)
 
     @property
     def has_end(self) -> bool:
-        """A range always has an end."""
+        """Whether the reader has an end; a range always does."""
         return True
 
     @property
     def begins_later(self) -> bool:
-        """A range never begins later: what is missing at its start is a gap."""
+        """Whether the reader may begin later; a range never does, as missing offsets are gaps."""
         return False
 
     @property
     def fetched(self) -> bool:
-        """Whether there is nothing more to fetch."""
+        """Whether nothing is left to fetch."""
         return self._ended or self.stopped or self._expected >= self.work.end
 
     @property
     def idle(self) -> float:
-        """Seconds since something was fetched."""
+        """Seconds since the last fetched batch."""
         return time.monotonic() - self._moved
 
     def take(self, frame: Frame, start: int, end: int, aborted: Sequence[tuple[int, int]]) -> None:
-        """Keep the batches in [start, end) of a frame until they are written.
+        """Queue the batches in [start, end) of a frame for writing.
 
         Raises:
             CorruptBatchError: The batch at `expected` is damaged; those before it were kept.
@@ -218,19 +218,19 @@ class RangeReader:
             raise damaged
 
     def next(self) -> FetchedPart | Hole:
-        """Return the next item; it is not held here any more. There must be one."""
+        """Remove and return the next queued item. The queue must not be empty."""
         item = self.items.popleft()
         if isinstance(item, FetchedPart):
             self._held -= item.size
         return item
 
     def stand_back(self, offset: SourceOffset) -> None:
-        """Fetch again from an offset, as what follows there is damaged."""
+        """Fetch again from an offset after which batches are damaged."""
         self._drop()
         self._expected, self._epoch = offset, -1
 
     def look(self, offset: SourceOffset) -> int:
-        """Count how often in a row the batch fetched at `offset` was damaged."""
+        """Return how often in a row the batch fetched at `offset` was damaged."""
         last, times = self._looked
         self._looked = (offset, times + 1 if offset == last else 1)
         return self._looked[1]
@@ -245,7 +245,7 @@ class RangeReader:
             self._side, self.trouble = None, None
 
     def jump(self, source: SourceOffset, why: Reason) -> None:
-        """Go on at another offset. What lies between is gone at the source.
+        """Continue at a later offset, as the source deleted those before.
 
         A log that was cut below what was read has nothing more for this range.
         """
@@ -260,31 +260,31 @@ class RangeReader:
         self._moved = time.monotonic()
 
     def empty(self) -> None:
-        """Note that the log holds nothing from `expected` up to the end of the range."""
+        """Record that the log holds nothing from `expected` to the end of the range."""
         self.items.append(Hole(self.work.end, GapKind.COMPACTED))
         self._expected = self.work.end
 
     def end(self, why: Reason) -> None:
-        """Fetch nothing more. What was fetched is still written."""
+        """Stop fetching, with a reason. Queued batches are still written."""
         self._ended, self.trouble = True, why
 
     def suffice(self) -> None:
-        """Fetch nothing more, as what waits is enough. It is still written."""
+        """Stop fetching because enough is queued. Queued batches are still written."""
         self._ended = True
 
     def leave(self) -> None:
-        """Leave the rest of the range for another cycle, without any trouble."""
+        """Leave the rest of the range to another cycle, without an error."""
         self._ended = True
         self._drop()
 
     def stop(self, why: Reason) -> None:
-        """Stop at once. What was fetched is dropped."""
+        """Stop at once. Queued batches are dropped."""
         self.stopped, self.trouble = True, why
         self._drop()
 
     @property
     def is_short(self) -> bool:
-        """Whether the range ended before its end."""
+        """Whether the reading stopped before the end of the range."""
         return self.stopped or (self._ended and self._expected < self.work.end)
 
     def _drop(self) -> None:

@@ -1,4 +1,4 @@
-"""The segments of a range, written in order: when one is complete, and where it ends."""
+"""Writing of a range as consecutive segments."""
 
 from __future__ import annotations
 
@@ -69,11 +69,11 @@ class RangeWriting:
 
     @property
     def held(self) -> int:
-        """Bytes of records in memory."""
+        """Bytes of records in memory that are not written yet."""
         return self._writer.held if self._writer is not None else 0
 
     def will_be_full(self, waiting: int) -> bool:
-        """Whether so many bytes, as the source holds them, probably complete the segment."""
+        """Return whether the waiting bytes probably complete the segment."""
         writer = self._writer
         if writer is None or not self._taken:
             return False
@@ -81,7 +81,7 @@ class RangeWriting:
         return expected >= self._limits.bytes
 
     def write(self, item: FetchedPart | Hole) -> None:
-        """Write what was fetched.
+        """Write a fetched part or a hole to the current segment.
 
         Raises:
             CorruptBatchError: The batch at `next` is damaged; those before it were written.
@@ -104,7 +104,7 @@ class RangeWriting:
                 self._cut(writer.expected)
 
     def flush(self) -> None:
-        """Free memory, as the range does not move."""
+        """Write waiting records to free memory, as the range has stalled."""
         if self._writer is not None and self._shared is None:
             self._writer.flush()
 
@@ -121,12 +121,12 @@ class RangeWriting:
                 self._shared.upload(self._uploads)
 
     def drop(self) -> None:
-        """Forget the segment that is not complete."""
+        """Discard the incomplete segment."""
         if self._object is not None:
             self._object.drop()
 
     def result(self) -> tuple[tuple[Segment, ...], Reason | None]:
-        """Return the segments, once they are in the store, up to the first one that is not."""
+        """Return the stored segments up to the first failed upload, and its reason."""
         found: list[Segment] = []
         for made in self.made:
             try:

@@ -1,4 +1,4 @@
-"""Objects that are being made: of one segment, or of several small ones that share it."""
+"""Objects in progress: of one segment, or of several small segments."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from towpath.store import StoredObject
 
 
 class SegmentObject:
-    """An object that is being made, of one segment or of several ones.
+    """An object in progress, of one segment or several.
 
     Args:
         kind: Its format.
@@ -44,7 +44,7 @@ class SegmentObject:
         return None
 
     def drop(self) -> None:
-        """Forget the object."""
+        """Discard the object."""
         self.file.abort()
         if self._spool is not None:
             self._spool.close()
@@ -52,7 +52,7 @@ class SegmentObject:
 
 @dataclass(slots=True)
 class Made:
-    """A segment that is complete, and the object that it is in, which may still be on its way."""
+    """A complete segment, and its object, whose upload may still be running."""
 
     footer: SegmentFooter
     object: Future[StoredObject] | None = None
@@ -60,7 +60,7 @@ class Made:
     """The last batch that was read for it, or for one before it."""
 
     def segment(self, kind: SegmentFormat, storage_class: str) -> Segment:
-        """Return the segment once its object is in the store.
+        """Wait for the object's upload, and return the segment.
 
         Args:
             kind: The format of the object.
@@ -85,7 +85,7 @@ class Made:
 
 @dataclass(frozen=True, slots=True)
 class WritingTerms:
-    """How objects are written.
+    """The parameters of writing objects: region, key form, and format.
 
     Attributes:
         region: The region of their keys.
@@ -125,7 +125,7 @@ class WritingTerms:
 
 
 class SharedObject:
-    """The object that small segments of a topic share; it is written when all are complete.
+    """An object that small segments of a topic share, uploaded when all are complete.
 
     Attributes:
         made: Its segments.
@@ -139,7 +139,7 @@ class SharedObject:
         self.open = 0
 
     def upload(self, uploads: Uploads) -> None:
-        """Write the object; its only segment gets a key of its own."""
+        """Upload the object; if it has a single segment, under that segment's own key."""
         spool = self.object.close()
         if spool is None:
             return
