@@ -1,1 +1,1 @@
-"""A cluster's way from ZooKeeper to KRaft (KIP-866): observed, planned, done, proven, undone."""
+"""Migration of a cluster from ZooKeeper to KRaft (KIP-866), and the rollback."""

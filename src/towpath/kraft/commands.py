@@ -1,4 +1,4 @@
-"""`towpath kraft`: bring a cluster from ZooKeeper to KRaft, and back while it can go back."""
+"""`towpath kraft`: migrate a cluster from ZooKeeper to KRaft, or roll the migration back."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ YesOption = Annotated[bool, typer.Option("--yes", help="Do not ask for confirmat
 
 @kraft.command()
 def check(file: KraftFile, *, output: OutputOption = Output.TEXT) -> int:
-    """Look for everything that would stop a migration, or lose something in it."""
+    """Find everything that would stop a migration, or lose something in it."""
     del output  # `show` reads it from the arguments
     with _migration(file) as migration:
         from towpath.kraft.show.data import findings_told  # noqa: PLC0415
@@ -76,7 +76,7 @@ def plan(
     ] = None,
     output: FormOption = Form.TEXT,
 ) -> int:
-    """Show every step to a goal, what it changes, and how it would be undone; change nothing."""
+    """Show every step to a goal, its changes, and how it would be undone; change nothing."""
     del output  # `show` reads it from the arguments
     with _migration(file) as migration:
         from towpath.kraft.show.data import outline_told  # noqa: PLC0415
@@ -105,7 +105,7 @@ def status(
     ] = None,
     output: OutputOption = Output.TEXT,
 ) -> int:
-    """Show the state of a migration, each node, and what is not equal in both stores."""
+    """Show the state of a migration, each node, and the differences between both stores."""
     del output  # `show` reads it from the arguments
     with stopping() as stop, _migration(file) as migration:
         from towpath.kraft.show import data  # noqa: PLC0415
@@ -134,7 +134,7 @@ def run(
 
 @kraft.command()
 def rollback(file: KraftFile, *, yes: YesOption = False, output: OutputOption = Output.TEXT) -> int:
-    """Go back to ZooKeeper from wherever a migration is, unless it is finalized."""
+    """Go back to ZooKeeper from any stage of a migration before it is finalized."""
     del output  # `show` reads it from the arguments
     return _bring(file, Goal.ZOOKEEPER, yes=yes)
 
@@ -166,7 +166,7 @@ def report(
     ] = None,
     output: OutputOption = Output.TEXT,
 ) -> int:
-    """Write what was seen, done, measured and proven as one HTML page."""
+    """Write one HTML page with the migration's state, steps, durations and proofs."""
     del output  # `show` reads it from the arguments
     page = to or file.with_suffix(".html")
     with _migration(file) as migration:

@@ -1,4 +1,4 @@
-"""The journal of a migration, on the orchestrator's own disk: approved, done, proven.
+"""The journal of a migration, a local file of approved steps, results and proofs.
 
 No decision about what a cluster is rests on it. A journal that was lost costs history, and the
 time to prove again what only doing can prove.
@@ -31,7 +31,7 @@ _LOCK = "lock"
 
 
 class KraftEvent(StrEnum):
-    """Kinds of entries of the journal."""
+    """The kinds of journal entries."""
 
     CLUSTER = "cluster"
     RUN_BEGAN = "run_began"
@@ -88,7 +88,7 @@ _FACTS: Mapping[KraftEvent, Mapping[str, tuple[type, ...]]] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class KraftEntry:
-    """One entry: when (ms since 1970), what, and its facts as JSON has them."""
+    """One journal entry: time in ms since 1970, kind, and facts as in JSON."""
 
     at: int
     event: KraftEvent
@@ -96,7 +96,7 @@ class KraftEntry:
 
 
 class KraftJournal:
-    """A file of one JSON object a line, each on disk before the next thing is done.
+    """A journal file with one JSON object per line, each synced to disk before the next action.
 
     Args:
         folder: Where it lies; made by the first entry, readable for its owner alone, as
@@ -109,7 +109,7 @@ class KraftJournal:
         self.folder = folder
 
     def add(self, event: KraftEvent, **facts: object) -> None:
-        """Write an entry, on disk when this returns."""
+        """Write an entry, and sync it to disk."""
         entry = {"at": now_ms(), "event": event, **facts}
         try:
             self._begin()
@@ -118,7 +118,7 @@ class KraftJournal:
             raise KraftJournalError(str(self._file), error.strerror or "not written") from error
 
     def belong_to(self, cluster: str) -> None:
-        """Write down whose history this is, once: proofs of another cluster prove nothing.
+        """Record the cluster of the journal once; proofs of another cluster are worthless.
 
         Args:
             cluster: The id of the cluster that is being worked on.
@@ -135,7 +135,7 @@ class KraftJournal:
             raise KraftJournalError(str(self._file), why)
 
     def keep(self, node: int, path: str, data: bytes) -> str:
-        """Keep a file of a node as it was, and return its name in `kept`; it may hold secrets.
+        """Save a node's file as it is now, and return the copy's name in `kept`.
 
         So the file is for its owner alone, and the entry has its digest and nothing of it. One that
         was kept last with the same content is not kept again.
@@ -170,7 +170,7 @@ class KraftJournal:
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Keep the journal from other processes of this machine that hold it.
+        """Lock the journal against other processes of this machine.
 
         Raises:
             JournalHeldError: Another process holds it.
@@ -189,12 +189,12 @@ class KraftJournal:
             os.close(file)
 
     def entries(self) -> tuple[KraftEntry, ...]:
-        """Return all entries, in order; lines that a kill cut off, or of no known form, are not."""
+        """Return all readable entries, in order; incomplete or unknown lines are left out."""
         return tuple(entry for entry in self._read() if entry is not None)
 
     @property
     def probes(self) -> tuple[str, ...]:
-        """The probe topics that we were about to make, and that are not known to be gone."""
+        """The probe topics that may have been created and are not known to be deleted."""
         left: dict[str, None] = {}
         for entry in self.entries():
             match entry.event:
@@ -208,7 +208,7 @@ class KraftJournal:
 
     @property
     def proven(self) -> Proven:
-        """The proofs that steps have brought so far.
+        """The facts that steps have proven so far.
 
         A line that cannot be read may have taken a proof back, so nothing before it is one. An
         entry of a time that has not come yet, of a clock that was ahead, tells no duration.

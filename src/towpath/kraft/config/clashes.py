@@ -1,4 +1,4 @@
-"""Nodes of a migration to KRaft that share what each must have for itself. Pure."""
+"""Checks for nodes in a migration's file that share an id, address or path by mistake. Pure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _LISTS = (("brokers",), ("controllers", "nodes"))
 
 
 def clashes(tree: Mapping[str, Any]) -> Iterator[Placed]:
-    """Yield the keys of nodes that an earlier node of the file has with the same value.
+    """Yield the keys of nodes whose value an earlier node of the file already has.
 
     Args:
         tree: The content of the file. Parts of a wrong form are passed over, so that clashes are

@@ -19,7 +19,7 @@ CommandLine = Annotated[
 
 
 class DriverSection(Section):
-    """Fields that the sections of all kinds of drivers share."""
+    """Fields that all kinds of `driver` sections share."""
 
     format: CommandLine = Field(
         description="Command that formats a controller's folder, such as"

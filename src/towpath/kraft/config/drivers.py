@@ -12,7 +12,7 @@ from towpath.kraft.config.kubernetes import KubernetesDriver
 
 
 class LocalDriver(DriverSection):
-    """Processes of this machine, started by us."""
+    """The section `driver` for nodes that are local processes, started by Towpath."""
 
     via: Literal["local"] = Field(description="Nodes are processes of this machine.")
     start: CommandLine = Field(
@@ -24,7 +24,7 @@ class LocalDriver(DriverSection):
 
 
 class SshDriver(DriverSection):
-    """systemd units on hosts that ssh reaches."""
+    """The section `driver` for nodes that are systemd units on hosts reached by ssh."""
 
     via: Literal["ssh"] = Field(description="Nodes are systemd units, reached by ssh.")
     user: str | None = Field(None, description="Login name. Default: that of ssh's own settings.")

@@ -63,7 +63,7 @@ def _own(text: str) -> str:
 
 
 class ZooKeeperConfig(Section):
-    """The ensemble, and how to log in."""
+    """The ZooKeeper ensemble, and how to log in."""
 
     connect: Annotated[str, AfterValidator(_hosts)] = Field(
         description="Its servers and the path of the cluster, as brokers have it in"
@@ -92,7 +92,7 @@ class ZooKeeperConfig(Section):
 
 
 class KraftNode(Section):
-    """Fields that brokers and controllers of the file share."""
+    """Fields that the file's brokers and controllers share."""
 
     id: Annotated[Count, Field(ge=0, le=2**31 - 1)] = Field(
         description="Its id: `broker.id` of a broker, `node.id` of a controller."
@@ -113,7 +113,7 @@ class KraftBroker(KraftNode):
 
 
 class KraftController(KraftNode):
-    """A controller that takes over; its properties are written by us."""
+    """A controller that takes over from ZooKeeper; Towpath writes its properties."""
 
     data: Annotated[HostPath, AfterValidator(_own)] = Field(
         description="Folder for its metadata log; on a disk that stays."
@@ -141,7 +141,7 @@ class ControllersConfig(Section):
 
 
 class KraftLimits(Section):
-    """Limits on how long steps may last; the defaults suit nearly everyone."""
+    """Limits on the duration of steps; the defaults suit nearly everyone."""
 
     start: Annotated[Duration, between("1s", "1h")] = Field(
         Duration.parse("5m"), description="Until a started node serves."
@@ -166,7 +166,7 @@ class KraftLimits(Section):
 
 
 class KraftMetricsConfig(Section):
-    """The metrics endpoint of the commands that look at a migration."""
+    """The metrics endpoint of `towpath kraft` commands."""
 
     listen: Annotated[str, AfterValidator(listen_address)] | None = Field(
         None,
@@ -181,7 +181,7 @@ class KraftMetricsConfig(Section):
 
 
 class KraftConfig(Section):
-    """A migration from ZooKeeper to KRaft: everything that its file says."""
+    """The complete configuration of a migration from ZooKeeper to KRaft."""
 
     kind: Literal["kraft"] = Field(description="What the file describes: `kraft`.")
     kraft: Annotated[MigrationName, AfterValidator(_name)] = Field(

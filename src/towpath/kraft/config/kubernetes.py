@@ -1,4 +1,4 @@
-"""Nodes of a migration to KRaft that are pods of Kubernetes: the section `driver`."""
+"""The section `driver` for nodes that are Kubernetes pods."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ NamePattern = Annotated[str, AfterValidator(_pattern)]
 
 
 class PropertiesObject(Section):
-    """The object that holds a broker's properties file, mounted into its pod."""
+    """The Kubernetes object that holds a broker's properties file, mounted into its pod."""
 
     kind: Literal["configmap", "secret"] = Field(
         "configmap", description="Whether the files of brokers are in config maps or in secrets."
@@ -69,7 +69,7 @@ class KubernetesBrokers(Section):
 
 
 class KubernetesControllers(Section):
-    """The controllers, which are made: one StatefulSet of one pod for each."""
+    """The controllers to create: a StatefulSet with one pod for each."""
 
     name: ObjectName = Field(
         "kafka-controller",
@@ -89,7 +89,7 @@ class KubernetesControllers(Section):
 
 
 class KubernetesDriver(DriverSection):
-    """Pods of StatefulSets without an operator."""
+    """The section `driver` for pods of StatefulSets that no operator manages."""
 
     via: Literal["kubernetes"] = Field(description="Nodes are pods of StatefulSets.")
     namespace: ObjectName = Field(description="Namespace of all nodes.")

@@ -1,1 +1,1 @@
-"""From what is seen to the next safe step: stages, gates, repairs, ways forward and back. Pure."""
+"""The choice of the next safe step: stages, gates, repairs, ways forward and back. Pure."""

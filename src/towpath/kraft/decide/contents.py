@@ -1,4 +1,4 @@
-"""Checks of the contents of a cluster for what makes a migration fail. Pure.
+"""Checks for topics, ACLs and configs that would make a migration fail. Pure.
 
 All partitions are looked at, so callers keep what is found while contents stay the same.
 """

@@ -1,4 +1,4 @@
-"""The gates that an orchestrator holds itself, since Kafka does not. Pure.
+"""The safety gates that Towpath enforces, since Kafka does not. Pure.
 
 A gate is a function `gate_...` that returns what forbids to pass it: before a broker leaves
 ZooKeeper mode, before a broker goes to KRaft mode, before the next restart, as long as both stores
@@ -32,7 +32,7 @@ _NOT_READ: Mapping[Oddity, FindingCode] = MappingProxyType(
 
 
 def gate_to_migration(facts: Facts) -> tuple[Finding, ...]:
-    """Return the reasons why no broker may leave ZooKeeper mode yet.
+    """Return the reasons why no broker may change to migration mode yet.
 
     All controllers tell the flag, are the voters of a quorum that is led, and belong to this
     cluster; `/migration` is at -1.
@@ -47,7 +47,7 @@ def gate_to_migration(facts: Facts) -> tuple[Finding, ...]:
 
 
 def gate_to_kraft(facts: Facts, node: NodeId | None = None) -> tuple[Finding, ...]:
-    """Return the reasons why no broker may go to KRaft mode yet.
+    """Return the reasons why no broker may change to KRaft mode yet.
 
     All brokers are registered, both stores are equal, and a probe topic has passed.
 
@@ -64,7 +64,7 @@ def gate_to_kraft(facts: Facts, node: NodeId | None = None) -> tuple[Finding, ..
 
 
 def gate_restart(facts: Facts) -> tuple[Finding, ...]:
-    """Return the reasons why no other node may be restarted: brokers or replicas not back."""
+    """Return the reasons why no further node may be restarted: brokers or replicas missing."""
     return _found(_serving(facts), in_sync(facts), takeover(facts))
 
 
@@ -90,7 +90,7 @@ def gate_finalize(facts: Facts) -> tuple[Finding, ...]:
 
 
 def too_early(facts: Facts, goal: Goal) -> Finding | None:
-    """Return the refusal to finalize a cluster that `run` has not migrated; else None.
+    """Return a refusal to finalize a cluster that `run` has not migrated, else `None`.
 
     `finalize` alone would else take a cluster through all stages, and leave nobody the time in
     which both stores are written. Brokers that were put back since are brought on (`mixed`).
@@ -102,7 +102,7 @@ def too_early(facts: Facts, goal: Goal) -> Finding | None:
 
 
 def incomparable(facts: Facts) -> tuple[Finding, ...]:
-    """Return why a comparison says less than it seems, or can never become equal.
+    """Return why a comparison of both stores is incomplete, or can never show equality.
 
     Znodes that were not read are in no image, so both images may be equal without them. ACLs that
     ZooKeeper cannot hold stop the writes to it.
@@ -112,7 +112,7 @@ def incomparable(facts: Facts) -> tuple[Finding, ...]:
 
 
 def odd_znodes(facts: Facts, codes: Mapping[Oddity, FindingCode]) -> tuple[Finding, ...]:
-    """Return a finding for each of these kinds of odd znodes that there are."""
+    """Return a finding for each kind of odd znode that was found."""
     odd = facts.seen.zookeeper.odd if facts.seen.zookeeper else ()
     paths = {kind: sorted(each.path for each in odd if each.oddity is kind) for kind in codes}
     return tuple(
@@ -123,13 +123,13 @@ def odd_znodes(facts: Facts, codes: Mapping[Oddity, FindingCode]) -> tuple[Findi
 
 
 def unseen(facts: Facts, code: FindingCode, **values: Iterable[object]) -> Finding:
-    """Return a finding about something that was not seen, with what was answered instead."""
+    """Return a finding about something that could not be observed, with the errors."""
     why = [f"{each.what}: {each.why}" for each in facts.seen.unseen] or ["no reason was given"]
     return Finding.of(code, why=why, **values)
 
 
 def nodes_unseen(facts: Facts) -> Finding | None:
-    """Return the finding about nodes of which too little is known: a broker always has a file."""
+    """Return a finding about nodes without enough information, else `None`."""
     named = (*facts.config.brokers, *facts.config.controllers.nodes)
     there = {each.id for each in (*facts.brokers, *facts.controllers)}
     lacking = {each.id for each in facts.brokers if not each.properties}
@@ -144,7 +144,7 @@ def nodes_unseen(facts: Facts) -> Finding | None:
 
 
 def nodes_elsewhere(facts: Facts) -> Finding | None:
-    """Return the finding about nodes that answer, and whose processes their driver does not find.
+    """Return a finding about nodes that answer although their driver finds no process.
 
     It has a wrong folder, unit or pod: a step would write the file of a node that runs.
     """
@@ -153,7 +153,7 @@ def nodes_elsewhere(facts: Facts) -> Finding | None:
 
 
 def takeover(facts: Facts) -> Finding | None:
-    """Return the finding about a leader that has not taken `/controller` over yet."""
+    """Return a finding about a leader that has not taken over `/controller` yet, else `None`."""
     seen = facts.seen
     controller = seen.zookeeper.controller if seen.zookeeper else None
     if controller is None or seen.quorum is None or not claimed(seen):
@@ -165,7 +165,7 @@ def takeover(facts: Facts) -> Finding | None:
 
 
 def not_in_file(facts: Facts) -> Finding | None:
-    """Return the finding about brokers of the cluster that the file does not name."""
+    """Return a finding about brokers of the cluster that the file does not name, else `None`."""
     named = {NodeId(each.id) for each in facts.config.brokers}
     there = set(facts.seen.log.brokers) if facts.seen.log else set()
     there |= facts.seen.zookeeper.brokers if facts.seen.zookeeper else set()
@@ -174,7 +174,7 @@ def not_in_file(facts: Facts) -> Finding | None:
 
 
 def elsewhere(facts: Facts) -> Finding | None:
-    """Return the finding about brokers of another cluster than the one that ZooKeeper holds."""
+    """Return a finding about brokers that belong to another cluster than ZooKeeper's data."""
     told, zookeeper = facts.seen.cluster, facts.seen.zookeeper
     if told is None or not told.id or zookeeper is None:
         return None
@@ -185,7 +185,7 @@ def elsewhere(facts: Facts) -> Finding | None:
 
 
 def still_migrating(facts: Facts) -> Finding | None:
-    """Return the finding about brokers that are not wholly in KRaft mode; None where all are."""
+    """Return a finding about brokers that are not in KRaft mode, else `None`."""
     log = facts.seen.log
     registered = {each.id for each in log.brokers.values() if each.migrating} if log else set()
     kraft = BrokerMode.KRAFT
@@ -219,7 +219,7 @@ def _leaderless(facts: Facts) -> Finding | None:
 
 
 def voters_differ(facts: Facts) -> Finding | None:
-    """Return the finding about a quorum of other controllers than those of the file."""
+    """Return a finding if the quorum's voters differ from the controllers in the file."""
     quorum = facts.seen.quorum
     wanted = sorted(NodeId(each.id) for each in facts.config.controllers.nodes)
     if quorum is None or sorted(quorum.voters) == wanted:
@@ -236,7 +236,7 @@ def _anchor_free(facts: Facts) -> Finding | None:
 
 
 def cluster_ids(facts: Facts, nodes: Iterable[NodeSeen]) -> Finding | None:
-    """Return the finding about nodes whose folders belong to another cluster."""
+    """Return a finding about nodes whose folders belong to another cluster, else `None`."""
     cluster = facts.zookeeper.cluster_id
     other = [each.id for each in nodes if any(at.cluster_id != cluster for at in each.meta)]
     return Finding.of(FindingCode.CLUSTER_ID, nodes=other, cluster=cluster) if other else None
@@ -266,7 +266,7 @@ def _serving(facts: Facts, besides: NodeId | None = None) -> Finding | None:
 
 
 def in_sync(facts: Facts) -> Finding | None:
-    """Return the finding about partitions that a restart would hurt."""
+    """Return a finding about partitions that a restart would hurt, else `None`."""
     health = facts.seen.health
     if health is None:
         return Finding.of(FindingCode.HEALTH_UNSEEN)

@@ -19,14 +19,14 @@ from towpath.kraft.steps.step import KraftStep
 
 @dataclass(frozen=True, slots=True)
 class Reached:
-    """The goal is reached: there is nothing to do."""
+    """The decision that the goal is reached, and nothing is left to do."""
 
     stage: Stage
 
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """The next step, and the stage that it leads to by a legal move."""
+    """The decision to do a step, with the stage that a legal move leads to."""
 
     step: KraftStep
     to: StageType
@@ -37,7 +37,7 @@ Decision = Move | Reached | Refused
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """The facts that the planner decides by: the file, an observation, and its meaning.
+    """The facts for the planner: the file, an observation, and its stage.
 
     Attributes:
         leaders: Number of partitions that each broker leads; brokers with fewest go first.
@@ -61,30 +61,30 @@ class Facts:
         return cls(config, seen, stage_of(seen), leaders_of(seen), found, lost)
 
     def at(self, seen: Observation) -> Facts:
-        """Return the facts of another observation of the same contents."""
+        """Return the facts of another observation with the same contents."""
         return replace(self, seen=seen, standing=stage_of(seen))
 
     @property
     def brokers(self) -> tuple[NodeSeen, ...]:
-        """All brokers of the file that were looked at, in the order of their ids."""
+        """All observed brokers of the file, in the order of their ids."""
         return _nodes(self.seen.brokers, (NodeId(each.id) for each in self.config.brokers))
 
     @property
     def controllers(self) -> tuple[NodeSeen, ...]:
-        """All controllers of the file that were looked at, in the order of their ids."""
+        """All observed controllers of the file, in the order of their ids."""
         wanted = (NodeId(each.id) for each in self.config.controllers.nodes)
         return _nodes(self.seen.controllers, wanted)
 
     @property
     def zookeeper(self) -> ZooKeeperSeen:
-        """The contents of ZooKeeper; only for callers that have refused an unread one before."""
+        """The contents of ZooKeeper; the caller must have checked that they were read."""
         if self.seen.zookeeper is None:
             raise AssertionError("ZooKeeper was not read")
         return self.seen.zookeeper
 
     @property
     def leader(self) -> NodeId | None:
-        """The controller that leads the quorum."""
+        """The controller that leads the quorum, `None` if there is none."""
         return self.seen.quorum.leader if self.seen.quorum else None
 
 
@@ -93,7 +93,7 @@ def _nodes(nodes: Mapping[NodeId, NodeSeen], wanted: Iterable[NodeId]) -> tuple[
 
 
 def leaders_of(seen: Observation) -> Mapping[NodeId, int]:
-    """Return the number of partitions that each broker leads, by the log or else by ZooKeeper."""
+    """Return the number of partitions that each broker leads, from the log or ZooKeeper."""
     image = seen.log.image if seen.log else seen.zookeeper.image if seen.zookeeper else None
     topics = (image or ClusterImage()).topics.values()
     return Counter(NodeId(each.leader) for topic in topics for each in topic.partitions.values())

@@ -1,4 +1,4 @@
-"""Work left after a finalized migration, up to Kafka 4. Pure."""
+"""The remaining work after a finalized migration, up to Kafka 4. Pure."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _OF_3_9 = 21
 
 
 def next_steps(facts: Facts) -> tuple[Finding, ...]:
-    """Return the work left after the end, in its order; nothing before, nor while alarms are up."""
+    """Return the remaining work after a finalized migration; nothing before that."""
     if facts.standing.stage is not Stage.FINAL or facts.standing.alarms:
         return ()
     return (*_left_over(facts), *_files(facts), *_versions(facts))
 
 
 def other_files(facts: Facts) -> Finding | None:
-    """Return the finding about brokers that run in another mode than their files would start."""
+    """Return a finding about brokers whose running mode differs from their file, else `None`."""
     others = [
         f"{each.id} (runs in {each.mode} mode, its file is for {file_mode(each)} mode)"
         for each in facts.brokers
@@ -34,7 +34,7 @@ def other_files(facts: Facts) -> Finding | None:
 
 
 def kept_keys(facts: Facts) -> Iterator[Finding]:
-    """Yield the note about what a finished migration has left in files of brokers."""
+    """Yield a note about keys that a finished migration left in broker files."""
     kept = [
         each.id for each in facts.brokers if any(key.startswith(KEPT) for key in each.properties)
     ]

@@ -1,4 +1,4 @@
-"""All steps to a goal that are foreseen, where each leads, and the way back from there. Pure.
+"""The forecast of all steps to a goal, each with its stage and its way back. Pure.
 
 Foreseen is what happens in a cluster without faults; a run plans each step anew from what it sees.
 """
@@ -40,7 +40,7 @@ class FileChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedStep:
-    """A foreseen step.
+    """A forecast step.
 
     Attributes:
         expected: The stage behind it.
@@ -64,7 +64,7 @@ class PlannedStep:
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """Foreseen steps, and why they end before the goal; empty where they reach it.
+    """The forecast of all steps to a goal, and the reasons why it ends early.
 
     Attributes:
         steps: All that are foreseen.
@@ -81,7 +81,7 @@ class Outline:
 def outline(
     config: KraftConfig, seen: Observation, goal: Goal, lost: frozenset[NodeId] = frozenset()
 ) -> Outline:
-    """Return all steps to a goal that are foreseen from an observation."""
+    """Return the forecast of all steps from an observation to a goal."""
     facts = Facts.of(config, seen, lost)
     going = tuple(each for each in facts.contents if each.code in _ENDS)
     if going and goal is not Goal.ZOOKEEPER and facts.standing.stage in BEFORE_COPY:

@@ -1,4 +1,4 @@
-"""From what is seen to the next safe step towards a goal. Pure: nothing is remembered.
+"""The planner: from an observation to the next safe step towards a goal. Pure.
 
 Each step may be cut off anywhere. What is seen then leads to the rest of it, or to its repair,
 before anything else is touched.
@@ -66,7 +66,7 @@ from towpath.kraft.steps.step import KraftStep, WritingStep
 def next_step(
     config: KraftConfig, seen: Observation, goal: Goal, lost: frozenset[NodeId] = frozenset()
 ) -> KraftStep | Reached | Refused:
-    """Return the next safe step towards a goal, that it is reached, or why no step is safe.
+    """Return the next safe step, or that the goal is reached, or why no step is safe.
 
     The goal FINAL must have been confirmed by a person before it is asked for; so must it have
     been that the disks of controllers are lost for good.

@@ -33,7 +33,7 @@ from towpath.kraft.steps.stop_controllers import StopControllers
 
 
 def mend_controllers(facts: Facts, *, without_lost: bool = False) -> KraftStep | Refused | None:
-    """Return the step towards all controllers running with the flag; None where they do.
+    """Return the next step until all controllers run with the flag; `None` once they do.
 
     Args:
         facts: What was seen.
@@ -51,7 +51,7 @@ def mend_controllers(facts: Facts, *, without_lost: bool = False) -> KraftStep |
 
 
 def disks_lost(facts: Facts, *, without_lost: bool = False) -> Refused | None:
-    """Return the refusal where folders are not formatted, and nobody has said that they be so."""
+    """Return a refusal if controller folders are unformatted and nobody declared them lost."""
     lost = disks.unformatted(facts.seen)
     gone = disks.lost_for_all(facts.seen)
     if lost and (gone or not (without_lost or facts.lost.issuperset(lost))):
@@ -62,7 +62,7 @@ def disks_lost(facts: Facts, *, without_lost: bool = False) -> Refused | None:
 
 
 def reformat(facts: Facts, *, flag: bool) -> KraftStep | Refused | None:
-    """Return the step for a controller whose disk is lost for good; None where there is none."""
+    """Return the step that formats a controller whose disk is lost, `None` if there is none."""
     for node in disks.unformatted(facts.seen):
         gate = disks.unproven(facts.seen, node)
         return FormatController(node, flag, anew=True) if gate is None else Refused.by(gate)
@@ -103,7 +103,7 @@ def _join(facts: Facts, down: tuple[NodeId, ...]) -> KraftStep | Refused:
 
 
 def logs_lost(facts: Facts) -> Refused:
-    """Return the refusal to start controllers of which one without the log might be elected."""
+    """Return a refusal to start controllers that could elect one without the log."""
     lost = without_log(facts.seen)
     alarms = tuple(each.finding for each in facts.standing.alarms if each.alarm is Alarm.WIPE_AHEAD)
     return Refused((*alarms, Finding.of(FindingCode.LOGS_LOST, controllers=lost)))
@@ -123,14 +123,14 @@ def _give_flag(facts: Facts, lacking: Iterable[NodeId]) -> KraftStep | Refused |
 
 
 def leader_last(facts: Facts, nodes: Iterable[NodeId]) -> list[NodeId]:
-    """Return controllers in the order in which they are restarted."""
+    """Return controllers in restart order: the leader last."""
     return sorted(nodes, key=lambda node: (node == facts.leader, node))
 
 
 def start_broker(
     facts: Facts, mode: BrokerMode, also: BrokerMode | None = None
 ) -> KraftStep | None:
-    """Return the step that starts a broker that is down; None where none is.
+    """Return the step that starts a stopped broker, `None` if all run.
 
     Args:
         facts: What was seen.
@@ -145,7 +145,7 @@ def start_broker(
 
 
 def bring_on(facts: Facts, mode: BrokerMode) -> KraftStep | None:
-    """Return the step for a broker that somebody put back to ZooKeeper mode; None where none is.
+    """Return the step for a broker that was reset to ZooKeeper mode; `None` if there is none.
 
     Behind the copy controllers fence such a broker, and it knows no topic: it comes before any
     wait, which would never end.
@@ -160,7 +160,7 @@ def bring_on(facts: Facts, mode: BrokerMode) -> KraftStep | None:
 
 
 def await_healthy(facts: Facts) -> KraftStep | Refused | None:
-    """Return the step that waits for brokers and replicas; None where all serve and are in sync."""
+    """Return the step that waits for brokers and replicas, `None` if all are in sync."""
     if (moving := takeover(facts)) is not None:
         return Refused.by(moving)
     if any(_waits(facts, each) for each in facts.brokers):
@@ -179,7 +179,7 @@ def _waits(facts: Facts, node: NodeSeen) -> bool:
 
 
 def next_broker(facts: Facts, mode: BrokerMode) -> NodeId | None:
-    """Return the broker to roll to a mode next; None where all run in it.
+    """Return the next broker to change to a mode; `None` once all run in it.
 
     A broker whose restart was cut off comes first, then those that lead fewest partitions, and the
     one that is ZooKeeper's controller last.
@@ -195,7 +195,7 @@ def next_broker(facts: Facts, mode: BrokerMode) -> NodeId | None:
 
 
 def prove_equal(facts: Facts, *, probe: bool) -> KraftStep | Refused | None:
-    """Return the step that waits for equal stores; None where they are, and a probe passed.
+    """Return the step that waits for equal stores, `None` if they are and a probe passed.
 
     Args:
         facts: What was seen.

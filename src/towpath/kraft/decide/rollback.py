@@ -1,4 +1,4 @@
-"""The way back to ZooKeeper, from whatever is seen. Pure.
+"""The rollback to ZooKeeper, from any observed stage. Pure.
 
 The order was proven on real clusters: brokers in KRaft mode go back to migration mode while the
 controllers lead; both stores are equal; the controllers are stopped; `/controller_epoch` is raised
@@ -54,7 +54,7 @@ from towpath.kraft.steps.wipe_controller import WipeController
 
 
 def back(facts: Facts, state: KnownStage) -> Decision:
-    """Return the next step towards ZooKeeper mode.
+    """Return the next step of the rollback to ZooKeeper mode.
 
     Where brokers would end as they start with ZooKeeper, nothing is stopped; a cluster whose
     controllers were stopped before that was seen gets a broker as its controller all the same.
@@ -90,7 +90,7 @@ def _back(facts: Facts, state: KnownStage) -> Decision:
 
 
 def move(step: KraftStep | Refused | None, to: StageType, otherwise: Decision) -> Decision:
-    """Return the move of a step, a refusal as it is, and what comes otherwise where none is."""
+    """Return the move of a step, a refusal unchanged, or `otherwise` if there is no step."""
     if step is None:
         return otherwise
     return step if isinstance(step, Refused) else Move(step, to)
@@ -279,5 +279,5 @@ def _wipe(facts: Facts) -> KraftStep | None:
 
 
 def alarmed(facts: Facts, *alarms: Alarm) -> Refused:
-    """Return the refusal for those alarms that are raised."""
+    """Return a refusal with the raised alarms among the given ones."""
     return Refused(tuple(each.finding for each in facts.standing.alarms if each.alarm in alarms))

@@ -1,1 +1,1 @@
-"""Tools of steps: files, waits, the probe, and leaders that need a new epoch."""
+"""Tools that steps use: files, waits, the probe topic, and renewed leader epochs."""

@@ -1,4 +1,4 @@
-"""Folders of controllers: where they lie, and whose they are."""
+"""Folders of controllers, and checks of their owner."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def cluster_id(seen: Observation) -> str:
 
 
 def require_own(seen: Observation, node: NodeId, step: str) -> None:
-    """Look whether a controller's folder is its own.
+    """Raise if a controller's folder belongs to another node or cluster.
 
     Raises:
         StepRefusedError: It is that of another node, or of another cluster.

@@ -1,4 +1,4 @@
-"""A topic that is made and deleted again, to show that changes reach every broker and ZooKeeper.
+"""A probe topic, created and deleted to prove that changes reach brokers and ZooKeeper.
 
 Nothing is deleted that we have not made: each topic has a name of its own with random letters,
 which the journal knows before the topic is made.
@@ -32,7 +32,7 @@ _RANDOM = 8
 
 @dataclass(frozen=True, slots=True)
 class ProbeTimes:
-    """Seconds until the creation and the deletion of a probe topic had reached every broker."""
+    """Seconds until each broker knew the creation and the deletion of a probe topic."""
 
     created: float
     deleted: float
@@ -40,7 +40,7 @@ class ProbeTimes:
 
 @dataclass(frozen=True, slots=True)
 class Probing:
-    """Inputs of one probe.
+    """The inputs of one probe.
 
     Attributes:
         config: The brokers, and how to log in.
@@ -62,7 +62,7 @@ class Probing:
 
 
 def probe(probing: Probing) -> ProbeTimes:
-    """Make a topic, see it in ZooKeeper and on each broker, and delete it again everywhere.
+    """Create a topic, wait for it in ZooKeeper and on each broker, and delete it again.
 
     Those that killed processes have left are deleted first, as far as the journal names them.
 

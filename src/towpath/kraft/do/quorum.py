@@ -1,4 +1,4 @@
-"""The wait for controllers in their quorum."""
+"""The wait for controllers to join their quorum."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Leaders that let nobody into their ISR behind a rollback, and the new leader epoch they need.
+"""Leaders that keep replicas out of the ISR after a rollback, until they get a new epoch.
 
 Each store counts versions of partition states by itself. While the controllers lead, a leader goes
 by the partition epoch of the metadata log; a broker that is controller goes by the version of the
@@ -46,7 +46,7 @@ _Lagging = Mapping[TopicPartition, PartitionImage]
 
 
 class IsrWatch:
-    """A watch over replicas, which renews the epochs of leaders that let none into the ISR.
+    """Watches replicas, and renews the epoch of leaders that keep them out of the ISR.
 
     Args:
         config: The brokers, and how to log in.
@@ -63,7 +63,7 @@ class IsrWatch:
         self.renewed = 0
 
     def missing(self, seen: Observation) -> str | None:
-        """Return the replicas that are out of sync, with the new leader epochs; None for none."""
+        """Return the replicas that are out of sync, with the renewed epochs; else `None`."""
         found = not_in_sync(seen, self._node)
         if found is None:
             return None
@@ -71,7 +71,7 @@ class IsrWatch:
         return found + self._said
 
     def left(self) -> str:
-        """Return the leader epochs that were raised so far, as a sentence."""
+        """Return the number of renewed leader epochs, as a sentence."""
         if not self.renewed:
             return unchanged()
         return f"{self.renewed} leaders got a new leader epoch"
@@ -104,7 +104,7 @@ class IsrWatch:
 
 
 def lagging(seen: Observation) -> _Lagging:
-    """Return the partitions that ZooKeeper's controller decides about and that lack replicas.
+    """Return the partitions without a full ISR, where ZooKeeper's controller decides.
 
     Those whose replicas do not all serve are left out, as are those without a leader, and those
     that are being reassigned: assigning them would end that.

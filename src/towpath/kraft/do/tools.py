@@ -1,4 +1,4 @@
-"""The tools of steps: nodes, waits, the journal, ZooKeeper, and how files are written."""
+"""The tools that steps use: nodes, waits, journal, ZooKeeper, and file writes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ StepFacts = Mapping[str, object]
 
 @dataclass(frozen=True, slots=True)
 class Tools:
-    """Tools that a step works with.
+    """The tools that a step uses.
 
     Attributes:
         config: The file.
@@ -39,13 +39,13 @@ class Tools:
     zookeeper: ZooKeeper
 
     def replace(self, node: NodeId, path: str, before: bytes, after: bytes) -> None:
-        """Write a file of a node, once the journal has the old content."""
+        """Write a file of a node, after the journal has saved the old content."""
         if before and before != after:
             self.journal.keep(node, path, before)
         self.drivers[node].write(path, after)
 
     def write(self, node: NodeId, wanted: Mapping[str, str], *, whole: bool = False) -> bool:
-        """Write a node's properties file unless it has these values; return whether it changed.
+        """Write a node's properties file unless it is already right; return whether it changed.
 
         Args:
             node: The node.
@@ -68,7 +68,7 @@ class Tools:
 
     @property
     def patience(self) -> Deadline:
-        """The deadline of a write to ZooKeeper that begins now."""
+        """A new deadline for one write to ZooKeeper."""
         return Deadline.after(self.config.limits.start)
 
     def wait(self, what: str, limit: str, missing: Missing) -> StepFacts:
@@ -78,7 +78,7 @@ class Tools:
         return {"seconds": since(began)}
 
     def stop(self, node: NodeId) -> StepFacts:
-        """Stop a node's process, killing it after `limits.stop`."""
+        """Stop a node's process; kill it after `limits.stop`."""
         began = time.monotonic()
         self.waits.tell(f"stopping node {node}")
         was_clean = self.drivers[node].stop(Deadline.after(self.config.limits.stop))
@@ -86,5 +86,5 @@ class Tools:
 
 
 def since(began: float) -> float:
-    """Return the seconds since a moment of the monotonic clock, for people."""
+    """Return the seconds since a monotonic time, rounded for people."""
     return round(time.monotonic() - began, 3)

@@ -1,4 +1,4 @@
-"""The waits of steps: each says what it waits for, and at its end what it saw instead."""
+"""Waits of steps, with messages about the awaited condition and the last observation."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ _NAMED = 5
 
 
 def unchanged() -> str:
-    """Return the sentence of a step that has changed nothing, and only waits."""
+    """Return the sentence of a step that only waits and has changed nothing."""
     return "nothing was changed by this step"
 
 
 @dataclass(frozen=True, slots=True)
 class StepWaits:
-    """Looks at a cluster until a condition holds.
+    """Observes a cluster until a condition holds.
 
     Attributes:
         limits: How long waits may last.
@@ -55,7 +55,7 @@ class StepWaits:
     stop: Event = field(default_factory=Event)
 
     def now(self) -> Observation:
-        """Look once."""
+        """Observe the cluster once."""
         return self.look(Deadline.after(_LOOK))
 
     def until(
@@ -66,7 +66,7 @@ class StepWaits:
         nodes: Iterable[NodeId] = (),
         left: Left | None = unchanged,
     ) -> Observation:
-        """Wait until nothing is missing; return what was seen then.
+        """Wait until `missing` reports nothing; return the last observation.
 
         Args:
             what: What is waited for.
@@ -120,7 +120,7 @@ class StepWaits:
 
 
 def not_serving(seen: Observation, node: NodeId, mode: BrokerMode, epoch: int | None) -> str | None:
-    """Return the reason why a broker does not serve in a mode; None where it serves.
+    """Return why a broker does not serve in a mode, `None` if it does.
 
     Args:
         seen: What is seen.
@@ -159,7 +159,7 @@ def _other_mode(there: NodeSeen, mode: BrokerMode) -> str:
 
 
 def not_in_sync(seen: Observation, node: NodeId | None = None) -> str | None:
-    """Return the partitions whose ISR lacks a broker, or any replica; None where none does."""
+    """Return the partitions whose ISR lacks a broker or any replica, `None` if all are in sync."""
     image = _deciding(seen)
     if image is None:
         return _unseen(seen, "the state of partitions")
@@ -178,7 +178,7 @@ def not_in_sync(seen: Observation, node: NodeId | None = None) -> str | None:
 
 
 def not_gone(seen: Observation, node: NodeId) -> str | None:
-    """Return a sentence while ZooKeeper keeps the session of an ended broker; else None."""
+    """Return a sentence while ZooKeeper keeps a stopped broker's session, else `None`."""
     if seen.zookeeper is None:
         return _unseen(seen, "ZooKeeper")
     return f"/brokers/ids/{node} is still there" if node in seen.zookeeper.brokers else None

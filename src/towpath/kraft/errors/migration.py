@@ -23,7 +23,7 @@ class KraftJournalError(TowpathError):
 
 
 class JournalHeldError(TowpathError):
-    """Another process on this machine works on the migration; `path` is the file of its lock."""
+    """Another process on this machine holds the migration's lock file, `path`."""
 
     code = "KRAFT_HELD"
     exit_code = 4
@@ -41,7 +41,7 @@ class JournalHeldError(TowpathError):
 
 
 class KraftFileError(TowpathError):
-    """A file of a node has a form that Kafka would refuse, too."""
+    """A properties file of a node is malformed, and Kafka would refuse it too."""
 
     code = "KRAFT_FILE"
     exit_code = 4
@@ -58,7 +58,7 @@ class KraftFileError(TowpathError):
 
 
 class UnexpectedStageError(TowpathError):
-    """A step led elsewhere than it should: nothing more is done until somebody has looked."""
+    """A step led to an unexpected stage; nothing more is done until a person has looked."""
 
     code = "KRAFT_STAGE"
     exit_code = 3

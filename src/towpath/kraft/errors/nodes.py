@@ -6,7 +6,7 @@ from towpath.model.errors.base import StoppedError, TowpathError
 
 
 class DriverError(TowpathError):
-    """A node's process or files could not be reached, or refused what was asked."""
+    """A node's process or files could not be reached, or a request was refused."""
 
     code = "KRAFT_DRIVER"
     exit_code = 4
@@ -17,7 +17,7 @@ class DriverError(TowpathError):
 
     @property
     def happened(self) -> str:
-        """The failure without advice, for a look, which has one advice for all nodes."""
+        """The failure without advice, for an observation that gives one advice for all nodes."""
         return f"node {self.node}: {self.what}: {self.why}"
 
     def __str__(self) -> str:
@@ -28,7 +28,7 @@ class DriverError(TowpathError):
 
 
 class NodeEndedError(TowpathError):
-    """A node ended while it was waited for; `log` holds what it logged last."""
+    """A node ended during a wait for it; `log` holds its last lines."""
 
     code = "KRAFT_NODE_ENDED"
     exit_code = 4
@@ -46,7 +46,7 @@ class NodeEndedError(TowpathError):
 
 
 class StepLateError(TowpathError):
-    """The error of a wait that took longer than the limit in the file."""
+    """A wait took longer than the file's limit."""
 
     code = "KRAFT_STEP_LATE"
     exit_code = 4
@@ -64,14 +64,14 @@ class StepLateError(TowpathError):
 
 
 class StepStoppedError(StoppedError):
-    """The user asked to end while a step waited; `what` says for what, and what it had changed."""
+    """The user asked to stop during a wait; `what` names the wait and the changes so far."""
 
     def __init__(self, what: str, left: str) -> None:
         super().__init__(f"while this was waited for: {what}; {left}")
 
 
 class StepRefusedError(TowpathError):
-    """A step would destroy something, or no longer fits to what is seen; nothing was done."""
+    """A step would destroy something, or no longer fits the observation; nothing was done."""
 
     code = "KRAFT_STEP_REFUSED"
     exit_code = 3
@@ -88,7 +88,7 @@ class StepRefusedError(TowpathError):
 
 
 class StepByHandError(TowpathError):
-    """A step changes a node whose objects are only known from an export: somebody must do it."""
+    """A step must be done by hand, as the node is only known from exported objects."""
 
     code = "KRAFT_BY_HAND"
     exit_code = 3

@@ -1,4 +1,4 @@
-"""Errors about ZooKeeper, which a migration to KRaft reads and leaves."""
+"""Errors of ZooKeeper during a migration to KRaft."""
 
 from __future__ import annotations
 
@@ -28,31 +28,31 @@ class ZooKeeperError(TowpathError):
 
 
 class ZooKeeperAwayError(ZooKeeperError):
-    """No server answered in time."""
+    """No ZooKeeper server answered in time."""
 
     code = "ZOOKEEPER_AWAY"
 
 
 class ZooKeeperDeniedError(ZooKeeperError):
-    """The login was refused, or it may not do what was asked."""
+    """ZooKeeper refused the login, or denied the operation."""
 
     code = "ZOOKEEPER_DENIED"
 
 
 class ZnodeUnknownError(ZooKeeperError):
-    """A znode that decides about the next step is missing, or its content is of no known form."""
+    """A znode that decides the next step is missing, or its content is not understood."""
 
     code = "ZNODE_UNKNOWN"
 
 
 class ZnodeChangedError(ZooKeeperError):
-    """The error of a write to a znode that has changed since it was seen."""
+    """A write to a znode failed because the znode has changed since it was read."""
 
     code = "ZNODE_CHANGED"
 
 
 class ZooKeeperHeldError(TowpathError):
-    """Another process works on the cluster.
+    """Another process holds the lock for work on the cluster.
 
     Args:
         path: The znode of the lock.
@@ -76,7 +76,7 @@ class ZooKeeperHeldError(TowpathError):
 
 
 class ZooKeeperLockLostError(TowpathError):
-    """The session that held the lock has ended, so another process may work on the cluster now."""
+    """The ZooKeeper session of the lock has ended, so another process may hold it now."""
 
     code = "KRAFT_LOCK_LOST"
     exit_code = 4

@@ -1,1 +1,1 @@
-"""Values of a cluster on its way to KRaft: what was seen, and what is read out of it. Pure."""
+"""Observed facts about a cluster that migrates to KRaft. Pure."""

@@ -1,4 +1,4 @@
-"""The comparison of ZooKeeper with the metadata log: what is not the same, in words.
+"""The comparison of ZooKeeper with the metadata log, as a list of differences.
 
 In dual-write the controllers write to ZooKeeper behind the log, so a difference may be there for a
 moment; what is there in a quiet cluster, or stays, is a fault that no metric of Kafka shows. Some

@@ -1,4 +1,4 @@
-"""The forms that both readers of a cluster's metadata give to what must look the same on both.
+"""Canonical forms of values that are read from both stores, with secrets as digests.
 
 Secrets become digests, so that two stores can be compared without printing or keeping a secret.
 """
@@ -38,7 +38,7 @@ _ENTITY_ORDER = {kind: place for place, kind in enumerate(EntityKind)}
 
 
 def is_secret(key: str) -> bool:
-    """Whether a dynamic config holds a secret; a prefix `listener.name.` changes nothing.
+    """Return whether a dynamic config holds a secret; a prefix `listener.name.` is ignored.
 
     Those of plugins, which Kafka does not encode, are told by their name.
     """
@@ -46,7 +46,7 @@ def is_secret(key: str) -> bool:
 
 
 def digest(*parts: bytes) -> str:
-    """Return one SHA-256 digest over several parts, in hex; no other parts have the same."""
+    """Return a SHA-256 digest in hex over several parts; the split into parts matters."""
     summed = hashlib.sha256()
     for part in parts:
         summed.update(len(part).to_bytes(_LENGTH, "big") + part)
@@ -54,7 +54,7 @@ def digest(*parts: bytes) -> str:
 
 
 def shown(key: str, value: str) -> str:
-    """Return the value of a dynamic config, or the digest of a secret one.
+    """Return a dynamic config's value, or the digest of a secret one.
 
     Args:
         key: Name of the config.
@@ -64,7 +64,7 @@ def shown(key: str, value: str) -> str:
 
 
 def scram(iterations: int, salt: bytes, stored_key: bytes, server_key: bytes) -> Scram:
-    """Return a SCRAM credential without its salt and keys."""
+    """Return a SCRAM credential with a digest in place of its salt and keys."""
     return Scram(iterations, digest(salt, stored_key, server_key))
 
 
@@ -89,5 +89,5 @@ def topic_id(number: UUID) -> str:
 
 
 def in_order(entities: Iterable[Entity]) -> tuple[Entity, ...]:
-    """Return the entities of a quota as an image has them: user, client id, or an address."""
+    """Return the entities of a quota in the order of an image: user, client id, address."""
     return tuple(sorted(entities, key=lambda entity: _ENTITY_ORDER[entity.kind]))

@@ -1,4 +1,4 @@
-"""Partitions that a restart would hurt, from the store that decides now. Pure."""
+"""Partitions that a restart would hurt, from the store that is authoritative now. Pure."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _NONE = -1
 
 
 def health_of(zookeeper: ZooKeeperSeen | None, log: MetadataLogSeen | None) -> Health | None:
-    """Return the partitions that are offline or not in sync; None where no store was read.
+    """Return the partitions that are offline or not in sync; `None` if no store was read.
 
     Once the controllers have copied ZooKeeper their log decides, before that ZooKeeper does.
     """

@@ -1,4 +1,4 @@
-"""The contents of a cluster's metadata in one form, whichever store they were read from.
+"""The contents of a cluster's metadata in one form, from either store.
 
 Both readers make the same values of equal contents: names are decoded, numbers are doubles, the
 default of an entity is None or "", enums are ours. So two images are compared with `==`.
@@ -16,7 +16,7 @@ from towpath.model.scram import Credential
 
 
 class ImageKind(StrEnum):
-    """The parts of an image, each compared and counted apart."""
+    """The parts of a metadata image, each compared and counted separately."""
 
     TOPICS = "topics"
     PARTITIONS = "partitions"
@@ -29,7 +29,7 @@ class ImageKind(StrEnum):
 
 
 class ConfigOf(StrEnum):
-    """Kinds of entities that have dynamic configs."""
+    """The kinds of entities that have dynamic configs."""
 
     TOPIC = "topic"
     BROKER = "broker"
@@ -37,7 +37,7 @@ class ConfigOf(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionImage:
-    """One partition: assignment and state. Equal on both sides once the cluster is quiet."""
+    """The assignment and state of one partition, equal in both stores of a quiet cluster."""
 
     replicas: tuple[int, ...]
     adding: tuple[int, ...] = ()
@@ -78,7 +78,7 @@ class Token:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterImage:
-    """Everything that a migration copies.
+    """A delegation token: owner as `User:name`, times in ms since 1970; without its HMAC.
 
     Attributes:
         topics: By name.
@@ -104,7 +104,7 @@ class ClusterImage:
 
 @dataclass(frozen=True, slots=True, order=True)
 class ImageDifference:
-    """One thing that is not the same in both stores; a side without it is the empty text.
+    """All metadata that a migration copies.
 
     Attributes:
         passing: Whether it changes without anybody asking for it (leader, epoch and ISR), so that
@@ -137,5 +137,5 @@ class ImageComparison:
 
     @property
     def equal(self) -> bool:
-        """Whether nothing differs."""
+        """Whether both stores are equal."""
         return not self.differences

@@ -1,4 +1,4 @@
-"""Properties read out of a node that was seen: its mode by file, its flag, its service."""
+"""Properties of an observed node: the mode in its file, its flag, its service."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def file_mode(node: NodeSeen) -> BrokerMode | None:
 
 
 def shown_mode(node: NodeSeen) -> BrokerMode | None:
-    """Return the mode in which a broker runs, or else the one in its file."""
+    """Return the mode in which a broker runs, or the one in its file if it does not run."""
     return node.mode if node.mode is not None else file_mode(node)
 
 
@@ -24,14 +24,14 @@ def in_mode(seen: Observation, mode: BrokerMode) -> tuple[NodeId, ...]:
 
 
 def is_settled(node: NodeSeen) -> bool:
-    """Whether a broker runs and answers in the mode that its file names."""
+    """Return whether a broker runs and answers in the mode of its file."""
     return (
         node.running and not node.stale and node.mode is not None and node.mode is file_mode(node)
     )
 
 
 def is_registered(seen: Observation, node: NodeId) -> bool:
-    """Whether a broker that runs has joined its cluster, where the mode in its file registers.
+    """Return whether a running broker has joined its cluster, as its mode requires.
 
     In migration mode it does so in the metadata log, too, while controllers tell one.
     """
@@ -46,5 +46,5 @@ def is_registered(seen: Observation, node: NodeId) -> bool:
 
 
 def serves(seen: Observation, node: NodeId) -> bool:
-    """Whether a broker runs in the mode of its file, and has joined its cluster in that mode."""
+    """Return whether a broker runs in the mode of its file and has joined its cluster."""
     return is_settled(seen.brokers[node]) and is_registered(seen, node)

@@ -1,4 +1,4 @@
-"""The nouns of a migration to KRaft: modes, states and their numbers (KIP-866)."""
+"""Modes, states and goals of a migration to KRaft, with Kafka's numbers (KIP-866)."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class LogState(IntEnum):
 
 
 class KipState(IntEnum):
-    """The five states of KIP-866, with its numbers; Kafka 3.9's own metric has other ones."""
+    """The five states of KIP-866 with its numbers; Kafka 3.9's own metric uses others."""
 
     NONE = 0
     MIGRATION_INELIGIBLE = 1
@@ -48,7 +48,7 @@ class KipState(IntEnum):
 
 
 class Stage(StrEnum):
-    """The stage of a migration, as far as it can be seen."""
+    """The stages of a migration that can be observed."""
 
     ZOOKEEPER = "zookeeper"
     PROVISIONED = "provisioned"
@@ -65,7 +65,7 @@ class Stage(StrEnum):
 
 
 class Alarm(StrEnum):
-    """A state that loses a cluster if somebody goes on as if nothing was."""
+    """States that lose a cluster if the migration continues as usual."""
 
     NEVER_MIGRATABLE = "never_migratable"
     WIPE_AHEAD = "wipe_ahead"
@@ -81,7 +81,7 @@ class Alarm(StrEnum):
 
 
 class Goal(StrEnum):
-    """The goal of a migration."""
+    """The possible goals of a migration."""
 
     DUAL_WRITE = "dual_write"
     FINAL = "final"

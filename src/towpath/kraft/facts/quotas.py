@@ -1,4 +1,4 @@
-"""Quotas that are deleted in the metadata log, and that Kafka 3.9 never deletes from ZooKeeper.
+"""Quotas deleted in the metadata log that Kafka 3.9 never deletes from ZooKeeper.
 
 `KRaftMigrationZkWriter.handleClientQuotasDelta` of Kafka 3.9.2 looks a changed quota up among those
 that are left, and ends in a NullPointerException where the last key of it is gone. Quotas of a user

@@ -1,4 +1,4 @@
-"""The observation of a cluster at one moment: the only ground for decisions.
+"""The observation of a cluster at one moment, which alone decides the next step.
 
 Nothing here is remembered: an orchestrator that was killed sees the same again.
 """
@@ -41,7 +41,7 @@ class MigrationZnode:
 
 
 class Oddity(StrEnum):
-    """Kinds of odd znodes."""
+    """The kinds of odd znodes."""
 
     FORBIDDEN = "forbidden"
     """Our login may not read it, so what it holds is not in the image."""
@@ -61,7 +61,7 @@ class Oddity(StrEnum):
 
 @dataclass(frozen=True, slots=True, order=True)
 class OddZnode:
-    """A znode that is not as others are; `why` is for people, and holds nothing secret."""
+    """A znode with unexpected content; `why` is for people, and holds no secret."""
 
     path: str
     oddity: Oddity
@@ -175,7 +175,7 @@ class MetadataLogSeen:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetaProperties:
-    """`meta.properties` of a log directory; version 0 is what ZooKeeper mode can read."""
+    """The `meta.properties` of a log directory; ZooKeeper mode can read version 0 only."""
 
     directory: str
     version: int
@@ -189,12 +189,12 @@ FLAG = "zookeeper.metadata.migration.enable"
 
 
 def has_flag(properties: Mapping[str, str]) -> bool:
-    """Whether a properties file has the migration's flag."""
+    """Return whether a properties file has the migration's flag."""
     return properties.get(FLAG, "").strip().lower() == "true"
 
 
 def mode_of(properties: Mapping[str, str]) -> BrokerMode | None:
-    """Return the mode in which a file would start a broker; None for an empty one."""
+    """Return the mode in which a properties file starts a broker; `None` for an empty file."""
     if not properties:
         return None
     if properties.get("process.roles", "").strip():
@@ -204,7 +204,7 @@ def mode_of(properties: Mapping[str, str]) -> BrokerMode | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeSeen:
-    """One broker or controller.
+    """The observed state of one broker or controller.
 
     Attributes:
         running: Whether its process runs, as its driver says.
@@ -280,7 +280,7 @@ class ClusterSeen:
 
 @dataclass(frozen=True, slots=True)
 class Unseen:
-    """A node or store that could not be looked at, with the answer instead."""
+    """A node or store that could not be observed, with the error."""
 
     what: str
     why: str
@@ -288,7 +288,7 @@ class Unseen:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proven:
-    """Proofs that only steps can bring, one after another; the journal keeps them.
+    """Facts proven by earlier steps, which the journal keeps.
 
     A journal that was lost costs time, no safety: what is not proven is done again. A migration
     that begins again has proven nothing, as the epochs of its quorum begin at 1 again.
@@ -315,7 +315,7 @@ class Proven:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Observation:
-    """All facts that one look at a cluster has found.
+    """Everything that one observation of a cluster found.
 
     Attributes:
         at: Time in ms since 1970.

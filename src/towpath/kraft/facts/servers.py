@@ -1,4 +1,4 @@
-"""The servers of a ZooKeeper, as they describe themselves."""
+"""The state of ZooKeeper servers, as they report it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from enum import StrEnum
 
 
 class ServerMode(StrEnum):
-    """The mode of a server of ZooKeeper."""
+    """The modes of a ZooKeeper server."""
 
     LEADER = "leader"
     FOLLOWER = "follower"
@@ -17,7 +17,7 @@ class ServerMode(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ServerSeen:
-    """One server of ZooKeeper.
+    """The state of one ZooKeeper server.
 
     Attributes:
         address: As the file has it.
@@ -36,7 +36,7 @@ class ServerSeen:
 
 @dataclass(frozen=True, slots=True)
 class EnsembleSeen:
-    """The servers of ZooKeeper.
+    """The state of all ZooKeeper servers.
 
     Attributes:
         servers: Those of the file.
@@ -48,18 +48,18 @@ class EnsembleSeen:
 
     @property
     def size(self) -> int:
-        """Number of servers that vote, of which most must run."""
+        """Number of voting servers in the ensemble, of which a majority must run."""
         return self.voters or len(self.servers)
 
     @property
     def voting(self) -> int:
-        """Number of servers of the file that vote now."""
+        """Number of the file's servers that vote now."""
         voters = ServerMode.LEADER, ServerMode.FOLLOWER, ServerMode.STANDALONE
         return sum(server.mode in voters for server in self.servers)
 
     @property
     def spare(self) -> int:
-        """Number of further servers that may fail before ZooKeeper serves nobody."""
+        """Number of further servers that may fail before ZooKeeper loses its majority."""
         return max(0, self.voting - (self.size // 2 + 1))
 
     @property
@@ -69,6 +69,6 @@ class EnsembleSeen:
 
     @property
     def is_led(self) -> bool:
-        """Whether a server of the file says that it leads, or is alone."""
+        """Whether a server of the file reports that it leads or is standalone."""
         leads = ServerMode.LEADER, ServerMode.STANDALONE
         return any(each.mode in leads for each in self.servers)

@@ -1,4 +1,4 @@
-"""Surroundings of a cluster: networks, other users of ZooKeeper, other keepers of files.
+"""The environment of a cluster: networks, users of ZooKeeper, managers of files.
 
 It is asked for by `check` alone, as nothing is planned from it and asking takes seconds.
 """
@@ -13,7 +13,7 @@ from towpath.kraft.facts.nouns import NodeId
 
 
 class Reach(StrEnum):
-    """The result of a connection to an address."""
+    """The results of connecting to an address."""
 
     OPEN = "open"
     CLOSED = "closed"
@@ -26,7 +26,7 @@ class Reach(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class HostTold:
-    """The answers of a node's host: its names and the addresses that it reaches.
+    """The answers of a node's host: known names, and reachable addresses.
 
     Attributes:
         reach: What came of a connection, by address. Those of which the host cannot tell it are
@@ -40,7 +40,7 @@ class HostTold:
 
 @dataclass(frozen=True, slots=True)
 class ClientsSeen:
-    """Connections to ZooKeeper.
+    """Client sessions of ZooKeeper, of brokers and of others.
 
     Attributes:
         known: Sessions of brokers, by the address that they come from.
@@ -56,7 +56,7 @@ class ClientsSeen:
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """The surroundings of a cluster, as far as they were asked for.
+    """The environment of a cluster, as far as it could be queried.
 
     Attributes:
         hosts: What hosts of nodes told; those that did not are left out.

@@ -1,1 +1,1 @@
-"""The properties files of nodes: what they say in each mode, and how they are changed."""
+"""The properties files of nodes: their content in each mode, and their changes."""

@@ -1,4 +1,4 @@
-"""Differences of two properties files: the keys to change, and lines for people. Pure."""
+"""Differences between two properties files: changed keys, and lines for people. Pure."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from towpath.kraft.files.configs import Properties
 
 
 def changes(before: Properties, after: Properties) -> Mapping[str, str | None]:
-    """Return new values by key, None for keys that go; see `properties.change_properties`."""
+    """Return new values by key, `None` for removed keys; see `properties.change_properties`."""
     new = {key: value for key, value in after.items() if before.get(key) != value}
     return {**dict.fromkeys(before.keys() - after.keys()), **new}
 
@@ -22,14 +22,14 @@ _SECRET = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class PropertiesChange:
-    """One key of a file: its value before and after, None where it is not there; secrets masked."""
+    """The change of one key: old and new value, `None` if absent; secrets are masked."""
 
     key: str
     before: str | None
     after: str | None
 
     def lines(self) -> tuple[str, ...]:
-        """Return the change of a key as lines of a diff."""
+        """Return the change of the key as lines of a diff."""
         pairs = (("-", self.before), ("+", self.after))
         return tuple(f"{sign}{self.key}={each}" for sign, each in pairs if each is not None)
 

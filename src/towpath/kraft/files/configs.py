@@ -125,12 +125,12 @@ def broker_properties(
 
 
 def of_kraft(properties: Properties) -> tuple[str, ...]:
-    """Return the keys of a file that no broker in ZooKeeper mode should have."""
+    """Return the keys in a file that only KRaft mode uses."""
     return tuple(sorted(_OF_KRAFT & properties.keys()))
 
 
 def differs_between_modes(key: str) -> bool:
-    """Whether a broker's key is another one, or not there, in some mode."""
+    """Return whether a broker's key has different values in different modes."""
     return _leaves(key) or key in _OF_KRAFT or key in {AUTHORIZER, _MAP}
 
 
@@ -139,7 +139,7 @@ def _leaves(key: str) -> bool:
 
 
 def in_zookeeper(config: KraftConfig, current: Properties, seen: Observation) -> Properties:
-    """Return the ZooKeeper-mode properties of a broker's file, whatever mode it is written for."""
+    """Return the ZooKeeper-mode properties of a broker's file, written for any mode."""
     kept = {key.removeprefix(KEPT): value for key, value in current.items() if key.startswith(KEPT)}
     plain = {key: value for key, value in current.items() if not key.startswith(KEPT)}
     base = {key: value for key, value in {**plain, **kept}.items() if key not in _OF_KRAFT}

@@ -1,4 +1,4 @@
-"""Properties of Kafka 3.9 that Kafka 4 no longer knows, or refuses. Pure.
+"""Properties of Kafka 3.9 that Kafka 4 ignores or refuses. Pure.
 
 From `AbstractKafkaConfig.CONFIG_DEF` of Kafka 3.9.2 beside those of 4.0.0 and 4.4.0: keys that are
 not defined any more, and lower bounds that were raised (KIP-1030).
@@ -48,12 +48,12 @@ _LEAST = MappingProxyType(
 
 
 def unknown(properties: Mapping[str, str]) -> Iterator[str]:
-    """Yield the keys of a file that Kafka 4 passes over without a word."""
+    """Yield the keys of a file that Kafka 4 silently ignores."""
     yield from (key for key in properties if key in _GONE or key.startswith(_GONE_PREFIXES))
 
 
 def refused(properties: Mapping[str, str]) -> Iterator[str]:
-    """Yield what Kafka 4 does not start with, as `log.segment.bytes=1000 (at least 1048576)`."""
+    """Yield what stops Kafka 4 from starting, as `log.segment.bytes=1000 (at least 1048576)`."""
     for key, least in _LEAST.items():
         value = properties.get(key, "").strip()
         if value.lstrip("-").isdecimal() and int(value) < least:

@@ -1,4 +1,4 @@
-"""The levels of `metadata.version` that go with `inter.broker.protocol.version`.
+"""The levels of `metadata.version` that correspond to `inter.broker.protocol.version`.
 
 From Kafka's `MetadataVersion.java`: each level has one name, and a name without `-IV` means the
 last level of its release.
@@ -19,7 +19,7 @@ SEVERAL_LOG_DIRS = 17
 
 
 def level_of(version: str) -> int | None:
-    """Return the level of `metadata.version` that a protocol version means, such as `3.9-IV0`.
+    """Return the `metadata.version` level of a protocol version such as `3.9-IV0`.
 
     None for versions that cannot migrate, or that are not known here.
     """
@@ -32,7 +32,7 @@ def level_of(version: str) -> int | None:
 
 
 def version_of(level: int) -> str | None:
-    """Return the protocol version of a level, such as `3.9-IV0`; None for an unknown level."""
+    """Return the protocol version of a level, such as `3.9-IV0`; `None` for an unknown level."""
     for release, (highest, last) in _LAST_IV.items():
         if highest - last <= level <= highest:
             return f"{release}-IV{last - (highest - level)}"

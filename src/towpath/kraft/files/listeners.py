@@ -12,12 +12,12 @@ _EVERYWHERE = frozenset({"", "0.0.0.0", "::"})  # noqa: S104, what a listener ma
 
 
 def inter_listener(properties: Mapping[str, str]) -> str:
-    """Return the name of the listener between brokers, which controllers use, too."""
+    """Return the name of the inter-broker listener, which controllers also use."""
     return properties.get(INTER_LISTENER, properties.get(INTER_PROTOCOL, "PLAINTEXT"))
 
 
 def inter_broker_address(properties: Mapping[str, str], address: str) -> str | None:
-    """Return HOST:PORT where other brokers and controllers reach a broker.
+    """Return HOST:PORT at which other brokers and controllers reach a broker.
 
     Args:
         properties: Its properties, in ZooKeeper mode.

@@ -1,4 +1,4 @@
-"""The sentences about what is left to do behind the end of a migration."""
+"""The sentences about remaining work after a migration."""
 
 from __future__ import annotations
 

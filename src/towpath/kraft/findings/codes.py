@@ -1,4 +1,4 @@
-"""The codes of findings, which journals and reports hold."""
+"""The codes of findings, which are stored in journals and reports."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from enum import StrEnum
 
 
 class Severity(StrEnum):
-    """Whether a finding stops a migration."""
+    """Whether a finding stops a migration, or only warns."""
 
     STOP = "stop"
     WARNING = "warning"
@@ -15,7 +15,7 @@ class Severity(StrEnum):
 
 
 class FindingCode(StrEnum):
-    """Kind of a finding. Journals and reports hold codes, so none ever changes its meaning."""
+    """The kinds of findings. Stored codes never change their meaning."""
 
     # Alarms, named as `Alarm`
     NEVER_MIGRATABLE = "NEVER_MIGRATABLE"
@@ -173,10 +173,10 @@ def stop(what: str, advice: str) -> FindingText:
 
 
 def warn(what: str, advice: str) -> FindingText:
-    """Return the text of a finding that may cost something later."""
+    """Return the text of a finding that warns of a later cost."""
     return FindingText(Severity.WARNING, what, advice)
 
 
 def note(what: str, advice: str) -> FindingText:
-    """Return the text of a finding about what could not be looked at."""
+    """Return the text of a finding about something that could not be checked."""
     return FindingText(Severity.NOTE, what, advice)

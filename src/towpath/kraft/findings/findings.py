@@ -20,14 +20,14 @@ _SHOWN = 5
 
 
 def several(values: tuple[str, ...]) -> str:
-    """Return the first values of a kind, and how many there are besides."""
+    """Return the first values, and the number of further ones."""
     more = len(values) - _SHOWN
     return ", ".join(values[:_SHOWN]) + (f" and {more} more" if more > 0 else "")
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Finding:
-    """One thing that was noticed; `str()` of it says what was seen, and what to do.
+    """A finding about a migration; `str()` returns its sentence and its advice.
 
     Attributes:
         code: The kind of finding.
@@ -39,7 +39,7 @@ class Finding:
 
     @classmethod
     def of(cls, code: FindingCode, **values: int | str | Iterable[object]) -> Finding:
-        """Return a finding; iterables become tuples of texts."""
+        """Return a finding; iterable values become tuples of texts."""
         return cls(code, tuple(sorted((name, _value(each)) for name, each in values.items())))
 
     @property
@@ -49,12 +49,12 @@ class Finding:
 
     @property
     def what(self) -> str:
-        """A sentence about what was seen."""
+        """The sentence that says what was found."""
         return TEXTS[self.code].what.format_map(self._shown())
 
     @property
     def advice(self) -> str:
-        """A sentence about what to do."""
+        """The sentence that says what to do."""
         return TEXTS[self.code].advice.format_map(self._shown())
 
     def _shown(self) -> dict[str, str]:
@@ -72,17 +72,17 @@ def _value(value: int | str | Iterable[object]) -> Value:
 
 
 def stops(findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    """Return those findings with which a migration must not go on."""
+    """Return the findings that stop a migration."""
     return tuple(each for each in findings if each.severity is Severity.STOP)
 
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """No step is safe; the reasons say what was seen, and what would be safe."""
+    """A refusal: no step is safe, for these reasons."""
 
     reasons: tuple[Finding, ...]
 
     @classmethod
     def by(cls, *reasons: Finding) -> Refused:
-        """Return a refusal for reasons."""
+        """Return a refusal with these reasons."""
         return cls(reasons)

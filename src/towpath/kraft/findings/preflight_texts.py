@@ -1,4 +1,4 @@
-"""The sentences of what a preflight finds; see `kraft/findings/texts.py`."""
+"""The sentences of preflight findings; see `kraft/findings/texts.py`."""
 
 from __future__ import annotations
 

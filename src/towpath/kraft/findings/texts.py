@@ -1,4 +1,4 @@
-"""The sentences of findings: what was seen, and what to do. `{name}` is a value of the finding."""
+"""The sentences of findings: what was found, and what to do. `{name}` is a value."""
 
 from __future__ import annotations
 

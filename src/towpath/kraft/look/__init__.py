@@ -1,1 +1,1 @@
-"""Looks at a cluster: everything that can be seen of it at one moment."""
+"""Observation of a whole cluster at one moment."""

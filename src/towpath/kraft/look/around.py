@@ -1,4 +1,4 @@
-"""A look around a cluster: at its hosts, other users of ZooKeeper, other keepers of files."""
+"""Observation of a cluster's environment: hosts, users of ZooKeeper, managers of files."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ _SESSION = 10.0
 
 
 class Asks(Protocol):
-    """Questions to ZooKeeper about who else uses it."""
+    """Protocol for asking ZooKeeper about its other users."""
 
     def clients(self, deadline: Deadline) -> ClientsSeen:
-        """Return the clients that are connected."""
+        """Return the clients that are connected to ZooKeeper."""
 
     def neighbours(self, deadline: Deadline) -> tuple[str, ...]:
         """Return the other clusters and programs that keep znodes in the ensemble."""
@@ -35,7 +35,7 @@ class Asks(Protocol):
 def look_around(
     config: KraftConfig, seen: Observation, drivers: Mapping[NodeId, Driver], asks: Asks
 ) -> Surroundings:
-    """Return the surroundings of a cluster, without those that cannot be asked.
+    """Return the environment of a cluster, without the parts that cannot be queried.
 
     Args:
         config: The file.

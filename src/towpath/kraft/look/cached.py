@@ -1,4 +1,4 @@
-"""Answers that are kept for some seconds, as asking for them in each look would be slow."""
+"""Answers cached for some seconds, as repeating each request would be slow."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ T = TypeVar("T")
 
 
 class Remembered(Generic[T]):
-    """An answer that is kept for some seconds.
+    """An answer that is cached for some seconds.
 
     Args:
         seconds: How long.
@@ -22,11 +22,11 @@ class Remembered(Generic[T]):
         self._told: tuple[float, T] | None = None
 
     def get(self, ask: Callable[[], T]) -> T:
-        """Return the last answer; ask again where it is too old, or there is none."""
+        """Return the cached answer; ask again if it is missing or too old."""
         if self._told is None or self._clock() - self._told[0] > self._seconds:
             self._told = self._clock(), ask()
         return self._told[1]
 
     def forget(self) -> None:
-        """Ask the next time."""
+        """Drop the cached answer."""
         self._told = None

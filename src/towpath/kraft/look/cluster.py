@@ -1,4 +1,4 @@
-"""Questions to brokers about their cluster: its id, and the log directories it has lost."""
+"""Requests to brokers about their cluster: its id, and the log directories it has lost."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SECONDS = 5.0
 
 
 class ClusterReader:
-    """The cluster as its brokers describe it, asked for now and then.
+    """Reads the cluster's description from its brokers, cached for some seconds.
 
     Args:
         cluster: The brokers, and how to log in.
@@ -30,7 +30,7 @@ class ClusterReader:
         self._told = Remembered[ClusterSeen](_AGAIN)
 
     def look(self, brokers: Iterable[NodeSeen | None]) -> ClusterSeen | None:
-        """Return the cluster as its brokers describe it; None while one of them does not answer."""
+        """Return the cluster as its brokers describe it; `None` unless all of them answer."""
         if any(each is None or each.mode is None for each in brokers):
             self._told.forget()
             return None

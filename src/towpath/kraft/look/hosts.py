@@ -1,4 +1,4 @@
-"""Checks on hosts: whether brokers reach controllers, and controllers reach brokers."""
+"""Checks on hosts that brokers reach controllers, and controllers reach brokers."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def brokers_at(config: KraftConfig, seen: Observation) -> Mapping[NodeId, str | 
 def ask_hosts(
     drivers: Mapping[NodeId, Driver], wanted: Mapping[NodeId, tuple[str, ...]]
 ) -> Mapping[NodeId, HostTold]:
-    """Return the addresses that hosts reach, without hosts that do not answer.
+    """Return the addresses that each host reaches; silent hosts are left out.
 
     Args:
         drivers: One for each node.
@@ -72,7 +72,7 @@ def ask_hosts(
 
 
 def ask_host(driver: Driver, addresses: Iterable[str]) -> HostTold | None:
-    """Return the addresses that a node's host reaches; None where it does not answer."""
+    """Return the addresses that a node's host reaches, `None` if the host does not answer."""
     with suppress(DriverError, StepByHandError):
         command = ("sh", "-c", REACH, "sh", *dict.fromkeys(addresses))
         told = host_told(driver.run(command, Deadline.after(_SECONDS)))
@@ -81,7 +81,7 @@ def ask_host(driver: Driver, addresses: Iterable[str]) -> HostTold | None:
 
 
 def host_told(text: str) -> HostTold:
-    """Return the parsed answer of a host: for each address the result, and the names."""
+    """Parse the answer of a host: the result for each address, and the names."""
     reach: dict[str, Reach] = {}
     names: dict[str, tuple[str, ...]] = {}
     for line in text.splitlines():
@@ -97,7 +97,7 @@ def host_told(text: str) -> HostTold:
 
 
 def resolved(address: str) -> tuple[str, ...]:
-    """Return the addresses of a host name as they are known here."""
+    """Return the addresses of a host name, as resolved on this machine."""
     with suppress(OSError):
         found = socket.getaddrinfo(host_and_port(address)[0], None, type=socket.SOCK_STREAM)
         return tuple(sorted({str(each[4][0]) for each in found}))

@@ -1,4 +1,4 @@
-"""The files of a node: its properties, and the cluster that its log directories belong to."""
+"""Reading of a node's files: its properties, and the owner of its log directories."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _CLIENT_PORTS = "/proc/sys/net/ipv4/ip_local_port_range"
 
 @dataclass(frozen=True, slots=True)
 class NodeFiles:
-    """The contents of a node's files.
+    """The relevant contents of a node's files.
 
     Attributes:
         properties: Of the properties file; empty where there is none.
@@ -39,7 +39,7 @@ class NodeFiles:
 
 
 def read_files(driver: Driver, node: NodeId, path: str, data: str = "") -> NodeFiles:
-    """Return the contents of a node's files.
+    """Read a node's files.
 
     Args:
         driver: Reaches them.
@@ -69,7 +69,7 @@ def read_files(driver: Driver, node: NodeId, path: str, data: str = "") -> NodeF
 
 
 def client_ports(driver: Driver) -> range | None:
-    """Return the ports that a node's kernel gives to connections of clients (ip(7)).
+    """Return the ephemeral port range of a node's kernel (ip(7)).
 
     Returns:
         None where it does not tell: another system than Linux, or a node that cannot be reached.

@@ -1,4 +1,4 @@
-"""One look at a whole cluster: ZooKeeper, the metadata log, and each node, side by side."""
+"""Observation of a whole cluster: ZooKeeper, the metadata log, and each node."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _ANSWER = 1.5
 
 
 class Observer:
-    """Looks at a cluster again and again; each look reads what is new of the metadata log.
+    """Observes a cluster repeatedly; each time only new metadata log records are read.
 
     Args:
         config: The file.

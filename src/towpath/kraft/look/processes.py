@@ -1,4 +1,4 @@
-"""The process of a node: its exact version and heap, from its command line and open files."""
+"""The process of a node: its exact version and heap, from command line and open files."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _AGAIN = 30.0
 
 @dataclass(frozen=True, slots=True)
 class ProcessSeen:
-    """A process of Kafka.
+    """The observed Kafka process of a node.
 
     Attributes:
         build: Its version with the patch level, such as "3.9.2"; None where it cannot be told.
@@ -44,7 +44,7 @@ class ProcessSeen:
 
 
 def process_of(told: str) -> ProcessSeen:
-    """Return the version, heap and arguments of a process, from its command line and open files."""
+    """Parse a process's command line and open files into version, heap and arguments."""
     builds = next(filter(None, (set(jar.findall(told)) for jar in _JARS)), set[str]())
     sizes = _HEAP.findall(told)
     heap = int(sizes[-1][0]) << _UNITS[sizes[-1][1].lower()] if sizes else None
@@ -66,7 +66,7 @@ def _is_argument(word: str) -> bool:
 
 
 class Processes:
-    """The processes of nodes, asked for now and then, as asking in each look would be slow.
+    """The processes of nodes, cached for some seconds.
 
     Args:
         clock: Tells seconds.
@@ -77,7 +77,7 @@ class Processes:
         self._told: dict[NodeId, Remembered[ProcessSeen]] = {}
 
     def look(self, node: NodeId, driver: Driver, *, running: bool) -> ProcessSeen:
-        """Return the process of a node as its host shows it; nothing of one that does not run."""
+        """Return the process of a node as its host shows it; an empty value if it is stopped."""
         if not running:
             self._told.pop(node, None)
             return ProcessSeen()

@@ -1,1 +1,1 @@
-"""The metadata log of the controllers, read over the network as any observer of it reads it."""
+"""The controllers' metadata log, read over the network as an observer."""

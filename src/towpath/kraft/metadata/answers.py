@@ -41,7 +41,7 @@ class NodeAnswer:
 def ask_node(
     address: str, login: ClusterConfig, deadline: Deadline, side: str = SIDE
 ) -> NodeAnswer:
-    """Return the answer of a node about itself, which it gives before any login.
+    """Return a node's answer about itself, which needs no login.
 
     Args:
         address: HOST:PORT.

@@ -1,4 +1,4 @@
-"""Connections to the controllers of one cluster, with the login of `controllers` in the file."""
+"""Connections to a cluster's controllers, with the login in the file's `controllers`."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ SIDE = "controllers"
 
 @dataclass(frozen=True, slots=True)
 class Controller(Broker):
-    """A controller of the file, with the address at which it answers."""
+    """The address of a controller in the file."""
 
     def __str__(self) -> str:
         return f"controller {self.id} ({self.host}:{self.port})"
 
 
 class Controllers:
-    """Connections to controllers, opened with the first question to each, and kept.
+    """Connections to controllers, opened on first use, and kept.
 
     Attributes:
         nodes: The controllers that the file names.
@@ -54,7 +54,7 @@ class Controllers:
     def ask(
         self, node: NodeId, request: Any, deadline: Deadline, what: str, newest: int | None = None
     ) -> Any:
-        """Ask one controller.
+        """Send a request to one controller, and return its answer.
 
         Raises:
             ClusterError: It does not answer, does not let us in, or does not know the request.

@@ -1,4 +1,4 @@
-"""Looks for the copy of ZooKeeper in the log itself, where a snapshot is read in its place.
+"""Search in the log for the copy of ZooKeeper, when a snapshot was read instead.
 
 A snapshot says what is true, not how it became true. Controllers keep their log for a week behind a
 snapshot (`metadata.max.retention.ms`), and the copy stands at its beginning.
@@ -20,7 +20,7 @@ _FIRST = 1
 def find_copy(
     controllers: Controllers, quorum: QuorumSeen, end: int, deadline: Deadline
 ) -> CopiedRange | None:
-    """Return the offsets of the copy of ZooKeeper in the log; None where they were deleted.
+    """Return the offsets of the copy of ZooKeeper in the log, `None` if they were deleted.
 
     Raises:
         ClusterError: The leader does not answer, or leads no more.

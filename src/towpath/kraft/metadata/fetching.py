@@ -1,4 +1,4 @@
-"""The two requests that read the metadata log, and what they answer.
+"""The two requests that read the metadata log: Fetch and FetchSnapshot.
 
 Facts from Kafka 3.9 (`KafkaRaftClient`): the topic is named by its id, so Fetch is version 13 or
 newer. Who asks as replica -1 is no observer of the quorum. Both need ClusterAction on the cluster.
@@ -41,7 +41,7 @@ class SnapshotId:
 
 @dataclass(frozen=True, slots=True)
 class LogPart:
-    """A part of the metadata log, as its leader answers a fetch.
+    """A part of the metadata log in a fetch response.
 
     Attributes:
         data: Batches from the offset on, also such that are not committed.
@@ -61,7 +61,7 @@ class LogPart:
 def fetch(
     controllers: Controllers, quorum: QuorumSeen, at: SnapshotId, deadline: Deadline
 ) -> LogPart:
-    """Fetch from the leader.
+    """Fetch a part of the metadata log from the leader.
 
     Args:
         controllers: Whom to ask.
@@ -94,7 +94,7 @@ def fetch(
 def knows_newer_epoch(
     controllers: Controllers, quorum: QuorumSeen, node: NodeId, deadline: Deadline
 ) -> bool:
-    """Whether a controller knows of a leader that was elected after the one of `quorum`.
+    """Return whether a controller knows a leader newer than the one of `quorum`.
 
     A controller compares epochs before it says that it does not lead (`validateLeaderOnlyRequest`).
 
@@ -112,7 +112,7 @@ def knows_newer_epoch(
 def fetch_snapshot(
     controllers: Controllers, quorum: QuorumSeen, snapshot: SnapshotId, deadline: Deadline
 ) -> bytes:
-    """Return a whole snapshot: batches, as in the log.
+    """Return a whole snapshot as batches, like those of the log.
 
     Raises:
         ClusterError: The leader does not answer, leads no more, has no such snapshot any more, or

@@ -1,4 +1,4 @@
-"""The metadata log, read from the leader of the controllers up to its high watermark."""
+"""The metadata log, read from the leading controller up to its high watermark."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _LEAVING = 8
 
 
 def read_quorum(config: KraftConfig, deadline: Deadline) -> QuorumSeen:
-    """Return the quorum of the controllers as its leader sees it.
+    """Return the quorum of the controllers as its leader reports it.
 
     Raises:
         ClusterError: No controller leads, or none lets us ask.
@@ -77,7 +77,7 @@ class _Known:
 
 
 class LogReader:
-    """A reader of the metadata log; a second call goes on where the first one ended.
+    """Reads the metadata log; a second call continues where the first one ended.
 
     Before it goes on it fetches the last batch again. If that is another one now, the controllers
     were formatted anew and their log is another log: the reader begins from the start.
@@ -101,11 +101,11 @@ class LogReader:
         self.close()
 
     def close(self) -> None:
-        """Close all connections; what was read is kept."""
+        """Close all connections; everything read so far is kept."""
         self._controllers.close()
 
     def read_quorum(self, deadline: Deadline) -> QuorumSeen:
-        """Return the quorum as its leader sees it; see `read_quorum`.
+        """Return the quorum as its leader reports it; see `read_quorum`.
 
         A leader that was frozen answers as leader until it notices that another one was elected.
         So it is believed only if no other controller knows a newer epoch.
@@ -113,7 +113,7 @@ class LogReader:
         return quorums.read_quorum(self._controllers, deadline, self.doubt)
 
     def doubt(self, told: QuorumSeen, deadline: Deadline) -> str | None:
-        """Return the controller that contradicts a leader's answer; None where none does.
+        """Return the controller that contradicts a leader's answer, `None` if none does.
 
         One that is silent says nothing: it may be down.
         """

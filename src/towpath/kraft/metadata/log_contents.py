@@ -1,4 +1,4 @@
-"""Records of the metadata log about a cluster's contents, as a `ClusterImage`."""
+"""Metadata records about a cluster's contents, accumulated into a `ClusterImage`."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ _MECHANISMS = _turned(MECHANISMS)
 
 
 class Contents:
-    """The contents of a cluster, changed record by record, as Kafka's `MetadataDelta` does.
+    """The contents of a cluster, updated by each record like Kafka's `MetadataDelta`.
 
     Attributes:
         strange: How often something was said that has no place in an image, by what it was.
@@ -80,7 +80,7 @@ class Contents:
         return tuple(sorted(map(str, self._deleted)))
 
     def image(self) -> ClusterImage:
-        """Return the contents as they are now; later records do not change the image."""
+        """Return the current contents; later records do not change the returned image."""
         return ClusterImage(
             topics={
                 name: TopicImage(digests.topic_id(number), dict(self._partitions[number]))
@@ -95,12 +95,12 @@ class Contents:
         )
 
     def topic(self, said: Any) -> None:
-        """Take a TopicRecord."""
+        """Apply a TopicRecord."""
         self._names[said.topic_id] = said.name
         self._partitions[said.topic_id] = {}
 
     def partition(self, said: Any) -> None:
-        """Take a PartitionRecord."""
+        """Apply a PartitionRecord."""
         known = self._known(said)
         if known is not None:
             known[said.partition_id] = PartitionImage(
@@ -114,7 +114,7 @@ class Contents:
             )
 
     def partition_change(self, said: Any) -> None:
-        """Take a PartitionChangeRecord (`PartitionRegistration.merge`)."""
+        """Apply a PartitionChangeRecord (`PartitionRegistration.merge`)."""
         known = self._known(said)
         old = None if known is None else known.get(said.partition_id)
         if known is None or old is None:
@@ -132,7 +132,7 @@ class Contents:
         )
 
     def topic_removal(self, said: Any) -> None:
-        """Take a RemoveTopicRecord; the configs of the topic go with it."""
+        """Apply a RemoveTopicRecord, which also removes the topic's configs."""
         name = self._names.pop(said.topic_id, None)
         if name is None:
             self.strange["RemoveTopicRecord of an unknown topic"] += 1
@@ -141,7 +141,7 @@ class Contents:
         self._configs.pop((ConfigOf.TOPIC, name), None)
 
     def config(self, said: Any) -> None:
-        """Take a ConfigRecord."""
+        """Apply a ConfigRecord."""
         if said.resource_type in _KRAFT_ONLY:
             keys = self._kraft_only[f"{_KRAFT_ONLY[said.resource_type]} {said.resource_name}"]
             (keys.discard if said.value is None else keys.add)(said.name)
@@ -157,7 +157,7 @@ class Contents:
             values[said.name] = digests.shown(said.name, said.value)
 
     def acl(self, said: Any) -> None:
-        """Take an AccessControlEntryRecord."""
+        """Apply an AccessControlEntryRecord."""
         try:
             self._acls[said.id] = Acl(
                 resource=_RESOURCES[said.resource_type],
@@ -172,11 +172,11 @@ class Contents:
             self.strange[f"AccessControlEntryRecord with the unknown number {foreign(error)}"] += 1
 
     def acl_removal(self, said: Any) -> None:
-        """Take a RemoveAccessControlEntryRecord."""
+        """Apply a RemoveAccessControlEntryRecord."""
         self._acls.pop(said.id, None)
 
     def credential(self, said: Any) -> None:
-        """Take a UserScramCredentialRecord."""
+        """Apply a UserScramCredentialRecord."""
         whose = self._credential(said)
         if whose is not None:
             self._deleted.discard(whose)
@@ -185,14 +185,14 @@ class Contents:
             )
 
     def credential_removal(self, said: Any) -> None:
-        """Take a RemoveUserScramCredentialRecord."""
+        """Apply a RemoveUserScramCredentialRecord."""
         whose = self._credential(said)
         if whose is not None:
             self._deleted.add(whose)
             self._users.pop(whose, None)
 
     def quota(self, said: Any) -> None:
-        """Take a ClientQuotaRecord."""
+        """Apply a ClientQuotaRecord."""
         kinds = [_ENTITY_KINDS.get(each.entity_type) for each in said.entity]
         entities = [
             Entity(kind, each.entity_name)
@@ -210,18 +210,18 @@ class Contents:
             values[said.key] = said.value
 
     def token(self, said: Any) -> None:
-        """Take a DelegationTokenRecord."""
+        """Apply a DelegationTokenRecord."""
         times = said.issue_timestamp, said.expiration_timestamp, said.max_timestamp
         self._tokens[said.token_id] = digests.token(
             said.owner, said.requester, said.renewers, times
         )
 
     def token_removal(self, said: Any) -> None:
-        """Take a RemoveDelegationTokenRecord."""
+        """Apply a RemoveDelegationTokenRecord."""
         self._tokens.pop(said.token_id, None)
 
     def producer_ids(self, said: Any) -> None:
-        """Take a ProducerIdsRecord."""
+        """Apply a ProducerIdsRecord."""
         self._producer_ids = said.next_producer_id
 
     def _known(self, said: Any) -> dict[int, PartitionImage] | None:

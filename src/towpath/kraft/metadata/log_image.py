@@ -1,4 +1,4 @@
-"""The metadata log as it is known so far: what its records say together."""
+"""The accumulated state of the metadata log."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class LogImage:
         self._takers = _takers(self._nodes, self._contents)
 
     def apply(self, batch: LogBatch) -> None:
-        """Take the next batch.
+        """Apply the next batch.
 
         Raises:
             CorruptBatchError: The bytes are no batch of such records.
@@ -43,11 +43,11 @@ class LogImage:
 
     @property
     def is_copied(self) -> bool:
-        """Whether the log holds a copy of ZooKeeper, at whatever offset."""
+        """Whether the log contains a copy of ZooKeeper, at any offset."""
         return self._nodes.state in (LogState.MIGRATION, LogState.POST_MIGRATION)
 
     def seen(self, end: int) -> MetadataLogSeen:
-        """Return the contents below an offset; records applied later do not change them."""
+        """Return the contents below an offset; later records do not change the returned value."""
         nodes, transactions = self._nodes, self._transactions
         image = self._contents.image()
         return MetadataLogSeen(

@@ -1,4 +1,4 @@
-"""Records of the metadata log about brokers, controllers, features and the migration."""
+"""Metadata records about brokers, controllers, features and the migration."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _SHUTTING_DOWN = 1
 
 
 class ClusterNodes:
-    """The nodes of a cluster, changed record by record, as Kafka's `ClusterDelta` does.
+    """The nodes of a cluster, updated by each record like Kafka's `ClusterDelta`.
 
     Attributes:
         state: The newest ZkMigrationState record; None without one.
@@ -35,7 +35,7 @@ class ClusterNodes:
         self.strange: Counter[str] = Counter()
 
     def register_broker(self, said: Any) -> None:
-        """Take a RegisterBrokerRecord."""
+        """Apply a RegisterBrokerRecord."""
         node = NodeId(said.broker_id)
         self.brokers[node] = BrokerRegistration(
             id=node,
@@ -46,19 +46,19 @@ class ClusterNodes:
         )
 
     def unregister_broker(self, said: Any) -> None:
-        """Take an UnregisterBrokerRecord."""
+        """Apply an UnregisterBrokerRecord."""
         self.brokers.pop(NodeId(said.broker_id), None)
 
     def fence(self, said: Any) -> None:
-        """Take a FenceBrokerRecord."""
+        """Apply a FenceBrokerRecord."""
         self._change(said, said.id, said.epoch, fenced=True)
 
     def unfence(self, said: Any) -> None:
-        """Take an UnfenceBrokerRecord."""
+        """Apply an UnfenceBrokerRecord."""
         self._change(said, said.id, said.epoch, fenced=False)
 
     def change_broker(self, said: Any) -> None:
-        """Take a BrokerRegistrationChangeRecord."""
+        """Apply a BrokerRegistrationChangeRecord."""
         self._change(
             said,
             said.broker_id,
@@ -68,30 +68,30 @@ class ClusterNodes:
         )
 
     def register_controller(self, said: Any) -> None:
-        """Take a RegisterControllerRecord."""
+        """Apply a RegisterControllerRecord."""
         self.ready[NodeId(said.controller_id)] = said.zk_migration_ready
 
     def unregister_controller(self, said: Any) -> None:
-        """Take an UnregisterControllerRecord."""
+        """Apply an UnregisterControllerRecord."""
         self.ready.pop(NodeId(said.controller_id), None)
 
     def feature(self, said: Any) -> None:
-        """Take a FeatureLevelRecord; level 0 removes a feature."""
+        """Apply a FeatureLevelRecord; level 0 removes a feature."""
         self._level(said.name, said.feature_level)
 
     def migration(self, said: Any) -> None:
-        """Take a ZkMigrationStateRecord."""
+        """Apply a ZkMigrationStateRecord."""
         try:
             self.state = LogState(said.zk_migration_state)
         except ValueError:
             self.strange[f"ZkMigrationState {said.zk_migration_state}"] += 1
 
     def kraft_version(self, said: Any) -> None:
-        """Take the control record about the version of the quorum's own protocol."""
+        """Apply the control record with the quorum's protocol version (KRaftVersion)."""
         self._level("kraft.version", said.k_raft_version)
 
     def quorum_voters(self, said: Any) -> None:
-        """Take the control record with the voters."""
+        """Apply the control record with the voters."""
         self.voters = tuple(sorted(NodeId(each.voter_id) for each in said.voters))
 
     def _level(self, name: str, level: int) -> None:

@@ -1,4 +1,4 @@
-"""The leader of the controllers (DescribeQuorum); only it answers, so all are asked."""
+"""The leader of the controllers (DescribeQuorum); only the leader answers, so all are asked."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class _NoLeaderError(UnreachableError):
 def read_quorum(
     controllers: Controllers, deadline: Deadline, doubt: Doubt = lambda *_: None
 ) -> QuorumSeen:
-    """Return the quorum as its leader sees it; wait for a leader, whose high watermark is known.
+    """Return the quorum from its leader; wait until a leader knows its high watermark.
 
     Args:
         controllers: Whom to ask.

@@ -32,7 +32,7 @@ _CONTROL_BODIES = {5: KRaftVersionRecord, 6: VotersRecord}
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One record.
+    """One record of the metadata log.
 
     Attributes:
         name: Kafka's name of the record, or a number that is no record of Kafka 4.4.
@@ -47,7 +47,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class LogBatch:
-    """One batch.
+    """One batch of the metadata log.
 
     Attributes:
         data: Its bytes.
@@ -63,7 +63,7 @@ class LogBatch:
         return self.header.base_offset + self.header.last_offset_delta
 
     def entries(self) -> Iterator[Entry]:
-        """Yield the records of the batch, without control records that do not concern the quorum.
+        """Yield the records of the batch, without irrelevant control records.
 
         Raises:
             CorruptBatchError: The bytes are no batch of such records.
@@ -82,7 +82,7 @@ class LogBatch:
 
 
 def batches(data: bytes) -> Iterator[LogBatch]:
-    """Yield the whole batches of an answer or a snapshot.
+    """Yield the complete batches in a response or a snapshot.
 
     Raises:
         CorruptBatchError: The bytes are no batches.

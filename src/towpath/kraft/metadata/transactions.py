@@ -1,4 +1,4 @@
-"""Metadata transactions (KIP-868): their records are true when they have ended, or never."""
+"""Metadata transactions (KIP-868), whose records take effect when the transaction ends."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ COPY = "ZK Migration"
 
 @dataclass(slots=True)
 class MetadataTransactions:
-    """The records of the open transaction, held back until its end.
+    """The records of the open metadata transaction, held back until its end.
 
     Attributes:
         name: Name of the open transaction, None while there is none.
@@ -31,11 +31,11 @@ class MetadataTransactions:
 
     @property
     def copying(self) -> bool:
-        """Whether the transaction of the copy is open."""
+        """Whether the open transaction is the copy of ZooKeeper."""
         return self.name == COPY
 
     def take(self, entry: Entry) -> Sequence[Entry]:
-        """Take the next record of the log; return the records that are true from here on."""
+        """Take the next record; return the records that take effect with it."""
         if entry.name == "EndTransactionRecord":
             return self._end(entry)
         if entry.name == "BeginTransactionRecord":

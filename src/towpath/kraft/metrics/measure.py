@@ -1,4 +1,4 @@
-"""The meter of a migration to KRaft, and what is measured of it."""
+"""The meter of a migration to KRaft, and its measurements."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from towpath.metering.meter import Meter
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KraftCounts:
-    """The numbers of one look.
+    """The metric values of one observation.
 
     Attributes:
         at: When, in ms since 1970.
@@ -36,7 +36,7 @@ class KraftCounts:
 
 
 class KraftMeter(Meter[KraftCounts]):
-    """Keeps the numbers of the last look, and when the present step began.
+    """Keeps the values of the last observation, and the start of the current step.
 
     Attributes:
         step_begun: In seconds since 1970; None between steps.
@@ -47,13 +47,13 @@ class KraftMeter(Meter[KraftCounts]):
         self.step_begun: float | None = None
 
     def tell(self, counts: KraftCounts) -> None:
-        """Keep the numbers of a look."""
+        """Keep the values of an observation."""
         super().tell(counts)
         self.turned()
 
 
 def measured(meter: KraftMeter, version: str, migration: str) -> Iterator[Measurement]:
-    """Yield every metric of a migration, also those without a series now.
+    """Yield every metric of a migration, including those without a series at present.
 
     Args:
         meter: What was found.

@@ -1,4 +1,4 @@
-"""Every metric of a migration to KRaft."""
+"""The names of all metrics of a migration to KRaft."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Programs that drivers run on this machine: ssh, kubectl, the tool that formats a folder."""
+"""Programs that drivers run on this machine: ssh, kubectl, the formatting tool."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class ChildLateError(Exception):
 def run_child(
     command: Sequence[str], data: bytes = b"", *, seconds: float
 ) -> subprocess.CompletedProcess[bytes]:
-    """Run a program to its end, in a session of its own, and return what it printed.
+    """Run a program in a session of its own until it ends, and return its output.
 
     So Ctrl-C in our terminal does not end it in the middle of a step. One that is late is killed
     with all that it has started, such as the proxy of ssh or the login plugin of kubectl: that
@@ -57,5 +57,5 @@ def run_child(
 
 
 def shown(output: bytes) -> str:
-    """Return the output of a program as people may see it."""
+    """Decode a program's output, safe to print."""
     return printed(output.decode(errors="replace")).strip()

@@ -1,4 +1,4 @@
-"""The commands of a migration's file, with a node's values filled in. Pure."""
+"""The commands in a migration's file, with a node's values filled in. Pure."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _NEWEST = "3.9"
 def filled(
     command: Sequence[str], node: NodeId, role: Role, properties: str, **others: str
 ) -> tuple[str, ...]:
-    """Return a command with `{id}`, `{role}`, `{properties}` and others replaced.
+    """Fill `{id}`, `{role}`, `{properties}` and others into a command.
 
     Other braces stay as they are: JVM options may have some.
     """
@@ -34,7 +34,7 @@ def _filled(word: str, values: dict[str, str]) -> str:
 def format_command(
     config: KraftConfig, at: KraftController, cluster: str, seen: Observation
 ) -> tuple[str, ...]:
-    """Return the command that formats; it names the release where brokers talk an older one."""
+    """Return the formatting command, with the release if brokers use an older protocol."""
     told = (each.properties.get(IBP, "").strip() for each in seen.brokers.values())
     release = next((each for each in told if each), _NEWEST)
     command = config.driver.format

@@ -1,4 +1,4 @@
-"""The operations of a migration on a node, which each kind of driver does in its own way."""
+"""The interface of drivers, which operate on one node each."""
 
 from __future__ import annotations
 
@@ -18,43 +18,43 @@ class Driver(Protocol):
         """Return a file's content, None where there is none."""
 
     def modified(self, path: str) -> int | None:
-        """Return the time of a file's last write, in ms since 1970; None where there is no file."""
+        """Return the modification time of a file, in ms since 1970; `None` if it does not exist."""
 
     def write(self, path: str, data: bytes) -> None:
-        """Replace a file in one step; of a link the file that it names."""
+        """Replace a file atomically; a link's target is replaced."""
 
     def require_ours(self, path: str) -> None:
-        """Raise where somebody else keeps a file, so that writing it would be refused."""
+        """Raise if another manager owns a file, so that writing it would be refused."""
 
     def remove(self, path: str) -> None:
-        """Remove a file or a folder with all in it, if it is there."""
+        """Remove a file or a folder with its content, if it exists."""
 
     def free_bytes(self, path: str) -> int | None:
-        """Return the free bytes on the disk of a path; None where they are not known."""
+        """Return the free bytes on the disk of a path, `None` if unknown."""
 
     def run(self, command: Sequence[str], deadline: Deadline) -> str:
-        """Run a program to its end and return what it printed."""
+        """Run a program until it ends, and return its output."""
 
     def start(self) -> None:
-        """Start the node's process unless it runs; return before it is ready."""
+        """Start the node's process unless it runs; return before the node is ready."""
 
     def stop(self, deadline: Deadline) -> bool:
-        """Ask the process to end, kill it at the deadline; return whether it ended by itself."""
+        """Stop the process, kill it at the deadline; return whether it ended by itself."""
 
     def started(self) -> int | None:
-        """Return the start time of the node's process, in ms since 1970; None where none runs."""
+        """Return when the node's process started, in ms since 1970; `None` if it is stopped."""
 
     def incarnation(self) -> str | None:
-        """Return a text that differs for each start of the node's process; None where none runs.
+        """Return a text that changes with each start of the node's process; `None` if stopped.
 
         A supervisor may start a process again that has ended: systemd, or the host of a pod.
         """
 
     def process(self) -> str | None:
-        """Return its process's command line and the jars that it has open, one word a line.
+        """Return the process's command line and open jars, one word per line.
 
         None where no process runs, or its host does not tell.
         """
 
     def log(self, lines: int) -> str:
-        """Return the last lines of the log of the node."""
+        """Return the last lines of the node's log."""

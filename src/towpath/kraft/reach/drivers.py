@@ -1,4 +1,4 @@
-"""The driver of each node of a file, of the kind that the file names."""
+"""The choice of a driver for each node of the file."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Notice = Callable[[NodeId, str], None]
 def drivers_of(
     config: KraftConfig, notice: Notice = lambda _node, _text: None
 ) -> Mapping[NodeId, Driver]:
-    """Return the driver of each node of a file; `notice` gets the fields they take from others."""
+    """Return a driver for each node; `notice` is told the fields taken over from others."""
     nodes = [
         *((Role.BROKER, each) for each in config.brokers),
         *((Role.CONTROLLER, each) for each in config.controllers.nodes),

@@ -1,4 +1,4 @@
-"""Nodes that are changed only while the cluster is still ours, also in the middle of a step."""
+"""A guard that refuses changes to nodes once another process may hold the cluster's lock."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from towpath.runtime.deadline import Deadline
 
 @dataclass(frozen=True, slots=True)
 class FencedDriver:
-    """A node that is not touched by a process that was frozen until another one took over.
+    """A driver that checks the cluster's lock before each change.
 
     Attributes:
         driver: Reaches the node.
@@ -22,58 +22,58 @@ class FencedDriver:
     require: Callable[[], None]
 
     def read(self, path: str) -> bytes | None:
-        """Return a file's content, None where there is none."""
+        """Return a file's content, `None` if it does not exist."""
         return self.driver.read(path)
 
     def modified(self, path: str) -> int | None:
-        """Return the time of a file's last write, in ms since 1970; None where there is no file."""
+        """Return the modification time of a file, in ms since 1970; `None` if it does not exist."""
         return self.driver.modified(path)
 
     def write(self, path: str, data: bytes) -> None:
-        """Replace a file in one step; of a link the file that it names."""
+        """Replace a file atomically; a link's target is replaced."""
         self.require()
         self.driver.write(path, data)
 
     def require_ours(self, path: str) -> None:
-        """Raise where somebody else keeps a file, so that writing it would be refused."""
+        """Raise if another manager owns a file, so that writing it would be refused."""
         self.driver.require_ours(path)
 
     def remove(self, path: str) -> None:
-        """Remove a file or a folder with all in it, if it is there."""
+        """Remove a file or a folder with its content, if it exists."""
         self.require()
         self.driver.remove(path)
 
     def free_bytes(self, path: str) -> int | None:
-        """Return the free bytes on the disk of a path; None where they are not known."""
+        """Return the free bytes on the disk of a path, `None` if unknown."""
         return self.driver.free_bytes(path)
 
     def run(self, command: Sequence[str], deadline: Deadline) -> str:
-        """Run a program to its end and return what it printed."""
+        """Run a program until it ends, and return its output."""
         self.require()
         return self.driver.run(command, deadline)
 
     def start(self) -> None:
-        """Start the node's process unless it runs; return before it is ready."""
+        """Start the node's process unless it runs; return before the node is ready."""
         self.require()
         self.driver.start()
 
     def stop(self, deadline: Deadline) -> bool:
-        """Ask the process to end, kill it at the deadline; return whether it ended by itself."""
+        """Stop the process, kill it at the deadline; return whether it ended by itself."""
         self.require()
         return self.driver.stop(deadline)
 
     def started(self) -> int | None:
-        """Return the start time of the node's process, in ms since 1970; None where none runs."""
+        """Return when the node's process started, in ms since 1970; `None` if it is stopped."""
         return self.driver.started()
 
     def incarnation(self) -> str | None:
-        """Return a text that differs for each start of the node's process; None where none runs."""
+        """Return a text that changes with each start of the node's process; `None` if stopped."""
         return self.driver.incarnation()
 
     def process(self) -> str | None:
-        """Return its process's command line and the jars that it has open, one word a line."""
+        """Return the process's command line and open jars, one word per line."""
         return self.driver.process()
 
     def log(self, lines: int) -> str:
-        """Return the last lines of the log of the node."""
+        """Return the last lines of the node's log."""
         return self.driver.log(lines)

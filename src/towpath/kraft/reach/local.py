@@ -27,7 +27,7 @@ _PATIENCE = 60.0
 
 
 class LocalNode:
-    """A node on this machine; its process outlives ours, and is found again by its folder.
+    """A node on this machine; its process outlives Towpath, and is found by its folder.
 
     Args:
         config: How nodes are started, and where their logs and pids are.
@@ -42,7 +42,7 @@ class LocalNode:
         self._process = KeptProcess(Path(config.folder) / str(node))
 
     def read(self, path: str) -> bytes | None:
-        """Return a file's content, None where there is none."""
+        """Return a file's content, `None` if it does not exist."""
         with self._trouble(f"reading {path}"):
             try:
                 return Path(path).read_bytes()
@@ -50,7 +50,7 @@ class LocalNode:
                 return None
 
     def modified(self, path: str) -> int | None:
-        """Return the time of a file's last write, in ms since 1970; None where there is no file."""
+        """Return the modification time of a file, in ms since 1970; `None` if it does not exist."""
         with self._trouble(f"looking at {path}"):
             try:
                 return Path(path).stat().st_mtime_ns // 1_000_000
@@ -58,7 +58,7 @@ class LocalNode:
                 return None
 
     def write(self, path: str, data: bytes) -> None:
-        """Replace a file in one step; of a link the file that it names.
+        """Replace a file atomically; a link's target is replaced.
 
         It keeps its owner and rights; a new file can be read by its owner alone. A file that says
         the same already is left as it is.
@@ -67,10 +67,10 @@ class LocalNode:
             _replace(Path(path).resolve(), data)
 
     def require_ours(self, path: str) -> None:
-        """Do nothing: files of hosts belong to whoever writes them."""
+        """Do nothing, as files on hosts have no managers."""
 
     def remove(self, path: str) -> None:
-        """Remove a file or a folder with all in it, if it is there."""
+        """Remove a file or a folder with its content, if it exists."""
         gone = Path(path)
         with self._trouble(f"removing {path}"):
             if gone.is_dir() and not gone.is_symlink():
@@ -79,13 +79,13 @@ class LocalNode:
                 gone.unlink(missing_ok=True)
 
     def free_bytes(self, path: str) -> int:
-        """Return the free space of the disk of a path; of its folder where it is not there yet."""
+        """Return the free bytes on the disk of a path, or of its nearest existing parent."""
         with self._trouble(f"asking for the free space of {path}"):
             there = next(each for each in (Path(path), *Path(path).parents) if each.exists())
             return shutil.disk_usage(there).free
 
     def run(self, command: Sequence[str], deadline: Deadline) -> str:
-        """Run a program to its end and return what it printed."""
+        """Run a program until it ends, and return its output."""
         what = f"running {command[0]}"
         with self._trouble(what):
             done = run_child(command, seconds=deadline.left())
@@ -96,40 +96,40 @@ class LocalNode:
         return text
 
     def start(self) -> None:
-        """Start the node's process unless it runs; return before it is ready."""
+        """Start the node's process unless it runs; return before the node is ready."""
         with self._trouble(f"starting {self._start[0]}"):
             self._process.start(self._start)
 
     def stop(self, deadline: Deadline) -> bool:
-        """Ask the process to end, kill it at the deadline; return whether it ended by itself."""
+        """Stop the process, kill it at the deadline; return whether it ended by itself."""
         with self._trouble("stopping its process"):
             return self._process.stop(deadline)
 
     def started(self) -> int | None:
-        """Return the start time of the node's process, in ms since 1970; None where none runs."""
+        """Return when the node's process started, in ms since 1970; `None` if it is stopped."""
         with self._trouble("looking for its process"):
             return self._process.started
 
     def incarnation(self) -> str | None:
-        """Return a text that differs for each start of the node's process; None where none runs."""
+        """Return a text that changes with each start of the node's process; `None` if stopped."""
         with self._trouble("looking for its process"):
             pid = self._process.pid
             return None if pid is None else str(pid)
 
     def process(self) -> str | None:
-        """Return its process's command line and the jars that it has open, one word a line."""
+        """Return the process's command line and open jars, one word per line."""
         pid = self._process.pid
         if pid is None:
             return None
         return self.run(("sh", "-c", PROCESS, "sh", str(pid)), Deadline.after(_PATIENCE))
 
     def log(self, lines: int) -> str:
-        """Return the last lines of the log of the node."""
+        """Return the last lines of the node's log."""
         with self._trouble("reading its log"):
             return self._process.log_end(lines)
 
     def kill(self) -> None:
-        """Kill the process, as a power cut would."""
+        """Kill the process without warning, like a power failure."""
         self._process.send(signal.SIGKILL)
 
     @contextmanager

@@ -1,4 +1,4 @@
-"""Nodes that are systemd units on hosts that ssh reaches.
+"""Nodes that are systemd units on hosts reached by ssh.
 
 The system's own ssh is used, with its settings, keys and agent. One connection for each host is
 kept open for a minute (ControlMaster), as a look asks a host several things.
@@ -58,7 +58,7 @@ _STARTED = (
 
 
 class SshNode:
-    """A node that is a systemd unit of a host, which outlives our process.
+    """A node that is a systemd unit of a host; it outlives Towpath.
 
     Args:
         config: How hosts are reached, and what units are called.
@@ -73,28 +73,28 @@ class SshNode:
         self._unit = str(getattr(config, self._key)).replace("{id}", str(node))
 
     def read(self, path: str) -> bytes | None:
-        """Return a file's content, None where there is none."""
+        """Return a file's content, `None` if it does not exist."""
         return self._script(READ, path, f"reading {path}")
 
     def modified(self, path: str) -> int | None:
-        """Return the time of a file's last write, in ms since 1970; None where there is no file."""
+        """Return the modification time of a file, in ms since 1970; `None` if it does not exist."""
         told = self._script(_MODIFIED, path, f"looking at {path}")
         return None if told is None else round(float(told) * 1000)
 
     def write(self, path: str, data: bytes) -> None:
-        """Replace a file in one step; of a link the file that it names."""
+        """Replace a file atomically; a link's target is replaced."""
         if self.read(path) != data:
             self._script(WRITE, path, f"writing {path}", data, self._user, str(len(data)))
 
     def require_ours(self, path: str) -> None:
-        """Do nothing: files of hosts belong to whoever writes them."""
+        """Do nothing, as files on hosts have no managers."""
 
     def remove(self, path: str) -> None:
-        """Remove a file or a folder with all in it, if it is there."""
+        """Remove a file or a folder with its content, if it exists."""
         self._script(REMOVE, path, f"removing {path}")
 
     def free_bytes(self, path: str) -> int | None:
-        """Return the free space of the disk of a path; of its folder where it is not there yet.
+        """Return the free bytes on the disk of a path, or of its nearest existing parent.
 
         None where its file system does not tell.
         """
@@ -102,20 +102,20 @@ class SshNode:
         return int(told) if told.isdigit() else None
 
     def run(self, command: Sequence[str], deadline: Deadline) -> str:
-        """Run a program as the unit's user to its end, and return what it printed."""
+        """Run a program as the unit's user until it ends, and return its output."""
         user = ("-u", self._user) if self._config.sudo and self._user else ()
         done = self._call([*self._sudo, *user, *command], f"running {command[0]}", deadline)
         return shown(done)
 
     def start(self) -> None:
-        """Start the node's unit unless it runs; return before it is ready."""
+        """Start the node's unit unless it runs; return before the node is ready."""
         if self._shown()["ActiveState"] == "failed":
             # One that failed too often would not be started, and nothing would say so.
             self._systemctl("reset-failed", self._unit)
         self._systemctl("start", "--no-block", self._unit)
 
     def stop(self, deadline: Deadline) -> bool:
-        """Ask the unit to end, kill it at the deadline; return whether it ended by itself.
+        """Stop the unit, kill it at the deadline; return whether it ended by itself.
 
         systemd kills it before that where the unit's `TimeoutStopSec` is shorter. A process that
         somebody else has started meanwhile is left alone.
@@ -133,7 +133,7 @@ class SshNode:
         return shown.get("Result") not in _KILLED
 
     def started(self) -> int | None:
-        """Return the start time of the node's process, in ms since 1970; None where none runs.
+        """Return the start time of the node's process, in ms since 1970; `None` if it is stopped.
 
         A unit that prepares its start (`ExecStartPre`) starts now: its process reads its files
         later than this.
@@ -146,18 +146,18 @@ class SshNode:
         return round((float(shown["Now"]) - running) * 1000)
 
     def incarnation(self) -> str | None:
-        """Return a text that differs for each start of the node's process; None where none runs."""
+        """Return a text that changes with each start of the node's process; `None` if stopped."""
         shown = self._shown()
         return (shown.get("InvocationID") or str(_pid(shown))) if is_running(shown) else None
 
     def process(self) -> str | None:
-        """Return its process's command line and the jars that it has open, one word a line."""
+        """Return the process's command line and open jars, one word per line."""
         pid = self._shown().get("MainPID", "0")
         told = self._script(PROCESS, pid, "looking at its process") if pid != "0" else None
         return None if told is None else told.decode(errors="replace")
 
     def log(self, lines: int) -> str:
-        """Return the last lines of the log of the node."""
+        """Return the last lines of the node's log."""
         command = ["journalctl", "--no-pager", "-o", "cat", "-n", str(lines), "-u", self._unit]
         return shown(self._call([*self._sudo, *command], "reading its log"))
 
@@ -240,7 +240,7 @@ class SshNode:
 
 
 def is_running(shown: Mapping[str, str]) -> bool:
-    """Whether a unit's main process runs, or the commands before it (`ExecStartPre`) do.
+    """Return whether a unit's main process or its `ExecStartPre` commands run.
 
     A unit that waits for its next start (`auto-restart`) is activating, too, and does not run.
     """
@@ -253,7 +253,7 @@ def _pid(shown: Mapping[str, str]) -> int:
 
 
 def ssh_command(config: SshDriver, host: str) -> Sequence[str]:
-    """Return the start of a command line that runs something on a host; it never asks anything.
+    """Return the start of an ssh command line to a host, without any prompts.
 
     Options of the file come first, as ssh takes the first value that it is given for one.
     """

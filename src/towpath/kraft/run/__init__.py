@@ -1,1 +1,1 @@
-"""A run of a migration: the loop of looks and steps, opened for one command."""
+"""The run of a migration: observe, decide, do one step, repeat."""

@@ -1,4 +1,4 @@
-"""The hands of a migration: each step is done with fresh tools, and may be cut off anywhere."""
+"""Execution of a migration's steps, each with newly made tools."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from towpath.kraft.zookeeper.client import ZooKeeper
 
 
 class Hands:
-    """The hands of a migration, which do steps on real nodes.
+    """Executes steps on real nodes.
 
     Args:
         config: The file.
@@ -39,7 +39,7 @@ class Hands:
         self._zookeeper, self._look = zookeeper, look
 
     def do(self, step: KraftStep, tell: Tell, stop: Event) -> StepFacts:
-        """Do a step, and return its facts; it is done when this returns.
+        """Do a step to its end, and return its facts.
 
         Args:
             step: The step.

@@ -1,4 +1,4 @@
-"""A migration's loop: look, decide, do one step, look again. Nothing is remembered in between.
+"""The loop of a migration: observe, decide, do one step, observe again.
 
 It may be killed anywhere and started again: what it sees then leads to the rest of a step, or to
 its repair, before anything else is touched.
@@ -55,22 +55,22 @@ _TOLD_BY_LOG = frozenset(
 
 
 class Looks(Protocol):
-    """The look at a cluster that the loop needs."""
+    """Protocol of the observer that the loop needs."""
 
     def look(self, deadline: Deadline) -> Observation:
         """Return an observation of the cluster."""
 
 
 class Does(Protocol):
-    """The hands that the loop needs."""
+    """Protocol of the executor of steps that the loop needs."""
 
     def do(self, step: KraftStep, tell: Callable[[str], None], stop: Event) -> Mapping[str, object]:
-        """Do a step and return its facts; raise where it could not be done, or `stop` was set."""
+        """Do a step and return its facts; raise if it failed, or if `stop` was set."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunEnd:
-    """The end of a run.
+    """The result of a run.
 
     Attributes:
         standing: What was seen last.
@@ -272,7 +272,7 @@ class KraftRun:
 
 
 def comparison_told(compared: ImageComparison) -> Mapping[str, object]:
-    """Return a comparison for the journal and the report: counts, digests, named differences."""
+    """Return a comparison for journal and report: counts, digests, named differences."""
     return {
         "equal": compared.equal,
         "compared": dict(compared.compared),

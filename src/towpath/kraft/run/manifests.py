@@ -1,4 +1,4 @@
-"""The steps of a migration as files, for somebody who does them with `kubectl`."""
+"""The steps of a migration as files, for doing them by hand with `kubectl`."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def manifests(
     planned: Outline,
     goal: Goal,
 ) -> dict[str, str]:
-    """Return the files of an outline; see `pages`.
+    """Return the files for doing the forecast steps by hand; see `pages`.
 
     Args:
         config: The file, whose driver is that of Kubernetes.
@@ -68,7 +68,7 @@ def manifests(
 
 
 def pages(book: HandBook, outline: Outline, held: Held, command: str) -> dict[str, str]:
-    """Return all files to be written, by name: the steps, the ways back, and what they apply.
+    """Return all files to write, by name: steps, ways back, and objects to apply.
 
     Args:
         book: Says how steps are done by hand.
@@ -117,7 +117,7 @@ def _step(
 
 
 def write_pages(folder: Path, told: Mapping[str, str]) -> None:
-    """Write files that only their owner may read, into a new or empty folder.
+    """Write files into a new or empty folder, readable only by their owner.
 
     Raises:
         OSError: The folder is not empty, or cannot be written.

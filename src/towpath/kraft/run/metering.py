@@ -1,4 +1,4 @@
-"""Metrics of a run: each look fills the meter that Prometheus scrapes, if the file asks."""
+"""Metrics of a migration's run, served for Prometheus if the file configures it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Tell = Callable[[Facts, str], None]
 
 
 class Teller:
-    """The news of a run: looks and steps, and notices of drivers between two looks.
+    """Reports observations and steps of a run, and notices of drivers.
 
     Args:
         tell: Is told.
@@ -34,14 +34,14 @@ class Teller:
         self._tell(facts, doing)
 
     def add(self, text: str) -> None:
-        """Tell what is noticed between two looks."""
+        """Report a notice between two observations."""
         if self._facts is not None:
             self._tell(self._facts, text)
 
 
 @contextmanager
 def telling(config: KraftConfig, tell: Tell) -> Iterator[Tell]:
-    """Yield a function to call with each look, which serves metrics and calls `tell`.
+    """Yield a function to call with each observation, which serves metrics and calls `tell`.
 
     Raises:
         ConfigError: The address of `metrics.listen` cannot be listened on.
@@ -62,7 +62,7 @@ def telling(config: KraftConfig, tell: Tell) -> Iterator[Tell]:
 
 
 def counts(facts: Facts) -> KraftCounts:
-    """Return the numbers of a look for metrics."""
+    """Return the metric values of an observation."""
     standing, seen = facts.standing, facts.seen
     modes = Counter(each.mode or "none" for each in seen.brokers.values())
     compared = seen.comparison

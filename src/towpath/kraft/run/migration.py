@@ -1,4 +1,4 @@
-"""A migration as a whole: what looks, what does, what is kept; opened for one command."""
+"""A migration as opened for one command: observer, executor, journal and lock."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ _SESSION = 10.0
 
 
 class Migration:
-    """A migration, whose connections are opened where they are first needed.
+    """A migration, whose connections are opened on first use.
 
     Args:
         config: The file.
@@ -114,7 +114,7 @@ class Migration:
                 self._lock.require(Deadline.after(_SESSION))
 
     def look(self) -> Facts:
-        """Return the facts of a new look at the cluster."""
+        """Observe the cluster, and return the facts."""
         return Facts.of(self.config, self._eyes.look(Deadline.after(_LOOK)), self._lost)
 
     def check(self) -> tuple[Finding, ...]:
@@ -126,7 +126,7 @@ class Migration:
         return preflight(self.config, facts.seen, around)
 
     def concerns(self, facts: Facts, goal: Goal) -> tuple[Finding, ...]:
-        """Return findings to show before the steps to a goal are begun, stops among them.
+        """Return findings to show before the steps to a goal begin, including obstacles.
 
         Before the copy, hosts are asked as `check` asks them: what would stop a step later on stops
         before anything is changed. Before a finalize, who else uses ZooKeeper is named.
@@ -141,12 +141,12 @@ class Migration:
         return ()
 
     def outline(self, goal: Goal) -> tuple[Facts, Outline]:
-        """Return the facts of a new look, and all steps to a goal that are foreseen from there."""
+        """Observe the cluster; return the facts, and the forecast of all steps to a goal."""
         facts = self.look()
         return facts, outline(self.config, facts.seen, goal, self._lost)
 
     def manifests(self, facts: Facts, planned: Outline, goal: Goal) -> Mapping[str, str] | None:
-        """Return planned steps as files for `kubectl`, by name; None where nodes are no pods.
+        """Return planned steps as `kubectl` files by name, `None` if nodes are not pods.
 
         Raises:
             StepRefusedError: The properties of a step cannot be made.
@@ -157,7 +157,7 @@ class Migration:
         return manifests(self.config, facts.seen, self._drivers.values(), planned, goal)
 
     def over(self, goal: Goal) -> RunEnd | None:
-        """Return the end of a run that has nothing to do behind a finalized migration, else None.
+        """Return the result of a run after a finalized migration, else `None`.
 
         It needs no lock, which nobody could take there: ZooKeeper may be gone.
         """
@@ -175,7 +175,7 @@ class Migration:
 
     @contextmanager
     def alone(self, told: Callable[[object], object]) -> Iterator[ClusterLock | None]:
-        """Hold the lock of the cluster, so that no other Towpath works on it.
+        """Hold the lock of the cluster, so that no other Towpath process works on it.
 
         Behind a finalize ZooKeeper may be gone, and brokers may be stranded without it: its lock is
         not needed then, but that of the journal, which keeps others away on this machine alone.
@@ -213,7 +213,7 @@ class Migration:
     def approve(
         self, facts: Facts, goal: Goal, planned: Outline, notes: Iterable[Finding] = ()
     ) -> None:
-        """Journal that a person has approved these steps, with the notes that were shown before.
+        """Record in the journal that a person approved these steps and saw these notes.
 
         Raises:
             KraftJournalError: The journal is that of another cluster, or cannot be written.
@@ -225,7 +225,7 @@ class Migration:
         self.journal.add(KraftEvent.APPROVED, goal=goal, by=this_user(), steps=steps, notes=told)
 
     def watch(self, every: float, stop: Event, tell: Tell) -> Facts:
-        """Look every so many seconds until `stop` is set; return what was seen last."""
+        """Observe every few seconds until `stop` is set; return the last facts."""
         with telling(self.config, tell) as told:
             while True:
                 facts = self.look()

@@ -1,1 +1,1 @@
-"""Pictures and the report of a migration for people, and the same as data."""
+"""Presentation of a migration: pictures and a report for people, and data."""

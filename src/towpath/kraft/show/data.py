@@ -25,7 +25,7 @@ def findings_told(findings: Iterable[Finding]) -> Mapping[str, Any]:
 
 
 def is_well(facts: Facts) -> bool:
-    """Whether nothing is alarming: no alarm, a known stage, and all was seen that should be.
+    """Return whether nothing is alarming: no alarm, a known stage, nothing unobserved.
 
     Behind the end ZooKeeper is gone for good, and nobody misses it.
     """
@@ -64,7 +64,7 @@ def status_told(facts: Facts) -> Mapping[str, Any]:
 
 
 def outline_told(facts: Facts, outline: Outline) -> Mapping[str, Any]:
-    """Return the steps as data."""
+    """Return the forecast steps as data."""
     return {
         "now": status_told(facts),
         "steps": [
@@ -98,7 +98,7 @@ def end_told(end: RunEnd) -> Mapping[str, Any]:
 
 
 def findings_of_nodes(facts: Facts) -> tuple[Finding, ...]:
-    """Return findings about nodes: lost disks behind the copy, files of another mode."""
+    """Return findings about nodes: disks lost after the copy, files of another mode."""
     copied = facts.standing.stage not in BEFORE_COPY | {Stage.UNKNOWN}
     lost = disks_lost(facts) if copied else None
     other = other_files(facts)
@@ -106,14 +106,14 @@ def findings_of_nodes(facts: Facts) -> tuple[Finding, ...]:
 
 
 def kip_name(standing: KraftStanding) -> str:
-    """Return the name and the number of KIP-866's state; empty where it has none."""
+    """Return the name and number of KIP-866's state, "" if there is none."""
     if standing.kip is None:
         return ""
     return f"{standing.kip.name.title().replace('_', '')} ({int(standing.kip)})"
 
 
 def change_lines(file: FileChange | None) -> Iterator[str]:
-    """Yield the change of a file as lines of a diff, below its path."""
+    """Yield the change of a file as lines of a diff, after its path."""
     if file is None:
         return
     yield f"{file.path} of node {file.node}:"

@@ -1,4 +1,4 @@
-"""A migration to KRaft for people: its state, its steps, what was found, how a run ended."""
+"""The display of a migration for people: state, steps, findings, and result."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def findings_picture(findings: Iterable[Finding]) -> RenderableType:
 
 
 def notes_picture(findings: Iterable[Finding]) -> RenderableType:
-    """Return the picture of findings to show before steps are begun."""
+    """Return the picture of findings to show before steps begin."""
     return Group(*map(line, _found(findings)))
 
 
@@ -47,7 +47,7 @@ def _found(findings: Iterable[Finding]) -> list[str]:
 
 
 def standing_text(standing: KraftStanding) -> str:
-    """Return a stage with the state of KIP-866, and what Kafka's own metric says then."""
+    """Return a stage with the state of KIP-866, and the value of Kafka's own metric."""
     kip = "no state of KIP-866"
     if standing.kip is not None:
         kip = f"{kip_name(standing)} of KIP-866"
@@ -142,12 +142,12 @@ def _compared(differences: tuple[Any, ...], things: int) -> Iterator[str]:
 
 
 def outline_picture(facts: Facts, outline: Outline) -> RenderableType:
-    """Return all foreseen steps, each with where it leads and the way back from there."""
+    """Return all forecast steps, each with its resulting stage and its way back."""
     return Group(line(standing_text(facts.standing)), *map(line, _planned(outline)))
 
 
 def outline_summary(facts: Facts, outline: Outline) -> RenderableType:
-    """Return the picture of the number of foreseen steps, for somebody who approved them before."""
+    """Return the number of forecast steps, for somebody who approved them before."""
     lines = [standing_text(facts.standing), f"{counted(len(outline.steps), 'step')} to do;"
              " `towpath kraft plan` shows what each changes, and its way back"]  # fmt: skip
     lines += [f"✗ no further: {each}" for each in outline.refusals]
@@ -176,7 +176,7 @@ def _undo(step: PlannedStep) -> str:
 
 
 def outline_markdown(facts: Facts, outline: Outline) -> str:
-    """Return the steps for a review."""
+    """Return the forecast steps as Markdown, for a review."""
     lines = [f"# Migration to KRaft\n\n{standing_text(facts.standing)}\n"]
     lines += [f"- this must end first: {each}\n" for each in outline.first]
     for number, step in enumerate(outline.steps, 1):
@@ -190,7 +190,7 @@ def outline_markdown(facts: Facts, outline: Outline) -> str:
 
 
 def end_picture(end: RunEnd) -> RenderableType:
-    """Return the picture of the end of a run."""
+    """Return the picture of a run's result."""
     lines = [f"{counted(end.steps, 'step')} done", standing_text(end.standing)]
     lines += [f"✗ no further: {each}" for each in end.refused]
     if end.stopped:
@@ -202,13 +202,13 @@ def end_picture(end: RunEnd) -> RenderableType:
 
 
 class KraftDisplay:
-    """Shows on stderr what goes on, one line for each new thing."""
+    """Shows the progress of a run on stderr, one line for each change."""
 
     def __init__(self) -> None:
         self._said = ""
 
     def show(self, facts: Facts, doing: str) -> None:
-        """Show the stage, and what is being done in it."""
+        """Show the stage and the current activity."""
         said = f"{facts.standing.stage}: {doing}" if doing else standing_text(facts.standing)
         if said != self._said:
             self._said = said

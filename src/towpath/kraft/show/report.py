@@ -1,4 +1,4 @@
-"""The report of a migration to KRaft as one HTML page: what was seen, done, measured and proven."""
+"""The report of a migration to KRaft as one HTML page: observations, steps and proofs."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _SAID: Mapping[bool | None, str] = {True: "yes", False: "no", None: ""}
 
 
 def report_told(name: str, facts: Facts, entries: Sequence[KraftEntry]) -> Mapping[str, Any]:
-    """Return the facts of the report as JSON has them.
+    """Return the content of the report as data for JSON.
 
     Args:
         name: The migration.
@@ -38,7 +38,7 @@ def report_told(name: str, facts: Facts, entries: Sequence[KraftEntry]) -> Mappi
 
 
 def report_page(told: Mapping[str, Any]) -> str:
-    """Return the page of a report."""
+    """Return the HTML page of a report."""
     return page(f"Migration {told['migration']} to KRaft", told, _body)
 
 

@@ -1,1 +1,1 @@
-"""The standing of a cluster: its stage, its alarms, the meaning of disks and versions. Pure."""
+"""The interpretation of an observation: stage, alarms, lost disks, versions. Pure."""

@@ -1,4 +1,4 @@
-"""Alarms: states that lose a cluster if somebody goes on as if nothing was. Pure."""
+"""Alarms: states that lose a cluster if the migration continues as usual. Pure."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _BOTH_WRITTEN = frozenset({Stage.HYBRID, Stage.MIXED, Stage.DUAL_WRITE, Stage.FI
 
 @dataclass(frozen=True, slots=True, order=True)
 class RaisedAlarm:
-    """An alarm with what was seen; `str()` of it is a sentence with what to do."""
+    """A raised alarm with its finding."""
 
     alarm: Alarm
     finding: Finding
@@ -40,23 +40,23 @@ def alarms_of(seen: Observation, stage: Stage) -> tuple[RaisedAlarm, ...]:
 
 
 def claimed(seen: Observation) -> bool:
-    """Whether `/controller` names a KRaft controller, which stays there when it has ended."""
+    """Return whether `/controller` names a KRaft controller, which may have ended since."""
     controller = seen.zookeeper.controller if seen.zookeeper else None
     return controller is not None and controller.kraft_epoch >= 0
 
 
 def anchor(seen: Observation) -> MigrationZnode | None:
-    """Return `/migration`, None where there is none or ZooKeeper was not read."""
+    """Return the znode `/migration`, `None` if it is missing or ZooKeeper was not read."""
     return seen.zookeeper.migration if seen.zookeeper else None
 
 
 def in_log(seen: Observation, *states: LogState) -> bool:
-    """Whether the newest state record of the metadata log is one of these."""
+    """Return whether the log's newest migration state is one of the given ones."""
     return seen.log is not None and seen.log.state in states
 
 
 def obeys_nobody(seen: Observation) -> bool:
-    """Whether controllers that had migrated lead no broker any more: all are in ZooKeeper mode.
+    """Return whether migrated controllers lead no broker, as all are back in ZooKeeper mode.
 
     Somebody started what a rollback had stopped, and not yet wiped.
     """
@@ -65,7 +65,7 @@ def obeys_nobody(seen: Observation) -> bool:
 
 
 def holds_everything(seen: Observation) -> bool:
-    """Whether ZooKeeper has all metadata, so that controllers may be stopped for good.
+    """Return whether ZooKeeper has all metadata, so that controllers may be stopped for good.
 
     Both stores are equal, or the controllers have copied nothing yet.
     """
@@ -75,7 +75,7 @@ def holds_everything(seen: Observation) -> bool:
 
 
 def without_log(seen: Observation) -> tuple[NodeId, ...]:
-    """Return the formatted controllers without the log that `/migration` points into.
+    """Return the formatted controllers whose log lacks the offset in `/migration`.
 
     Somebody has formatted them anew. One that runs and is led by a controller with that log gets it
     from there.
@@ -97,7 +97,7 @@ def without_log(seen: Observation) -> tuple[NodeId, ...]:
 
 
 def reaches(epochs: tuple[tuple[int, int], ...], znode: MigrationZnode) -> bool:
-    """Whether a metadata log has the epoch that `/migration` names at its offset.
+    """Return whether a metadata log has the epoch that `/migration` names at its offset.
 
     A log that begins behind that offset was cut there, as a snapshot holds what came before.
     """
@@ -108,7 +108,7 @@ def reaches(epochs: tuple[tuple[int, int], ...], znode: MigrationZnode) -> bool:
 
 
 def may_lead_empty(seen: Observation) -> bool:
-    """Whether controllers without the log are the majority, which can elect one of them.
+    """Return whether controllers without the log are a majority, which could elect one.
 
     A minority cannot: those that hold the log give none of them a vote (KIP-595).
     """
@@ -116,7 +116,7 @@ def may_lead_empty(seen: Observation) -> bool:
 
 
 def just_copied(seen: Observation) -> bool:
-    """Whether ZooKeeper was copied so lately that `/migration` may not say so yet."""
+    """Return whether ZooKeeper was copied so recently that `/migration` may not show it yet."""
     log, znode = seen.log, anchor(seen)
     if log is None or log.copied is None or znode is None or not claimed(seen):
         return False
@@ -125,14 +125,14 @@ def just_copied(seen: Observation) -> bool:
 
 
 def running_flagless(seen: Observation) -> tuple[NodeId, ...]:
-    """Return the controllers that run without the flag, by their own word or their registration."""
+    """Return the controllers that run without the flag, by their answer or registration."""
     return tuple(
         sorted(each.id for each in seen.controllers.values() if _runs_flagless(seen, each))
     )
 
 
 def flagless(seen: Observation) -> tuple[NodeId, ...]:
-    """Return the controllers that run without the flag, or would be started without it.
+    """Return the controllers that run, or would start, without the flag.
 
     One whose folder is not formatted cannot be started, whatever its file says.
     """

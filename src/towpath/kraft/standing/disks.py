@@ -1,4 +1,4 @@
-"""Controllers whose disks were lost: which others hold the log, and may lead meanwhile. Pure.
+"""Controllers with lost disks: which others hold the log and may lead. Pure.
 
 A voter that has forgotten its log gives its vote to whoever asks first. Where others lack what it
 had confirmed, one of them could be elected by that, and committed records would be gone. So a
@@ -16,24 +16,24 @@ from towpath.kraft.standing.alarms import anchor, reaches, without_log
 
 
 def unformatted(seen: Observation) -> tuple[NodeId, ...]:
-    """Return the controllers whose folders are not formatted; behind the copy these were lost."""
+    """Return the controllers with unformatted folders; after the copy their disks are lost."""
     return tuple(sorted(each.id for each in seen.controllers.values() if not each.meta))
 
 
 def majority(seen: Observation) -> int:
-    """Return the number of controllers that elect a leader."""
+    """Return the number of controllers that can elect a leader."""
     return len(seen.controllers) // 2 + 1
 
 
 def lost_for_all(seen: Observation) -> tuple[NodeId, ...]:
-    """Return the controllers without a log, where those that are left elect no leader."""
+    """Return the controllers without a log, if the remaining ones cannot elect a leader."""
     gone = {*unformatted(seen), *without_log(seen)}
     left = len(seen.controllers) - len(gone)
     return tuple(sorted(gone)) if left < majority(seen) else ()
 
 
 def holders(seen: Observation, besides: NodeId) -> tuple[NodeId, ...]:
-    """Return the other controllers that hold all committed records, by the leader's word."""
+    """Return the other controllers that hold all committed records, as the leader reports."""
     if seen.quorum is None:
         return ()
     others = (each for each in seen.controllers.values() if each.id != besides)
@@ -50,7 +50,7 @@ def _holds(seen: Observation, node: NodeSeen) -> bool:
 
 
 def unproven(seen: Observation, node: NodeId) -> Finding | None:
-    """Return the reason why a controller may not begin with an empty log; None where it may."""
+    """Return why a controller may not start with an empty log, `None` if it may."""
     found, wanted = holders(seen, node), majority(seen)
     if len(found) >= wanted:
         return None
@@ -59,7 +59,7 @@ def unproven(seen: Observation, node: NodeId) -> Finding | None:
 
 
 def catching_up(seen: Observation) -> tuple[NodeId, ...]:
-    """Return the controllers that run, are led, and have not got the log of `/migration` yet."""
+    """Return the running, led controllers whose log has not reached `/migration`'s offset."""
     znode = anchor(seen)
     if znode is None or znode.offset < 0 or seen.quorum is None:
         return ()

@@ -1,4 +1,4 @@
-"""Versions of partition states: each store counts its own, and leaders go by one of them. Pure.
+"""Versions of partition states, which both stores count separately. Pure.
 
 While controllers write both stores, leaders know the partition epoch of the metadata log. Several
 changes of it may have become one write to ZooKeeper, whose version is lower then: behind an outage
@@ -18,7 +18,7 @@ from towpath.model.nouns import TopicName, TopicPartition
 
 
 def lower_versions(seen: Observation) -> Mapping[TopicPartition, int]:
-    """Return the log's epochs of the partitions whose version in ZooKeeper is lower."""
+    """Return the log's epochs of partitions whose version in ZooKeeper is lower."""
     if seen.zookeeper is None or seen.log is None:
         return {}
     found: dict[TopicPartition, int] = {}
@@ -34,7 +34,7 @@ def lower_versions(seen: Observation) -> Mapping[TopicPartition, int]:
 
 
 def with_versions(seen: Observation, versions: Mapping[TopicPartition, int]) -> Observation:
-    """Return an observation in which partition states in ZooKeeper have other versions."""
+    """Return an observation with other versions of partition states in ZooKeeper."""
     if seen.zookeeper is None:
         return seen
 

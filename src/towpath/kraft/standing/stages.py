@@ -1,4 +1,4 @@
-"""The stages of a migration as types: each has its legal moves as methods, and no others.
+"""The stages of a migration as types, whose methods are the only legal moves.
 
 A planner that would finalize a cluster with migrating brokers, go back from a finalized one, or
 enter a migration again does not pass the type checker: `Final` and `Unknown` have no method.
@@ -14,7 +14,7 @@ from towpath.kraft.facts.nouns import Stage
 
 @dataclass(frozen=True, slots=True)
 class InZooKeeper:
-    """No controller of the migration leads or is asked: a broker decides."""
+    """The stage in which a broker is the controller, and no KRaft controller decides."""
 
     stage: ClassVar[Stage] = Stage.ZOOKEEPER
 
@@ -23,13 +23,13 @@ class InZooKeeper:
         return Provisioned()
 
     def tidy(self) -> InZooKeeper:
-        """Remove what a withdrawn migration left."""
+        """Remove the remains of a withdrawn migration."""
         return self
 
 
 @dataclass(frozen=True, slots=True)
 class Provisioned:
-    """Controllers wait for brokers; no broker knows them yet."""
+    """The stage in which controllers wait for brokers, and no broker knows them yet."""
 
     stage: ClassVar[Stage] = Stage.PROVISIONED
 
@@ -38,7 +38,7 @@ class Provisioned:
         return self
 
     def register(self) -> Registering:
-        """Roll a broker to migration mode."""
+        """Restart a broker in migration mode."""
         return Registering()
 
     def withdraw(self) -> InZooKeeper:
@@ -48,7 +48,7 @@ class Provisioned:
 
 @dataclass(frozen=True, slots=True)
 class Registering:
-    """Some brokers are in migration mode; behind the last one the copy begins by itself."""
+    """The stage in which some brokers are in migration mode; the copy follows the last one."""
 
     stage: ClassVar[Stage] = Stage.REGISTERING
 
@@ -57,11 +57,11 @@ class Registering:
         return self
 
     def register(self) -> Registering:
-        """Roll another broker to migration mode."""
+        """Restart another broker in migration mode."""
         return self
 
     def copy(self) -> Copying:
-        """Let the controllers copy ZooKeeper, all brokers being registered."""
+        """Let the controllers copy ZooKeeper, as all brokers are registered."""
         return Copying()
 
     def withdraw(self) -> InZooKeeper:
@@ -71,7 +71,7 @@ class Registering:
 
 @dataclass(frozen=True, slots=True)
 class Copying:
-    """A controller has taken over and copies ZooKeeper into its log."""
+    """The stage in which a controller has taken over and copies ZooKeeper into its log."""
 
     stage: ClassVar[Stage] = Stage.COPYING
 
@@ -80,13 +80,13 @@ class Copying:
         return Hybrid()
 
     def stop(self) -> Headless:
-        """Stop the controllers: ZooKeeper still has everything."""
+        """Stop the controllers, as ZooKeeper still has everything."""
         return Headless()
 
 
 @dataclass(frozen=True, slots=True)
 class Hybrid:
-    """Controllers decide and write both stores; all brokers are in migration mode."""
+    """The stage in which controllers write both stores; all brokers are in migration mode."""
 
     stage: ClassVar[Stage] = Stage.HYBRID
 
@@ -95,21 +95,21 @@ class Hybrid:
         return self
 
     def convert(self, left: int) -> Mixed | DualWrite:
-        """Roll a broker to KRaft mode, `left` of them staying in migration mode behind it."""
+        """Restart a broker in KRaft mode; `left` brokers then remain in migration mode."""
         return Mixed() if left else DualWrite()
 
     def revert(self) -> Hybrid:
-        """Roll a broker back whose restart in KRaft mode was cut off."""
+        """Restart a broker in migration mode whose restart in KRaft mode was interrupted."""
         return self
 
     def stop(self) -> Headless:
-        """Stop the controllers, both stores being equal."""
+        """Stop the controllers, as both stores are equal."""
         return Headless()
 
 
 @dataclass(frozen=True, slots=True)
 class Mixed:
-    """Some brokers are in KRaft mode, some in migration mode."""
+    """The stage in which some brokers are in KRaft mode, and some in migration mode."""
 
     stage: ClassVar[Stage] = Stage.MIXED
 
@@ -118,17 +118,17 @@ class Mixed:
         return self
 
     def convert(self, left: int) -> Mixed | DualWrite:
-        """Roll a broker to KRaft mode, `left` of them staying in migration mode behind it."""
+        """Restart a broker in KRaft mode; `left` brokers then remain in migration mode."""
         return self if left else DualWrite()
 
     def revert(self, left: int) -> Mixed | Hybrid:
-        """Roll a broker back to migration mode, `left` of them staying in KRaft mode behind it."""
+        """Restart a broker in migration mode; `left` brokers then remain in KRaft mode."""
         return self if left else Hybrid()
 
 
 @dataclass(frozen=True, slots=True)
 class DualWrite:
-    """All brokers are in KRaft mode, and ZooKeeper is still written: the way back is open."""
+    """The stage in which all brokers are in KRaft mode, and a rollback is still possible."""
 
     stage: ClassVar[Stage] = Stage.DUAL_WRITE
 
@@ -137,17 +137,17 @@ class DualWrite:
         return self
 
     def finalize(self) -> Finalizing:
-        """Restart the first controller without the flag: nothing leads back for sure from here."""
+        """Restart the first controller without the flag; from here a rollback is not certain."""
         return Finalizing()
 
     def revert(self, left: int) -> Mixed | Hybrid:
-        """Roll a broker back to migration mode, `left` of them staying in KRaft mode behind it."""
+        """Restart a broker in migration mode; `left` brokers then remain in KRaft mode."""
         return Mixed() if left else Hybrid()
 
 
 @dataclass(frozen=True, slots=True)
 class Finalizing:
-    """Some controllers run without the flag; an election of one of them finalizes for good."""
+    """The stage in which some controllers lack the flag; electing one of them finalizes."""
 
     stage: ClassVar[Stage] = Stage.FINALIZING
 
@@ -156,18 +156,18 @@ class Finalizing:
         return Final()
 
     def resume(self) -> DualWrite:
-        """Restart controllers with the flag, while none without it was elected."""
+        """Restart controllers with the flag, if none without it was elected."""
         return DualWrite()
 
 
 @dataclass(frozen=True, slots=True)
 class Headless:
-    """ZooKeeper names a KRaft controller, and no controller answers."""
+    """The stage in which ZooKeeper names a KRaft controller, and no controller answers."""
 
     stage: ClassVar[Stage] = Stage.HEADLESS
 
     def start(self) -> Hybrid | Mixed | DualWrite | Copying:
-        """Start the controllers again; the log says where they were."""
+        """Start the controllers again; the log has their former stage."""
         return Hybrid()
 
     def guard(self) -> Headless:
@@ -175,31 +175,31 @@ class Headless:
         return self
 
     def release(self) -> InZooKeeper:
-        """Give the cluster back to the brokers, all of them reading ZooKeeper."""
+        """Give the cluster back to the brokers, which all read ZooKeeper."""
         return InZooKeeper()
 
 
 @dataclass(frozen=True, slots=True)
 class Stranded:
-    """Finalized while brokers were not in KRaft mode."""
+    """The stage of a migration that was finalized while brokers were not in KRaft mode."""
 
     stage: ClassVar[Stage] = Stage.FINAL
 
     def rescue(self) -> Final:
-        """Roll a broker to KRaft mode."""
+        """Restart a broker in KRaft mode."""
         return Final()
 
 
 @dataclass(frozen=True, slots=True)
 class Final:
-    """The migration is over. Nothing leads back, and nothing leads into another one."""
+    """The stage after the migration, without a way back or into another migration."""
 
     stage: ClassVar[Stage] = Stage.FINAL
 
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """The stage of an observation that fits no other; nothing is safe but to look closer."""
+    """The stage of an observation that fits no other; no step is safe."""
 
     stage: ClassVar[Stage] = Stage.UNKNOWN
 

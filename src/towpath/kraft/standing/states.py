@@ -1,4 +1,4 @@
-"""The stage that an observation shows, under KIP-866's names, and its alarms. Pure.
+"""The mapping from an observation to a stage, under KIP-866's names. Pure.
 
 The table of stages: what `/controller` and `/migration` hold, which state record is the newest in
 the metadata log, and which brokers are registered there as migrating.
@@ -61,7 +61,7 @@ _KIP = MappingProxyType(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KraftStanding:
-    """The meaning of an observation: its stage, alarms and doubts.
+    """The interpretation of an observation: its stage, alarms and doubts.
 
     Attributes:
         kip: KIP-866's state; None where it has none: without controllers, or unknown.
@@ -78,7 +78,7 @@ class KraftStanding:
     doubts: tuple[Finding, ...] = ()
 
     def has(self, alarm: Alarm) -> bool:
-        """Whether an alarm is raised."""
+        """Return whether an alarm is raised."""
         return any(each.alarm is alarm for each in self.alarms)
 
     @property
@@ -89,7 +89,7 @@ class KraftStanding:
 
     @property
     def typed(self) -> StageType:
-        """The stage as a value that has the legal moves only."""
+        """The stage as a type with its legal moves only."""
         return Stranded() if self.has(Alarm.STRANDED) else _TYPES[self.stage]
 
 

@@ -1,1 +1,1 @@
-"""The steps of a migration, forwards and back: each file has all of one step."""
+"""The steps of a migration and a rollback, one file for each."""

@@ -15,7 +15,7 @@ from towpath.kraft.steps.step import KraftStep
 
 @dataclass(frozen=True, slots=True)
 class AwaitCopy(KraftStep):
-    """Wait until the controllers have copied ZooKeeper and write both: it happens by itself."""
+    """Wait until the controllers have copied ZooKeeper and write both stores."""
 
     @property
     def sentence(self) -> str:
@@ -23,7 +23,7 @@ class AwaitCopy(KraftStep):
         return "wait until the controllers have copied ZooKeeper"
 
     def effects(self, config: KraftConfig, seen: Observation) -> Iterator[Observation]:
-        """Yield a metadata log that holds the copy of ZooKeeper."""
+        """Yield an observation whose metadata log holds the copy of ZooKeeper."""
         del config
         yield by_itself(seen)
 

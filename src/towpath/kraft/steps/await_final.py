@@ -23,7 +23,7 @@ class AwaitFinal(KraftStep):
         return "wait until the metadata log says that the migration is over"
 
     def effects(self, config: KraftConfig, seen: Observation) -> Iterator[Observation]:
-        """Yield a metadata log whose newest state is the end of the migration."""
+        """Yield an observation whose metadata log says that the migration has ended."""
         del config
         yield with_log(seen, state=LogState.POST_MIGRATION)
 

@@ -29,7 +29,7 @@ class AwaitHealthy(KraftStep):
         return "wait until every broker serves and all replicas are in sync"
 
     def effects(self, config: KraftConfig, seen: Observation) -> Iterator[Observation]:
-        """Yield brokers that have joined their cluster, and partitions that are in sync."""
+        """Yield observations of brokers that have joined, and of partitions in sync."""
         del config
         for node in seen.brokers.values():
             if node.running:
@@ -38,7 +38,7 @@ class AwaitHealthy(KraftStep):
         yield replace(seen, health=Health())
 
     def do(self, tools: Tools) -> StepFacts:
-        """Wait for brokers that serve, then for replicas in sync."""
+        """Wait for brokers to serve, then for replicas to be in sync."""
         began = time.monotonic()
         seen = tools.waits.now()
         running = [each.id for each in seen.brokers.values() if each.running]

@@ -44,18 +44,18 @@ class Compare(KraftStep):
         return "compare ZooKeeper with the metadata log, and create and delete a probe topic"
 
     def effects(self, config: KraftConfig, seen: Observation) -> Iterator[Observation]:
-        """Yield equal stores, with a probe that has passed."""
+        """Yield an observation with equal stores and a passed probe."""
         del config
         since_ms = seen.proven.equal_since if seen.proven.equal_since is not None else seen.at
         proven = replace(seen.proven, probed=probed_epoch(seen), equal_since=since_ms)
         yield replace(seen, proven=proven, comparison=EQUAL if seen.log else None)
 
     def proof(self, seen: Observation) -> tuple[KraftEvent, Mapping[str, object]] | None:
-        """Return under which epoch the probe passed."""
+        """Return the epoch in which the probe passed."""
         return KraftEvent.PROBED, {"epoch": probed_epoch(seen)}
 
     def do(self, tools: Tools) -> StepFacts:
-        """Wait for equal stores where both are written, then send the probe.
+        """Wait for equal stores while both are written, then send the probe.
 
         Raises:
             StepRefusedError: A quota was deleted that the leader never deletes from ZooKeeper.
@@ -78,7 +78,7 @@ class Compare(KraftStep):
 
 
 def probed_epoch(seen: Observation) -> int | None:
-    """Return the epoch under which a probe topic passes now; see `Proven.probed`."""
+    """Return the epoch in which a probe topic passes now; see `Proven.probed`."""
     if seen.quorum is not None:
         return seen.quorum.epoch
     if seen.zookeeper is not None and seen.zookeeper.controller_epoch is not None:

@@ -1,4 +1,4 @@
-"""Elections and the copy, which follow in a cluster by themselves, as a model. Pure."""
+"""A model of elections and of the copy, which a cluster does by itself. Pure."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ EQUAL = ImageComparison({}, {}, ())
 
 
 def by_itself(seen: Observation) -> Observation:
-    """Return the observation behind a copy that begins by itself; else the same one."""
+    """Return the observation after a copy that begins by itself, else the same one."""
     log, quorum, zookeeper = seen.log, seen.quorum, seen.zookeeper
     if log is None or quorum is None or zookeeper is None:
         return seen
@@ -79,14 +79,14 @@ def with_log(
 
 
 def with_node(seen: Observation, node: NodeSeen) -> Observation:
-    """Return an observation with another value of a node."""
+    """Return an observation with a replaced node."""
     if node.role is Role.BROKER:
         return replace(seen, brokers={**seen.brokers, node.id: node})
     return replace(seen, controllers={**seen.controllers, node.id: node})
 
 
 def broker_elected(seen: Observation) -> Observation:
-    """Return the observation behind the election of a broker as ZooKeeper's controller."""
+    """Return the observation after a broker's election as ZooKeeper's controller."""
     zookeeper = seen.zookeeper
     if zookeeper is None or claimed(seen):
         return seen
@@ -102,7 +102,7 @@ def broker_elected(seen: Observation) -> Observation:
 
 
 def elected(seen: Observation) -> Observation:
-    """Return the observation behind an election among the controllers that run."""
+    """Return the observation after an election among the running controllers."""
     running = [each for each in seen.controllers.values() if each.running]
     if 2 * len(running) <= len(seen.controllers):
         return replace(seen, quorum=None, log=None, comparison=None)

@@ -1,4 +1,4 @@
-"""Observations behind the end, the start and the joining of nodes, as a model. Pure.
+"""A model of the effects of stopping, starting and joining nodes. Pure.
 
 Where this must be guessed, it is what happens in a cluster without faults.
 """
@@ -14,7 +14,7 @@ from towpath.kraft.steps.elections import broker_elected, elected, with_log, wit
 
 
 def stopped(seen: Observation, node: NodeSeen) -> Observation:
-    """Return the observation behind the end of a node, and the election that follows."""
+    """Return the observation after a node stops, and after the election that follows."""
     seen = with_node(seen, replace(node, running=False, mode=None, flag=None, stale=False))
     if node.role is Role.CONTROLLER:
         return elected(seen)
@@ -27,14 +27,14 @@ def stopped(seen: Observation, node: NodeSeen) -> Observation:
 
 
 def controller_started(seen: Observation, node: NodeId) -> Observation:
-    """Return the observation behind the start of a controller with the file that it has."""
+    """Return the observation after a controller starts with its present file."""
     controller = seen.controllers[node]
     flag = has_flag(controller.properties)
     return with_node(seen, replace(controller, running=True, flag=flag, stale=False))
 
 
 def answering(seen: Observation, node: NodeSeen) -> Observation:
-    """Return the observation of a broker that answers, and has not joined its cluster yet."""
+    """Return the observation of a broker that answers but has not joined its cluster yet."""
     mode = file_mode(node)
     flag = mode is BrokerMode.MIGRATION
     return with_node(seen, replace(node, running=True, mode=mode, flag=flag, stale=False))

@@ -50,7 +50,7 @@ class FormatController(WritingStep):
         return controller_properties(config, self.node, seen, flag=self.flag)
 
     def effects(self, config: KraftConfig, seen: Observation) -> Iterator[Observation]:
-        """Yield a formatted folder beside its properties."""
+        """Yield an observation with a formatted folder and its properties."""
         node = seen.controllers[self.node]
         cluster = seen.zookeeper.cluster_id if seen.zookeeper else ""
         meta = MetaProperties(
@@ -61,7 +61,7 @@ class FormatController(WritingStep):
         yield with_node(seen, replace(node, meta=(meta,), properties=file, epochs=epochs))
 
     def do(self, tools: Tools) -> StepFacts:
-        """Write the properties and format the folder, unless both were done before.
+        """Write the properties and format the folder, unless both are done.
 
         Raises:
             StepRefusedError: The folder belongs to another cluster or node, or holds a metadata
@@ -102,7 +102,7 @@ class FormatController(WritingStep):
         return tools.stop(self.node)
 
     def by_hand(self, book: HandBook, held: Held) -> tuple[list[str], Held]:
-        """Make the controller's objects, held back, and format its folder inside its pod."""
+        """Return commands that create the controller's held pod, and format its folder."""
         at = book.place(self.node)
         told = controller_of(book.config, self.node)
         held = held | {at.pod}

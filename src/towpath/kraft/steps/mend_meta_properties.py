@@ -1,4 +1,4 @@
-"""The step that gives a log directory of a broker the form that ZooKeeper mode reads."""
+"""The step that rewrites a broker's `meta.properties` for ZooKeeper mode."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _MEND = "sed -i -e 's/^version=.*/version=0/' -e 's/^node\\.id=/broker.id=/'"
 
 @dataclass(frozen=True, slots=True)
 class MendMetaProperties(KraftStep):
-    """Stop a broker, rewrite `meta.properties` of one of its log directories as version 0.
+    """Stop a broker, and rewrite a log directory's `meta.properties` as version 0.
 
     The broker is left stopped: the next step for it starts it again.
 
@@ -47,7 +47,7 @@ class MendMetaProperties(KraftStep):
         )
 
     def effects(self, config: KraftConfig, seen: Observation) -> Iterator[Observation]:
-        """Yield a broker that has ended, then its file."""
+        """Yield observations of the stopped broker, then of its rewritten file."""
         del config
         seen = stopped(seen, seen.brokers[self.node])
         yield seen
@@ -78,7 +78,7 @@ class MendMetaProperties(KraftStep):
         return facts
 
     def by_hand(self, book: HandBook, held: Held) -> tuple[list[str], Held]:
-        """Rewrite `meta.properties` inside the broker's pod, which is held back."""
+        """Return commands that rewrite `meta.properties` inside the broker's held pod."""
         lines, held = book.hold((self.node,), held)
         path = str(PurePosixPath(self.directory) / META)
         return [*lines, book.inside(self.node, f"{_MEND} {shlex.quote(path)}")], held

@@ -13,7 +13,7 @@ from towpath.kraft.steps.step import KraftStep
 
 @dataclass(frozen=True, slots=True)
 class RaiseControllerEpoch(KraftStep):
-    """Set `/controller_epoch`, so that no broker's election is refused as an old one.
+    """Raise `/controller_epoch`, so that no broker's election is refused as outdated.
 
     Attributes:
         to: The new epoch.
@@ -29,7 +29,7 @@ class RaiseControllerEpoch(KraftStep):
         return f"raise ZooKeeper's /controller_epoch to {self.to}"
 
     def effects(self, config: KraftConfig, seen: Observation) -> Iterator[Observation]:
-        """Yield a ZooKeeper with the new controller epoch."""
+        """Yield an observation with the new controller epoch in ZooKeeper."""
         del config
         zookeeper = seen.zookeeper
         raised = (self.to, self.version + 1)

@@ -16,7 +16,7 @@ from towpath.model.amounts import counted
 
 @dataclass(frozen=True, slots=True)
 class RaisePartitionVersions(KraftStep):
-    """Write partition states in ZooKeeper again, until their versions are the log's epochs.
+    """Rewrite partition states in ZooKeeper until their versions match the log's epochs.
 
     A leader goes by the partition epoch of the metadata log, and skips what a broker that is
     controller decides under a lower version.
@@ -34,12 +34,12 @@ class RaisePartitionVersions(KraftStep):
         return f"raise the versions of {states} in ZooKeeper to those that leaders know"
 
     def effects(self, config: KraftConfig, seen: Observation) -> Iterator[Observation]:
-        """Yield partition states with the versions of the metadata log."""
+        """Yield an observation whose partition states have the log's versions."""
         del config
         yield with_versions(seen, lower_versions(seen))
 
     def do(self, tools: Tools) -> StepFacts:
-        """Write the partition states whose versions are lower now."""
+        """Rewrite the partition states whose versions are lower now."""
         began = time.monotonic()
         lower = lower_versions(tools.waits.now())
         writes = tools.zookeeper.raise_versions(lower, tools.patience)

@@ -35,7 +35,7 @@ class ReleaseZooKeeper(KraftStep):
         return f"delete {named or 'nothing'} in ZooKeeper and wait for a broker as controller"
 
     def effects(self, config: KraftConfig, seen: Observation) -> Iterator[Observation]:
-        """Yield a ZooKeeper without both znodes, and a broker that is elected."""
+        """Yield an observation without both znodes, and with an elected broker."""
         del config
         zookeeper = seen.zookeeper
         if zookeeper is None:
@@ -46,7 +46,7 @@ class ReleaseZooKeeper(KraftStep):
         yield broker_elected(replace(seen, zookeeper=released))
 
     def do(self, tools: Tools) -> StepFacts:
-        """Delete both znodes once the journal has their contents, and wait for the election."""
+        """Delete both znodes after the journal has their contents, and wait for the election."""
         began = time.monotonic()
 
         def keep(znodes: ReleasedZnodes) -> None:

@@ -24,7 +24,7 @@ from towpath.kraft.steps.step import WritingStep
 
 @dataclass(frozen=True, slots=True)
 class RestartController(WritingStep):
-    """Restart a controller with or without the migration's flag, and wait for it in the quorum.
+    """Restart a controller with or without the migration's flag, and wait for its quorum.
 
     Attributes:
         flag: Whether it gets the flag.
@@ -53,7 +53,7 @@ class RestartController(WritingStep):
 
     @property
     def finalizes(self) -> bool:
-        """Whether it runs without the flag then: any election may finalize from then on."""
+        """Whether the controller then runs without the flag, so any election may finalize."""
         return not self.flag
 
     def properties(self, config: KraftConfig, seen: Observation) -> Properties | Refused:
@@ -61,7 +61,7 @@ class RestartController(WritingStep):
         return controller_properties(config, self.node, seen, flag=self.flag)
 
     def effects(self, config: KraftConfig, seen: Observation) -> Iterator[Observation]:
-        """Yield the controller's new file, its end, its start, and an election."""
+        """Yield observations of the controller's new file, stop, start, and an election."""
         node = seen.controllers[self.node]
         node = replace(node, properties=self.foreseen(config, seen), stale=node.running)
         proven = replace(seen.proven, stopped=None, finalizing=not self.flag)
@@ -75,12 +75,12 @@ class RestartController(WritingStep):
         yield _rewritten(seen) if self.rewrite else seen
 
     def proof(self, seen: Observation) -> tuple[KraftEvent, Mapping[str, object]] | None:
-        """Return the entry of a start of controllers."""
+        """Return the journal entry for started controllers."""
         del seen
         return KraftEvent.STARTED, {}
 
     def do(self, tools: Tools) -> StepFacts:
-        """Restart the controller unless it runs with that flag and file; wait for its quorum.
+        """Restart the controller unless it already runs with that flag and file.
 
         One that is restarted so that the next leader writes ZooKeeper is restarted if it leads
         still: the wait is not over before ZooKeeper has lost what the log has not.
@@ -104,7 +104,7 @@ class RestartController(WritingStep):
         return {**facts, "start_seconds": since(began)}
 
     def by_hand(self, book: HandBook, held: Held) -> tuple[list[str], Held]:
-        """Apply the controller's properties, and let its pod be made anew."""
+        """Return commands that apply the controller's properties and recreate its pod."""
         flag = "with-flag" if self.flag else "without-flag"
         wanted = self.required(book.config, book.seen)
         properties = book.properties(self.node, wanted, f"controller-{self.node}-{flag}.yaml")

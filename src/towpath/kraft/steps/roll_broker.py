@@ -38,7 +38,7 @@ _MODES = {
 
 @dataclass(frozen=True, slots=True)
 class RollBroker(WritingStep):
-    """Stop a broker, write its properties for a mode, start it, wait until it serves again.
+    """Restart a broker in another mode, with new properties, and wait until it serves.
 
     It serves when it is registered and not fenced where that mode registers, and all of its
     partitions are in sync.
@@ -62,7 +62,7 @@ class RollBroker(WritingStep):
         return broker_properties(config, self.mode, current, seen)
 
     def effects(self, config: KraftConfig, seen: Observation) -> Iterator[Observation]:
-        """Yield the broker's new file, its end, its first answers, and its registration."""
+        """Yield observations of the broker's new file, stop, first answers, and registration."""
         node = seen.brokers[self.node]
         written = replace(node, properties=self.foreseen(config, seen), stale=node.running)
         seen = with_node(seen, written)
@@ -127,7 +127,7 @@ class RollBroker(WritingStep):
         }
 
     def by_hand(self, book: HandBook, held: Held) -> tuple[list[str], Held]:
-        """Change the broker's properties, and let its pod be made anew.
+        """Return commands that change the broker's properties and recreate its pod.
 
         Before ZooKeeper mode the copy of the metadata log is removed while the pod is held back.
         """

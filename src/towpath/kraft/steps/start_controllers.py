@@ -24,7 +24,7 @@ from towpath.kraft.steps.step import KraftStep
 
 @dataclass(frozen=True, slots=True)
 class StartControllers(KraftStep):
-    """Start controllers and wait for their quorum: a member alone is not ready.
+    """Start controllers, and wait for their quorum, which a single member does not form.
 
     Attributes:
         nodes: The controllers.
@@ -43,7 +43,7 @@ class StartControllers(KraftStep):
         return self.nodes
 
     def effects(self, config: KraftConfig, seen: Observation) -> Iterator[Observation]:
-        """Yield controllers that run, one after the other, and a leader."""
+        """Yield observations of running controllers, one after the other, then of a leader."""
         del config
         seen = replace(seen, proven=replace(seen.proven, stopped=None))
         for node in self.nodes:
@@ -53,7 +53,7 @@ class StartControllers(KraftStep):
         yield _fetched(elected(seen), self.nodes)
 
     def proof(self, seen: Observation) -> tuple[KraftEvent, Mapping[str, object]] | None:
-        """Return the entry of a start of controllers."""
+        """Return the journal entry for started controllers."""
         del seen
         return KraftEvent.STARTED, {}
 
@@ -76,7 +76,7 @@ class StartControllers(KraftStep):
         return {"start_seconds": since(began)}
 
     def by_hand(self, book: HandBook, held: Held) -> tuple[list[str], Held]:
-        """Let the controllers' pods be made anew, without being held back."""
+        """Return commands that recreate the controllers' pods without holding them back."""
         return book.release(self.nodes, held)
 
 

@@ -26,7 +26,7 @@ from towpath.kraft.steps.elections import by_itself
 
 
 class KraftStep(ABC):
-    """A step of a migration: a frozen value that knows all about itself.
+    """Base of a step of a migration: a frozen value with its effects and its execution.
 
     Attributes:
         stops_broker: Whether it stops a broker, which must start again behind it.
@@ -46,7 +46,7 @@ class KraftStep(ABC):
 
     @abstractmethod
     def effects(self, config: KraftConfig, seen: Observation) -> Iterator[Observation]:
-        """Yield the observation behind each effect of the step, which may be cut off there.
+        """Yield the observation after each effect of the step, where it may be interrupted.
 
         Where that must be guessed, it is what happens in a cluster without faults: who is elected
         is the running voter with the lowest id.
@@ -77,11 +77,11 @@ class KraftStep(ABC):
         return False
 
     def after(self, config: KraftConfig, seen: Observation) -> Observation:
-        """Return the observation behind the whole step, and behind what follows by itself."""
+        """Return the observation after the whole step, and after what follows by itself."""
         return by_itself([seen, *self.effects(config, seen)][-1])
 
     def proof(self, seen: Observation) -> tuple[KraftEvent, Mapping[str, object]] | None:
-        """Return the entry of the journal that the step proves, which no look can see; else None.
+        """Return the journal entry for a fact that the step proves, else `None`.
 
         Args:
             seen: What was seen before it.
@@ -90,7 +90,7 @@ class KraftStep(ABC):
         return None
 
     def by_hand(self, book: HandBook, held: Held) -> tuple[list[str], Held]:
-        """Return the commands of the step, none where Towpath does it, and the pods held behind it.
+        """Return the commands for doing the step by hand, and the pods held afterwards.
 
         Args:
             book: The commands of `kubectl`.
@@ -116,10 +116,10 @@ class WritingStep(KraftStep):
 
     @abstractmethod
     def properties(self, config: KraftConfig, seen: Observation) -> Properties | Refused:
-        """Return all keys and values of the file behind the step, or why they cannot be made."""
+        """Return the properties of the file after the step, or why they cannot be made."""
 
     def required(self, config: KraftConfig, seen: Observation) -> Properties:
-        """Return all keys and values of the file behind the step.
+        """Return the properties of the file after the step.
 
         Raises:
             StepRefusedError: They cannot be made.
@@ -131,6 +131,6 @@ class WritingStep(KraftStep):
         return made
 
     def foreseen(self, config: KraftConfig, seen: Observation) -> Properties:
-        """Return the keys and values of the file then, none where they cannot be made."""
+        """Return the properties of the file after the step, empty if they cannot be made."""
         made = self.properties(config, seen)
         return {} if isinstance(made, Refused) else made

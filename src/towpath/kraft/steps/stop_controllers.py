@@ -36,7 +36,7 @@ class StopControllers(KraftStep):
         return f"stop controllers {several(tuple(map(str, self.nodes)))}"
 
     def effects(self, config: KraftConfig, seen: Observation) -> Iterator[Observation]:
-        """Yield controllers that have ended, one after the other."""
+        """Yield observations of stopped controllers, one after the other."""
         del config
         epoch = _held_under(seen)
         if epoch is not None:
@@ -46,7 +46,7 @@ class StopControllers(KraftStep):
             yield seen
 
     def proof(self, seen: Observation) -> tuple[KraftEvent, Mapping[str, object]] | None:
-        """Return the epoch under which ZooKeeper held everything before the stop."""
+        """Return the epoch in which ZooKeeper held everything before the stop."""
         epoch = _held_under(seen)
         return None if epoch is None else (KraftEvent.STOPPED, {"epoch": epoch})
 
@@ -55,7 +55,7 @@ class StopControllers(KraftStep):
         return {str(node): dict(tools.stop(node)) for node in self.nodes}
 
     def by_hand(self, book: HandBook, held: Held) -> tuple[list[str], Held]:
-        """Let the controllers' pods be made anew and be held back."""
+        """Return commands that recreate the controllers' pods and hold them back."""
         return book.hold(self.nodes, held)
 
 

@@ -1,4 +1,4 @@
-"""The step that removes what a controller has stored."""
+"""The step that removes the data of a withdrawn controller."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from towpath.kraft.steps.step import KraftStep
 
 @dataclass(frozen=True, slots=True)
 class WipeController(KraftStep):
-    """Remove what a stopped controller of a withdrawn migration has stored.
+    """Remove the data that a stopped controller of a withdrawn migration has stored.
 
     Attributes:
         node: The controller.
@@ -35,12 +35,12 @@ class WipeController(KraftStep):
         return f"remove everything that controller {self.node} has stored"
 
     def effects(self, config: KraftConfig, seen: Observation) -> Iterator[Observation]:
-        """Yield a folder that is not formatted."""
+        """Yield an observation with an unformatted folder."""
         del config
         yield with_node(seen, replace(seen.controllers[self.node], meta=()))
 
     def do(self, tools: Tools) -> StepFacts:
-        """Remove Kafka's own files; what else is in the folder stays there.
+        """Remove Kafka's own files from the folder; other files stay.
 
         Raises:
             StepRefusedError: The controller runs, or the folder is that of another node.
@@ -54,7 +54,7 @@ class WipeController(KraftStep):
         return {}
 
     def by_hand(self, book: HandBook, held: Held) -> tuple[list[str], Held]:
-        """Remove Kafka's own files inside the controller's pod, which is held back."""
+        """Return commands that remove Kafka's own files inside the controller's held pod."""
         data = PurePosixPath(book.place(self.node).data or "")
         paths = shlex.join(str(data / name) for name in CONTROLLER_FILES)
         return [book.inside(self.node, f"rm -rf -- {paths}")], held

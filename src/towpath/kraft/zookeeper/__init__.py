@@ -1,1 +1,1 @@
-"""The ZooKeeper of a cluster: read in one pass, written to rarely, locked by one orchestrator."""
+"""Access to a cluster's ZooKeeper: read in one pass, rarely written, locked."""

@@ -26,7 +26,7 @@ _TOKENS = "/delegation_token/tokens"
 
 
 def read_acls(reading: ZnodeReading) -> frozenset[Acl]:
-    """Return all ACLs: literal patterns have a root of their own, the others share one."""
+    """Return all ACLs; literal patterns have a root znode of their own."""
     roots = {"/kafka-acl": Pattern.LITERAL}
     for name in reading.children("/kafka-acl-extended"):
         path = f"/kafka-acl-extended/{name}"
@@ -59,7 +59,7 @@ def _acls(reading: ZnodeReading, root: str, pattern: Pattern) -> Iterator[Acl]:
 
 
 def read_entities(reading: ZnodeReading) -> tuple[Users, Quotas]:
-    """Return SCRAM credentials and quotas: a user's znode has both."""
+    """Return SCRAM credentials and quotas; a user's znode has both."""
     users: Users = {}
     quotas: Quotas = {}
     for kind, root in _ROOTS.items():

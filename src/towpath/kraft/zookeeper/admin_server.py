@@ -1,4 +1,4 @@
-"""The AdminServer of a ZooKeeper server: commands by HTTP, also where `cons` is forbidden.
+"""The AdminServer of a ZooKeeper server, which lists connections over HTTP.
 
 Each server since 3.5 has one; the form is that of `Commands.java` of ZooKeeper 3.8.
 """
@@ -23,7 +23,7 @@ _OK = 200
 
 
 def connected(host: str, port: int, seconds: float) -> Told | str:
-    """Return the connections with sessions that a server's AdminServer lists, or why it does not.
+    """Return the client sessions that a server's AdminServer lists, or why it does not.
 
     Args:
         host: The server.
@@ -47,7 +47,7 @@ def connected(host: str, port: int, seconds: float) -> Told | str:
 
 
 def connections_in(answer: bytes) -> Told | None:
-    """Return the connections with sessions in an answer; None where it is another answer. Pure."""
+    """Parse the client sessions in an answer; `None` for any other answer. Pure."""
     try:
         told = json.loads(answer)
         listed = [*told["connections"], *told.get("secure_connections", ())]

@@ -1,4 +1,4 @@
-"""Znodes at which brokers in ZooKeeper or migration mode end as they start. Pure.
+"""Znodes that make brokers in ZooKeeper or migration mode end when they start. Pure.
 
 Controllers write each change to ZooKeeper, also one that ZooKeeper mode would have refused. A
 broker that starts with ZooKeeper reads all configs and quotas (`ZkConfigManager.startup` of Kafka
@@ -31,7 +31,7 @@ _IPS, _TOPICS = "/config/ips", "/config/topics"
 
 @dataclass(frozen=True, slots=True)
 class AtStart:
-    """A kind of znodes that brokers end at as they start.
+    """A kind of znodes that make brokers end when they start.
 
     Attributes:
         root: Their parent.
@@ -85,6 +85,6 @@ AT_START = (
 
 
 def ends_at(root: str, name: str, configs: Mapping[str, str]) -> AtStart | None:
-    """Return the oddity of a znode at which brokers end as they start; None where they do not."""
+    """Return why a znode makes brokers end when they start, `None` if it does not."""
     kinds = (each for each in AT_START if each.root == root)
     return next((each for each in kinds if each.fits(name, configs)), None)

@@ -1,4 +1,4 @@
-"""The ZooKeeper of a cluster, as an orchestrator uses it."""
+"""The client of a cluster's ZooKeeper."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ OPEN_SECONDS = 20.0
 
 
 class ZooKeeper:
-    """One session with ZooKeeper, which ends with the block.
+    """A session with ZooKeeper, which ends with the `with` block.
 
     Example:
         >>> with ZooKeeper(config.zookeeper) as zookeeper:  # doctest: +SKIP
@@ -64,15 +64,15 @@ class ZooKeeper:
         self._session.close()
 
     def read(self, deadline: Deadline) -> ZooKeeperSeen:
-        """Return all that ZooKeeper holds of the cluster; see `read.read`."""
+        """Read all that ZooKeeper holds of the cluster; see `read.read`."""
         return read(self._session, deadline)
 
     def ensemble(self, deadline: Deadline) -> EnsembleSeen:
-        """Return the states of the servers of the file; see `ensemble.ensemble`."""
+        """Return the states of the file's ZooKeeper servers; see `ensemble.ensemble`."""
         return ensemble(self._session, self._config.tls, deadline)
 
     def clients(self, deadline: Deadline) -> ClientsSeen:
-        """Ask each server of the file who is connected; see `clients.clients`."""
+        """Return the clients connected to each server; see `clients.clients`."""
         return clients(self._session, self._config, deadline)
 
     def neighbours(self, deadline: Deadline) -> tuple[str, ...]:
@@ -84,7 +84,7 @@ class ZooKeeper:
         return raise_epoch(self._session, to, version, deadline)
 
     def raise_versions(self, wanted: Mapping[TopicPartition, int], deadline: Deadline) -> int:
-        """Raise versions of partition states, and count the writes; see `raise_versions`."""
+        """Raise versions of partition states; return the number of writes. See `raise_versions`."""
         return raise_versions(self._session, wanted, deadline)
 
     def release(

@@ -1,4 +1,4 @@
-"""Clients of a ZooKeeper, as each of its servers lists them (`cons`, or its AdminServer).
+"""Clients of ZooKeeper, as each server lists them (`cons`, or its AdminServer).
 
 Other tools that read or write znodes work on what nobody keeps in step once ZooKeeper is left.
 """
@@ -29,14 +29,14 @@ _HALF = 1 << 63
 
 @dataclass(frozen=True, slots=True)
 class Connection:
-    """One connection: the number of its session, as kazoo has it, and the address it comes from."""
+    """A client connection: session number as in kazoo, and remote address."""
 
     session: int
     host: str
 
 
 def clients(session: ZooKeeperSession, config: ZooKeeperConfig, deadline: Deadline) -> ClientsSeen:
-    """Ask each server of the file who is connected, all at the same time.
+    """Return the clients connected to each server of the file; all are asked in parallel.
 
     Args:
         session: An open session.
@@ -60,7 +60,7 @@ def sorted_out(
     ours: Iterable[int],
     untold: tuple[str, ...] = (),
 ) -> ClientsSeen:
-    """Return connections by whose they are. Pure.
+    """Classify connections as brokers' or others'. Pure.
 
     Args:
         connections: What servers told.
@@ -76,7 +76,7 @@ def sorted_out(
 
 
 def connections_of(told: str) -> tuple[Connection, ...] | None:
-    """Return the connections in a server's answer; None where the answer is another. Pure."""
+    """Parse the connections in a server's answer; `None` if it is another answer. Pure."""
     lines = [line for line in told.splitlines() if line.strip()]
     matches = [_LINE.match(line) for line in lines]
     if not lines or None in matches:

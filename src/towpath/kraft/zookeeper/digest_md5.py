@@ -1,4 +1,4 @@
-"""Login with a name and a password as ZooKeeper wants it: SASL with DIGEST-MD5 (RFC 2831).
+"""ZooKeeper login with name and password: SASL with DIGEST-MD5 (RFC 2831).
 
 kazoo leaves it to a library that nobody maintains; the exchange has two steps.
 """
@@ -15,7 +15,7 @@ _PART = re.compile(rb'\s*([A-Za-z-]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^",\s]+))\s
 
 
 class Exchange:
-    """One login."""
+    """The exchange of messages for one login."""
 
     def __init__(self, username: str, password: Secret, service: str, host: str) -> None:
         self._username, self._password = username, password
@@ -23,7 +23,7 @@ class Exchange:
         self._proof: bytes | None = None
 
     def respond(self, challenge: bytes) -> bytes | None:
-        """Return the answer to what the server sent; None where nothing is left to be sent.
+        """Return the answer to a server's challenge, `None` if nothing is left to send.
 
         Raises:
             ValueError: The server asks for something else, or does not know the password.

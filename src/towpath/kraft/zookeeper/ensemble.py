@@ -29,7 +29,7 @@ _LINE = re.compile(r"^(Zookeeper version|Mode|Outstanding): *(.*)$", re.MULTILIN
 
 
 def ensemble(session: ZooKeeperSession, tls: Tls | None, deadline: Deadline) -> EnsembleSeen:
-    """Return the states of all servers of the file, asked at the same time.
+    """Return the states of all servers of the file; all are asked in parallel.
 
     Args:
         session: An open session.
@@ -47,7 +47,7 @@ def ensemble(session: ZooKeeperSession, tls: Tls | None, deadline: Deadline) -> 
 def asked_all(
     session: ZooKeeperSession, deadline: Deadline, ask: Callable[[str, float], T]
 ) -> Sequence[T]:
-    """Return the answers of all servers of the file, which are asked at the same time.
+    """Return the answers of all servers of the file, asked in parallel.
 
     Args:
         session: A session, which knows the servers.
@@ -80,7 +80,7 @@ def _server(address: str, tls: Tls | None, seconds: float) -> ServerSeen:
 
 
 def server(address: str, told: str) -> ServerSeen:
-    """Return the server that an answer to `srvr` describes. Pure."""
+    """Parse the answer to `srvr` into the state of a server. Pure."""
     lines = dict(_LINE.findall(told))
     version = lines.get("Zookeeper version", "").partition("-")[0].partition(",")[0]
     try:

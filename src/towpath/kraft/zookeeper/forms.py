@@ -1,4 +1,4 @@
-"""The contents of Kafka's znodes as values (`ZkData.scala`, `AclEntry.java` of Kafka 3.9). Pure.
+"""Parsers of Kafka's znodes (`ZkData.scala`, `AclEntry.java` of Kafka 3.9). Pure.
 
 Each function takes the bytes of a znode, and raises `FormError` where Kafka's own reader would fail
 or would read something that it does not know.
@@ -35,12 +35,12 @@ _ENCODED = re.compile(r"(?:^|,)encryptedPassword:")
 
 
 class FormError(ValueError):
-    """A content of no known form; the text says what is wrong, without the content."""
+    """A znode's content is malformed; the message does not contain the content."""
 
 
 @dataclass(frozen=True, slots=True)
 class TopicZnode:
-    """The content of a topic's znode; its id is "" where it has none."""
+    """The content of a topic's znode; the id is "" if the znode has none."""
 
     id: str
     replicas: Mapping[int, tuple[int, ...]]
@@ -49,7 +49,7 @@ class TopicZnode:
 
 
 def name_of(znode: str) -> str:
-    """Return the name that a znode of `/config` or a field of a token encodes (`Sanitizer.java`).
+    """Decode a name in a `/config` znode or in a token's field (`Sanitizer.java`).
 
     Raises:
         FormError: Kafka would not have written it so.
@@ -63,23 +63,23 @@ def name_of(znode: str) -> str:
 
 
 def entity(kind: EntityKind, znode: str) -> Entity:
-    """Return the entity of a quota whose znode has this name."""
+    """Return the entity of a quota, from the name of its znode."""
     return Entity(kind, None if znode == DEFAULT else name_of(znode))
 
 
 def controller(data: bytes | None) -> tuple[int, int]:
-    """Return the controller's id, and its epoch in KRaft, -1 of a broker."""
+    """Parse `/controller`: the controller's id, and its KRaft epoch (-1 of a broker)."""
     fields = _object(data)
     return _int(fields, "brokerid"), _int(fields, "kraftControllerEpoch", -1)
 
 
 def number(data: bytes | None) -> int:
-    """Return the number that is the whole content of a znode."""
+    """Parse a znode whose whole content is a number."""
     return _whole((data or b"").decode("latin-1"), "its content")
 
 
 def migration(data: bytes) -> tuple[int, int, int, int]:
-    """Return the controller's id and epoch, and the offset and epoch of the metadata log."""
+    """Parse `/migration`: controller id and epoch, and offset and epoch of the metadata log."""
     fields = _object(data)
     if (version := _int(fields, "version")) != 0:
         raise FormError(f"its version is {version}, only 0 is known")
@@ -89,17 +89,17 @@ def migration(data: bytes) -> tuple[int, int, int, int]:
 
 
 def cluster_id(data: bytes | None) -> str:
-    """Return the id of the cluster."""
+    """Parse `/cluster/id`."""
     return _text(_object(data), "id")
 
 
 def next_producer_id(data: bytes) -> int:
-    """Return the first producer id behind the newest block."""
+    """Parse the first producer id after the newest allocated block."""
     return _whole(_text(_object(data), "block_end"), "`block_end`") + 1
 
 
 def reassigned(data: bytes | None) -> tuple[str, ...]:
-    """Return the partitions of `/admin/reassign_partitions`, as `topic-0`."""
+    """Parse `/admin/reassign_partitions`; returns partitions as `topic-0`."""
     listed = _object(data).get("partitions")
     if not isinstance(listed, list) or not all(isinstance(each, dict) for each in listed):
         raise FormError("`partitions` is not a list of objects")
@@ -107,7 +107,7 @@ def reassigned(data: bytes | None) -> tuple[str, ...]:
 
 
 def assignment(data: bytes | None) -> TopicZnode:
-    """Return the partitions of a topic."""
+    """Parse the partition assignment of a topic."""
     fields = _object(data)
     return TopicZnode(
         _text(fields, "topic_id", ""),
@@ -116,7 +116,7 @@ def assignment(data: bytes | None) -> TopicZnode:
 
 
 def partition(told: TopicZnode, index: int, state: bytes | None, version: int) -> PartitionImage:
-    """Return a partition with its state.
+    """Return a partition, from its topic's assignment and its state znode.
 
     Args:
         told: The znode of its topic.
@@ -137,7 +137,7 @@ def partition(told: TopicZnode, index: int, state: bytes | None, version: int) -
 
 
 def without_state(told: TopicZnode, index: int) -> PartitionImage:
-    """Return a partition without a state as the copy begins it (`ZkTopicMigrationClient.scala`)."""
+    """Return a stateless partition as the copy begins it (`ZkTopicMigrationClient.scala`)."""
     replicas = told.replicas[index]
     if not replicas:
         raise FormError(f"partition {index} has neither a state nor replicas")
@@ -153,7 +153,7 @@ def without_state(told: TopicZnode, index: int) -> PartitionImage:
 
 
 def properties(data: bytes | None) -> Mapping[str, str]:
-    """Return the entries of a znode of `/config`; one without a content has none."""
+    """Parse the entries of a `/config` znode; one without content has none."""
     if not data:
         return {}
     found = _object(data).get("config")
@@ -165,7 +165,7 @@ def properties(data: bytes | None) -> Mapping[str, str]:
 
 
 def configs(data: bytes | None) -> Mapping[str, str]:
-    """Return dynamic configs as an image holds them, secrets as digests."""
+    """Parse dynamic configs as an image holds them, with secrets as digests."""
     return {key: _config(key, value) for key, value in properties(data).items()}
 
 
@@ -176,13 +176,13 @@ def _config(key: str, value: str) -> str:
 
 
 def credentials(data: bytes | None) -> Mapping[Mechanism, Scram]:
-    """Return the SCRAM credentials of a user's znode."""
+    """Parse the SCRAM credentials in a user's znode."""
     found = properties(data)
     return {each: _credential(found[each]) for each in Mechanism if each in found}
 
 
 def quotas(data: bytes | None) -> Mapping[str, float]:
-    """Return the quotas of a znode."""
+    """Parse the quotas in a znode."""
     skipped = {str(each) for each in Mechanism}
     return {
         key: _double(key, value) for key, value in properties(data).items() if key not in skipped
@@ -190,7 +190,7 @@ def quotas(data: bytes | None) -> Mapping[str, float]:
 
 
 def acls(data: bytes | None, resource: Resource, name: str, pattern: Pattern) -> frozenset[Acl]:
-    """Return the ACLs of a resource's znode."""
+    """Parse the ACLs in a resource's znode."""
     if not data:
         return frozenset()
     fields = _object(data)
@@ -214,7 +214,7 @@ def acls(data: bytes | None, resource: Resource, name: str, pattern: Pattern) ->
 
 
 def token(data: bytes | None) -> Token:
-    """Return a delegation token (`DelegationTokenManagerZk.scala`)."""
+    """Parse a delegation token (`DelegationTokenManagerZk.scala`)."""
     fields = _object(data)
     version = _int(fields, "version")
     if not 1 <= version <= 3:

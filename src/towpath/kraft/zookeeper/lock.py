@@ -1,4 +1,4 @@
-"""One orchestrator per cluster: a znode that ends with the session of whoever made it."""
+"""A lock for one orchestrator per cluster: an ephemeral znode of its session."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ Waiting = Callable[[ZooKeeperHeldError], object]
 
 @dataclass(frozen=True, slots=True)
 class ClusterLock:
-    """The lock as it is held. It ends with the session, also when the process is killed."""
+    """The held lock of a cluster, which ends with the session or the process."""
 
     session: ZooKeeperSession
     owner: int
 
     def require(self, deadline: Deadline) -> None:
-        """Make sure that the lock is still held: look before each step.
+        """Raise if the lock is no longer held; to be called before each step.
 
         Raises:
             ZooKeeperLockLostError: ZooKeeper has ended our session meanwhile.
@@ -44,7 +44,7 @@ class ClusterLock:
             raise ZooKeeperLockLostError(self.session.path(PATH))
 
     def release(self, deadline: Deadline) -> None:
-        """Give the lock away; one that was lost stays with its new holder.
+        """Release the lock; a lost lock stays with its new holder.
 
         Raises:
             ZooKeeperError: ZooKeeper could not be asked; the lock ends with the session then.
@@ -64,7 +64,7 @@ class ClusterLock:
 def take(
     session: ZooKeeperSession, owner: str, deadline: Deadline, waiting: Waiting
 ) -> ClusterLock:
-    """Take the lock of a cluster, or wait for whoever holds it.
+    """Take the lock of a cluster, waiting for its present holder.
 
     Args:
         session: An open session.

@@ -1,4 +1,4 @@
-"""Neighbours in the ensemble of a cluster: other clusters of Kafka, other programs."""
+"""Other Kafka clusters and programs that keep znodes in the same ensemble."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _WHAT = "looking who else has znodes"
 
 
 def neighbours(session: ZooKeeperSession, deadline: Deadline) -> tuple[str, ...]:
-    """Return the paths outside of the cluster's own, with what they are as far as that is known.
+    """Return the paths outside the cluster's own, with their likely owners.
 
     Raises:
         ZooKeeperError: ZooKeeper could not be used.

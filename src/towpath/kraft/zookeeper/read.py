@@ -1,4 +1,4 @@
-"""One pass over the znodes of a cluster, into the same form as the image of the metadata log.
+"""Reading of all of a cluster's znodes in one pass, into the form of a metadata image.
 
 What is taken and what is left follows Kafka 3.9's own copy (`ZkMigrationClient.scala` and the
 clients beside it), so that the images of a healthy migration are equal.
@@ -30,7 +30,7 @@ Configs = Mapping[tuple[ConfigOf, str], Mapping[str, str]]
 
 
 def read(session: ZooKeeperSession, deadline: Deadline) -> ZooKeeperSeen:
-    """Return all that ZooKeeper holds of a cluster.
+    """Read all that ZooKeeper holds of a cluster.
 
     Raises:
         ZooKeeperAwayError: It did not answer in time.

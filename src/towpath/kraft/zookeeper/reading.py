@@ -1,4 +1,4 @@
-"""Reads of many znodes that keep oddities, so that nothing is skipped in silence."""
+"""Reading of many znodes; unexpected contents are recorded, never silently skipped."""
 
 from __future__ import annotations
 
@@ -26,22 +26,22 @@ def state_path(topic: str, partition: int) -> str:
 
 
 class ZnodeReading:
-    """One pass over ZooKeeper."""
+    """Reads znodes in one pass over ZooKeeper, and collects oddities."""
 
     def __init__(self, session: ZooKeeperSession, deadline: Deadline) -> None:
         self._session, self._deadline = session, deadline
         self.odd: list[OddZnode] = []
 
     def note(self, path: str, oddity: Oddity, why: str) -> None:
-        """Keep what is odd about a znode."""
+        """Record an oddity of a znode."""
         self.odd.append(OddZnode(path, oddity, why))
 
     def children(self, path: str) -> list[str]:
-        """Return the names of a znode's children, sorted; none where there is no such znode."""
+        """Return the sorted names of a znode's children; none without the znode."""
         return self.all_children([path]).get(path, [])
 
     def all_children(self, paths: Iterable[str]) -> Mapping[str, list[str]]:
-        """Return the children of many znodes, sorted, without those that are not there."""
+        """Return the sorted children of many znodes; missing znodes are left out."""
         found: dict[str, list[str]] = {}
         for path, told in self._read(paths, children=True):
             if isinstance(told, Forbidden):
@@ -51,7 +51,7 @@ class ZnodeReading:
         return found
 
     def znodes(self, paths: Iterable[str]) -> Mapping[str, Znode]:
-        """Return many znodes, without those that are not there."""
+        """Read many znodes; missing ones are left out."""
         found: dict[str, Znode] = {}
         for path, told in self._read(paths):
             if isinstance(told, Forbidden):
@@ -63,7 +63,7 @@ class ZnodeReading:
     def values(
         self, paths: Mapping[_Key, str], form: Callable[[bytes | None], _T]
     ) -> dict[_Key, _T]:
-        """Return the contents of znodes as values, without those that are not there or odd.
+        """Read znodes as parsed values; missing and malformed ones are left out.
 
         Args:
             paths: The paths, by whatever names the values.
@@ -77,14 +77,14 @@ class ZnodeReading:
         return found
 
     def keep(self, found: dict[_Key, _T], key: _Key, path: str, make: Callable[[], _T]) -> None:
-        """Put a value into `found`, or note that its znode is of no known form."""
+        """Put a parsed value into `found`, or record that its znode is malformed."""
         try:
             found[key] = make()
         except FormError as error:
             self.note(path, Oddity.UNKNOWN_FORM, str(error))
 
     def needed(self, path: str, form: Callable[[Znode], _T]) -> _T | None:
-        """Return a znode that decides about steps, None where it is not there.
+        """Read and parse a znode that decides the next step, `None` if it is missing.
 
         Raises:
             ZnodeUnknownError: It is of no known form.

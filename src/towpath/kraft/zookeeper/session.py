@@ -39,12 +39,12 @@ _LOST = (ConnectionLoss, SessionExpiredError)
 
 
 class LostError(Exception):
-    """The connection was lost in the middle of a request; whether it was done is not known."""
+    """The connection was lost during a request, which may or may not have been executed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Znode:
-    """A znode as it was read.
+    """The content and metadata of a znode.
 
     Attributes:
         data: Its content, None for null.
@@ -61,7 +61,7 @@ class Znode:
 
 @dataclass(frozen=True, slots=True)
 class Forbidden:
-    """The answer about a znode that the login may not read."""
+    """The result for a znode that the login may not read."""
 
 
 Answer = Znode | list[str] | Forbidden | None
@@ -69,7 +69,7 @@ Answer = Znode | list[str] | Forbidden | None
 
 
 class ZooKeeperSession:
-    """One session. All paths are those of Kafka; the path of the file is put before them."""
+    """One ZooKeeper session. Paths are Kafka's; the file's chroot is put before them."""
 
     def __init__(self, config: ZooKeeperConfig) -> None:
         hosts, slash, path = config.connect.partition("/")
@@ -98,7 +98,7 @@ class ZooKeeperSession:
         return self
 
     def close(self) -> None:
-        """End the session, and with it all that ends with it. Takes two seconds at most."""
+        """End the session and its ephemeral znodes. Takes at most two seconds."""
         made, self._client = self._client, None
         if made is None or self._sockets is None:
             return
@@ -110,12 +110,12 @@ class ZooKeeperSession:
             ending.join(_CLOSE_SECONDS / 2)
 
     def path(self, path: str) -> str:
-        """Return the whole path of a znode."""
+        """Return the full path of a znode."""
         return f"{self._root}{path}" or "/"
 
     @property
     def id(self) -> int | None:
-        """The number of the session; None while there is none."""
+        """The number of the session, `None` if it is not open."""
         told = self._made.client_id
         return told[0] if told else None
 
@@ -126,11 +126,11 @@ class ZooKeeperSession:
 
     @property
     def position(self) -> int:
-        """The newest transaction of the ensemble that an answer has named."""
+        """The newest transaction id of ZooKeeper that an answer has named."""
         return int(self._made.last_zxid)
 
     def call(self, what: str, request: Callable[[KazooClient], Any], deadline: Deadline) -> Any:
-        """Do a request that may be repeated, until it is answered.
+        """Execute a repeatable request, repeating it until it is answered.
 
         Args:
             what: What is being done, for errors.
@@ -149,7 +149,7 @@ class ZooKeeperSession:
                 self._pause(what, deadline)
 
     def once(self, what: str, request: Callable[[KazooClient], Any], deadline: Deadline) -> Any:
-        """Do a request once.
+        """Execute a request once.
 
         Raises:
             LostError: The connection was lost before it was answered.
@@ -195,7 +195,7 @@ class ZooKeeperSession:
                 yield path, self._read(what, at[path], pending, deadline, children=children)
 
     def one(self, what: str, path: str, deadline: Deadline) -> Znode | None:
-        """Read one znode that decides about something; None where it is not there.
+        """Read one znode that decides the next step, `None` if it is missing.
 
         Raises:
             ZooKeeperAwayError: It was not answered in time.
@@ -246,7 +246,7 @@ class ZooKeeperSession:
         threading.Event().wait(min(0.05, deadline.left()))
 
     def error(self, what: str, error: Exception) -> ZooKeeperError:
-        """Return the error of ours for an answer of ZooKeeper."""
+        """Convert an error of kazoo into an error of Towpath."""
         if isinstance(error, NoAuthError):
             advice = "give the login that the brokers have (`zookeeper.username`)"
             return ZooKeeperDeniedError(self.servers, what, "the login may not do that", advice)
@@ -262,7 +262,7 @@ class ZooKeeperSession:
         )
 
     def away(self, what: str) -> ZooKeeperAwayError:
-        """Return the error of a request without an answer in time."""
+        """Return the error for a request without an answer in time."""
         why = self._sockets.trouble if self._sockets and not self._made.connected else ""
         return ZooKeeperAwayError(
             self.servers,

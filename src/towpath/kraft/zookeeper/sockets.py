@@ -1,4 +1,4 @@
-"""kazoo's connections with our TLS, our login, and limits on how long they may hang."""
+"""Socket handling for kazoo: Towpath's TLS and login, and timeouts."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _silent() -> logging.Logger:
 
 
 def client(config: ZooKeeperConfig, hosts: str) -> tuple[KazooClient, Sockets]:
-    """Return a client that is not connected, and its sockets.
+    """Return an unconnected client, and its sockets.
 
     Args:
         config: TLS, login, session timeout.
@@ -59,7 +59,7 @@ def client(config: ZooKeeperConfig, hosts: str) -> tuple[KazooClient, Sockets]:
 
 
 class Sockets(SequentialThreadingHandler):  # type: ignore[misc]  # kazoo carries no types
-    """The sockets of a session, with the reason why the last one failed.
+    """The sockets of a session, with the reason of the last failure.
 
     Attributes:
         trouble: What happened to the last connection, without secrets.
@@ -76,7 +76,7 @@ class Sockets(SequentialThreadingHandler):  # type: ignore[misc]  # kazoo carrie
     def create_connection(
         self, address: tuple[str, int], hostname: str = "", timeout: float = 0, **_: Any
     ) -> socket.socket:
-        """Return a new connection to a server, for kazoo.
+        """Open a connection to a server, for kazoo.
 
         Raises:
             OSError: The server cannot be reached, or TLS fails.
@@ -96,7 +96,7 @@ class Sockets(SequentialThreadingHandler):  # type: ignore[misc]  # kazoo carrie
         return made
 
     def cut(self) -> None:
-        """Cut the open connection, which wakes whoever waits for it."""
+        """Shut down the open connection, which wakes its waiting thread."""
         if self._open is not None:
             with suppress(OSError):
                 self._open.shutdown(socket.SHUT_RDWR)
@@ -105,7 +105,7 @@ class Sockets(SequentialThreadingHandler):  # type: ignore[misc]  # kazoo carrie
 def connect(
     address: tuple[str, int], hostname: str, tls: Tls | None, seconds: float
 ) -> socket.socket:
-    """Return a connection to a server.
+    """Open a connection to a server.
 
     Args:
         address: Address and port.
@@ -128,7 +128,7 @@ def connect(
 
 
 def reason(error: OSError) -> str:
-    """Return why a server could not be reached, in words."""
+    """Return why a server could not be reached, as a text."""
     if isinstance(error, ssl.SSLCertVerificationError):
         return f"its certificate is not accepted: {error.verify_message}"
     if isinstance(error, ssl.SSLError):

@@ -1,4 +1,4 @@
-"""Higher versions of partition states, by writing each state again as it is."""
+"""Raising the versions of partition states, by rewriting each state unchanged."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _Write = tuple[str, Znode, int]
 def raise_versions(
     session: ZooKeeperSession, wanted: Mapping[TopicPartition, int], deadline: Deadline
 ) -> int:
-    """Write states of partitions until their versions are at least those that are wanted.
+    """Rewrite partition states until their versions are at least the wanted ones.
 
     Each transaction also names the version of `/controller_epoch`, which each election raises: a
     broker that is controller remembers the versions of states, and would be led astray.

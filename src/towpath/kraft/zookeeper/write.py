@@ -1,4 +1,4 @@
-"""The few writes to ZooKeeper: each names the versions that were seen, and is done once or not.
+"""The few writes to ZooKeeper, each conditional on the versions that were read.
 
 A connection may be lost before the answer of a write; then the znodes tell whether it was done.
 """
@@ -24,14 +24,14 @@ _ADVICE = "look again before anything else is done: start the command once more"
 
 @dataclass(frozen=True, slots=True)
 class ReleasedZnodes:
-    """The contents of the znodes that were deleted; None for one that was not there."""
+    """The contents of deleted znodes, `None` for a missing one."""
 
     controller: str | None
     migration: str | None
 
 
 def raise_epoch(session: ZooKeeperSession, to: int, version: int, deadline: Deadline) -> int:
-    """Set `/controller_epoch`, which brokers in ZooKeeper mode count on from.
+    """Raise `/controller_epoch`, which brokers in ZooKeeper mode continue from.
 
     Args:
         session: An open session.
@@ -197,7 +197,7 @@ def _epoch(session: ZooKeeperSession, what: str, znode: Znode) -> int:
 
 
 def there(session: ZooKeeperSession, what: str, path: str, deadline: Deadline) -> Znode:
-    """Return a znode; raise where it does not exist.
+    """Read a znode; raise if it does not exist.
 
     Raises:
         ZnodeChangedError: It is not.
@@ -210,5 +210,5 @@ def there(session: ZooKeeperSession, what: str, path: str, deadline: Deadline) -
 
 
 def changed(session: ZooKeeperSession, what: str, why: str) -> ZnodeChangedError:
-    """Return the error that a write was refused, as ZooKeeper holds something else than before."""
+    """Return the error for a write that was refused because ZooKeeper has changed."""
     return ZnodeChangedError(session.servers, what, f"{why}; nothing was written", _ADVICE)

@@ -1,4 +1,4 @@
-"""Everything that would stop a migration to KRaft, or lose something in it, found before it."""
+"""Checks before a migration for everything that would stop it or lose something."""
 
 from towpath.kraft.decide.preflight.preflight import preflight
 

@@ -17,7 +17,7 @@ _OVERRIDE = "--override"
 
 
 def command_lines(facts: Facts) -> Iterator[Finding]:
-    """Yield findings about files that are not those of the brokers, and keys that win over them."""
+    """Yield findings about unexpected properties files, and keys that override them."""
     named = {NodeId(each.id): PurePosixPath(each.properties) for each in facts.config.brokers}
     other = [
         f"{each.id} ({each.arguments[0]})"

@@ -1,4 +1,4 @@
-"""Nodes, disks and ports of a migration, and how many there are of them. Pure."""
+"""Checks of the number of nodes, and of their disks and ports. Pure."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _PASSING = ("/tmp/", "/run/", "/dev/shm/", "/var/run/")  # noqa: S108, folders t
 
 
 def numbers(facts: Facts) -> Iterator[Finding]:
-    """Yield findings about how many controllers and ZooKeeper servers there are."""
+    """Yield findings about the numbers of controllers and ZooKeeper servers."""
     controllers = facts.config.controllers.nodes
     if len(controllers) not in {3, 5}:
         yield Finding.of(FindingCode.CONTROLLERS_NUMBER, count=len(controllers))
@@ -31,7 +31,7 @@ def numbers(facts: Facts) -> Iterator[Finding]:
 
 
 def ensemble(facts: Facts) -> Iterator[Finding]:
-    """Yield findings about servers of ZooKeeper that do not serve, or whose loss stops it."""
+    """Yield findings about ZooKeeper servers that are down, or whose loss would stop it."""
     seen = facts.seen.ensemble
     if seen is None:
         return
@@ -45,7 +45,7 @@ def ensemble(facts: Facts) -> Iterator[Finding]:
 
 
 def disks(facts: Facts) -> Iterator[Finding]:
-    """Yield findings about disks that are nearly full, and log directories that are missing."""
+    """Yield findings about nearly full disks and missing log directories."""
     nodes = (*facts.brokers, *facts.controllers)
     little = [
         f"{each.id} ({size(each.free_bytes)})"
@@ -67,7 +67,7 @@ def disks(facts: Facts) -> Iterator[Finding]:
 
 
 def processes(facts: Facts) -> Iterator[Finding]:
-    """Yield notes about the processes of nodes, and about hosts that do not show them."""
+    """Yield notes about node processes, and about hosts that do not show them."""
     nodes = [each for each in (*facts.brokers, *facts.controllers) if each.running]
     unknown = [each.id for each in nodes if each.build is None]
     if unknown:

@@ -1,4 +1,4 @@
-"""Checks of the settings with which nodes log in to the controllers' own listener. Pure."""
+"""Checks of the login settings for the controllers' listener. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The properties of brokers and controllers: what must be there, and the same. Pure."""
+"""Checks of node properties: required keys, and keys that must agree. Pure."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _ENCODER = "password.encoder.secret"
 
 
 def rendering(facts: Facts) -> Iterator[Finding]:
-    """Yield what cannot be written into the file of a node in any of the modes to come."""
+    """Yield problems that prevent writing a node's properties for a later mode."""
     found: dict[Finding, None] = {}
     for node in facts.brokers:
         for mode in (BrokerMode.MIGRATION, BrokerMode.KRAFT):
@@ -56,7 +56,7 @@ def rendering(facts: Facts) -> Iterator[Finding]:
 
 
 def identity(facts: Facts) -> Iterator[Finding]:
-    """Yield findings about ids: of brokers in their files, and of controllers among brokers."""
+    """Yield findings about wrong broker ids, and about controller ids that collide with them."""
     other = [
         f"{each.id} ({told})"
         for each in facts.brokers
@@ -72,7 +72,7 @@ def identity(facts: Facts) -> Iterator[Finding]:
 
 
 def folders(facts: Facts) -> Iterator[Finding]:
-    """Yield the finding about folders that are those of other nodes."""
+    """Yield a finding about folders that belong to other nodes."""
     taken = [
         f"{at.directory} of {each.role} {each.id} is node {at.node}'s"
         for each in (*facts.brokers, *facts.controllers)
@@ -84,7 +84,7 @@ def folders(facts: Facts) -> Iterator[Finding]:
 
 
 def alike(facts: Facts) -> Iterator[Finding]:
-    """Yield findings about keys that brokers must share, and those of controllers."""
+    """Yield findings about keys that brokers must share, and about controllers' keys."""
     bases = [in_zookeeper(facts.config, each.properties, facts.seen) for each in facts.brokers]
     differ = [key for key in _SAME if len({base.get(key, "") for base in bases}) > 1]
     if differ:
@@ -123,7 +123,7 @@ def _secrets(facts: Facts, told: dict[str, str]) -> Iterator[Finding]:
 
 
 def voters(facts: Facts) -> Iterator[Finding]:
-    """Yield findings about the way from brokers to controllers."""
+    """Yield findings about the brokers' configuration of the controller quorum."""
     early, other = [], []
     for node in facts.brokers:
         mode = file_mode(node)
@@ -142,7 +142,7 @@ def voters(facts: Facts) -> Iterator[Finding]:
 
 
 def of_brokers(facts: Facts) -> Mapping[str, Properties]:
-    """Return the files of brokers as ZooKeeper mode has them, by what people call a broker."""
+    """Return the brokers' properties as in ZooKeeper mode, by display name."""
     return {
         f"broker {each.id}": in_zookeeper(facts.config, each.properties, facts.seen)
         for each in facts.brokers
@@ -150,7 +150,7 @@ def of_brokers(facts: Facts) -> Mapping[str, Properties]:
 
 
 def probe(facts: Facts) -> Iterator[Finding]:
-    """Yield findings about probe topics that could not be made or deleted, and that were left."""
+    """Yield findings about probe topics that cannot be created or deleted, or were left."""
     own = facts.config.controllers.properties
     told = {**of_brokers(facts), "the controllers": own}
     kept = [
@@ -167,7 +167,7 @@ def probe(facts: Facts) -> Iterator[Finding]:
 
 
 def sessions(facts: Facts) -> Iterator[Finding]:
-    """Yield the finding about brokers that could not start again in time after a kill."""
+    """Yield a finding about brokers that could not restart in time after a kill."""
     limit = float(facts.config.limits.start)
     long = [f"{each.id} ({ms / 1000:g} s)" for each in facts.brokers
             if (ms := _session_of(facts, each)) >= limit * 1000]  # fmt: skip
@@ -181,7 +181,7 @@ def _session_of(facts: Facts, node: NodeSeen) -> int:
 
 
 def control_plane(facts: Facts) -> Iterator[Finding]:
-    """Yield the finding about a listener that KRaft does not have."""
+    """Yield a finding about a control plane listener, which KRaft does not have."""
     key = "control.plane.listener.name"
     brokers = [each.id for each in facts.brokers if key in each.properties]
     if brokers:

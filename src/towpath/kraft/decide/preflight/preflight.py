@@ -1,4 +1,4 @@
-"""Everything that would stop a migration, or lose something in it. Pure."""
+"""All checks before a migration: obstacles, and possible losses. Pure."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ BEFORE_COPY = frozenset({Stage.ZOOKEEPER, Stage.PROVISIONED, Stage.REGISTERING})
 def preflight(
     config: KraftConfig, seen: Observation, around: Surroundings | None = None
 ) -> tuple[Finding, ...]:
-    """Return everything that would stop a migration or lose something in it, stops first.
+    """Return everything that would stop a migration or lose something, obstacles first.
 
     Args:
         config: The file.
@@ -57,7 +57,7 @@ def preflight(
 
 
 def static(facts: Facts) -> tuple[Finding, ...]:
-    """Return findings about versions, files, disks and contents: nothing that passes by itself.
+    """Return findings about versions, files, disks and contents, which do not pass by waiting.
 
     Behind the end only what holds for any cluster in KRaft mode is looked at: ZooKeeper is old or
     gone, files need nothing of it any more, and whoever goes on to Kafka 4 changes versions and
@@ -91,7 +91,7 @@ def static(facts: Facts) -> tuple[Finding, ...]:
 
 
 def health(facts: Facts) -> tuple[Finding, ...]:
-    """Return findings about brokers and replicas that both stores show as missing now."""
+    """Return findings about brokers and replicas that are missing now in either store."""
     if facts.seen.zookeeper is None and facts.seen.log is None:
         return ()
     away = [

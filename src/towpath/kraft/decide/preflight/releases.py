@@ -1,4 +1,4 @@
-"""Kafka's versions, and the protocol version that brokers and controllers must share. Pure."""
+"""Checks of Kafka versions, and of the protocol version that all nodes must share. Pure."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MENDED = 2
 
 
 def software(facts: Facts) -> Iterator[Finding]:
-    """Yield findings about the releases that nodes report and the patch levels that hosts show."""
+    """Yield findings about node releases, and about patch levels that hosts show."""
     nodes = (*facts.brokers, *facts.controllers)
     known = {each.id: each.software for each in nodes if each.software is not None}
     unknown = [each.id for each in facts.brokers if each.running and each.id not in known]

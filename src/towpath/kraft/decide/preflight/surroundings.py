@@ -1,4 +1,4 @@
-"""Checks of networks, names and other programs around a cluster. Pure."""
+"""Checks of networks, names and other programs that a migration depends on. Pure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from towpath.kraft.look.hosts import addresses_from, brokers_at
 
 
 def surroundings(facts: Facts, around: Surroundings) -> Iterator[Finding]:
-    """Yield findings about what lies around a cluster."""
+    """Yield findings about networks, names and programs around a cluster."""
     yield from _ways(facts, around)
     yield from _names(around)
     yield from users(facts, around)
@@ -26,7 +26,7 @@ def surroundings(facts: Facts, around: Surroundings) -> Iterator[Finding]:
 
 
 def users(facts: Facts, around: Surroundings) -> Iterator[Finding]:
-    """Yield findings about who else uses ZooKeeper."""
+    """Yield findings about other users of ZooKeeper."""
     if around.clients is not None:
         yield from _clients(facts, around, around.clients)
     if around.neighbours:

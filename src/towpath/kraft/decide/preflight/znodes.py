@@ -1,4 +1,4 @@
-"""Znodes that the copy would fail at, wait for, or leave behind. Pure."""
+"""Checks for znodes that the copy would fail at, wait for, or leave behind. Pure."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _EVERYONE = "world:anyone"
 
 
 def znodes(facts: Facts) -> Iterator[Finding]:
-    """Yield findings about odd znodes, brokers that the copy waits for, and ACLs of znodes."""
+    """Yield findings about odd znodes, about missing brokers, and about ACLs of znodes."""
     zookeeper = facts.seen.zookeeper
     if zookeeper is None:
         return

@@ -1,4 +1,4 @@
-"""Records of the metadata log, as classes that kafka-python makes from a JSON file of their name.
+"""Metadata log records, as classes that kafka-python generates from JSON files.
 
 kafka-python has the machinery and Kafka's requests, not these records. The files are those of
 Apache Kafka 4.4.0 (`common/metadata` in its jar `kafka-metadata`, `common/message` in `kafka-raft`;
@@ -19,7 +19,7 @@ _NO_FIELDS = [{"name": "Nothing", "type": "int8", "versions": "none"}]
 
 
 def read_body(kind: Any, data: bytes, at: int, version: int) -> Any:
-    """Return the decoded body of a record; its attributes are Kafka's fields in snake case.
+    """Decode the body of a record; its attributes are Kafka's fields in snake case.
 
     Args:
         kind: One of the classes below.

@@ -1,1 +1,1 @@
-"""Nodes that are pods: which objects belong to a node, and what steps make of them."""
+"""Nodes that are Kubernetes pods: their objects, and the changes that steps make."""

@@ -1,4 +1,4 @@
-"""The objects that are made for a controller, from its place in the file. Pure."""
+"""The Kubernetes objects created for a controller, from its entry in the file. Pure."""
 
 from __future__ import annotations
 

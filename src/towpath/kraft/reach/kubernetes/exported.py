@@ -1,4 +1,4 @@
-"""Nodes whose objects somebody with access to the API has written to a folder.
+"""Nodes known only from Kubernetes objects that were exported to a folder.
 
 `objects.json` is what `kubectl get statefulset,pod,configmap,secret -o json` gave; a file of a pod
 lies beside it at its path below the pod's name. So steps can be planned without the API, and are
@@ -22,7 +22,7 @@ OBJECTS = "objects.json"
 
 
 class ExportedNode:
-    """One node, as it was when its objects were exported; nothing can be done to it from here.
+    """One node as it was when its objects were exported; it can only be read.
 
     Args:
         folder: The folder.
@@ -35,11 +35,11 @@ class ExportedNode:
 
     @property
     def place(self) -> NodePlace:
-        """The objects of Kubernetes that belong to the node."""
+        """The Kubernetes objects that belong to the node."""
         return self._place
 
     def get(self, kind: ObjectKind, name: str) -> KubernetesObject | None:
-        """Return an object, None where there is none.
+        """Return an exported object, `None` if there is none.
 
         Raises:
             DriverError: The file cannot be read.
@@ -50,7 +50,7 @@ class ExportedNode:
         return None
 
     def stateful_set(self) -> KubernetesObject | None:
-        """Return the StatefulSet of the node, None where it has no pod.
+        """Return the node's StatefulSet, `None` if the node has no pod.
 
         Raises:
             DriverError: The pod is not ours to touch.
@@ -59,7 +59,7 @@ class ExportedNode:
         return stateful_set_in(self.place, self.get, self._hold, where)
 
     def read(self, path: str) -> bytes | None:
-        """Return a file's content, None where there is none."""
+        """Return a file's content, `None` if the export does not have it."""
         if path == self.place.properties:
             holder = self.get(self.place.holder, self.place.holder_name)
             return None if holder is None else properties_in(self.place, holder)
@@ -72,19 +72,19 @@ class ExportedNode:
             raise self._error(f"{copied}: {foreign(error)}") from error
 
     def modified(self, path: str) -> int | None:
-        """Return the time of the last write of the properties, where the export has it."""
+        """Return the modification time of the properties, if the export has it."""
         holder = self.get(self.place.holder, self.place.holder_name)
         if holder is None or path != self.place.properties:
             return None
         return modified(holder, self.place.key)
 
     def free_bytes(self, path: str) -> int | None:
-        """Return None, as an export does not have it."""
+        """Return `None`, as an export does not have the free space."""
         del path
         return None
 
     def started(self) -> int | None:
-        """Return the time when the pod was made, in ms since 1970; None where Kafka did not run."""
+        """Return the creation time of the pod, in ms since 1970; `None` if Kafka did not run."""
         self.stateful_set()
         pod = self.get(ObjectKind.POD, self.place.pod)
         if pod is None or not runs(pod, self.place.container):
@@ -92,16 +92,16 @@ class ExportedNode:
         return created(pod)
 
     def incarnation(self) -> str | None:
-        """Return a text that differs for each start of the node's process; None where none runs."""
+        """Return a text that changes with each start of the node's process; `None` if stopped."""
         started = self.started()
         return None if started is None else str(started)
 
     def process(self) -> str | None:
-        """Return None, as an export does not have it."""
+        """Return `None`, as an export does not have the process."""
         return None
 
     def log(self, lines: int) -> str:
-        """Return the command that reads the log."""
+        """Return the `kubectl` command that shows the log."""
         return f"kubectl logs {self.place.pod} -c {self.place.container} --tail={lines}"
 
     def write(self, path: str, data: bytes) -> None:

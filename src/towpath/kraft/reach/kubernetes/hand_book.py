@@ -1,4 +1,4 @@
-"""Commands of `kubectl` of which steps are made by hand, and the files that they apply. Pure.
+"""The `kubectl` commands and files for doing steps by hand. Pure.
 
 What a step writes depends on its node and mode alone, not on when it is done. So one file serves
 the way there and every way back.
@@ -43,7 +43,7 @@ Held = frozenset[str]
 
 @dataclass(frozen=True, slots=True)
 class NodeObjects:
-    """The objects of a node that exist now.
+    """The existing objects of a node.
 
     Attributes:
         place: Where it lives.
@@ -57,7 +57,7 @@ class NodeObjects:
 
     @classmethod
     def of(cls, node: PodNode) -> NodeObjects:
-        """Return the objects of a node that exist now.
+        """Return the existing objects of a node.
 
         Raises:
             DriverError: It cannot be seen, or is not ours to touch.
@@ -67,7 +67,7 @@ class NodeObjects:
 
 @dataclass(slots=True)
 class HandBook:
-    """The commands that steps are made of, for one cluster.
+    """Produces the `kubectl` commands of steps for one cluster.
 
     Attributes:
         there: Returns the object that something applied would change; None where there is none.
@@ -85,18 +85,18 @@ class HandBook:
 
     @property
     def hold_map(self) -> str:
-        """Name of the ConfigMap that names held pods."""
+        """Name of the ConfigMap that lists held pods."""
         return hold_name(self.config.kraft)
 
     def release(self, nodes: Iterable[NodeId], held: Held) -> tuple[list[str], Held]:
-        """Let pods be made anew, with what their objects say then, and not be held back."""
+        """Return commands that recreate pods with their current objects, no longer held back."""
         pods = [self.place(each).pod for each in nodes]
         left = held - set(pods)
         lines = [self._delete(each) for each in pods]
         return [*([self.apply(self.held_file(left))] if left != held else []), *lines], left
 
     def hold(self, nodes: Iterable[NodeId], held: Held) -> tuple[list[str], Held]:
-        """Let pods be made anew and be held back."""
+        """Return commands that recreate pods and hold them back."""
         places = [self.place(each) for each in nodes]
         held = held | {each.pod for each in places}
         gates = {name: each for each in places if (name := self._gate(each)) is not None}
@@ -107,11 +107,11 @@ class HandBook:
         return lines, held
 
     def place(self, node: NodeId) -> NodePlace:
-        """Return the objects of Kubernetes that belong to a node."""
+        """Return the names of the Kubernetes objects that belong to a node."""
         return self.nodes[node].place
 
     def properties(self, node: NodeId, wanted: Properties, name: str) -> str:
-        """Add the file of a node's properties; a broker's comments and order stay.
+        """Add a file with a node's properties; a broker's comments and order stay.
 
         Args:
             node: The node.
@@ -125,7 +125,7 @@ class HandBook:
         return self._file(name, properties_object(there.place, text))
 
     def controller_file(self, told: KraftController, at: NodePlace) -> str:
-        """Add the file of a controller's other objects, and return its name.
+        """Add a file with a controller's other objects, and return its name.
 
         Raises:
             StepRefusedError: No broker has a pod to learn from.
@@ -148,7 +148,7 @@ class HandBook:
         return self._file(name, gate_object(stateful_set, at.container, self.hold_map))
 
     def held_file(self, held: Held) -> str:
-        """Add the file that says which pods are held back, and return its name."""
+        """Add a file that lists the held pods, and return its name."""
         pods = sorted(held)
         name = f"hold-{'-and-'.join(pods) or 'none'}.yaml"
         return self._file(name, hold_object(self.hold_map, pods))
@@ -162,16 +162,16 @@ class HandBook:
         return name
 
     def apply(self, name: str, manager: str = MANAGER) -> str:
-        """Return the command that makes objects which are ours alone."""
+        """Return the command that applies objects which Towpath alone owns."""
         how = f"--server-side --field-manager={manager}"
         return f"{self._kubectl} apply {how} -f {shlex.quote(name)}"
 
     def apply_properties(self, name: str, node: NodeId) -> str:
-        """Return the command that makes the properties of a node, which are ours alone."""
+        """Return the command that applies a node's properties, which Towpath alone owns."""
         return self.apply(name, manager_of(self.place(node)))
 
     def patch_properties(self, name: str, node: NodeId) -> str:
-        """Return the command that changes the properties of a node; see `Kubectl.write`.
+        """Return the command that patches a node's properties; see `Kubectl.write`.
 
         Raises:
             DriverError: Another field manager keeps what would be changed.
@@ -201,11 +201,11 @@ class HandBook:
         return f"{self._kubectl} delete {ObjectKind.POD.lower()} {pod}"
 
     def await_held(self, at: NodePlace) -> str:
-        """Return the command that waits until a pod is made and held back."""
+        """Return the command that waits until a pod is recreated and held back."""
         return f"until {self._kubectl} exec {at.pod} -c {HOLD} -- true; do sleep 2; done"
 
     def inside(self, node: NodeId, command: str) -> str:
-        """Return the command that runs another one inside a node's pod, which is held back."""
+        """Return the command that runs another one inside a held pod."""
         return f"{self._kubectl} exec {self.place(node).pod} -c {HOLD} -- {command}"
 
     @property

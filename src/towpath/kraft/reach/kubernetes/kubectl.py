@@ -1,4 +1,4 @@
-"""The API of Kubernetes, asked through the system's own kubectl.
+"""The Kubernetes API, accessed through the system's own kubectl.
 
 So its contexts, logins and their plugins are used, and none of ours.
 """
@@ -28,7 +28,7 @@ _TIMES = 5
 
 
 class Kubectl:
-    """The API of Kubernetes, as far as the objects of one node are concerned.
+    """Access to the Kubernetes objects of one node.
 
     Args:
         driver: Says how kubectl is called, and in which namespace.
@@ -48,7 +48,7 @@ class Kubectl:
         self._place = place
 
     def get(self, kind: ObjectKind, name: str) -> KubernetesObject | None:
-        """Return an object, None where there is none.
+        """Return an object, `None` if there is none.
 
         Raises:
             DriverError: The API cannot be reached, or refuses.
@@ -65,7 +65,7 @@ class Kubectl:
         return found
 
     def write(self, made: KubernetesObject, manager: str = MANAGER) -> None:
-        """Make an object say what is wished; all that `made` does not name stays as it is.
+        """Patch an object; everything that `made` does not name stays unchanged.
 
         A field that another manager keeps with another value is taken only from those managers
         that the file names, and only as it was when it was looked at. `kubectl apply` is no way
@@ -87,7 +87,7 @@ class Kubectl:
         self._checked(done, _writing(made))
 
     def create(self, made: KubernetesObject, manager: str = MANAGER) -> None:
-        """Make an object unless there is one, which is left as it is.
+        """Create an object unless it exists.
 
         Raises:
             DriverError: The API cannot be reached, or refuses.
@@ -125,7 +125,7 @@ class Kubectl:
         return self._run(what, how, json.dumps(change).encode())
 
     def delete_pod(self, uid: str, grace: int | None = None) -> None:
-        """Tell a pod of the node to end; return at once. Another pod of its name is left alone.
+        """Delete a pod of the node by its uid, and return at once.
 
         Args:
             uid: The pod's uid. The API deletes no pod that has another one.
@@ -159,7 +159,7 @@ class Kubectl:
         *,
         secret: bool = False,
     ) -> bytes | None:
-        """Run a program in a container to its end; return what it printed, None where it is absent.
+        """Run a program in a container, and return its output; `None` for its "absent" exit code.
 
         Args:
             container: A container of the node's pod.
@@ -180,7 +180,7 @@ class Kubectl:
         return None if done.returncode == ABSENT else self._checked(done, what)
 
     def log(self, container: str, lines: int, *, ended: bool = False) -> str:
-        """Return the last lines of a container; of the one before it, where it has none yet.
+        """Return the last lines of a container's log, or of its predecessor's.
 
         Args:
             container: A container of the node's pod.

@@ -1,4 +1,4 @@
-"""Nodes that are pods, reached through the API of Kubernetes.
+"""Nodes that are pods, reached through the Kubernetes API.
 
 A node is stopped by holding its pod back, see `objects.py`, and its files are reached in whichever
 of its containers runs.
@@ -60,7 +60,7 @@ _AVAILABLE = 3
 
 
 class KubectlNode:
-    """A node that is a pod, reached through the API.
+    """A node that is a pod, reached through the Kubernetes API.
 
     Args:
         config: The file.
@@ -81,15 +81,15 @@ class KubectlNode:
 
     @property
     def place(self) -> NodePlace:
-        """The objects of Kubernetes that belong to the node."""
+        """The names of the Kubernetes objects that belong to the node."""
         return self._place
 
     def get(self, kind: ObjectKind, name: str) -> KubernetesObject | None:
-        """Return an object, None where there is none."""
+        """Return an object, `None` if there is none."""
         return self._kubectl.get(kind, name)
 
     def stateful_set(self) -> KubernetesObject | None:
-        """Return the StatefulSet of the node, None where it has no pod.
+        """Return the node's StatefulSet, `None` if the node has no pod.
 
         Raises:
             DriverError: The pod is not ours to touch.
@@ -97,14 +97,14 @@ class KubectlNode:
         return self._stateful_set_of(self._place)
 
     def read(self, path: str) -> bytes | None:
-        """Return a file's content, None where there is none."""
+        """Return a file's content, `None` if it does not exist."""
         if path != self._place.properties:
             return self._inside(READ, path, f"reading {path}")
         holder = self.get(self._place.holder, self._place.holder_name)
         return None if holder is None else properties_in(self._place, holder)
 
     def modified(self, path: str) -> int | None:
-        """Return the time of a file's last write, in ms since 1970, rounded to seconds."""
+        """Return the modification time of a file, in ms since 1970, rounded to seconds."""
         if path == self._place.properties:
             holder = self.get(self._place.holder, self._place.holder_name)
             return None if holder is None else modified(holder, self._place.key)
@@ -112,7 +112,7 @@ class KubectlNode:
         return None if told is None else int(told) * 1000
 
     def write(self, path: str, data: bytes) -> None:
-        """Replace a file in one step; of a link the file that it names.
+        """Replace a file atomically; a link's target is replaced.
 
         A controller that has no pod yet gets one with its first properties; it is held back.
         """
@@ -125,30 +125,30 @@ class KubectlNode:
             self._make()
 
     def require_ours(self, path: str) -> None:
-        """Raise where another field manager keeps the properties, and the file does not name it."""
+        """Raise if another field manager owns the properties, and the file does not allow it."""
         others = not_named(kept_properties(self), self._driver.take_from)
         if others and path == self._place.properties:
             raise self._error(f"looking who keeps {path}", kept_advice(others))
 
     def remove(self, path: str) -> None:
-        """Remove a file or a folder with all in it, if it is there."""
+        """Remove a file or a folder with its content, if it exists."""
         self._change(REMOVE, path, f"removing {path}")
 
     def free_bytes(self, path: str) -> int | None:
-        """Return the free bytes on the disk of a path; None where no container answers."""
+        """Return the free bytes on the disk of a path, `None` if no container answers."""
         told = self._inside(_FREE, path, f"asking for the free space of {path}")
         words = (told or b"").split()
         known = len(words) > _AVAILABLE and words[_AVAILABLE].isdigit()
         return int(words[_AVAILABLE]) * 1024 if known else None
 
     def run(self, command: Sequence[str], deadline: Deadline) -> str:
-        """Run a program in the pod to its end and return what it printed."""
+        """Run a program in the pod until it ends, and return its output."""
         what = f"running {command[0]}"
         told = self._kubectl.inside(self._required(what), command, what, deadline=deadline)
         return (told or b"").decode(errors="replace").strip()
 
     def start(self) -> None:
-        """Let the pod be made anew without being held back, unless Kafka runs in it."""
+        """Recreate the pod without holding it back, unless Kafka runs in it."""
         self._set_held(held=False)
         pod = self._pod()
         if pod is not None and (is_ending(pod) or not runs(pod, self._place.container)):
@@ -159,7 +159,7 @@ class KubectlNode:
         )
 
     def stop(self, deadline: Deadline) -> bool:
-        """Let the pod be made anew and be held back; return whether Kafka ended by itself.
+        """Recreate the pod and hold it back; return whether Kafka ended by itself.
 
         At the deadline the pod's host kills it. A host that does not answer cannot, and no other
         pod comes before it does: this waits no longer than some seconds then.
@@ -175,27 +175,27 @@ class KubectlNode:
         return was_clean
 
     def started(self) -> int | None:
-        """Return when the pod was made, in ms since 1970; None where Kafka does not run."""
+        """Return the creation time of the pod, in ms since 1970; `None` if Kafka does not run."""
         self.stateful_set()
         pod = self._pod()
         return created(pod) if pod is not None and runs(pod, self._place.container) else None
 
     def incarnation(self) -> str | None:
-        """Return a text that differs for each start of the node's process; None where none runs."""
+        """Return a text that changes with each start of the node's process; `None` if stopped."""
         pod = self._pod()
         if pod is None or not runs(pod, self._place.container):
             return None
         return f"{uid_of(pod)} {restarts(pod, self._place.container)}"
 
     def process(self) -> str | None:
-        """Return its process's command line and the jars that it has open, one word a line."""
+        """Return the process's command line and open jars, one word per line."""
         what, path = "looking at its process", self._place.properties
         command = _sh(PROCESS_WITH, path)
         told = self._kubectl.inside(self._place.container, command, what)
         return None if told is None else told.decode(errors="replace")
 
     def log(self, lines: int) -> str:
-        """Return the last lines that it logged; what keeps it from running where it has no log."""
+        """Return the last lines of the node's log, or else the reason why it does not run."""
         pod = self._pod()
         if pod is None:
             return f"there is no pod {self._place.pod}"

@@ -1,4 +1,4 @@
-"""Facts about a node from its objects, and the nodes that belong to operators. Pure."""
+"""Facts from a node's Kubernetes objects, and detection of operators. Pure."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _OTHERS = "use the migration of that operator, as it would undo what is changed 
 
 
 def stateful_set_in(place: NodePlace, get: Get, hold: str, where: str) -> KubernetesObject | None:
-    """Return the StatefulSet of a node's pod, None where it has no pod.
+    """Return the StatefulSet of a node's pod, `None` if there is no pod.
 
     Args:
         place: The node.
@@ -48,7 +48,7 @@ def stateful_set_in(place: NodePlace, get: Get, hold: str, where: str) -> Kubern
 
 
 def require_ours(place: NodePlace, pod: KubernetesObject, stateful_set: KubernetesObject) -> None:
-    """Raise where a node's pod is not that of a StatefulSet which we alone restart.
+    """Raise unless the node's pod belongs to a StatefulSet that Towpath alone restarts.
 
     Args:
         place: The node.
@@ -107,7 +107,7 @@ def stateful_set_of(place: NodePlace, pod: KubernetesObject) -> str:
 
 
 def owner_of(found: KubernetesObject) -> Mapping[str, Any] | None:
-    """Return the controller of an object, such as its StatefulSet; None where it has none."""
+    """Return the owning controller of an object, such as its StatefulSet; else `None`."""
     owners = found["metadata"].get("ownerReferences") or ()
     return next((each for each in owners if each.get("controller")), None)
 
@@ -123,17 +123,17 @@ def _error(place: NodePlace, why: str) -> DriverError:
 
 
 def uid_of(found: KubernetesObject) -> str:
-    """Return the uid of an object, which no later object of its name has."""
+    """Return the uid of an object, which a later object of the same name does not have."""
     return str(found["metadata"]["uid"])
 
 
 def is_ending(pod: KubernetesObject) -> bool:
-    """Whether a pod is being deleted."""
+    """Return whether a pod is being deleted."""
     return pod["metadata"].get("deletionTimestamp") is not None
 
 
 def runs(pod: KubernetesObject, container: str) -> bool:
-    """Whether a container of a pod runs; `towpath-hold` runs while the pod is held back."""
+    """Return whether a container runs; `towpath-hold` runs while the pod is held back."""
     status = pod.get("status") or {}
     key = "initContainerStatuses" if container == HOLD else "containerStatuses"
     states = (each["state"] for each in status.get(key) or () if each["name"] == container)
@@ -141,7 +141,7 @@ def runs(pod: KubernetesObject, container: str) -> bool:
 
 
 def was_started(pod: KubernetesObject, container: str) -> bool:
-    """Whether a container of a pod runs, or ran and has ended."""
+    """Return whether a container runs, or ran and has ended."""
     found = _status_of(pod, container)
     return found is not None and (
         "waiting" not in found["state"] or found.get("restartCount", 0) > 0
@@ -149,7 +149,7 @@ def was_started(pod: KubernetesObject, container: str) -> bool:
 
 
 def restarts(pod: KubernetesObject, container: str) -> int:
-    """Return the number of restarts of a container in its pod."""
+    """Return how often a container was restarted in its pod."""
     return int((_status_of(pod, container) or {}).get("restartCount") or 0)
 
 
@@ -159,7 +159,7 @@ def _status_of(pod: KubernetesObject, container: str) -> Mapping[str, Any] | Non
 
 
 def waits_for(pod: KubernetesObject) -> str:
-    """Return the reason why the containers of a pod do not run, for people."""
+    """Return why the containers of a pod do not run, for people."""
     status = pod.get("status") or {}
     for each in (
         *(status.get("initContainerStatuses") or ()),

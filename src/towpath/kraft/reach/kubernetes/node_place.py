@@ -1,4 +1,4 @@
-"""Names of the objects of Kubernetes that belong to a node. Pure."""
+"""The names of the Kubernetes objects that belong to a node. Pure."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _UNUSUAL = re.compile(r"[^a-z0-9.-]")
 
 
 class ObjectKind(StrEnum):
-    """The kinds of objects that a migration reads or writes, as their API calls them."""
+    """The kinds of Kubernetes objects that a migration reads or writes."""
 
     CONFIG_MAP = "ConfigMap"
     SECRET = "Secret"  # noqa: S105, a kind of object
@@ -33,7 +33,7 @@ _API_VERSIONS = {ObjectKind.STATEFUL_SET: "apps/v1"}
 
 
 def api_version(kind: ObjectKind) -> str:
-    """Return the version of the API of a kind: `v1`, or with its group `apps/v1`."""
+    """Return the API version of a kind of object: `v1` or, with a group, `apps/v1`."""
     return _API_VERSIONS.get(kind, "v1")
 
 
@@ -65,12 +65,12 @@ class NodePlace:
 
     @property
     def mounted_at(self) -> str:
-        """The folder in which the properties file is."""
+        """The folder that contains the properties file."""
         return str(PurePosixPath(self.properties).parent)
 
     @property
     def volume(self) -> str:
-        """The folder at which the volume of a controller is mounted: that above its data."""
+        """The mount point of a controller's volume: the parent of its data folder."""
         return str(PurePosixPath(self.data or "/").parent)
 
 
@@ -88,7 +88,7 @@ def manager_of(place: NodePlace) -> str:
 
 
 def place_of(driver: KubernetesDriver, role: Role, node: KraftNode) -> NodePlace:
-    """Return the objects of Kubernetes that belong to a node of the file."""
+    """Return the names of the Kubernetes objects of a node in the file."""
     if isinstance(node, KraftController):
         return _controller(driver, node)
     told, number = driver.brokers.properties, str(node.id)
@@ -122,7 +122,7 @@ def _controller(driver: KubernetesDriver, node: KraftController) -> NodePlace:
 
 
 def hold_name(migration: str) -> str:
-    """Return the name of the ConfigMap that names the pods whose Kafka is held back.
+    """Return the name of the ConfigMap that lists the held pods.
 
     It is the value of our labels, too, which have 63 characters at most.
     """

@@ -1,4 +1,4 @@
-"""The objects that a migration makes, as Kubernetes takes them. Pure.
+"""The Kubernetes objects that a migration creates. Pure.
 
 A pod cannot be stopped: its StatefulSet makes it anew at once. So a node is stopped by holding its
 pod back: a first container, `towpath-hold`, waits as long as a ConfigMap names the pod. It has the
@@ -56,7 +56,7 @@ def _object(
 
 
 def properties_object(place: NodePlace, text: bytes) -> KubernetesObject:
-    """Return the object that holds a node's properties file; other keys of it stay."""
+    """Return a patch for the object with a node's properties file; other keys stay."""
     encoded = {place.key: base64.b64encode(text).decode()}
     if place.holder is ObjectKind.SECRET:
         return _object(place.holder, place.holder_name, data=encoded)
@@ -67,7 +67,7 @@ def properties_object(place: NodePlace, text: bytes) -> KubernetesObject:
 
 
 def properties_in(place: NodePlace, holder: KubernetesObject) -> bytes | None:
-    """Return the properties file that an object holds; None where it has no such key."""
+    """Return the properties file in an object, `None` if the key is missing."""
     text = (holder.get("data") or {}).get(place.key)
     if text is not None and place.holder is ObjectKind.CONFIG_MAP:
         return str(text).encode()
@@ -81,7 +81,7 @@ def kind_and_name(made: KubernetesObject) -> tuple[ObjectKind, str]:
 
 
 def patch_of(made: KubernetesObject, there: KubernetesObject | None) -> KubernetesObject:
-    """Return the strategic merge patch from an object to a wished one.
+    """Return a strategic merge patch from an existing object to the wanted one.
 
     A key of a ConfigMap is text or not: where one becomes the other, it is removed from there.
     """
@@ -95,7 +95,7 @@ def patch_of(made: KubernetesObject, there: KubernetesObject | None) -> Kubernet
 
 
 def hold_object(name: str, held: Iterable[str]) -> KubernetesObject:
-    """Return the ConfigMap that names the pods that are held back."""
+    """Return the ConfigMap that lists the held pods."""
     return _object(ObjectKind.CONFIG_MAP, name, data={HELD: " ".join(sorted(held))})
 
 
@@ -106,13 +106,13 @@ def held_in(hold: KubernetesObject | None) -> frozenset[str]:
 
 
 def container_of(template: KubernetesObject, name: str) -> KubernetesObject | None:
-    """Return a container of a pod or of a pod's template; None where it has none such."""
+    """Return a container of a pod or pod template, `None` if there is none of that name."""
     found = (each for each in template["spec"].get("containers", ()) if each["name"] == name)
     return next(found, None)
 
 
 def holding(kafka: KubernetesObject, hold: str) -> KubernetesObject:
-    """Return the container that holds a pod back.
+    """Return the init container that holds a pod back.
 
     Args:
         kafka: The container that runs Kafka.
@@ -134,7 +134,7 @@ def holding(kafka: KubernetesObject, hold: str) -> KubernetesObject:
 
 
 def gate_of(stateful_set: KubernetesObject) -> str | None:
-    """Return the ConfigMap by which a StatefulSet holds its pods back; None where it holds none.
+    """Return the ConfigMap that a StatefulSet's hold container reads; `None` without one.
 
     It is "" for a container of that name that is not ours.
     """
@@ -148,7 +148,7 @@ def gate_of(stateful_set: KubernetesObject) -> str | None:
 
 
 def gate_object(stateful_set: KubernetesObject, container: str, hold: str) -> KubernetesObject:
-    """Return the patch that adds the container which holds pods back to a StatefulSet.
+    """Return a patch that adds the hold container to a StatefulSet.
 
     Its update strategy is `OnDelete`, so this restarts no pod.
     """
@@ -162,7 +162,7 @@ def gate_object(stateful_set: KubernetesObject, container: str, hold: str) -> Ku
 def service_object(
     driver: KubernetesDriver, hold: str, addresses: Iterable[str]
 ) -> KubernetesObject:
-    """Return the Service that gives controllers their names, also before they are ready."""
+    """Return the Service that gives controllers their DNS names, even before they are ready."""
     ports = sorted({host_and_port(each)[1] for each in addresses})
     listed = [{"name": f"controller-{port}", "port": port} for port in ports]
     spec = {
@@ -182,7 +182,7 @@ def controller_object(
     hold: str,
     start: Iterable[str],
 ) -> KubernetesObject:
-    """Return the StatefulSet of a controller, made from that of a broker.
+    """Return a controller's StatefulSet, derived from a broker's.
 
     It has the broker's image, environment, resources and security; those of its volumes that hold
     keys and configs; and a volume of its own for the metadata log.

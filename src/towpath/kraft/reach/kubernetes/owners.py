@@ -1,4 +1,4 @@
-"""Fields that other field managers keep, and that a write would change. Pure."""
+"""Fields owned by other field managers that a write would change. Pure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from towpath.kraft.reach.kubernetes.objects import KubernetesObject
 
 @dataclass(frozen=True, slots=True, order=True)
 class KeptField:
-    """A field that a field manager keeps; `field` is written as `kubectl` writes it."""
+    """A field and its owning field manager; `field` is in `kubectl`'s notation."""
 
     manager: str
     field: str
@@ -21,7 +21,7 @@ class KeptField:
 def kept_by_others(
     made: KubernetesObject, there: KubernetesObject | None, manager: str
 ) -> tuple[KeptField, ...]:
-    """Return the fields that a write would take from other field managers.
+    """Return the fields that a write would take over from other field managers.
 
     That is what the API calls a conflict, where something is applied: another manager has written
     a field, and its value is another one.
@@ -42,7 +42,7 @@ def kept_by_others(
 
 
 def not_named(kept: Iterable[KeptField], take_from: Collection[str]) -> tuple[KeptField, ...]:
-    """Return the fields of managers that the file does not name: nothing may be taken from them.
+    """Return the fields of managers that the file does not allow to override.
 
     Args:
         kept: Fields that others keep.
@@ -52,7 +52,7 @@ def not_named(kept: Iterable[KeptField], take_from: Collection[str]) -> tuple[Ke
 
 
 def told_of(kept: Iterable[KeptField]) -> str:
-    """Return kept fields for people, by manager."""
+    """Return owned fields for people, by manager."""
     fields: dict[str, list[str]] = {}
     for each in kept:
         fields.setdefault(each.manager, []).append(each.field)
@@ -60,7 +60,7 @@ def told_of(kept: Iterable[KeptField]) -> str:
 
 
 def kept_advice(kept: Collection[KeptField]) -> str:
-    """Return a sentence about the field managers that keep fields a step would write."""
+    """Return a sentence about the field managers that block a step's write."""
     named = ", ".join(sorted({each.manager for each in kept}))
     return (
         f"another field manager keeps what would be written ({told_of(kept)}): let nothing apply"

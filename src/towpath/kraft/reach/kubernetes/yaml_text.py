@@ -1,4 +1,4 @@
-"""Objects as YAML that `kubectl` and people read alike."""
+"""Kubernetes objects as YAML for `kubectl` and people."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _WIDTH = 4096
 
 
 def yaml_text(objects: Iterable[KubernetesObject]) -> str:
-    """Return objects as one text of several documents.
+    """Return objects as one YAML text of several documents.
 
     Texts are quoted, as `kubectl` reads YAML 1.1, in which a plain `on` is no text.
     """
