@@ -1,4 +1,4 @@
-"""Opening of a slice's partitions: each gets a lane, or is left out with a reason.
+"""The opening of a slice's partitions: each gets a lane, or is left out with a reason.
 
 A partition that the slice has already may be assigned again, to be tried again or because something
 changed (its topic was created again, a config of the mirror topic changed). Its lane leaves first.
@@ -32,7 +32,7 @@ the last. Those with the most new records are the first."""
 
 
 class Arrivals:
-    """Opens partitions and hands them to the landing; retries, or records why not.
+    """Opens partitions and hands them to the landing; retries, or records why that failed.
 
     Args:
         reactor: Everything happens in its thread.
@@ -90,7 +90,7 @@ class Arrivals:
         self._landing.share_out(len(self.assigned))
 
     def begin(self, assignments: Iterable[Assignment]) -> None:
-        """Open partitions. Those with unknown offsets are opened once these are known."""
+        """Open partitions; those with unknown offsets only after the offsets are looked up."""
         known: list[Assignment] = []
         unknown: list[Assignment] = []
         for each in assignments:
@@ -100,7 +100,7 @@ class Arrivals:
         self._open(known)
 
     def dealt(self, dealt: Dealt) -> None:
-        """Add partitions to the slice or remove some; skip those that need no change."""
+        """Add partitions to the running slice or remove some, as the driver says."""
         self._withdraw(named_partitions(dealt.withdrawn))
         fresh = [each for each in from_data(dealt.partitions) if not self._goes_on(each)]
         if not fresh or self._landing.feed.ended:

@@ -1,4 +1,4 @@
-"""Match records on the target beyond the last receipt with source records. Pure.
+"""Matching of target records beyond the last receipt with source records. Pure.
 
 A copier that died wrote them without a receipt. The source may have deleted some of them since, by
 compaction or retention, so they are not just counted: each is looked up by its hash, and where
@@ -76,7 +76,7 @@ class BeyondReceipt:
         return self._retained + len(self._offsets) - self._at
 
     def begins_here(self) -> None:
-        """Count no deleted records, as the position already includes them."""
+        """Forget the number of deleted records, as the position already includes them."""
         self._retained = 0
 
     @cached_property
@@ -85,7 +85,7 @@ class BeyondReceipt:
         return _Places(self._hashes)
 
     def holds(self, offsets: Table, hashes: Hashes) -> Mask:
-        """Return which of these source records the target holds at the same offsets, by hash."""
+        """Return a mask of the source records that the target holds at the same offsets."""
         ours = self._offsets[self._at :]
         at = np.searchsorted(ours, offsets)
         there = at < len(ours)
@@ -202,7 +202,7 @@ class _Places:
         self._sorted = hashes[self._order]
 
     def among(self, wanted: Hashes, at: int) -> Mask:
-        """Return which of these hashes stand at a place or behind it."""
+        """Return a mask of the hashes that occur at a place or after it."""
         if not len(self._sorted):
             return np.zeros(len(wanted), np.bool_)
         last = np.searchsorted(self._sorted, wanted, side="right") - 1
@@ -210,7 +210,7 @@ class _Places:
         return there
 
     def first(self, wanted: np.uint64, at: int) -> int:
-        """Return the first place, from `at` on, at which a hash stands; -1 if there is none."""
+        """Return the first place from `at` on with a hash; -1 if there is none."""
         begin = np.searchsorted(self._sorted, wanted)
         end = np.searchsorted(self._sorted, wanted, side="right")
         places = self._order[begin:end]
@@ -230,7 +230,7 @@ class _Removed:
         return bool(self._left)
 
     def within(self, at: int, end: int, most: int) -> int:
-        """Return how many are left before the records from `at` to `end`, at most `most`."""
+        """Return how many deleted records precede those from `at` to `end`, at most `most`."""
         self._drop(at)
         found = 0
         for place, number in self._left:
@@ -240,7 +240,7 @@ class _Removed:
         return min(found, most)
 
     def take(self, count: int) -> None:
-        """Use up the first `count`."""
+        """Use up the first `count` deleted records."""
         while count:
             place, number = self._left.popleft()
             if number > count:
@@ -248,7 +248,7 @@ class _Removed:
             count -= min(count, number)
 
     def up_to(self, at: int, end: int) -> int:
-        """Use up all that are left before the records from `at` to `end`; return how many."""
+        """Use up all deleted records before the records from `at` to `end`; return their number."""
         self._drop(at)
         found = 0
         while self._left and self._left[0][0] <= end:

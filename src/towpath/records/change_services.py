@@ -49,7 +49,7 @@ class Quarantine(Protocol):
     """Protocol of a quarantine for records that cannot be changed."""
 
     def take(self, a: Assignment, records: Sequence[Aside]) -> Ready:
-        """Take records of a partition, without blocking.
+        """Queue records of a partition for the quarantine, without blocking.
 
         Returns:
             Whether all of them are durable. A record may come again after a crash.
@@ -88,7 +88,7 @@ class ChangeServices:
         )
 
     def origin(self, a: Assignment) -> RecordOrigin:
-        """Return the source and target of a partition's records, as quarantine keys have it."""
+        """Return the source and target of a partition's records, for quarantine keys."""
         return RecordOrigin(
             link=self.link,
             topic=a.source.topic,

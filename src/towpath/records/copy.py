@@ -1,4 +1,4 @@
-"""A copy slice: whole batches go from source leaders to target leaders until the round ends.
+"""A copy slice: copies whole batches from source leaders to target leaders.
 
 One thread moves the bytes (the reactor), a small pool does blocking work, and one thread waits for
 the end of the round. A receipt of every partition that moved goes to the ledger about once a
@@ -262,7 +262,7 @@ class Copier:
         yield from self._arrivals.summaries()
 
     def ask_again(self) -> None:
-        """Check the conditions that lanes wait for now; callable from other threads."""
+        """Check the conditions that lanes wait for now; other threads may call this."""
         self._reactor.soon(self.landing.ask_again)
 
     @property
@@ -277,7 +277,7 @@ class Copier:
         )
 
     def end(self, end: SliceEnd) -> None:
-        """End the slice soon; callable from other threads."""
+        """End the slice soon; other threads may call this."""
         self._ended = end
         self._reactor.soon(lambda: None)  # wakes up the reactor
 

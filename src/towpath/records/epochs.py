@@ -1,4 +1,4 @@
-"""Start offsets of the leader epochs that a reader has seen in a source log. Pure."""
+"""First offsets of the leader epochs that a reader has seen in a source log. Pure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _MOST = 100
 
 
 class EpochStarts:
-    """First seen offset of each leader epoch."""
+    """The first seen offset of each leader epoch."""
 
     __slots__ = ("_starts",)
 
@@ -19,7 +19,7 @@ class EpochStarts:
         self._starts: list[tuple[int, int]] = []
 
     def saw(self, table: wire.Table) -> None:
-        """Note the epochs of batches, in the order of the log.
+        """Record the epochs of batches, in the order of the log.
 
         Args:
             table: The batches, as `batch.scan` found them.

@@ -26,7 +26,7 @@ _TOGETHER = 1000
 
 
 class Handover:
-    """Partitions of a slice that slices of the previous round still hold.
+    """The partitions of a slice that slices of the previous round still hold.
 
     Args:
         work: The slice.
@@ -80,7 +80,7 @@ class Handover:
 
 
 def rests(lane: Lane) -> bool:
-    """Whether no request of a lane can still reach the target."""
+    """Return whether no request of a lane can still reach the target."""
     doubtful = lane.lost or lane.busy or lane.writer is not None
     return not (doubtful or lane.unanswered or lane.queue.in_flight)
 

@@ -74,7 +74,7 @@ class SliceIds:
         self.error: TowpathError | None = None
 
     def listen(self, on_news: Callable[[], None]) -> None:
-        """Set the callback for news that waiting lanes should check; other threads call it."""
+        """Set the callback for news that waiting lanes should check; another thread calls it."""
         self._on_news = on_news
 
     def close(self) -> None:
@@ -142,7 +142,7 @@ class _Want:
         self._name, self._since, self._asked = new_name(), 0.0, 0.0
 
     def ready(self) -> bool:
-        """Ask once, then tell whether there are decisions about all ids.
+        """Request the decisions once, then return whether all are there.
 
         Raises:
             ClusterError: The target could not be asked.

@@ -69,7 +69,7 @@ class Batch:
 
     @property
     def size(self) -> int:
-        """Size in bytes."""
+        """Size of the batch in bytes."""
         return len(self.data)
 
     @property
@@ -105,11 +105,11 @@ class Fill:
 
     @property
     def begin(self) -> SourceOffset:
-        """The source offset behind the item before it."""
+        """The source offset after the previous item."""
         return self.base
 
     def joins(self, behind: Fill) -> bool:
-        """Whether this fill and the next one can become one."""
+        """Return whether this fill and the next one can be merged."""
         return self.end == behind.base and self.lost == behind.lost
 
     def cut(self, at: SourceOffset) -> tuple[Fill, Fill]:

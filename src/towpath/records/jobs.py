@@ -1,4 +1,4 @@
-"""Timers and blocking calls that hold up one owner, such as a lane, and no other.
+"""Timers and blocking calls that delay one owner, such as a lane, and no other.
 
 One rule holds for all of them: a job is void once its owner was stopped or is opened again, because
 an opening does whatever had been put off. So no timer and no late answer needs its own check of
@@ -70,7 +70,7 @@ class Jobs:
         failed: Callable[[TowpathError], None],
         pool: ThreadPoolExecutor | None = None,
     ) -> None:
-        """Do blocking `work` while other work for the owner goes on."""
+        """Do blocking `work` without marking the owner as busy."""
         self.run(work, self._counted(owner, found, failed), pool)
 
     def hold(
@@ -80,7 +80,7 @@ class Jobs:
         done: Callable[[T], None],
         failed: Callable[[TowpathError], None],
     ) -> None:
-        """Do blocking `work`, with the owner busy until it is done."""
+        """Do blocking `work`, and mark the owner as busy until it is done."""
         owner.busy, openings = True, owner.openings
         counted = self._counted(owner, done, failed)
 

@@ -64,18 +64,18 @@ class LateWrites:
         return self._rounds[number].at_begin
 
     def ended(self, number: int, *, settled: bool) -> None:
-        """Note the end of a round; an earlier failure remains."""
+        """Record the end of a round; an earlier failure remains."""
         known = self._rounds.get(number)
         if known is not None and known.at_end is None:
             known.at_end = settled
 
     def has_ended(self, number: int) -> bool:
-        """Whether a round has ended by its own report, and was not left since."""
+        """Return whether a round has reported its end, and was not taken over since."""
         known = self._rounds.get(number)
         return known is not None and known.at_end is not None
 
     def left(self, number: int) -> bool:
-        """Forget a round, as the next one has taken over its partitions.
+        """Forget a round whose partitions the next round has taken over.
 
         Returns:
             Whether nothing that it sent can still arrive.
@@ -84,6 +84,6 @@ class LateWrites:
         return known is not None and known.at_end is True and not self._doubtful
 
     def failed(self) -> None:
-        """Note that rounds failed; their slices may run until they read of it."""
+        """Record that rounds failed; their slices may run until they read that from the ledger."""
         for each in [*self._rounds.values()]:
             each.at_end = False

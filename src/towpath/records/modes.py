@@ -1,4 +1,4 @@
-"""Reasons for mapped offsets; imported by plans, so without numba and Arrow."""
+"""The reasons for mapped offsets; a module without numba and Arrow, as plans import it."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def why_mapped(
 
 
 def dropped(change: RecordChange) -> Reason:
-    """Return the reason for mapped offsets that a change leaves records out."""
+    """Return the reason for mapped offsets when a change leaves records out."""
     return Reason.of(ReasonCode.RECORDS_DROPPED, rules=", ".join(change.rules))
 
 

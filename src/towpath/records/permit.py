@@ -1,4 +1,4 @@
-"""Write permission of a slice, renewed by reads of the ledger. Pure but for the clock.
+"""The write permit of a slice, renewed by ledger reads. Pure but for the clock.
 
 The target refuses a repeated batch only while it keeps producer state for the partition, and that
 state expires by the timestamps of records (docs/decisions/0003). So records old enough to let the
@@ -23,14 +23,14 @@ _PAUSE = 2.5
 
 @dataclass(frozen=True, slots=True)
 class AskedAt:
-    """Time of a ledger read, and the number of process pauses before it."""
+    """The time of a ledger read, and the number of process pauses before it."""
 
     at: Moment
     pauses: int
 
 
 class WritePermit:
-    """Write permission of one slice: one thread renews it, another one checks it.
+    """The write permit of one slice, renewed by one thread and checked by another.
 
     Attributes:
         lost: Another run has taken over, or the driver is gone.
@@ -44,19 +44,19 @@ class WritePermit:
         self.lost = False
 
     def restart(self) -> None:
-        """Count process pauses from now on, as nothing was sent before."""
+        """Restart the count of process pauses, as nothing was sent before."""
         self._looked, self._pauses = Moment.now(), 0
 
     def ask(self) -> AskedAt:
-        """Return the value to pass to `heard` once the ledger has been read."""
+        """Return a value for `heard`, to be taken before the ledger is read."""
         return AskedAt(Moment.now(), self.pauses())
 
     def heard(self, asked: AskedAt) -> None:
-        """Renew the permit, as no other run had begun when the ledger was read."""
+        """Renew the permit, as the ledger showed no other run."""
         self._heard = asked
 
     def heard_since(self, asked: AskedAt) -> bool:
-        """Whether the permit was renewed by a read that began after `asked`."""
+        """Return whether the permit was renewed by a read that began after `asked`."""
         heard = self._heard
         return self.good and heard is not None and asked.at.until(heard.at) > 0
 

@@ -1,4 +1,4 @@
-"""The receipts that a slice writes to the ledger, about once a second for partitions that moved.
+"""The receipts that a slice writes to the ledger about once a second.
 
 The cleaner keeps the last record of each key, so a late receipt must never replace one that reaches
 further. Therefore each key has one writer, whose receipts arrive in order (docs/decisions/0018).
@@ -50,7 +50,7 @@ class ReceiptKey:
     def write(
         self, progress: LaneProgress, link: LinkName, packed: str = ""
     ) -> tuple[Receipt, list[Removed]]:
-        """Return the receipt to write now, and the removal of receipts that it makes useless.
+        """Return the receipt to write now, and the removals of receipts that it replaces.
 
         Args:
             progress: How far the partition has come.
@@ -102,7 +102,7 @@ class Receipts:
         self.busy = False
 
     def note(self, gap: Gap) -> None:
-        """Write a gap with the next receipts."""
+        """Record a gap, to be written with the next receipts."""
         self._waiting.append(gap)
 
     def when_written(self, lane: Lane, then: Callable[[], None]) -> None:
@@ -119,7 +119,7 @@ class Receipts:
         self._append(self._due())
 
     def tell(self, entries: Iterable[Entry]) -> None:
-        """Write an entry for other slices after everything written so far; blocking.
+        """Write an entry for other slices after everything written so far. Blocking.
 
         Raises:
             ClusterError: The ledger cannot be written.

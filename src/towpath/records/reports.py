@@ -1,4 +1,4 @@
-"""Reports of a slice's use of its rate limits, so that the run shares them by need."""
+"""Reports on a slice's use of its rate limits, so that the run can share them by need."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Closed runs of a partition's offset map, packed into chunks for the ledger. Pure.
+"""The closed runs of a partition's offset map, packed into chunks for the ledger. Pure.
 
 A mapped partition may close many runs each second, one for each transaction of the source. The
 receipt holds the latest of them. From time to time they move into a chunk, a ledger entry that is

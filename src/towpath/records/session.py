@@ -1,4 +1,4 @@
-"""Session of a run in the ledger: it excludes other runs and ends slices."""
+"""The session of a run in the ledger, which excludes other runs and ends slices."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _SILENCE = 7.0
 
 
 class LinkSession:
-    """The heartbeats of this run, by which it also ends its slices.
+    """The heartbeats of this run, which also carry its messages to slices.
 
     Args:
         link: The link, or what else has progress in the ledger under a name.
@@ -110,11 +110,11 @@ class LinkSession:
             self._refuse_second()
 
     def wait(self, stop: threading.Event) -> None:
-        """Wait until slices of an earlier run that may still run have read of this run."""
+        """Wait until slices of an earlier run, if any still run, have noticed this run."""
         stop.wait(self._alone.left())
 
     def end_round(self, number: int) -> None:
-        """Make the slices of this round drain and return."""
+        """Tell this round's slices to drain and return."""
         self._ended_round = number
         self._tell()
 
@@ -125,22 +125,22 @@ class LinkSession:
         self._tell()
 
     def tell_news(self) -> None:
-        """Notify all slices that their source has more to read."""
+        """Tell all slices that their source has new records."""
         self._news += 1
         self._tell()
 
     def deal(self, entries: Iterable[Dealt | Share]) -> None:
-        """Give partitions, or shares of rate limits, to running slices."""
+        """Assign partitions, or shares of rate limits, to running slices."""
         with self._lock:
             self._ledger.append(entries, SESSIONS)
 
     def end(self) -> None:
-        """Make all slices drain and return, as the run is over."""
+        """Tell all slices to drain and return, as the run is over."""
         self._over = True
         self._tell()
 
     def close(self) -> None:
-        """Write that the run is over and close the connections; the ledger may be unreachable."""
+        """Record the end of the run and close the connections; the ledger may be unreachable."""
         self._stopped.set()
         if self._thread.is_alive():
             self._thread.join()

@@ -1,4 +1,4 @@
-"""Position of a partition by the ledger, and whether its offsets are identical. Pure."""
+"""The position of a partition by the ledger, and its mode of offsets. Pure."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _DELETED = {
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """Position of a partition: next source offset, target offset and sequence.
+    """A partition's position: next source offset, target offset and sequence.
 
     Attributes:
         epoch: Leader epoch of the last record at the source, -1 if unknown.
@@ -100,14 +100,14 @@ class Standing:
     copier went on behind them, or was about to."""
 
     def agrees(self, books: PartitionBooks) -> bool:
-        """Whether the ledger still names the same writer for records after the position."""
+        """Return whether the ledger still names the same writer for records after the position."""
         start = self.position.source
         left_out = frozenset(offset for offset in self.refused if offset >= start)
         known = self.position.generation, self.change.digest, left_out
         return known == (books.generation, books.change, _left_out(books, start))
 
     def become_transactional(self, why: Reason, writer: TransactionalWriter) -> None:
-        """Let `writer` write in transactions.
+        """Write in transactions from now on, through `writer`.
 
         The partition becomes mapped, because the markers of transactions take offsets.
         """

@@ -1,4 +1,4 @@
-"""Temporary errors of either side, and how long to wait for them. Pure."""
+"""Temporary errors of source and target, and the retry policy for them. Pure."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ DELETED = Reason.of(ReasonCode.SOURCE_TOPIC_DELETED)
 
 
 def told_again(topic: TopicName) -> str:
-    """Return the sentence about a recreated source topic, and what to do."""
+    """Return the message about a recreated source topic, with advice."""
     return f"source: {RECREATED}; `towpath restart FILE --topics {topic}` copies the new one"
 
 
@@ -51,7 +51,7 @@ def throttled(side: Side, node: int, seconds: float) -> UnreachableError:
 
 
 def passes(error: ClusterError) -> bool:
-    """Whether a retry may help, as with another writer or a missing right.
+    """Return whether a retry may help, as with another writer or a missing right.
 
     A refused login may pass too: while a password is being replaced, the broker may have the new
     one before our file does.
@@ -63,12 +63,12 @@ def passes(error: ClusterError) -> bool:
 
 
 def is_gone(error: BaseException | None) -> bool:
-    """Whether an error says that the mirror topic does not exist."""
+    """Return whether an error says that the mirror topic does not exist."""
     return isinstance(error, RefusedError) and error.side == Side.TARGET and error.error in GONE
 
 
 def hopeless(error: BaseException | None, failures: int, *, has_end: bool) -> bool:
-    """Whether a partition is left out after `failures` in a row.
+    """Return whether a partition is given up after a number of consecutive failures.
 
     This is so if its mirror topic no longer exists, or if the run has an end and the login is
     refused or lacks a right: the run would never end otherwise.

@@ -1,4 +1,4 @@
-"""Messages of the driver to a slice, sent through the ledger on the target.
+"""Messages from the driver to a slice, sent through the ledger on the target.
 
 It also learns of later attempts of Spark at the same slice. If Spark has lost contact to a task
 that still runs, both attempts would otherwise consider themselves the one that may write.
@@ -40,7 +40,7 @@ _WAIT = 1.0
 
 
 class SliceEnd(Enum):
-    """Reasons for the end of a slice."""
+    """The reasons for the end of a slice."""
 
     ROUND = auto()
     """The round is over. Queued batches are still sent."""
@@ -66,10 +66,10 @@ class Before(Protocol):
     """Protocol of a listener for slices of the previous round."""
 
     def released(self, entry: Released) -> None:
-        """Note that a slice of the previous round has released partitions."""
+        """Handle the release of partitions by a slice of the previous round."""
 
     def left(self) -> None:
-        """Note that no slice of the previous round runs any more."""
+        """Handle the end of the previous round, of which no slice runs any more."""
 
 
 class SessionWatch(threading.Thread):
@@ -116,7 +116,7 @@ class SessionWatch(threading.Thread):
         self._finished = threading.Event()
 
     def announce(self) -> bool:
-        """Announce this attempt before it does anything. Call this before the thread starts.
+        """Announce this attempt at the slice; call this before the thread starts.
 
         Returns:
             Whether another attempt at the slice was announced earlier, so that its batches may
@@ -270,7 +270,7 @@ class SessionWatch(threading.Thread):
         return (entry.link, entry.run_id, entry.round) == before
 
     def finish(self) -> None:
-        """Stop reading. Close the ledger's client to end a wait at once."""
+        """Stop reading. Close the ledger's client to interrupt a waiting read."""
         self._finished.set()
 
     def _is_ours(self, session: Session) -> bool:

@@ -34,7 +34,7 @@ NO_RULES = GapRules()
 
 @dataclass(frozen=True, slots=True)
 class Beginning:
-    """Start of a mirror partition that the ledger does not know yet.
+    """The start of a mirror partition that the ledger does not know yet.
 
     Attributes:
         offset: The first source offset to copy, or the log start offset if that is larger.
@@ -152,19 +152,19 @@ class Slice:
     """The kind of work of its run: runs of another kind do not concern it."""
 
     def stops_on_gap(self, tp: TopicPartition) -> bool:
-        """Whether a source partition stops where records are lost."""
+        """Return whether a source partition stops where records are lost."""
         said = self.gap_rules.stops(tp.topic)
         return self.stop_on_gap if said is None else said
 
     @property
     def ends(self) -> bool:
-        """Whether the slice ends at the offsets where its partitions ended when the run began."""
+        """Whether the slice ends at the log ends of the run's beginning."""
         return self.seconds == float("inf")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CopySlice(Slice):
-    """Partitions of a source cluster to copy.
+    """The partitions of a source cluster that one task copies.
 
     Attributes:
         archive: The archive that has what the source has deleted, `None` if there is none.
@@ -180,7 +180,7 @@ Throttled = dict[Side, float]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Summary:
-    """Result of one slice for one partition in one round."""
+    """The result of one slice for one partition in one round."""
 
     tp: TopicPartition
     source_end: SourceOffset
@@ -195,12 +195,12 @@ class Summary:
 
     @property
     def reason(self) -> str:
-        """A sentence on why the partition is mapped; "" if it is not."""
+        """A sentence on why the partition is mapped; "" if offsets are identical."""
         return sentence(self.reasons)
 
     @property
     def error(self) -> str:
-        """A sentence on what keeps the partition from moving; "" if nothing does."""
+        """A sentence on what keeps the partition from moving; "" for no trouble."""
         return str(self.trouble) if self.trouble is not None else ""
 
 

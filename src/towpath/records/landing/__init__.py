@@ -1,1 +1,1 @@
-"""The landing of a slice: it moves all lanes, from fetched batches to receipts."""
+"""The landing of a slice: moves all lanes from fetched batches to written receipts."""

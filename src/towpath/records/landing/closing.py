@@ -24,7 +24,7 @@ Lanes = dict[TopicPartition, Lane]
 
 
 def leave_remembered(target: Admin, lanes: Iterable[Lane], remembered_from: int) -> None:
-    """Fence a producer id whose last record is older than `remembered_from` (ms).
+    """Fence producer ids whose last record is older than `remembered_from` (ms).
 
     If a leader does not answer or refuses markers, the next opening reads the log instead.
     """

@@ -1,4 +1,4 @@
-"""Check of records between the expected and the actual offset of an appended batch.
+"""The check of records between the expected and the actual offset of an appended batch.
 
 Other writers may write to a mirror topic; then the partition becomes mapped. But a copier that was
 frozen may also have written our records again, after the producer state had expired.

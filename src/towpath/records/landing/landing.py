@@ -1,4 +1,4 @@
-"""The lanes of one slice and their way to the target, for batches of any feed."""
+"""The lanes of one slice, and their writes to the target, fed by any source."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ from towpath.runtime.clock import now_ms
 
 
 class Landing:
-    """Moves lanes: their batches are sent, gaps are filled, receipts are written.
+    """Moves lanes: sends their batches, fills gaps, and writes receipts.
 
     Args:
         work: The slice.
@@ -204,7 +204,7 @@ class Landing:
         self._start(lane, standing.front)
 
     def go(self, lane: Lane) -> None:
-        """Let a lane do all that it can do now."""
+        """Start everything that a lane can do now."""
         self._feed_or_not(lane)
         if lane.progress.stopped:
             self.feed.remove(lane)

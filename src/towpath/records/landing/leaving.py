@@ -1,4 +1,4 @@
-"""Removing lanes from a running slice, once the target has answered their batches."""
+"""Removal of lanes from a running slice, once the target has answered their batches."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Leaving:
         return lane in self._going
 
     def let_go(self, lanes: Iterable[Lane], then: Callable[[], None]) -> None:
-        """Remove lanes. Calls `then` when all have left and their receipts are to be written."""
+        """Remove lanes. Calls `then` once all have left and their receipts are due."""
         party = set(lanes)
         for lane in party - self._going.keys():
             self._going[lane] = lane.openings, Deadline.after(_PATIENCE)

@@ -1,4 +1,4 @@
-"""Log start of new mirror partitions: filled up to the source's log start, then cut.
+"""The log start of new mirror partitions: filled up to the source's log start, then cut.
 
 The log of a new partition is filled with records up to its first source offset, then these are
 deleted with DeleteRecords. A compacted topic accepts neither DeleteRecords nor records without

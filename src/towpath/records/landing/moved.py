@@ -1,4 +1,4 @@
-"""Later start of a partition whose first records retention deleted before the fetch.
+"""A later start for a partition whose first records were deleted before the fetch.
 
 No record was copied, so none is missing: the mirror partition begins where the source log begins
 now, as if the run had begun a moment later. An identical target partition is filled up to there and

@@ -1,4 +1,4 @@
-"""Write records of a slice to the quarantine topic. Blocking and thread-safe."""
+"""Writing of a slice's records to the quarantine topic. Blocking and thread-safe."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class SliceQuarantine:
         self._ready = False
 
     def take(self, a: Assignment, records: Sequence[Aside]) -> Callable[[], bool]:
-        """Take records that cannot be changed, without blocking.
+        """Return a function that writes records which cannot be changed to the quarantine.
 
         Returns:
             Writes them, and returns whether all of them are durable. A record may come again after

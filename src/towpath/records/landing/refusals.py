@@ -1,4 +1,4 @@
-"""Records that the target refuses for good, left out if the file allows it.
+"""Records that the target rejects permanently, left out if the file allows it.
 
 First the records are in the quarantine topic, or nowhere (`skip`). Then the decision to leave them
 out is in the ledger. Then the lane is opened again and goes on behind them, as every later copier
@@ -32,7 +32,7 @@ from towpath.wire import plain
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Records of one partition that the target refuses.
+    """Records of one partition that the target rejects.
 
     Attributes:
         records: The records with their source offsets.
@@ -46,7 +46,7 @@ class Refusal:
 def refusal(
     batches: Sequence[tuple[Batch, Sequence[int]]], why: Callable[[SourceOffset, int], Reason]
 ) -> Refusal:
-    """Return the refusal of records of batches.
+    """Return the rejected records in some batches.
 
     Args:
         batches: Batches, and the places in each of the records that are refused, from 0.
@@ -74,7 +74,7 @@ def source_offsets(batch: Batch) -> tuple[SourceOffset, ...]:
 
 
 class Refusals:
-    """Leaves out records that the target refuses."""
+    """Leaves out records that the target rejects."""
 
     def __init__(
         self,
@@ -91,7 +91,7 @@ class Refusals:
 
     @staticmethod
     def may(lane: Lane) -> bool:
-        """Whether the file lets records of the lane be left out."""
+        """Return whether the file permits leaving out records of the lane."""
         return lane.work.change.undeliverable is not Undeliverable.STOP
 
     def go(self, lane: Lane, refused: Refusal) -> None:

@@ -1,4 +1,4 @@
-"""Taking back the memory of lanes that the target keeps from moving, for the other lanes."""
+"""Freeing of memory from lanes that are stuck at the target, for other lanes."""
 
 from __future__ import annotations
 

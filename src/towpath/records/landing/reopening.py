@@ -27,7 +27,7 @@ def lane_reopening(
     producers: Producers[Lane],
     start: Callable[[Lane, TargetOffset | None], None],
 ) -> LaneReopening:
-    """Return the object that reopens lanes.
+    """Return a reopener of lanes.
 
     `start` gets each opened lane, and the log end offset from which its log must be filled, if any.
     """
@@ -52,7 +52,7 @@ def lane_reopening(
 
 
 def given_up(lane: Lane, error: TowpathError) -> bool:
-    """Count an error. Returns whether the lane is left out because of it.
+    """Count an error. Returns whether the lane is given up because of it.
 
     This is so if the mirror topic no longer exists, or if a right has been missing for too long.
     """

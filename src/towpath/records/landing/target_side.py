@@ -123,7 +123,7 @@ class TargetSide:
         self._opener.may_arrive(lane.work, sent)
 
     def find_again(self, lane: Lane) -> None:
-        """Open a lane again after a lost connection, unless a blocking call runs for it."""
+        """Reopen a lane after a lost connection, unless a blocking call is running for it."""
         if lane.lost and not lane.busy:
             self._reopening.reopen(lane)
 

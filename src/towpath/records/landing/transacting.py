@@ -1,4 +1,4 @@
-"""Lanes that write in transactions, as the target refuses derived producer ids.
+"""Lanes that write in transactions, because the target refuses derived producer ids.
 
 Each transaction takes an offset for its marker, so it begins a new run in the offset map, and it
 takes some requests to the coordinator. So small transactions are spaced out, and latency is worse

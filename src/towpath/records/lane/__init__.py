@@ -1,1 +1,1 @@
-"""Lane of one partition: fetched batches in, batches to send out, answers in. Pure."""
+"""The lane of one partition: fetched batches in, batches to send out, answers in. Pure."""

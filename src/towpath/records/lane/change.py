@@ -46,7 +46,7 @@ class LaneChange:
         self._refused = np.array(sorted(standing.refused), np.int64)
 
     def concerns(self, table: wire.Table) -> bool:
-        """Whether batches must be opened to be changed."""
+        """Return whether batches must be opened to be changed."""
         if self.always or not len(self._refused):
             return self.always
         first, end = int(table[0, wire.BASE]), int(table[-1, wire.LAST]) + 1
@@ -54,7 +54,7 @@ class LaneChange:
         return bool(low < high)
 
     def apply(self, source: OpenedBatches, first: int, end: int = wire.NO_END) -> ChangedRecords:
-        """Return the records of a range of source offsets, changed.
+        """Change the records in a range of source offsets.
 
         Raises:
             CorruptBatchError: They cannot be read.
@@ -62,7 +62,7 @@ class LaneChange:
         return self._changer_of(self._change).apply(source, first, end)
 
     def others(self, source: OpenedBatches, first: int) -> Iterator[OpenedBatches]:
-        """Yield the records under other changes that may have been in force."""
+        """Yield the records as changed under earlier changes that may have been in force."""
         for change in self._others:
             changed = self._changer_of(change).apply(source, first)
             if not changed.unknown:
@@ -103,7 +103,7 @@ class LaneChange:
         return Wait(why, quarantine.take(self._work, changed.aside))
 
     def stop(self, changed: ChangedRecords) -> tuple[int, Stop] | None:
-        """Return where the lane stops and why, `None` if it does not."""
+        """Return the offset where a changed lane must stop, and why; `None` if it need not."""
         found = changed.halt
         if changed.aside and self._outside.quarantine is None:
             first = changed.aside[0]

@@ -1,4 +1,4 @@
-"""Records already on the target, counted as they are fetched from the source. Pure."""
+"""The records already on the target, counted as they are fetched from the source. Pure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from towpath.wire.digest import Hashes
 
 
 class Found:
-    """Records that an opening found on the target after the position, until counted."""
+    """Records that an opening found on the target after the position, not yet counted."""
 
     def __init__(self, progress: LaneProgress, standing: Standing) -> None:
         self._progress = progress

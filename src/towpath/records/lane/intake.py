@@ -94,7 +94,7 @@ class Intake:
         return waits or self._halted or self.outdated
 
     def stand_back(self, source: SourceOffset, epoch: int, sequence: int) -> None:
-        """Continue from an earlier offset, after the queue was dropped from there on.
+        """Continue from an earlier offset, as the queue was dropped from there on.
 
         Args:
             source: The offset.

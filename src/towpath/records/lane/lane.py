@@ -108,17 +108,17 @@ class Lane:
 
     @property
     def has_end(self) -> bool:
-        """Whether the lane ends at the source offset where the run began."""
+        """Whether the lane ends at a fixed source offset, where the run began."""
         return self.work.end is not None
 
     @property
     def outdated(self) -> bool:
-        """Whether the lane must be opened again, under the change that the file names now."""
+        """Whether the lane must be reopened, under the change that the file names now."""
         return self._intake.outdated
 
     @property
     def holds(self) -> bool:
-        """Whether the lane takes in nothing now, so that fetching for it is useless."""
+        """Whether the lane takes nothing in now, so that fetching for it is useless."""
         return self._intake.holds
 
     @property
@@ -137,7 +137,7 @@ class Lane:
         return self._intake.epoch
 
     def taken_after(self, epoch: int) -> SourceOffset:
-        """Return the first offset that was taken in of a later leader epoch, else `expected`."""
+        """Return the first offset taken in from a later leader epoch, else `expected`."""
         return SourceOffset(self._intake.epochs.after(epoch, self.expected))
 
     def resume(self, standing: Standing) -> None:
@@ -196,13 +196,13 @@ class Lane:
             self.failures = 0
 
     def again(self, error: int) -> int:
-        """Count consecutive answers `error` of the target, with nothing appended between."""
+        """Count consecutive answers with the same error, without an append between them."""
         last, times = self._answer
         self._answer = (error, times + 1 if error == last else 1)
         return self._answer[1]
 
     def look(self, offset: SourceOffset) -> int:
-        """Count how often in a row the batch fetched at `offset` was damaged."""
+        """Return how often in a row the batch fetched at `offset` was damaged."""
         last, times = self._looked
         self._looked = (offset, times + 1 if offset == last else 1)
         return self._looked[1]
@@ -221,12 +221,12 @@ class Lane:
         self.progress.relieve(side)
 
     def stop(self, why: Reason) -> None:
-        """Stop for the rest of the round."""
+        """Stop the lane for the rest of the round."""
         self.progress.stop(why)
         self.queue.drop_waiting()
 
     def end(self, why: Reason) -> None:
-        """Stop after the queue: the source has nothing more to fetch."""
+        """Stop the lane after its queue: the source has nothing more to fetch."""
         if self.queue:
             self.queue.put(Stop(why))
         else:
@@ -235,13 +235,13 @@ class Lane:
     # Sending
 
     def next_batch(self) -> Batch | None:
-        """Return the next batch to send, which is in flight from now on; `None` if none may be."""
+        """Return the next batch to send, now counted as in flight; `None` if there is none."""
         self.pass_over()
         head = self.queue.waiting[0] if self._may_take else None
         return self._send() if isinstance(head, Batch) else None
 
     def pass_over(self) -> None:
-        """Remove leading queue items that take no offset on the target."""
+        """Remove leading queue items that occupy no offset on the target."""
         waiting, in_flight = self.queue.waiting, self.queue.in_flight
         while self._may_take:
             head = waiting[0]
@@ -326,7 +326,7 @@ class Lane:
     # Acknowledging
 
     def ahead(self, base_offset: TargetOffset) -> int:
-        """Return how many offsets after its expected place a batch was appended.
+        """Return how far beyond its expected offset a batch was appended; negative if before.
 
         A negative number means that the target log has become shorter.
         """

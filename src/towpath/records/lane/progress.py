@@ -25,7 +25,7 @@ _NO_RUNS = np.empty((0, 3), np.int64)
 
 
 class RunBuilder:
-    """Joins acknowledged batches into runs of the offset map."""
+    """Builds runs of the offset map from acknowledged batches."""
 
     def __init__(self, run: Run) -> None:
         self.growing = run
@@ -62,7 +62,7 @@ class RunBuilder:
         return taken
 
     def take_many(self) -> Table:
-        """Return the runs closed since the last call that came many at a time."""
+        """Return the many-at-once runs closed since the last call, as a table."""
         taken, self._many = self._many, []
         return np.concatenate([_NO_RUNS, *taken])
 
@@ -83,7 +83,7 @@ class WentBack:
 
 
 class LaneProgress:
-    """Progress of a partition, which moves only over records that the target holds.
+    """The progress of a partition, which moves only over records that the target holds.
 
     Attributes:
         trouble: What keeps the partition from moving now, `None` if nothing does.
@@ -155,7 +155,7 @@ class LaneProgress:
         return self.work.end is not None and self.position.source >= self.work.end
 
     def add(self, batch: Batch, base_offset: TargetOffset) -> None:
-        """Move over a batch that the target appended at `base_offset`."""
+        """Move past a batch that the target appended at `base_offset`."""
         if batch.pieces is None:
             self.note(batch.base, base_offset, batch.count)
         else:
@@ -169,7 +169,7 @@ class LaneProgress:
         self.move(batch.end, batch.epoch)
 
     def count(self, tally: OffsetTally) -> None:
-        """Count changed records that are not counted yet."""
+        """Add changed records to the counts, unless already counted."""
         for first, end, digest in self._counted if tally else ():
             if digest == self.change.digest:
                 tally = tally.without(first, end)
@@ -228,7 +228,7 @@ class LaneProgress:
         self.position = replace(self.position, target=TargetOffset(target), sequence=sequence)
 
     def pass_fill(self, fill: Fill, *, taken: bool = False) -> None:
-        """Move over source offsets without records.
+        """Move past source offsets without records.
 
         Args:
             fill: The offsets.
@@ -247,7 +247,7 @@ class LaneProgress:
         self.move(fill.end, fill.epoch)
 
     def move(self, source: SourceOffset, epoch: int) -> None:
-        """Move to source offset `source`: everything before it is done."""
+        """Move to source offset `source`, as everything before it is done."""
         if source < self.position.source:
             self._cuts += 1
             self._counted = ()  # the source has other records there now
@@ -264,7 +264,7 @@ class LaneProgress:
         self.move(source, -1)
 
     def become_mapped(self, why: Reason) -> None:
-        """Let offsets differ from here on, or stop if the file requires identical ones."""
+        """Allow offsets to differ from here on, or stop if the file requires identical ones."""
         if self.mode is Mode.IDENTICAL and self.work.must_be_identical:
             self.stop(Reason.of(ReasonCode.NOT_IDENTICAL, why=why))
         elif self.mode is Mode.IDENTICAL:
@@ -272,7 +272,7 @@ class LaneProgress:
             self.changed = True
 
     def stop(self, why: Reason) -> None:
-        """Stop for the rest of the round."""
+        """Stop the partition for the rest of the round."""
         self.trouble, self._side, self.changed = why, None, True
         self.stopped = True
 

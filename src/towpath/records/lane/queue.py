@@ -21,7 +21,7 @@ _FEW = 256
 
 
 class Queue:
-    """Items in source order: first those in flight, then those that wait."""
+    """The items of a queue in source order: those in flight, then those that wait."""
 
     def __init__(self) -> None:
         self.waiting: deque[Item] = deque()

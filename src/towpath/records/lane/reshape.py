@@ -1,4 +1,4 @@
-"""Merging, splitting and cutting of batches, which are opened for that."""
+"""Merging, splitting and cutting of batches, which must be opened for that."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def _most_common(batches: Sequence[Batch]) -> int:
 
 
 def deal(done: OffsetTally, made: Sequence[Batch]) -> None:
-    """Assign counts of changed records to the adjacent batches they belong to."""
+    """Distribute counts of changed records to the adjacent batches they belong to."""
     for batch, part in zip(made, done.cut([batch.end for batch in made]), strict=True):
         batch.tally = part
 
@@ -182,7 +182,7 @@ class Cutter:
         self.largest = sys.maxsize
 
     def too_large(self, batch: Batch) -> None:
-        """Lower the batch size limit after the target refused `batch` as too large."""
+        """Lower the batch size limit, as the target rejected `batch` as too large."""
         self.largest = min(self.largest, max(batch.size // 2, _LEAST))
 
     def runs(self, table: wire.Table) -> Iterator[tuple[wire.Table, bool]]:
@@ -291,7 +291,7 @@ class _SourceOffsets:
             self._taken = 0
 
     def take(self, count: int) -> tuple[SourceOffset, SourceOffset, wire.Table | None]:
-        """Return first offset, end, and pieces of the next records."""
+        """Return the first offset, end, and pieces of the next records."""
         if self._next is not None:
             start, self._next = self._next, SourceOffset(self._next + count)
             return start, self._next, None

@@ -1,1 +1,1 @@
-"""Reading of source partitions for any reader, and handling of trouble there."""
+"""Reading of source partitions for any reader, and the handling of source errors."""

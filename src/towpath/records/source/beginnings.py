@@ -1,4 +1,4 @@
-"""Lookup of start and end offsets for partitions that had no leader at planning."""
+"""The lookup of start and end offsets for partitions that had no leader at planning."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Beginnings:
         self._closed = False
 
     def close(self) -> None:
-        """Stop asking."""
+        """Stop the lookups."""
         self._closed = True
 
     def find(

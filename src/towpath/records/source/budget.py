@@ -1,4 +1,4 @@
-"""The size of the next fetch answers, so that all readers stay within the limit of the pool."""
+"""The size of the next fetch responses, so that all readers stay within the pool's limit."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ for each partition."""
 
 
 class FetchBudget:
-    """Grants pool memory to the fetch requests in flight, one for each broker.
+    """Grants pool memory to fetch requests in flight, one for each broker.
 
     Attributes:
         pool: The memory.
@@ -57,12 +57,12 @@ class FetchBudget:
         return max(self._least, min(self._response_bytes, pool.left // 2))
 
     def promise(self, node: int, size: int) -> None:
-        """Note that a request for `size` bytes goes to a broker."""
+        """Record that a request for `size` bytes was sent to a broker."""
         self.promised[node] = size
         self.pool.promised += size
 
     def came(self, node: int, size: int) -> None:
-        """Note that an answer of `size` bytes came. The pool counts it itself from now on."""
+        """Record that a response of `size` bytes came, which the pool now counts itself."""
         promised = self.promised[node]
         self.pool.promised -= promised
         self.promised[node] = 0
@@ -70,5 +70,5 @@ class FetchBudget:
             self._least = max(self._least, size)
 
     def over(self, node: int) -> None:
-        """Note that the answer of a broker was handled, or that the request was lost."""
+        """Record that a broker's response was handled, or that its request was lost."""
         self.pool.promised -= self.promised.pop(node, 0)

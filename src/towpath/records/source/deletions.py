@@ -1,4 +1,4 @@
-"""Cause of deleted source records: retention, or DeleteRecords.
+"""The cause of deleted source records: retention, or DeleteRecords.
 
 Programs that clean up behind themselves use DeleteRecords: Kafka Streams deletes from its
 repartition topics what it has read (KIP-204). What all readers of a partition had read before it
@@ -23,7 +23,7 @@ from towpath.runtime.clock import now_ms
 def why_deleted(
     source: Admin, tp: TopicPartition, lost: SourceLoss, newest: int = -1
 ) -> SourceLoss:
-    """Return a loss with the deletion's cause, unchanged if retention may be it.
+    """Return a loss with the deletion's cause; unchanged if retention may be the cause.
 
     Args:
         source: The source cluster.

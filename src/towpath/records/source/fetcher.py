@@ -1,4 +1,4 @@
-"""Fetcher: it hands the source brokers' answers to readers."""
+"""The fetcher, which hands the source brokers' responses to readers."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _WAIT_MS = 500
 
 
 class Fetcher(Generic[R]):
-    """Fetches for the readers that have room, and hands the answers to `on_data`.
+    """Fetches for readers with free room, and hands responses to `on_data`.
 
     `on_data` gets every answer, errors too, with the frame that holds its records. The next request
     is sent after all readers of a response got their part, so it names the offsets they expect
@@ -114,19 +114,19 @@ class Fetcher(Generic[R]):
         self.nodes.connect(tps)
 
     def add(self, reader: R) -> None:
-        """Fetch for `reader` from now on, from `expected`. A request in flight is void for it."""
+        """Start fetching for `reader` from `expected`; a response in flight is ignored for it."""
         if self.ended:
             return
         self._wants.add(reader)
         self._serving.again(reader)
 
     def remove(self, reader: R) -> None:
-        """Fetch no more for `reader`."""
+        """Stop fetching for `reader`."""
         self._near.forget(reader.source)
         self._wants.remove(reader.source)
 
     def park(self, reader: R) -> None:
-        """Fetch for `reader`, whose offset has changed, when it moves again or after a while."""
+        """Pause fetching for `reader`, whose offset has changed, until it moves or time passes."""
         self._wants.park(reader)
 
     def room(self, reader: R) -> None:
@@ -134,19 +134,19 @@ class Fetcher(Generic[R]):
         self._wants.room(reader)
 
     def refill(self) -> None:
-        """Send the requests that waited for memory, as far as there is memory now."""
+        """Send the requests that waited for memory, as far as memory allows."""
         self._requests.refill()
 
     def news(self) -> None:
-        """Do nothing on news, as brokers answer as soon as they have more."""
+        """Do nothing on news, as brokers answer as soon as they have records."""
 
     def doubt(self, reader: R) -> None:
-        """Fetch no more for `reader`, whose batch was damaged; next time ask the leader."""
+        """Stop fetching for `reader`, whose batch was damaged; the next fetch asks the leader."""
         self._near.fail(reader.source)
         self.remove(reader)
 
     def moved(self, reader: R, after: float) -> None:
-        """Look up the leader of `reader` again after a while, then go on."""
+        """Look up the leader of `reader` again after a while, then continue."""
         self._serving.moved(reader, after)
 
     def node(self, reader: R) -> int | None:
@@ -154,7 +154,7 @@ class Fetcher(Generic[R]):
         return self._at.get(reader.source)
 
     def end(self) -> None:
-        """Fetch no more for any reader, even if one is added later."""
+        """Stop fetching for all readers, also for those added later."""
         self.ended = True
         for reader in list(self._readers.values()):
             self.remove(reader)
@@ -166,7 +166,7 @@ class Fetcher(Generic[R]):
     # Readers that change from one fetcher to another
 
     def take_over(self, readers: Iterable[R], giver: Fetcher[R], node: int) -> None:
-        """Fetch for readers in the place of `giver`, from the next request to `node` on.
+        """Take readers over from the fetcher `giver`, with the next request to `node`.
 
         The giver goes on until that request goes out, so that no record waits meanwhile.
         """
@@ -177,7 +177,7 @@ class Fetcher(Generic[R]):
             self.nodes.channel(node)
 
     def give(self, reader: R, node: int) -> bool:
-        """Leave a reader to another fetcher. Returns whether it was fetched for from `node`."""
+        """Hand a reader over to another fetcher. Returns whether `node` served it."""
         tp = reader.source
         ours = self._readers.get(tp) is reader and self._at.get(tp) == node
         if not ours or self._wants.held_back(tp):
@@ -198,17 +198,17 @@ class Fetcher(Generic[R]):
     # Requests and answers: see `Asker`
 
     def channel(self, node: int) -> Channel | None:
-        """Return the channel to a broker; where there is none yet, begin to connect."""
+        """Return the channel to a broker; if there is none, begin to connect."""
         return self.nodes.channel(node)
 
     def ask(self, node: int, session: FetchSession) -> int:
-        """Accept readers that another fetcher hands over."""
+        """Fill a session's next request with readers handed over by another fetcher."""
         self._take_in(node)
         session.rack = self._near.told(node)
         return self._wants.longest_wait(len(session))
 
     def answered(self, node: int, session: FetchSession, frame: Frame, said: Fetched) -> None:
-        """Hand a broker's answer about one partition to its reader."""
+        """Hand a broker's response for one partition to its reader."""
         tp = said.tp
         reader = self._readers.get(tp)
         if reader is None or self._at.get(tp) != node:
@@ -226,7 +226,7 @@ class Fetcher(Generic[R]):
             self._wants.go_on(reader, session)
 
     def throttled_by(self, node: int, seconds: float) -> None:
-        """Note that a broker takes no request for so many seconds."""
+        """Record that a broker refuses requests for some seconds."""
         self._throttled += seconds
         if seconds >= TOLD:
             self._serving.troubled(node, throttled(Side.SOURCE, node, seconds), hopeless=False)

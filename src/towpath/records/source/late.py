@@ -1,4 +1,4 @@
-"""Readers that wait for the limit of their topic (`run.max_rate`)."""
+"""Readers that wait for the rate limit of their topic (`run.max_rate`)."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ class Late:
         return tp in self._waiting.get(tp.topic, ())
 
     def add(self, tp: TopicPartition) -> None:
-        """Let a reader wait for the limit of its topic."""
+        """Let a reader wait for the rate limit of its topic."""
         self._waiting.setdefault(tp.topic, {})[tp] = None
 
     def forget(self, tp: TopicPartition) -> None:
-        """Remove a reader from those that wait."""
+        """Remove a reader from those that wait for a rate limit."""
         waiting = self._waiting.get(tp.topic)
         if waiting is not None:
             waiting.pop(tp, None)
@@ -57,5 +57,5 @@ class Late:
 
     @property
     def seconds(self) -> float:
-        """Seconds until a reader that waits may be fetched for, 0 if none waits."""
+        """Seconds until a waiting reader may be fetched for, 0 if none waits."""
         return self._pace.wait(self._waiting) if self._waiting else 0.0

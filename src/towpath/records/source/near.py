@@ -14,7 +14,7 @@ REVIEW = 300.0
 
 
 class Near:
-    """The near replicas that leaders have named.
+    """The nearby replicas that leaders have named, by partition.
 
     Args:
         rack: Our rack. If it is "", no replica is ever near.
@@ -31,19 +31,19 @@ class Near:
         return self._at.get(tp, leader)
 
     def serves(self, tp: TopicPartition, node: int | None) -> bool:
-        """Whether a broker serves a partition as a near replica."""
+        """Return whether a broker serves a partition as a nearby replica."""
         return tp in self._at and self._at[tp] == node
 
     def go(self, tp: TopicPartition, replica: int) -> None:
-        """Use the near replica that the leader has named."""
+        """Use the nearby replica that the leader has named."""
         self._at[tp] = replica
 
     def forget(self, tp: TopicPartition) -> None:
-        """Go back to the leader."""
+        """Stop using a nearby replica; the leader serves the partition again."""
         self._at.pop(tp, None)
 
     def fail(self, tp: TopicPartition) -> None:
-        """Return to the leader without naming the rack, which would lead to the same replica."""
+        """Return to the leader without naming our rack, which would yield the same replica."""
         if self._at.pop(tp, None) is None:
             return
         leader = self._leader(tp)
@@ -51,7 +51,7 @@ class Near:
             self._far[leader] = Deadline.after(FAR)
 
     def told(self, node: int) -> str:
-        """Return the rack for a request to a broker."""
+        """Return the rack to name in a request to a broker."""
         far = self._far.get(node)
         return "" if far is not None and not far.over else self.rack
 

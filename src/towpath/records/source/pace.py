@@ -29,7 +29,7 @@ class Clockwork(Protocol):
     """Protocol of a timer that calls back later."""
 
     def later(self, seconds: float, call: Callable[[], None]) -> None:
-        """Call once, `seconds` from now."""
+        """Call a function once, `seconds` from now."""
 
 
 class Bucket:
@@ -49,34 +49,34 @@ class Bucket:
 
     @property
     def grain(self) -> float:
-        """Bytes that must be there before something is fetched."""
+        """Least number of bytes worth a fetch."""
         return min(_MOST_GRAIN, self.rate * _GRAIN)
 
     def change(self, rate: float, now: float) -> None:
-        """Change the rate from now on."""
+        """Change the rate of the bucket."""
         self.left(now)
         self.rate = rate
 
     def left(self, now: float) -> float:
-        """Return the bytes that may be fetched, less than 0 if it is overdrawn."""
+        """Return the bytes that may be fetched, negative if overdrawn."""
         most = max(self.rate * _DEPTH, self.grain)
         self._left = min(most, self._left + (now - self._at) * self.rate)
         self._at = now
         return self._left
 
     def wait(self, now: float) -> float:
-        """Return the seconds until something may be fetched, 0 if it may be now."""
+        """Return the seconds until a fetch is allowed, 0 if it is now."""
         lacking = self.grain - self.left(now)
         return lacking / self.rate if lacking >= 1 else 0.0
 
     def take(self, size: float) -> None:
-        """Take out bytes; a negative number gives them back."""
+        """Take bytes out of the bucket; a negative number gives them back."""
         self._left -= size
 
 
 @dataclass(slots=True)
 class Gate:
-    """A token bucket, and the readers that wait for it.
+    """A token bucket, and the readers that wait for its bytes.
 
     Attributes:
         used: Bytes that were fetched so far.
@@ -146,7 +146,7 @@ class Pace:
     # The limit of the link
 
     def ask(self, size: int, nodes: int) -> int:
-        """Return for how many bytes a request may ask, 0 if it has to wait.
+        """Return how many bytes a request may ask for, 0 if it has to wait.
 
         They count as fetched until the answer is there.
 
@@ -168,12 +168,12 @@ class Pace:
         return granted
 
     def give_back(self, granted: int) -> None:
-        """Note that a request for so many bytes got no answer."""
+        """Record that a request for so many bytes got no response."""
         if self._link is not None:
             self._link.bucket.take(-granted)
 
     def came(self, granted: int, sizes: Iterable[tuple[TopicName, int]]) -> None:
-        """Note the answer to a request for `granted` bytes, with the bytes of topics in it."""
+        """Record the response to a request for `granted` bytes, with its bytes by topic."""
         self.give_back(granted)
         for topic, size in sizes:
             for gate in (self._link, self._topics.get(topic)):
@@ -184,7 +184,7 @@ class Pace:
     # The limits of topics
 
     def share(self, tp: TopicPartition) -> int:
-        """Return for how many bytes of a partition to ask, 0 if it has to wait."""
+        """Return how many bytes of a partition to ask for, 0 if it has to wait."""
         gate = self._topics.get(tp.topic)
         if gate is None:
             return PARTITION_BYTES
@@ -210,14 +210,14 @@ class Pace:
         return min((gate.bucket.wait(now) for gate in gates), default=0.0)
 
     def remind(self, topic: TopicName) -> None:
-        """Call the listeners again for a topic of which readers still wait."""
+        """Call the listeners again for a topic whose readers still wait."""
         gate = self._topics.get(topic)
         if gate is not None:
             wait = max(gate.bucket.wait(self._clock()), _GRAIN)
             self._set_alarm(gate, wait, self._clock(), topic)
 
     def forget(self, tp: TopicPartition) -> None:
-        """Count a partition no more among those of its topic."""
+        """Stop counting a partition among those of its topic."""
         if tp.topic in self._readers:
             self._readers[tp.topic].discard(tp)
 
@@ -225,12 +225,12 @@ class Pace:
 
     @property
     def link(self) -> Gate | None:
-        """Bytes fetched and seconds waited under the link's limit, `None` without one."""
+        """Bytes fetched and seconds waited under the link's limit; `None` without a limit."""
         return self._link
 
     @property
     def topics(self) -> Mapping[TopicName, Gate]:
-        """Bytes fetched and seconds waited by topic with a limit."""
+        """Bytes fetched and seconds waited, by topic with a limit."""
         return self._topics
 
     def _set_alarm(

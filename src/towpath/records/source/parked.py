@@ -1,4 +1,4 @@
-"""Parked readers, fetched for again when they move or after a while."""
+"""Parked readers, which are fetched for again when they move or after a while."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _PARKED = BackOff(first=10.0, longest=300.0)
 
 
 class Parked(Generic[R]):
-    """Readers parked because they gave back data that they could not use.
+    """Readers parked because they could not use the data they got.
 
     A reader stays parked until it moves again, even if it is fetched for after a while.
 
@@ -36,7 +36,7 @@ class Parked(Generic[R]):
         return iter(self._parked)
 
     def add(self, reader: R) -> None:
-        """Park a reader, or park it once more."""
+        """Park a reader; a parked reader waits longer each time."""
         _, times = self._parked.get(reader.source, (reader, 0))
         self._parked[reader.source] = reader, times + 1
         self._try_later(reader, times + 1)

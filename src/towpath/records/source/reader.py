@@ -23,7 +23,7 @@ class SourceReader(Owner, Protocol):
 
     @property
     def source(self) -> TopicPartition:
-        """The source partition."""
+        """The source partition that is read."""
 
     @property
     def source_id(self) -> TopicId:
@@ -38,18 +38,18 @@ class SourceReader(Owner, Protocol):
         """Leader epoch of the last batch that was taken in, -1 if unknown."""
 
     def taken_after(self, epoch: int) -> SourceOffset:
-        """Return the first offset that was taken in of a later leader epoch.
+        """Return the first offset taken in from a later leader epoch.
 
         It is `expected` if none was, as far as the reader knows.
         """
 
     @property
     def held(self) -> int:
-        """Bytes that were taken in and are still held; fetching pauses while they are many."""
+        """Bytes taken in and still held; fetching pauses while they are many."""
 
     @property
     def pending(self) -> bool:
-        """Whether the reader still holds anything that it took in."""
+        """Whether the reader still holds data that it took in."""
 
     @property
     def has_end(self) -> bool:
@@ -73,7 +73,7 @@ class SourceReader(Owner, Protocol):
         """
 
     def look(self, offset: SourceOffset) -> int:
-        """Count how often in a row the batch fetched at `offset` was damaged."""
+        """Return how often in a row the batch fetched at `offset` was damaged."""
 
     def hinder(self, side: Side, why: Reason) -> None:
         """Record what keeps the reader from moving until `side` works again."""
@@ -88,7 +88,7 @@ class SourceReader(Owner, Protocol):
         """Stop after everything taken in so far, as the source has nothing more."""
 
     def stop(self, why: Reason) -> None:
-        """Stop for the rest of the round."""
+        """Stop the reader for the rest of the round."""
 
 
 R = TypeVar("R", bound=SourceReader)
@@ -99,7 +99,7 @@ class Elsewhere(Protocol[R_contra]):
     """Protocol of an archive that may have records which the source has deleted."""
 
     def take(self, reader: R_contra, what: SourceLoss) -> bool:
-        """Feed a reader with lost records, then let the source feed it again.
+        """Feed a reader with lost records from elsewhere, then let the source continue.
 
         Returns:
             Whether that is tried. Otherwise the records are lost.
@@ -125,28 +125,28 @@ class Feed(Protocol[R_contra]):
         """Connect to the brokers of partitions that are added later."""
 
     def add(self, reader: R_contra) -> None:
-        """Feed `reader` from now on, from `expected`."""
+        """Start feeding `reader` from `expected`."""
 
     def remove(self, reader: R_contra) -> None:
         """Stop feeding `reader`."""
 
     def park(self, reader: R_contra) -> None:
-        """Feed `reader`, whose `expected` has changed, when it moves again or after a while."""
+        """Stop feeding `reader`, whose offset has changed, until it moves or some time passes."""
 
     def doubt(self, reader: R_contra) -> None:
         """Stop feeding `reader` after a damaged batch, and use another source next time."""
 
     def room(self, reader: R_contra) -> None:
-        """Go on with `reader` if it was held back and now has room."""
+        """Continue with `reader` if it was held back and now has room."""
 
     def refill(self) -> None:
-        """Go on with readers that waited for memory, as far as there is memory now."""
+        """Continue with readers that waited for memory, as far as memory allows."""
 
     def news(self) -> None:
-        """Check for more to read, as the driver has announced some."""
+        """Check for more to read, as the driver has announced new records."""
 
     def end(self) -> None:
-        """Feed no reader any more, even if one is added later."""
+        """Stop feeding all readers, also those added later."""
 
     def close(self) -> None:
         """Close all connections."""

@@ -1,4 +1,4 @@
-"""Consumer groups of a source partition: have all of them read up to an offset?
+"""The check whether all consumer groups of a partition have read up to an offset.
 
 Programs that read without a group cannot be seen.
 """
@@ -22,7 +22,7 @@ _NAMED = 5
 
 @dataclass(frozen=True, slots=True)
 class Unread:
-    """A finding: some group may still want to read deleted records.
+    """The finding that some group may still want to read deleted records.
 
     Attributes:
         why: `NONE`: no group has a commit. `BEHIND`: the group has committed an earlier offset.
@@ -38,7 +38,7 @@ class Unread:
 
 
 def read_by(source: Admin, tp: TopicPartition, end: int) -> str | Unread:
-    """Return the groups that have read a partition up to an offset, if these are all its readers.
+    """Return the groups that have read a partition up to an offset, or why some may not have.
 
     Raises:
         ClusterError: The cluster cannot be asked.
@@ -60,7 +60,7 @@ def read_by(source: Admin, tp: TopicPartition, end: int) -> str | Unread:
 
 
 def may_pass(error: ClusterError) -> bool:
-    """Whether asking again may bring the answer: a broker is away, or coordinators move."""
+    """Return whether a retry may bring an answer, as with an unreachable broker."""
     return isinstance(error, UnreachableError) or (
         isinstance(error, RefusedError) and error.retriable
     )
@@ -91,7 +91,7 @@ def judged(
     commits: Mapping[ClientGroup, Mapping[TopicPartition, Commit]],
     reads: Mapping[ClientGroup, frozenset[TopicName] | None],
 ) -> str | Unread:
-    """Return the groups that have read a partition up to an offset, if these are all its readers.
+    """Decide from offsets and subscriptions whether all groups have read up to an offset.
 
     Args:
         tp: The partition.

@@ -1,4 +1,4 @@
-"""Reopening of readers, whose position only their target knows."""
+"""The reopening of readers, whose position only their target knows."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ S = TypeVar("S")
 
 
 class Reopening(Generic[R, S]):
-    """Opens readers again, many at once, or stops them if that is impossible.
+    """Reopens readers, many at once, or stops them if that is impossible.
 
     Args:
         jobs: Jobs of a reader are void when it is opened again.
@@ -57,7 +57,7 @@ class Reopening(Generic[R, S]):
         self._jobs.later(reader, pause, lambda: self._openings.add(reader))
 
     def fetch_anew(self, reader: R, offset: SourceOffset, why: str) -> None:
-        """Open the reader again and fetch the damaged batch at `offset` once more."""
+        """Reopen the reader, and fetch the damaged batch at `offset` once more."""
         damaged = damage(reader.source, offset, why)
         if reader.look(offset) < LOOKS:
             reader.hinder(Side.SOURCE, damaged)

@@ -23,7 +23,7 @@ class Asker(Protocol):
     """Protocol of the owner of fetch sessions: fills requests, and handles answers."""
 
     def channel(self, node: int) -> Channel | None:
-        """Return the channel to a broker; where there is none yet, begin to connect."""
+        """Return the channel to a broker; if there is none, begin to connect."""
 
     def ask(self, node: int, session: FetchSession) -> int:
         """Change a session for the last time before its next request.
@@ -33,10 +33,10 @@ class Asker(Protocol):
         """
 
     def answered(self, node: int, session: FetchSession, frame: Frame, said: Fetched) -> None:
-        """Handle what a broker said of one partition."""
+        """Handle a broker's response for one partition."""
 
     def throttled_by(self, node: int, seconds: float) -> None:
-        """Note that a broker takes no request for so many seconds."""
+        """Record that a broker refuses requests for some seconds."""
 
     def go_on(self, node: int, session: FetchSession, *, news: bool) -> None:
         """Send the next request, now or later.
@@ -49,7 +49,7 @@ class Asker(Protocol):
 
 
 class Requests:
-    """Sends the next request to a broker when its last answer was handled.
+    """Sends the next request to a broker once its last response was handled.
 
     No request asks for more than the free memory of the pool, so all readers together stay within
     its limit. If memory is scarce, requests to brokers wait in turn (`refill`), and each broker
@@ -75,7 +75,7 @@ class Requests:
         """Partitions, by broker, whose offset has changed since the request in flight was sent."""
 
     def open(self, node: int, channel: Channel, *, ids: bool) -> None:
-        """Begin a session with a broker.
+        """Begin a fetch session with a broker.
 
         Args:
             node: The broker.
@@ -87,7 +87,7 @@ class Requests:
         self.sessions[node] = FetchSession(version, max_bytes=RESPONSE_BYTES, committed=True)
 
     def lost(self, node: int) -> None:
-        """End the session with a broker: the connection was lost."""
+        """End the session with a broker whose connection was lost."""
         self.sessions.pop(node, None)
         self._short.pop(node, None)
         self._budget.over(node)
@@ -95,14 +95,14 @@ class Requests:
         self._stale.pop(node, None)
 
     def drop(self, node: int | None, tp: TopicPartition) -> None:
-        """Stop asking a broker for a partition; ignore it in the request in flight."""
+        """Stop asking a broker for a partition, and ignore it in the request in flight."""
         if node is not None and node in self._budget:
             self._stale.setdefault(node, set()).add(tp)
         if node in self.sessions:
             self.sessions[node].drop(tp)
 
     def refill(self) -> None:
-        """Send the requests that waited for memory, as far as there is memory now."""
+        """Send the requests that waited for memory, as far as memory allows."""
         for node in list(self._short):
             if not self._budget.next_size:
                 return

@@ -38,7 +38,7 @@ of readers rest."""
 
 
 class RestingFetcher(Fetcher[R]):
-    """Fetches for readers with new records, and lets another fetcher ask for all others.
+    """Fetches for readers with new records, and lets another fetcher poll all others.
 
     No record waits while a reader changes from one to the other: its fetcher goes on until the
     other one sends a request that names the reader (`take_over`).
@@ -93,23 +93,23 @@ class RestingFetcher(Fetcher[R]):
         return self._throttled + self._resting.throttled
 
     def add(self, reader: R) -> None:
-        """Fetch for `reader` from now on, from `expected`. A request in flight is void for it."""
+        """Start fetching for `reader` from `expected`; a response in flight is ignored for it."""
         self._wake(reader)
         super().add(reader)
 
     def remove(self, reader: R) -> None:
-        """Fetch no more for `reader`."""
+        """Stop fetching for `reader`."""
         self._resting.remove(reader)
         self._news.pop(reader.source, None)
         super().remove(reader)
 
     def park(self, reader: R) -> None:
-        """Fetch for `reader`, whose offset has changed, when it moves again or after a while."""
+        """Pause fetching for `reader`, whose offset has changed, until it moves or time passes."""
         self._resting.park(reader)
         super().park(reader)
 
     def moved(self, reader: R, after: float) -> None:
-        """Look up the leader of `reader` again after a while, then go on."""
+        """Look up the leader of `reader` again after a while, then continue."""
         self._wake(reader)
         self._readers[reader.source] = reader
         super().moved(reader, after)
@@ -120,12 +120,12 @@ class RestingFetcher(Fetcher[R]):
         super().room(reader)
 
     def refill(self) -> None:
-        """Send the requests that waited for memory, as far as there is memory now."""
+        """Send the requests that waited for memory, as far as memory allows."""
         super().refill()
         self._resting.refill()
 
     def end(self) -> None:
-        """Fetch no more for any reader, even if one is added later."""
+        """Stop fetching for all readers, also for those added later."""
         self._resting.end()
         super().end()
 
@@ -135,7 +135,7 @@ class RestingFetcher(Fetcher[R]):
         super().close()
 
     def give(self, reader: R, node: int) -> bool:
-        """Leave a reader to another fetcher. Returns whether it was fetched for from `node`."""
+        """Hand a reader over to another fetcher. Returns whether `node` served it."""
         given = super().give(reader, node)
         if given:
             self._news.pop(reader.source, None)

@@ -1,4 +1,4 @@
-"""Choice of the broker that serves each reader: the leader, or a near replica."""
+"""The choice of the broker that serves each reader: the leader, or a nearby replica."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from towpath.records.source.wants import Wants
 
 
 class Serving(Generic[R]):
-    """Finds the broker that serves each reader, connects to it, and follows when that changes.
+    """Chooses the broker that serves each reader, connects to it, and follows changes.
 
     Args:
         reactor: Everything happens in its thread.
@@ -69,7 +69,7 @@ class Serving(Generic[R]):
             reactor.later(REVIEW, self._review)
 
     def settle(self, reader: R) -> None:
-        """Fetch for a reader, whom no broker serves, from its leader or from a near replica."""
+        """Start fetching for an unserved reader, from its leader or a nearby replica."""
         tp = reader.source
         leader = self._leader(tp)
         if leader is None:
@@ -82,19 +82,19 @@ class Serving(Generic[R]):
             self.nodes.channel(node)
 
     def again(self, reader: R) -> None:
-        """Fetch for a reader from `expected`, from its present broker."""
+        """Restart fetching for a reader from `expected`, at its present broker."""
         self._wants.leave(reader.source)
         self.settle(reader)
 
     def moved(self, reader: R, after: float) -> None:
-        """Look up the leader of a reader again after a while, then go on."""
+        """Look up the leader of a reader again after a while, then continue."""
         tp = reader.source
         self.near.forget(tp)
         self._wants.leave(tp)
         self.nodes.look_up([tp], after)
 
     def go_near(self, reader: R, replica: int) -> None:
-        """Fetch for a reader from the near replica that its leader has named."""
+        """Fetch for a reader from the nearby replica that its leader has named."""
         self.near.go(reader.source, replica)
         if self.nodes.knows(replica):
             self.again(reader)
@@ -103,20 +103,20 @@ class Serving(Generic[R]):
             self.moved(reader, 0.0)
 
     def go_back(self, reader: R) -> None:
-        """Fetch for a reader from its leader, as the near replica could not serve it."""
+        """Fetch for a reader from its leader again, as the nearby replica could not serve it."""
         self.near.fail(reader.source)
         self.again(reader)
 
     # What the connections tell
 
     def found(self) -> None:
-        """Fetch for readers, whom no broker serves, from the leaders that were found."""
+        """Start fetching for unserved readers whose leaders were found."""
         for tp, reader in self._wants.readers.items():
             if tp not in self._wants.at:
                 self.settle(reader)
 
     def opened(self, node: int) -> None:
-        """Begin a session with a broker that is connected now, with all readers it serves."""
+        """Begin a session with a newly connected broker, with all readers it serves."""
         channel = self.nodes.channel(node)
         if channel is None:
             return
@@ -125,7 +125,7 @@ class Serving(Generic[R]):
         self._wants.begin(node)
 
     def lost(self, node: int, _why: str) -> None:
-        """Find the broker of each reader again whose connection was lost."""
+        """Look up the brokers of readers again whose connection was lost."""
         self._requests.lost(node)
         self._on_lost(node)
         gone = self._wants.lost(node)
@@ -134,7 +134,7 @@ class Serving(Generic[R]):
         self.nodes.look_up(gone, 0.1)
 
     def troubled(self, node: int | None, error: ClusterError, hopeless: bool) -> None:
-        """Report trouble with a broker, or with metadata (`None`), to its readers."""
+        """Report trouble with a broker, or with metadata (`None`), to the readers concerned."""
         readers, at = self._wants.readers, self._wants.at
         theirs = [tp for tp in readers if at.get(tp) == node]
         for reader in [readers[tp] for tp in theirs if not self.near.serves(tp, node)]:

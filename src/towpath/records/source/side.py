@@ -1,4 +1,4 @@
-"""Handling of fetch answers: data goes to the reader, errors are resolved.
+"""The handling of fetch responses: data goes to readers, errors are resolved.
 
 Trouble concerns one reader. The others go on meanwhile.
 """
@@ -39,7 +39,7 @@ _SURE = 3
 
 
 class SourceSide(Generic[R]):
-    """Fetches for readers: retries, reports gaps, and continues or stops at them.
+    """Fetches for readers; retries errors, reports gaps, and continues or stops at them.
 
     Args:
         reactor: Everything happens in its thread.
@@ -247,7 +247,7 @@ class SourceSide(Generic[R]):
             self.lose(reader, what)
 
     def lose(self, reader: R, what: SourceLoss) -> None:
-        """Stop a reader where records are lost for good, or let it go on behind them."""
+        """Stop a reader where records are lost for good, or let it continue after them."""
         stops = what.is_loss and self._stops_on_gap(reader)
         self._on_gap(reader, what, not stops)
         first, last = what.first, what.end - 1

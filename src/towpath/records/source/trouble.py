@@ -1,4 +1,4 @@
-"""Classification of the source's fetch answers. Pure."""
+"""The classification of the source's fetch responses. Pure."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ fault may be in memory, in the network, or in a replica that is not the leader."
 
 
 class SourceTrouble(Enum):
-    """Reactions to a fetch answer."""
+    """The possible reactions to a fetch response."""
 
     NONE = auto()
     RANGE = auto()
@@ -44,7 +44,7 @@ _AT_SOURCE = {
 
 
 def source_trouble(said: Fetched) -> SourceTrouble:
-    """Classify a fetch answer."""
+    """Classify a fetch response."""
     if said.diverging is not None:
         return SourceTrouble.CUT
     return _AT_SOURCE.get(said.error, SourceTrouble.RETRY)
@@ -66,14 +66,14 @@ class SourceLoss:
 
     @property
     def is_loss(self) -> bool:
-        """Whether records are missing that some group could still want to read."""
+        """Whether lost records may still be wanted by some consumer group."""
         return self.why.code is not ReasonCode.READ_AND_DELETED
 
 
 def source_loss(
     expected: SourceOffset, earliest: SourceOffset, latest: SourceOffset
 ) -> SourceLoss | None:
-    """Return the loss behind an offset out of range, `None` if it is in range after all."""
+    """Return the loss behind an "out of range" error, `None` if the offset is in range again."""
     if expected < earliest:
         return SourceLoss(expected, earliest, earliest, Reason.of(ReasonCode.RETENTION))
     return cut(latest, expected) if expected > latest else None

@@ -1,4 +1,4 @@
-"""Requests for each reader by broker, and reasons to ask for nothing now."""
+"""The partitions to request from each broker, and the readers held back."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ who is added during one waits for its end."""
 
 
 class Wants(Generic[R]):
-    """Keeps the partitions of readers in the fetch session of the broker that serves them.
+    """Keeps the partitions of readers in the fetch session of the serving broker.
 
     Nothing is asked for a reader that has no room, is parked, or waits for the limit of its topic.
 
@@ -61,12 +61,12 @@ class Wants(Generic[R]):
     # What the next requests name
 
     def ask(self, reader: R) -> None:
-        """Ask for a reader from `expected`, at once if no request to its broker is in flight."""
+        """Request a reader's partition from `expected`, at once if its broker is idle."""
         self.want(reader)
         self._requests.send(self.at.get(reader.source, -1))
 
     def want(self, reader: R) -> None:
-        """Name a reader in the next request to its broker, unless its topic is at its limit."""
+        """Put a reader's partition into the next request, unless its topic is at its limit."""
         tp = reader.source
         session = self._requests.sessions.get(self.at.get(tp, -1))
         if session is None:
@@ -82,7 +82,7 @@ class Wants(Generic[R]):
         session.want(tp, FetchFrom(reader.expected, size, topic_id, reader.fetch_epoch))
 
     def go_on(self, reader: R, session: FetchSession) -> None:
-        """Name a reader, to which its broker gave records, in the next request if it has room."""
+        """Put a reader that just got records into the next request if it has room."""
         if reader.held >= self._budget.room:
             self._full.add(reader.source)
             session.drop(reader.source)
@@ -90,7 +90,7 @@ class Wants(Generic[R]):
             self.want(reader)
 
     def begin(self, node: int) -> None:
-        """Send the first request of a session, which names all readers that have room."""
+        """Send the first request of a session, with all readers that have room."""
         for tp, at in self.at.items():
             if at == node:
                 self.readers[tp].relieve(Side.SOURCE)
@@ -99,7 +99,7 @@ class Wants(Generic[R]):
         self._requests.send(node)
 
     def longest_wait(self, partitions: int) -> int:
-        """Milliseconds for which a broker may wait for the first byte of so many partitions."""
+        """Return the longest wait of a broker for the first byte of a response, in ms."""
         if self._full:
             return _SHORT_WAIT_MS
         longest = self._wait_ms
@@ -112,20 +112,20 @@ class Wants(Generic[R]):
     # Readers that come and go
 
     def add(self, reader: R) -> None:
-        """Add a reader, without asking for anything yet."""
+        """Add a reader, without a request yet."""
         self._joining = Deadline.after(_JOINING)
         self.readers[reader.source] = reader
         self._wait_no_more(reader.source)
 
     def remove(self, tp: TopicPartition) -> None:
-        """Stop asking for a reader."""
+        """Remove a reader, and stop requesting its partition."""
         self.readers.pop(tp, None)
         self._pace.forget(tp)
         self._wait_no_more(tp)
         self.leave(tp)
 
     def leave(self, tp: TopicPartition) -> None:
-        """Ask the present broker of a reader for it no more. A request in flight is void for it."""
+        """Stop requesting a partition from its present broker; ignore a response in flight."""
         self._requests.drop(self.at.pop(tp, None), tp)
 
     def lost(self, node: int) -> list[TopicPartition]:
@@ -138,7 +138,7 @@ class Wants(Generic[R]):
     # Readers for which nothing is asked now
 
     def park(self, reader: R) -> None:
-        """Ask for a reader, whose offset has changed, when it moves again or after a while."""
+        """Stop requesting for `reader`, whose offset has changed, until it moves or time passes."""
         tp = reader.source
         node = self.at.get(tp)
         if node is None or tp not in self.readers:
@@ -150,7 +150,7 @@ class Wants(Generic[R]):
         self._parked.add(reader)
 
     def room(self, reader: R) -> None:
-        """Ask for a reader again if it was held back and now has room."""
+        """Request for a reader again if it was held back and now has room."""
         tp = reader.source
         held = tp in self._full and reader.held < self._budget.room // 2
         if self._parked.leave(tp) or held:
@@ -158,11 +158,11 @@ class Wants(Generic[R]):
             self.ask(reader)
 
     def stuck(self, tp: TopicPartition) -> bool:
-        """Whether a reader can use no records now: it has no room, or is parked."""
+        """Return whether a reader can take no records now: it has no room, or is parked."""
         return tp in self._full or tp in self._parked
 
     def held_back(self, tp: TopicPartition) -> bool:
-        """Whether nothing is asked for a reader now."""
+        """Return whether no data is requested for a reader now."""
         return self.stuck(tp) or tp in self._late
 
     def _wait_no_more(self, tp: TopicPartition) -> None:

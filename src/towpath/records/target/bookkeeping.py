@@ -33,7 +33,7 @@ class Bookkeeping:
             self.books.take(entry)
 
     def read_about(self, fresh: frozenset[TopicPartition], facts_from: int) -> None:
-        """Serve more partitions, and read their entries.
+        """Serve more partitions, and read their ledger entries.
 
         Args:
             fresh: The partitions.
@@ -45,7 +45,7 @@ class Bookkeeping:
             self.books.take(entry)
 
     def write(self, entries: Iterable[Entry]) -> None:
-        """Write entries if there are any, then read the ledger, as others write as well."""
+        """Write entries, if any, then read the ledger, which others write as well."""
         written = [*entries]
         if written:
             self._ledger.append(written)
@@ -63,7 +63,7 @@ class Bookkeeping:
         return books if books.opened.producer_id == a.producer_id else None
 
     def standing(self, books: PartitionBooks) -> Standing:
-        """Return a partition's position by the ledger alone."""
+        """Return a partition's position according to the ledger alone."""
         return known_standing(books, self._read_at, self.books.change_of(books))
 
     def receipt(self, a: Assignment, books: PartitionBooks, standing: Standing) -> Receipt:

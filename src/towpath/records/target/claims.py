@@ -1,4 +1,4 @@
-"""Claims on the next marker of a partition: only one copier succeeds. Pure.
+"""Claims on the next marker of a partition, which only one copier can win. Pure.
 
 A leader keeps the producer epoch and the coordinator epoch of the last marker of a producer id, and
 refuses a marker if either is lower. These two numbers make a register that only one of several
@@ -33,7 +33,7 @@ IDS = 1024
 
 
 class ExhaustedError(Exception):
-    """Error: all producer ids for markers are used up until the target forgets the first."""
+    """All producer ids for markers are used up until the target forgets the first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,12 +51,12 @@ class Claim:
 
     @property
     def closed(self) -> bool:
-        """Whether the producer id is closed."""
+        """Whether the claim's producer id is closed."""
         return self.epoch >= _CLOSED
 
     @property
     def lasts(self) -> bool:
-        """Whether the owner can use the next number and leave one for a copier that takes over."""
+        """Whether the owner can use one more number and still leave one for a successor."""
         return not self.closed and self.number < _NUMBERS - 2
 
     def next(self) -> Claim:

@@ -1,4 +1,4 @@
-"""Fencing of other writers where the target refuses derived producer ids. Blocking.
+"""Fencing of other writers for targets that refuse derived producer ids. Blocking.
 
 The order matters: first fence all others, then read what they wrote to the ledger and to the log,
 then write our own producer id to the ledger before anything is written under it.
@@ -36,11 +36,11 @@ class Fences:
         self._refused: dict[TopicPartition, tuple[int, str]] = {}
 
     def refused(self, a: Assignment, generation: int, name: str) -> None:
-        """Note that the target refused a generation's producer id with the error `name`."""
+        """Record that the target refused a generation's producer id with the error `name`."""
         self._refused[a.source] = generation, name
 
     def needed(self, a: Assignment, books: PartitionBooks) -> bool:
-        """Whether a partition is written in transactions.
+        """Return whether a partition must be written in transactions.
 
         If our id was refused because another copier has fenced it, the next id may be accepted.
         """
@@ -48,7 +48,7 @@ class Fences:
         return bool(books.writers) or generation == books.generation
 
     def why(self, a: Assignment, books: PartitionBooks) -> Reason:
-        """Return why a partition is written in transactions: the reason found first, if any."""
+        """Return the first known reason why a partition is written in transactions."""
         told = [writer.why for writer in books.writers.values()]
         return (
             told[0] if told else Reason.of(ReasonCode.IDS_REFUSED, error=self._refused[a.source][1])
@@ -81,7 +81,7 @@ class Fences:
     def entry(
         self, a: Assignment, books: PartitionBooks, writer: PartitionWriter, log_end: TargetOffset
     ) -> TransactionalProducer | None:
-        """Return the ledger entry to write before the writer begins, `None` if it is there."""
+        """Return the ledger entry to write before the writer begins, `None` if already written."""
         producer = ProducerId(writer.who.producer_id)
         if producer in books.writers:
             return None

@@ -1,4 +1,4 @@
-"""Filling of a transactional source's gaps with aborted transactions. Blocking.
+"""Filling of a target partition's gaps with aborted transactions. Blocking.
 
 An empty committed transaction takes one offset, its marker. An aborted transaction of n - 1 filler
 records takes n offsets. Neither leaves a transaction open (docs/decisions/0003).
@@ -23,7 +23,7 @@ _WAIT = 0.1
 
 @dataclass(slots=True)
 class PartitionFiller:
-    """Fills gaps of one target partition. It fences all earlier fillers before its first fill."""
+    """Fills gaps of one target partition, after fencing all earlier fillers."""
 
     tp: TopicPartition
     transactions: Transactions
@@ -33,7 +33,7 @@ class PartitionFiller:
     _sequence: int = 0
 
     def fill(self, admin: Admin, client: Client, base: int, end: int) -> None:
-        """Take the offsets [base, end). Offsets that are taken already stay as they are.
+        """Occupy the offsets [base, end) with aborted transactions; occupied ones stay.
 
         A log that ends after `end` is fine: another copier was faster, or another writer has
         written, and then the next records show that because they are appended elsewhere.

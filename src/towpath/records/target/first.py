@@ -1,4 +1,4 @@
-"""Ledger entries of a partition's first opening, which bind every later copier."""
+"""The ledger entries of a partition's first opening, which bind every later copier."""
 
 from __future__ import annotations
 

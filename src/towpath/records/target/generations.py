@@ -50,7 +50,7 @@ class Takeover:
 
     @property
     def marker(self) -> Marker:
-        """The marker that fences the generation."""
+        """The marker that fences the earlier generation."""
         if not self.identical:
             return fence(self.work, self.generation)
         claim = taken_over(None)
@@ -68,7 +68,7 @@ class Generations:
         self._refused = False
 
     def due(self, a: Assignment, books: PartitionBooks, state: TargetState) -> Takeover | None:
-        """Return the takeover that must come before anything is sent, `None` if none must.
+        """Return the takeover that must precede any write, `None` if none is needed.
 
         Another change than that of the ledger is such a reason, too (docs/decisions/0034), and
         records that are to be left out (0036). A log that has lost records is not touched: a marker
@@ -102,13 +102,13 @@ class Generations:
         return Takeover(a, books.generation, marked, identical=True)
 
     def fenceless(self, a: Assignment, books: PartitionBooks, state: TargetState) -> bool:
-        """Whether the present generation cannot be fenced now."""
+        """Return whether the present generation cannot be fenced now."""
         return self._refused or of_generation(a.producer_id, books.generation + 1) in (
             state.producers
         )
 
     def fence(self, due: Sequence[Takeover]) -> list[Takeover]:
-        """Make the target refuse older copiers' requests; return the takeovers that worked.
+        """Fence older copiers' requests at the target; return the successful takeovers.
 
         The other partitions are opened without a fence, and wait until nothing older can arrive.
         """
@@ -155,7 +155,7 @@ class Generations:
         return replace(claim, claim=True)
 
     def taken(self, a: Assignment, claim: Receipt) -> None:
-        """Note a successful claim, after which no request of older copiers is accepted."""
+        """Record a successful claim, after which no request of older copiers is accepted."""
         self._going_by[a.source] = claim.generation
         self._tails.opened(a.source)
 
@@ -166,7 +166,7 @@ def fence(a: Assignment, generation: int) -> Marker:
 
 
 def overtaken(a: Assignment) -> UnreachableError:
-    """Return the error that another copier took over first, which may be retried."""
+    """Return the retriable error that another copier took the partition over first."""
     why = "another copier of this link is taking over the partition at the same time"
     return UnreachableError(Side.TARGET, f"opening {a.target}", why)
 

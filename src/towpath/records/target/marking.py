@@ -1,4 +1,4 @@
-"""Gaps of target partitions, filled with markers that no consumer sees. Blocking.
+"""Filling of target partitions' gaps with markers, which no consumer sees. Blocking.
 
 A marker is appended wherever the log ends, so it may be written only if nobody else can have
 written one since we looked. Two rules ensure that (docs/decisions/0017): the leader accepts the
@@ -70,19 +70,19 @@ class Due:
 
     @property
     def open(self) -> bool:
-        """Whether there are offsets left to fill."""
+        """Whether offsets are left to fill."""
         return self.error is None and self.reached < self.end
 
 
 class NotAloneError(ClusterError):
-    """Error: another client writes to a partition."""
+    """Another client writes to the partition."""
 
     def __init__(self, due: Due, end: int) -> None:
         super().__init__(f"target: the log of {due.tp} ends at offset {end}, not at {due.base}")
 
 
 class ExhaustedIdsError(ClusterError):
-    """All producer ids for markers of a partition are used up until the state of one expires."""
+    """All producer ids for markers of a partition are used up until one's state expires."""
 
     def __init__(self, tp: TopicPartition) -> None:
         super().__init__(f"target: all producer ids for markers of {tp} are used up for a day")
@@ -107,7 +107,7 @@ class _Ours:
 
 
 class MarkerFiller:
-    """Fills gaps of the partitions of one slice. Threads may share it for different partitions."""
+    """Fills gaps in the partitions of one slice; different partitions in several threads."""
 
     def __init__(self, admin: Admin, timeout: float) -> None:
         self._admin, self._timeout = admin, timeout
@@ -120,7 +120,7 @@ class MarkerFiller:
         self._closed = True
 
     def fill(self, dues: Sequence[Due]) -> None:
-        """Fill gaps for about a second. Offsets that are taken already stay as they are.
+        """Fill gaps for about a second; occupied offsets stay.
 
         Each of `dues` then says how far it was filled, or why it was not. One of several may say
         neither, because it must not delay the others. A log that ends after the gap is fine:

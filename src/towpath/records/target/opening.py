@@ -1,4 +1,4 @@
-"""Opening of partitions before a slice copies them. Blocking.
+"""The opening of partitions before a slice copies them. Blocking.
 
 A new partition is first opened in the ledger, so that every copier follows the same decision. A
 known partition is taken over from earlier copiers, where that must be, and resumed.
@@ -60,7 +60,7 @@ class Opener:
         self.thread.shutdown(wait=False, cancel_futures=True)
 
     def preceded(self) -> None:
-        """Note that an earlier attempt at the slice may still write."""
+        """Record that an earlier attempt at the slice may still write."""
         self._preceded = True
         self._doubt(self._work.assignments)
 
@@ -69,19 +69,19 @@ class Opener:
             self._tails.may_arrive(assignment.source, Underway())
 
     def refused(self, assignment: Assignment, generation: int, name: str) -> None:
-        """Note that the target refused a derived producer id with the error `name`."""
+        """Record that the target refused a derived producer id with the error `name`."""
         self._fences.refused(assignment, generation, name)
 
     def may_arrive(self, assignment: Assignment, sent: Underway) -> None:
-        """Note that a broker did not answer batches of a partition."""
+        """Record that a broker did not answer batches of a partition."""
         self._tails.may_arrive(assignment.source, sent)
 
     def settled(self, tp: TopicPartition) -> bool:
-        """Whether no earlier batch for source partition `tp` can still arrive."""
+        """Return whether no earlier batch for source partition `tp` can still arrive."""
         return self._tails.settled(tp)
 
     def settle(self, assignments: Iterable[Assignment]) -> None:
-        """Note that no request of earlier slices for these partitions can still arrive.
+        """Record that no request of earlier slices for these partitions can still arrive.
 
         An earlier attempt at this slice may have.
         """
@@ -89,7 +89,7 @@ class Opener:
             self._tails.opened(assignment.source)
 
     def rehearse(self, assignments: Iterable[Assignment], ready: Attempt) -> None:
-        """Make the requests of `open` beforehand, to set up connections; call in `thread`.
+        """Send the requests of `open` in advance, to set up connections; call in `thread`.
 
         Args:
             assignments: The partitions.
@@ -103,7 +103,7 @@ class Opener:
         self._told.announce(ready)
 
     def add(self, assignments: Iterable[Assignment], facts_from: int, *, settled: bool) -> None:
-        """Serve more partitions; to be called in `thread`, before they are opened.
+        """Add partitions before they are opened; call in `thread`.
 
         Args:
             assignments: The partitions.

@@ -1,4 +1,4 @@
-"""Producer for target leaders: one batch per partition and request, several in flight."""
+"""The producer for target leaders: one batch per partition and request, several in flight."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class Producer(Generic[S]):
         )
 
     def add(self, sender: S) -> None:
-        """Start to send for `sender`."""
+        """Start sending for `sender`."""
         self._senders[sender.target] = sender
         topic, topic_id = sender.target.topic, sender.target_id
         self._ids[topic], self._names[topic_id] = topic_id, topic
@@ -97,12 +97,12 @@ class Producer(Generic[S]):
         self.nodes.forget(tp)
 
     def moved(self, sender: S, after: float) -> None:
-        """Look up the leader of `sender` again after a while, then go on."""
+        """Look up the leader of `sender` again after a while, then continue."""
         self._leave(sender.target)
         self.nodes.look_up([sender.target], after)
 
     def mark(self, sender: S) -> int:
-        """Note that the sender has something to send. Returns its leader, -1 if unknown."""
+        """Mark a sender as ready to send. Returns its leader, -1 if unknown."""
         tp = sender.target
         node = self._at.get(tp, -1)
         if node >= 0:
@@ -253,7 +253,7 @@ class Producer(Generic[S]):
 
 
 class Producers(Generic[S]):
-    """Distributes senders among producers. A sender keeps its producer.
+    """Distributes senders among producers; a sender keeps its producer.
 
     A broker works on one request of a connection at a time. The first batch of a partition makes
     the broker create files, for example for leader epochs, so thousands of partitions that begin
@@ -266,7 +266,7 @@ class Producers(Generic[S]):
         self._of: dict[TopicPartition, Producer[S]] = {}
 
     def serve(self, senders: int) -> None:
-        """Add producers for so many senders."""
+        """Add producers until there are enough for the number of senders."""
         while len(self._all) < min(_CONNECTIONS, senders // MANY):
             self._all.append(self._make())
 

@@ -1,4 +1,4 @@
-"""Position of a known partition before a slice copies it.
+"""The position of a known partition before a slice copies it.
 
 It continues from its last receipt. Records that the target holds after it (`tail`) are passed over,
 not sent again.

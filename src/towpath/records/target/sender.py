@@ -10,7 +10,7 @@ from towpath.records.items import Batch
 
 
 class SendQueue(Protocol):
-    """The queue of a sender: its batches in flight and its waiting ones."""
+    """Protocol of a sender's queue: batches in flight, and waiting ones."""
 
     @property
     def waiting(self) -> Sized:
@@ -29,15 +29,15 @@ class Sender(Protocol):
 
     @property
     def target(self) -> TopicPartition:
-        """The target partition."""
+        """The target partition to write to."""
 
     @property
     def target_id(self) -> TopicId:
-        """Id of the target topic."""
+        """The id of the target topic."""
 
     @property
     def queue(self) -> SendQueue:
-        """The queue of its batches."""
+        """The queue of the sender's batches."""
 
     def next_batch(self) -> Batch | None:
         """Return the next batch to send, `None` if none may be sent now."""

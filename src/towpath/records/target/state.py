@@ -1,4 +1,4 @@
-"""The state of target partitions by their leaders: log ends and producer state. Blocking."""
+"""The state of target partitions from their leaders: log ends and producers. Blocking."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _PATIENCE = 2.0
 
 @dataclass(frozen=True, slots=True)
 class TargetState:
-    """The state of one target partition, by its leader.
+    """The state of one target partition, reported by its leader.
 
     Attributes:
         node: The leader.
@@ -48,12 +48,12 @@ class TargetState:
     fenced_at: int | None = None
 
     def last_sequence(self, producer: ProducerId) -> int | None:
-        """Return the last sequence of a producer id, `None` if the leader does not know it."""
+        """Return the last sequence of a producer id, `None` if the leader does not know the id."""
         known = self.producers.get(producer)
         return None if known is None or self.is_fenced(producer) else known.last_sequence
 
     def is_fenced(self, producer: ProducerId) -> bool:
-        """Whether the leader refuses batches of a producer id with epoch 0."""
+        """Return whether the leader refuses batches of a producer id with epoch 0."""
         known = self.producers.get(producer)
         return known is not None and known.epoch > 0
 
@@ -68,12 +68,12 @@ class _Led:
     epochs: dict[TopicPartition, int] = field(default_factory=dict)
 
     def leader(self, tp: TopicPartition) -> Leader | None:
-        """Return the leader of a partition, unless it failed to answer."""
+        """Return the leader of a partition, unless the leader failed to answer."""
         return Leader(self.known[tp], self.ids[tp]) if tp in self.known else None
 
 
 class Ask(Protocol[T]):
-    """A function that sends a request to the leaders of partitions."""
+    """Protocol of a function that sends a request to the leaders of partitions."""
 
     def __call__(
         self, tps: Iterable[TopicPartition], *, patience: float | None = None
@@ -84,7 +84,7 @@ class Ask(Protocol[T]):
 def observed(
     admin: Admin, wanted: Sequence[Assignment]
 ) -> tuple[dict[TopicPartition, TargetState], Failed]:
-    """Return the state of each target partition, asked of all leaders at once, and failures."""
+    """Return the state of each target partition, and the failures; all leaders are asked."""
     if not wanted:
         return {}, {}
     asked = time.monotonic()
@@ -93,7 +93,7 @@ def observed(
     failed: dict[TopicPartition, ClusterError] = {}
 
     def ask(question: Ask[T]) -> Answers[TopicPartition, T]:
-        """Ask about the partitions whose leaders have answered all questions so far."""
+        """Send a question to the leaders that have answered all questions so far."""
         found = question(left, patience=_PATIENCE)
         failed.update(found.failed)
         left[:] = [tp for tp in left if tp in found]

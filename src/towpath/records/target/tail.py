@@ -34,7 +34,7 @@ _AT_ONCE = Deadline(0.0)
 
 @dataclass(frozen=True, slots=True)
 class Underway:
-    """Batches that were sent to a broker and not answered.
+    """Batches that were sent to a broker and are not answered yet.
 
     Attributes:
         node: The broker, `ANY_NODE` if an earlier copier sent them.
@@ -75,22 +75,22 @@ class Tails:
         self._quiet: dict[TopicPartition, Deadline] = {}
 
     def may_arrive(self, tp: TopicPartition, sent: Underway) -> None:
-        """Note that a broker did not answer batches for source partition `tp`."""
+        """Record that a broker did not answer batches for source partition `tp`."""
         self._underway[tp] = sent
         self._quiet.pop(tp, None)
 
     def opened(self, tp: TopicPartition) -> None:
-        """Note that the partition was opened, so no earlier batch can still arrive."""
+        """Record that the partition was opened, so no earlier batch can still arrive."""
         self._underway.pop(tp, None)
         self._quiet.pop(tp, None)
 
     def settled(self, tp: TopicPartition) -> bool:
-        """Whether no earlier batch for source partition `tp` can still arrive."""
+        """Return whether no earlier batch for source partition `tp` can still arrive."""
         quiet = self._quiet.get(tp)
         return tp not in self._underway or (quiet is not None and quiet.over)
 
     def in_doubt(self, a: Assignment, state: TargetState, producer: ProducerId) -> bool:
-        """Whether batches of `producer` may arrive that the leader could append twice.
+        """Return whether batches of `producer` may still arrive and be appended twice.
 
         Batches of another copier are in doubt even if the leader has producer state: the copier may
         be frozen until after that has expired.
@@ -133,7 +133,7 @@ class Tails:
         return Tail(_passed(a, found, position, 0), TargetOffset(found.end))
 
     def nothing_behind(self, a: Assignment, position: Position, state: TargetState) -> bool:
-        """Whether the target log is sure to hold no record of the link after `position`.
+        """Return whether the target log certainly holds no record of the link after `position`.
 
         Raises:
             ClusterError: The target could not be read.
@@ -261,7 +261,7 @@ def _passed(a: Assignment, found: OwnRecords, position: Position, retained: int)
 
 
 def ahead_of(last: int, position: Position) -> int:
-    """Return how many records follow the position up to sequence `last`.
+    """Return how many records follow the position, up to sequence `last`.
 
     The number is at least `BACKWARDS` if `last` is before the position.
     """

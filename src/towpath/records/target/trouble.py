@@ -1,4 +1,4 @@
-"""Classification of the target's error codes for a partition. Pure."""
+"""The classification of the target's error codes for a partition. Pure."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ INVALID_RECORD: a record of a compacted topic has no key. Other records of the b
 
 
 class TargetTrouble(Enum):
-    """Reactions to an error in a produce answer."""
+    """The possible reactions to an error in a produce response."""
 
     REOPEN = auto()
     """The batch may have been appended, or our sequence is not the next one: find out where the
@@ -57,7 +57,7 @@ appended, if leadership moves while it waits for replicas (`DelayedProduce.tryCo
 
 
 def target_trouble(error: int, *, fresh: bool = False) -> TargetTrouble:
-    """Classify the error code of a produce answer.
+    """Classify the error code of a produce response.
 
     Args:
         error: The code.
@@ -69,5 +69,5 @@ def target_trouble(error: int, *, fresh: bool = False) -> TargetTrouble:
 
 
 def refuses_ids(error: int, *, fresh: bool) -> bool:
-    """Whether an error code means that the target refuses derived producer ids."""
+    """Return whether an error code means that the target refuses derived producer ids."""
     return error in REFUSES_IDS or (fresh and error == UNKNOWN_PRODUCER_ID)

@@ -31,7 +31,7 @@ _ABORT = 5.0
 
 
 class TooLargeError(ClusterError):
-    """Error: `batch` is larger than `config` of the target topic allows."""
+    """A batch is larger than the target topic's `config` allows."""
 
     def __init__(self, batch: Batch, config: str) -> None:
         super().__init__(batch.size, config)
@@ -39,7 +39,7 @@ class TooLargeError(ClusterError):
 
 
 class DamagedError(ClusterError):
-    """Error: the checksum of `batch` is wrong, so every target would refuse it."""
+    """A batch has a wrong checksum, so every target would refuse it."""
 
     def __init__(self, batch: Batch) -> None:
         super().__init__(batch.base)
@@ -47,7 +47,7 @@ class DamagedError(ClusterError):
 
 
 class BadRecordsError(ClusterError):
-    """Error: the target refuses records of `batch` for good, with the error `refusal`."""
+    """The target permanently rejects records of a batch, with the error `refusal`."""
 
     def __init__(self, batch: Batch, refusal: RefusedError) -> None:
         super().__init__(batch.base, refusal)
@@ -56,7 +56,7 @@ class BadRecordsError(ClusterError):
 
 @dataclass(slots=True)
 class PartitionWriter:
-    """Writes one target partition, from a fence to the first error."""
+    """Writes one target partition in transactions, from a fence to the first error."""
 
     tp: TopicPartition
     transactions: Transactions

@@ -1,4 +1,4 @@
-"""The link's records in a target partition, read after a crash or to verify. Blocking.
+"""The link's records in a target partition, read after a crash or for a proof. Blocking.
 
 Our plain batches count at once. Our transactional batches count once the marker of their
 transaction commits it. The partition is not read with isolation.level=read_committed, which would
@@ -45,7 +45,7 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Sought:
-    """The records to look for.
+    """The link's records to look for in a target log.
 
     Attributes:
         start: The first offset that counts.
@@ -64,7 +64,7 @@ class Sought:
 
 
 def find(client: Client, tp: TopicPartition, wanted: Sought) -> OwnRecords:
-    """Return the wanted records in `tp`, as far as they can be read now.
+    """Find the wanted records in `tp`, as far as they can be read now.
 
     Raises:
         ClusterError: The target could not be read.
@@ -134,7 +134,7 @@ class OwnRecords:
     def passed(
         self, retained: int = 0, cleaned_from: tuple[int, int] | None = None
     ) -> BeyondReceipt:
-        """Return the records that count, in the order of offsets.
+        """Return the relevant records, in the order of offsets.
 
         If the target topic sets timestamps itself, their hashes leave timestamps out, so that they
         can be found at the source.
@@ -254,5 +254,5 @@ def undone(client: Client, tp: TopicPartition, start: int, writers: Sequence[int
 
 
 def is_commit(marker: memoryview) -> bool:
-    """Whether a transaction marker is a commit (KIP-98: its key is version and type)."""
+    """Return whether a transaction marker is a commit (KIP-98: its key is version and type)."""
     return bool(records.decode(marker)["key"][0].as_py()[2:4] == _COMMIT)
