@@ -40,7 +40,7 @@ RESOURCE_NOT_FOUND = 91
 
 @dataclass(frozen=True, slots=True)
 class ErrorCode:
-    """One error code."""
+    """An error code of the Kafka protocol: number, name, flags and advice."""
 
     number: int
     name: str
@@ -145,7 +145,7 @@ def refused(
     acl: str = "",
     records: tuple[int, ...] = (),
 ) -> RefusedError:
-    """Return the error for a broker's answer.
+    """Return the Towpath error for an error code in a broker's answer.
 
     Args:
         side: `source` or `target`.

@@ -51,7 +51,7 @@ class PartitionInfo:
 
 @dataclass(frozen=True, slots=True)
 class TopicInfo:
-    """One topic; with an `error`, such as a missing ACL, there are no partitions."""
+    """One topic; with an `error`, such as a missing ACL, it has no partitions."""
 
     name: TopicName
     id: TopicId
@@ -62,7 +62,7 @@ class TopicInfo:
 
 @dataclass(frozen=True, slots=True)
 class ProducerState:
-    """Producer state that a leader holds for one producer; times in ms, -1 where unknown.
+    """The leader's state of one producer; times in ms, -1 if unknown.
 
     Attributes:
         id: Its producer id; producers that are not idempotent have none and are not remembered.
@@ -83,7 +83,7 @@ class ProducerState:
 
 @dataclass(frozen=True, slots=True)
 class Metadata:
-    """One answer about brokers and topics."""
+    """The content of one metadata response."""
 
     cluster_id: ClusterId
     controller: int
@@ -123,7 +123,7 @@ _SOURCES = {source.value: source for source in ConfigSource}
 
 @dataclass(frozen=True, slots=True)
 class ConfigEntry:
-    """One config; the value of a sensitive one is not returned by brokers."""
+    """One config; brokers do not return the value of a sensitive one."""
 
     value: str | None
     source: ConfigSource
@@ -132,7 +132,7 @@ class ConfigEntry:
 
 
 class Answers(dict[K, T]):
-    """One answer for each item asked about; items without one are in `failed`, with the error."""
+    """The answers by item; items without an answer are in `failed`, with the error."""
 
     def __init__(self, done: Mapping[K, T], failed: Mapping[K, ClusterError]) -> None:
         super().__init__(done)
@@ -146,7 +146,7 @@ class Answers(dict[K, T]):
 
 
 def non_default(entries: Mapping[str, ConfigEntry]) -> dict[str, str]:
-    """Return the configs that were set on the topic itself and can be set on another one."""
+    """Return the configs that were set on a topic itself, and can be copied to another."""
     return {
         name: entry.value
         for name, entry in entries.items()
@@ -157,7 +157,7 @@ def non_default(entries: Mapping[str, ConfigEntry]) -> dict[str, str]:
 
 
 def read_metadata(side: str, answer: Any) -> Metadata:
-    """Return the content of a metadata response; unknown topics are left out."""
+    """Decode a metadata response; unknown topics are left out."""
     brokers = {b.node_id: Broker(b.node_id, b.host, b.port) for b in answer.brokers}
     topics = [
         _topic(side, topic)
@@ -206,7 +206,7 @@ def _partition(said: Any) -> PartitionInfo:
 
 
 def read_configs(resource: Any) -> dict[str, ConfigEntry]:
-    """Return the configs in one result of a DescribeConfigsRequest."""
+    """Decode the configs in one result of a DescribeConfigsRequest."""
     return {
         entry.name: ConfigEntry(
             entry.value,

@@ -37,7 +37,7 @@ class Release:
 
 
 def release_of_level(level: int) -> Release:
-    """Return the release whose software supports `metadata.version` up to `level`."""
+    """Return the release whose newest `metadata.version` is `level`."""
     place = bisect_left(_LAST_LEVELS, (level,))
     if place == len(_LAST_LEVELS):
         return Release(NEWEST_KNOWN, or_newer=True)
@@ -45,7 +45,7 @@ def release_of_level(level: int) -> Release:
 
 
 def release_of(supported: Mapping[str, int], requests: Versions) -> Release:
-    """Return the release of a broker.
+    """Return the release of a broker, from its supported features and requests.
 
     The highest level of `metadata.version` that its software supports names the release exactly.
     Brokers in ZooKeeper mode, and services that only speak Kafka's protocol, tell no level, or one

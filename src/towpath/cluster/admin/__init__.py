@@ -1,4 +1,4 @@
-"""The control plane of one cluster: its state, and changes to it."""
+"""The control plane of one cluster: queries of its state, and changes to it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from towpath.config import ClusterConfig
 
 
 class Admin:
-    """Control plane of one cluster; thread-safe, and connects with the first call.
+    """Control plane client of one cluster; thread-safe, and connects with the first call.
 
     Every call takes at most the file's `request_timeout`, within which it is tried again as long as
     time may heal what goes wrong. A cluster that was never reached gets five seconds. All raise

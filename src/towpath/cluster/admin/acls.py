@@ -43,7 +43,7 @@ class AclAdmin:
         self._control = control
 
     def describe(self) -> Listing[frozenset[Acl]] | None:
-        """Return all ACLs, `None` where the cluster has no authorizer."""
+        """Return all ACLs, `None` if the cluster has no authorizer."""
         what = "asking for the ACLs"
         request = DescribeAclsRequest(
             resource_type_filter=_ANY,

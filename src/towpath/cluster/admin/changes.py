@@ -53,7 +53,7 @@ def refusal(side: str, said: Any, what: str, acl: str) -> RefusedError:
 
 
 def tell_controller(control: Control, what: str, request: Any, read: Callable[[Any], T]) -> T:
-    """Send a change, harmless if repeated, to the controller."""
+    """Send a change to the controller; the change must be harmless if repeated."""
 
     def once(deadline: Deadline) -> T:
         controller = control.controller(deadline)
@@ -65,7 +65,7 @@ def tell_controller(control: Control, what: str, request: Any, read: Callable[[A
 def wait_for_brokers(
     control: Control, what: str, request: Any, is_told: Callable[[Any], bool]
 ) -> None:
-    """Wait until each reachable broker shows a change, at most a few seconds.
+    """Wait a few seconds at most until each reachable broker shows a change.
 
     Brokers apply changes in the order in which they were made.
     """

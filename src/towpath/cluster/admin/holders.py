@@ -83,7 +83,7 @@ class HolderAdmin:
     def change_all(
         self, holder: ConfigHolder, changes: Mapping[str, Configs]
     ) -> Answers[str, None]:
-        """Change these configs and no others, all or none of each name; `None` resets."""
+        """Change the given configs by name, all or none of each name; `None` resets one."""
         failed = dict(self._changed(holder, changes, validate_only=False))
         return Answers({name: None for name in changes if name not in failed}, failed)
 
@@ -153,7 +153,7 @@ def _parts(names: Sequence[str]) -> Iterator[Sequence[str]]:
 
 
 def unknown_kind(error: ClusterError) -> bool:
-    """Whether an error means that brokers do not know this kind of config resource.
+    """Return whether an error means that brokers do not know this kind of config resource.
 
     Brokers before Kafka 4.0 answer INVALID_REQUEST where they are asked for configs of a group.
     """

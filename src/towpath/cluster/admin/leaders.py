@@ -123,7 +123,7 @@ class _Asking(Generic[T]):
         self.failed: dict[TopicPartition, ClusterError] = {}
 
     def ask(self) -> bool:
-        """Ask each leader once; return whether partitions are left that may have an answer."""
+        """Ask each leader once; return whether some partitions still lack an answer."""
         for tp, said in self._pass():
             if isinstance(said, ClusterError):
                 self.failed[tp] = said
@@ -187,7 +187,7 @@ class _Asking(Generic[T]):
 
 
 def leader_is_away(error: ClusterError) -> bool:
-    """Whether a partition has no leader now, or its leader does not answer."""
+    """Return whether a partition has no leader now, or its leader does not answer."""
     if isinstance(error, RefusedError):
         return error.error in {LEADER_NOT_AVAILABLE, NOT_LEADER_OR_FOLLOWER}
     return isinstance(error, UnreachableError) and healable(error)

@@ -50,7 +50,7 @@ MarkersOf = Mapping[TopicPartition, Sequence[Marker]]
 def write_markers(
     control: Control, markers: MarkersOf, patience: float, leaders: KnownLeaders | None = None
 ) -> Answers[TopicPartition, None]:
-    """Ask each leader once to write the markers of its partitions, onto all in-sync replicas.
+    """Ask each leader once to write transaction markers for its partitions.
 
     A partition in `failed` may have got all of its markers, some, or none. Kafka tells one error
     for all markers of a producer id and a partition, that of the last one as a rule.
@@ -93,7 +93,7 @@ def refusal(control: Control) -> RefusedError | None:
 
 
 def refuses(error: ClusterError) -> bool:
-    """Whether an error means that the target takes no markers from this login."""
+    """Return whether an error means that the target refuses markers from this login."""
     return isinstance(error, RefusedError) and error.error in {
         CLUSTER_AUTHORIZATION_FAILED,
         UNSUPPORTED_VERSION,

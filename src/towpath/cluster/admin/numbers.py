@@ -43,7 +43,7 @@ MECHANISMS = {Mechanism.SHA_256: 1, Mechanism.SHA_512: 2}
 
 
 def describe_configs(kind: int, names: Sequence[str], keys: Sequence[str] | None = None) -> Any:
-    """Return the request for the configs of these resources, by default for all configs."""
+    """Return a request for the configs of these resources, by default for all configs."""
     resource = DescribeConfigsRequest.DescribeConfigsResource
     return DescribeConfigsRequest(
         resources=[

@@ -1,4 +1,4 @@
-"""Offsets of partitions, and the deletion of the records before one."""
+"""Offsets of partitions, and the deletion of the records before an offset."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _LATEST, _EARLIEST = -1, -2
 
 
 class EpochEnd(NamedTuple):
-    """The end of a leader epoch by a leader's answer (KIP-279).
+    """The end of a leader epoch, as reported by a leader (KIP-279).
 
     Attributes:
         epoch: The largest epoch in its log that is not larger; -1 where old brokers do not tell,
@@ -59,7 +59,7 @@ class OffsetAdmin:
         patience: float | None = None,
         leaders: KnownLeaders | None = None,
     ) -> Answers[TopicPartition, int]:
-        """Return the high watermark, or the last stable offset.
+        """Return the high watermark of each partition, or its last stable offset.
 
         Args:
             tps: The partitions.
@@ -79,7 +79,7 @@ class OffsetAdmin:
         leaders: KnownLeaders | None = None,
         epochs: Mapping[TopicPartition, int] | None = None,
     ) -> Answers[TopicPartition, int]:
-        """Return the log end offset of each leader, which the high watermark may trail.
+        """Return the leader's log end offset of each partition; the high watermark may trail.
 
         A leader answers OffsetForLeaderEpoch for its own epoch with its log end offset (KIP-320;
         Kafka's `LeaderEpochFileCache.endOffsetFor`). Where the cluster tells no epochs, the answer
@@ -164,7 +164,7 @@ class OffsetAdmin:
         patience: float | None = None,
         leaders: KnownLeaders | None = None,
     ) -> Answers[TopicPartition, EpochEnd]:
-        """Return the largest leader epoch up to one of each partition, and where it ended.
+        """Return the latest leader epoch not after the given one, and its end, by partition.
 
         For `patience` and `leaders` see `ask_leaders`.
         """

@@ -51,15 +51,15 @@ class ProducerAdmin:
     def write_markers(
         self, markers: MarkersOf, *, patience: float, leaders: KnownLeaders | None = None
     ) -> Answers[TopicPartition, None]:
-        """Write transaction markers."""
+        """Ask each leader once to write transaction markers for its partitions."""
         return write_markers(self._control, markers, patience, leaders)
 
     def marker_refusal(self) -> RefusedError | None:
-        """Return why the target refuses markers, `None` if it takes them."""
+        """Return why the target refuses markers, `None` if it accepts them."""
         return refusal(self._control)
 
     def transactions(self, transactional_id: str) -> Transactions:
-        """Return a handle on the transactions of an id, without a request."""
+        """Return the transactions of a transactional id, without a request."""
         return Transactions(self._control, transactional_id)
 
     def transactional_ids(self) -> dict[ProducerId, str]:

@@ -26,7 +26,7 @@ class ReplicaAdmin:
     def assign(
         self, replicas: Mapping[TopicPartition, Sequence[int]]
     ) -> Answers[TopicPartition, None]:
-        """Assign partitions to brokers; a reassignment of them that is under way ends.
+        """Assign partitions to brokers, which replaces a running reassignment.
 
         Args:
             replicas: The ids of the brokers, the preferred leader first.

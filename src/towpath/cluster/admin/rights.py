@@ -15,7 +15,7 @@ _NEWEST = 12
 
 
 class Right(IntEnum):
-    """An operation that an ACL allows, under Kafka's number.
+    """An operation that an ACL allows, numbered as in Kafka.
 
     Each of these but AlterConfigs implies Describe.
     """
@@ -58,7 +58,7 @@ def missing_rights(
 
 
 def lacks(side: str, topic: str, rights: Iterable[Right]) -> str:
-    """Return the sentence about rights that are missing on a topic."""
+    """Return a sentence about the rights that are missing on a topic."""
     names = " and ".join(right.kafka_name for right in rights)
     return f"{side}: the login lacks the ACL {names} on topic {topic}; add it there"
 

@@ -69,7 +69,7 @@ class Change(Generic[T]):
     done_already: int | None = None
 
     def named(self, wanted: Mapping[TopicName, T]) -> str:
-        """The name of the change, for errors that concern no single topic."""
+        """Return the name of the change, for errors that concern no single topic."""
         texts = [self.what(name, each) for name, each in wanted.items()]
         more = f" and {len(texts) - 1} changes more" if len(texts) > 1 else ""
         return f"{texts[0]}{more}"
@@ -93,11 +93,11 @@ class Trial(Generic[T]):
         self._unsure: set[TopicName] = set()
 
     def unanswered(self) -> None:
-        """Note that a request had no answer, so its changes may have been applied."""
+        """Record that a request had no answer, so its changes may have been applied."""
         self._unsure |= self.left.keys()
 
     def take(self, answer: Any, seconds: float) -> None:
-        """Process the answer to a request for all changes that are left.
+        """Process the answer to a request for all remaining changes.
 
         Raises:
             RefusedError: An error of one change may pass.
@@ -168,7 +168,7 @@ def creation(timeout_ms: int, *, validate_only: bool = False) -> Change[NewTopic
 
 
 def growth(timeout_ms: int, *, validate_only: bool = False) -> Change[int]:
-    """Return the kind of change that grows topics to these numbers of partitions."""
+    """Return the kind of change that raises the partition counts of topics."""
     kind = CreatePartitionsRequest.CreatePartitionsTopic
     return Change(
         lambda name, count: f"growing topic {name} to {count} partitions",
@@ -187,7 +187,7 @@ def growth(timeout_ms: int, *, validate_only: bool = False) -> Change[int]:
 
 
 def config_change(*, validate_only: bool = False) -> Change[Configs]:
-    """Return the kind of change that sets these configs of topics alone (KIP-339)."""
+    """Return the kind of change that sets the given configs of topics (KIP-339)."""
     kind = IncrementalAlterConfigsRequest.AlterConfigsResource
 
     def one(name: TopicName, configs: Configs) -> Any:

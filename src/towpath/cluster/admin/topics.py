@@ -89,7 +89,7 @@ class TopicAdmin:
             raise LedgerGoneError(again=False)
 
     def everywhere(self, names: Iterable[TopicName]) -> frozenset[TopicName]:
-        """Return the topics that each broker knows; empty if a broker does not answer."""
+        """Return the topics that every broker knows; empty if a broker does not answer."""
         wanted = sorted(set(names))
 
         def once(deadline: Deadline) -> frozenset[TopicName]:
@@ -134,7 +134,7 @@ class TopicAdmin:
         self.wait_for_leaders({name: partitions}).sure(name)
 
     def create_small(self, name: TopicName, configs: Mapping[str, str]) -> None:
-        """Create a topic of one partition, unless another process has just done so.
+        """Create a topic of one partition, unless it exists.
 
         It gets three replicas, or as many as there are brokers.
         """
@@ -214,7 +214,7 @@ class TopicAdmin:
         return Answers(dict.fromkeys(counts), {})
 
     def delete(self, name: TopicName, number: TopicId) -> None:
-        """Delete a topic and wait until it is gone; by id, where brokers support that."""
+        """Delete a topic and wait until it is gone; by id if brokers support that."""
         versions = self._control.retried(self._control.versions)
         by_id = versions.get(_DELETE_TOPICS, (0, -1))[1] >= _DELETE_BY_ID and number
         kind = DeleteTopicsRequest.DeleteTopicState

@@ -68,7 +68,7 @@ class Transactions:
         return ProducerEpoch(said.producer_id, said.producer_epoch)
 
     def add(self, who: ProducerEpoch, tp: TopicPartition, deadline: Deadline) -> None:
-        """Make `tp` part of the transaction."""
+        """Add partition `tp` to the transaction."""
         topic = AddPartitionsToTxnRequest.AddPartitionsToTxnTopic
         request = AddPartitionsToTxnRequest(
             v3_and_below_transactional_id=self.transactional_id,
@@ -79,7 +79,7 @@ class Transactions:
         self._ask(request, f"adding {tp} to a transaction", deadline, _of_partition)
 
     def end(self, who: ProducerEpoch, deadline: Deadline, *, commit: bool) -> None:
-        """Commit or abort; the marker reaches the partition soon after."""
+        """Commit or abort the transaction; the marker reaches the partition soon after."""
         request = EndTxnRequest(
             transactional_id=self.transactional_id,
             producer_id=who.producer_id,

@@ -32,7 +32,7 @@ class UserAdmin:
         self._control = control
 
     def describe(self, users: Iterable[str] = ()) -> dict[Credential, int]:
-        """Return the iterations of each credential of these users, by default of all users.
+        """Return the iterations of each credential, by default of all users.
 
         Raises:
             RefusedError: The request failed, or the brokers do not support it.
@@ -91,7 +91,7 @@ class UserAdmin:
 
 
 def salted(mechanism: Mechanism, password: Secret, salt: bytes, iterations: int) -> bytes:
-    """Return the salted password of RFC 5802, without SASLprep, as Kafka computes it."""
+    """Return the salted password as in RFC 5802, without SASLprep, as Kafka computes it."""
     return hashlib.pbkdf2_hmac(_HASHES[mechanism], password.reveal().encode(), salt, iterations)
 
 

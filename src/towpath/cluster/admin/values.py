@@ -12,7 +12,7 @@ Meaning = str | float | tuple[str | float, ...] | None
 
 
 def meaning(value: str | None) -> Meaning:
-    """Return a form of the value that is equal for all values that Kafka treats as equal.
+    """Return a form of a config value that is equal for values which Kafka treats as equal.
 
     Kafka's `ConfigDef` trims values, parses numbers as Java does and booleans in any case, and
     brokers return the result: `0.50` comes back as `0.5`, `TRUE` as `true`.

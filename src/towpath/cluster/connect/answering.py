@@ -45,7 +45,7 @@ class Answering:
 
     @contextmanager
     def asking(self, broker: str, wait: float = 0.0) -> Iterator[None]:
-        """Context around a request to a broker that may take `wait` seconds."""
+        """Track a request to a broker, in a context, that may take `wait` seconds."""
         asked, number = (time.monotonic() + wait, broker), next(self._numbers)
         with self._lock:
             self._asked[number] = asked

@@ -17,7 +17,7 @@ _ALIVE = "look whether the broker runs and the network to it is open"
 
 
 def silence() -> None:
-    """Keep kafka-python's loggers from writing anything, whatever the level of the root is."""
+    """Silence kafka-python's loggers, whatever the level of the root logger."""
     logger = logging.getLogger("kafka")
     logger.propagate = False
     logger.setLevel(logging.CRITICAL + 1)
@@ -27,7 +27,7 @@ def silence() -> None:
 
 @contextmanager
 def broker_errors(side: str, what: str) -> Iterator[None]:
-    """Translate the errors that a socket raises in the block.
+    """Translate the socket errors raised in the block into Towpath errors.
 
     Args:
         side: `source` or `target`.

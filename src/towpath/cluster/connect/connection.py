@@ -83,12 +83,12 @@ class Connected:
 
     @property
     def expired(self) -> bool:
-        """Whether the login has to be renewed before the next request."""
+        """Whether the login must be renewed before the next request."""
         return self.expires is not None and self.expires.over
 
 
 class UnresolvedError(UnreachableError):
-    """Error: a broker's host name does not resolve on this machine."""
+    """A broker's host name does not resolve on this machine."""
 
     code = "CLUSTER_UNRESOLVED"
 
@@ -120,7 +120,7 @@ def connect(
     deadline: Deadline,
     identity: ClusterIdentity | None = None,
 ) -> Connected:
-    """Connect to one broker, encrypt, log in.
+    """Connect to one broker, with TLS and login.
 
     Args:
         config: How to reach the cluster.

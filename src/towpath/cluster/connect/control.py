@@ -86,7 +86,7 @@ class Control:
         self._metadata = RememberedMetadata(lambda *said: read_metadata(side, decoded(*said)))
 
     def close(self) -> None:
-        """Close all connections; that of an in-flight request closes when the request ends."""
+        """Close all connections; one in use closes when its request ends."""
         self._pool.close()
 
     @property
@@ -166,7 +166,7 @@ class Control:
         return self._ask_at(address, str(broker), request, deadline, what, newest)
 
     def controller(self, deadline: Deadline) -> Broker:
-        """Return the id of the controller."""
+        """Return the active controller."""
         found = self.metadata(deadline)
         broker = found.brokers.get(found.controller)
         if broker is None:
@@ -288,12 +288,12 @@ def _for_metadata(topics: Iterable[TopicName] | None) -> Any:
 
 
 def may_pass(error: BaseException) -> bool:
-    """Whether an error comes from a cluster, and a retry may succeed."""
+    """Return whether an error comes from a cluster, and a retry may succeed."""
     return isinstance(error, ClusterError) and healable(error)
 
 
 def healable(error: ClusterError, unknown_until: Deadline | None = None) -> bool:
-    """Whether a request may succeed later; for unknown topics only until a deadline."""
+    """Return whether a request may succeed later; for unknown topics until a deadline."""
     if isinstance(error, RefusedError):
         unknown = error.error == UNKNOWN_TOPIC_OR_PARTITION
         return error.retriable and not (unknown and unknown_until and unknown_until.over)

@@ -25,7 +25,7 @@ _correlations = itertools.count(1)
 
 
 class StrangeAnswerError(ConnectionError):
-    """Error: the received bytes are not a Kafka response; `start` holds the first ones."""
+    """The received bytes are not a Kafka response; `start` holds the first ones."""
 
     def __init__(self, start: bytes) -> None:
         super().__init__(start)
@@ -42,7 +42,7 @@ def address_text(address: Address) -> str:
 
 
 def pick_version(side: str, message: Any, versions: Versions, newest: int | None = None) -> int:
-    """Return the newest version of `message` that the broker, kafka-python and Towpath support.
+    """Return the newest version of `message` that the broker, kafka-python and Towpath know.
 
     Raises:
         RefusedError: There is none.
@@ -61,7 +61,7 @@ def pick_version(side: str, message: Any, versions: Versions, newest: int | None
 
 
 def ask(connection: socket.socket, request: Any, version: int, deadline: Deadline) -> Any:
-    """Send `request`, and return its decoded answer."""
+    """Send `request`, and return the decoded answer."""
     return decoded(request, exchange(connection, request, version, deadline))
 
 
@@ -89,7 +89,7 @@ def exchange(connection: socket.socket, request: Any, version: int, deadline: De
 
 
 def decoded(request: Any, data: bytes) -> Any:
-    """Return the decoded answer.
+    """Decode the answer to a request.
 
     Raises:
         OSError: The bytes are not a Kafka response.

@@ -1,4 +1,4 @@
-"""Check that addresses keep leading to the same cluster with the same ledger.
+"""The check that addresses keep leading to the same cluster with the same ledger.
 
 An address may lead to another cluster from one moment to the next (DNS, a virtual IP, a proxy), and
 that cluster may have topics of the same names. So each new connection and each answer about
@@ -40,12 +40,12 @@ class ClusterIdentity:
             raise ClusterReplacedError(self.side, self.cluster, found)
 
     def use_ledger(self, topic_id: TopicId) -> None:
-        """Note the id of the ledger topic at its first use."""
+        """Record the id of the ledger topic at its first use."""
         if self.ledger == NO_TOPIC_ID:
             self.ledger = topic_id
 
     def require_ledger(self, found: TopicInfo) -> None:
-        """Raise if a broker says that the ledger topic is gone or was recreated.
+        """Raise if the ledger topic that a broker reports is gone or was recreated.
 
         Raises:
             LedgerGoneError: It is another topic than the one that is used.

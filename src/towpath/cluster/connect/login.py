@@ -27,7 +27,7 @@ _USABLE = 0.85
 
 
 class SecurityError(UnreachableError):
-    """Error: `tls` or `sasl` do not match the broker, so a retry is useless."""
+    """`tls` or `sasl` do not match the broker, so a retry is useless."""
 
     code = "CLUSTER_SECURITY"
 

@@ -30,7 +30,7 @@ class RememberedMetadata:
         self._lock = Lock()
 
     def read(self, request: Any, data: bytes) -> Metadata:
-        """Return the metadata in an answer, given from its correlation id on."""
+        """Decode the metadata in an answer, which begins with its correlation id."""
         if len(data) < _LARGE:
             return self._read(request, data)
         body = data[_CORRELATION:]

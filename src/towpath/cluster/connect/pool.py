@@ -18,7 +18,7 @@ _CONNECT_SHARE = 3
 
 
 class ConnectionPool:
-    """Lends connections, which are made when first needed and again when lost.
+    """Lends connections, which are made on first use, and replaced when lost.
 
     Threads may share it: each request has a connection to itself.
 
@@ -40,7 +40,7 @@ class ConnectionPool:
         self.throttled = 0.0
 
     def close(self) -> None:
-        """Close all connections; one that is lent closes when it is given back."""
+        """Close all connections; a lent one closes when it is given back."""
         with self._lock:
             self._closed = True
             for connections in self._idle.values():
@@ -49,12 +49,12 @@ class ConnectionPool:
             self._idle.clear()
 
     def has_idle(self, address: Address) -> bool:
-        """Whether a connection to an address waits for a request."""
+        """Return whether an idle connection to an address exists."""
         with self._lock:
             return bool(self._idle.get(address))
 
     def idle(self) -> Connected | None:
-        """Return some connection that waits for a request, `None` if there is none."""
+        """Return an idle connection, `None` if there is none."""
         with self._lock:
             return next((one for many in self._idle.values() for one in many), None)
 
@@ -76,7 +76,7 @@ class ConnectionPool:
         self._give_back(address, connected)
 
     def mute(self, address: Address, seconds: float) -> None:
-        """Note that a broker throttles this client for `seconds`."""
+        """Record that a broker throttles this client for `seconds`."""
         if seconds > 0:
             with self._lock:
                 self._muted[address] = Deadline.after(seconds)

@@ -42,7 +42,7 @@ def retried(
 def polled(
     call: Callable[[], T], deadline: Deadline, back_off: BackOff, enough: Callable[[T], bool]
 ) -> T:
-    """Return the first result of `call` that is enough, or the last one before the deadline.
+    """Return the first acceptable result of `call`, or the last one before the deadline.
 
     Args:
         call: Called again after each result that is not enough; its errors are raised.

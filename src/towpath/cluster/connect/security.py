@@ -1,4 +1,4 @@
-"""Turns the file's `tls` and `sasl` blocks into objects of the ssl module and kafka-python.
+"""Conversion of the file's `tls` and `sasl` sections into ssl and kafka-python objects.
 
 No text with a secret leaves this module.
 """

@@ -1,4 +1,4 @@
-"""Errors of a TLS handshake, as sentences that say what to do."""
+"""Explanations of TLS handshake errors, with advice."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ Explained = tuple[str, str, bool]
 
 
 def explain(error: ssl.SSLError, tls: Tls | None, host: str) -> Explained:
-    """Return an explanation of `error`, raised while connecting to `host`."""
+    """Explain an error that was raised while connecting to `host`."""
     if isinstance(error, ssl.SSLCertVerificationError):
         return _theirs(error, tls, host)
     reason = error.reason or ""

@@ -1,4 +1,4 @@
-"""Memory of a slice: response buffers, counted while any of their bytes are in use.
+"""The memory of a slice: response buffers, counted while any of their bytes are in use.
 
 One `BufferPool` serves all connections of a slice. It counts three things, in bytes: what is held
 (buffers and copies that are in use), what is promised (responses that were asked for), and what is
@@ -56,7 +56,7 @@ class Frame:
 
     @property
     def held(self) -> int:
-        """Bytes of memory that the frame takes."""
+        """Bytes of memory that the frame occupies."""
         return len(self.buffer)
 
     @property
@@ -65,11 +65,11 @@ class Frame:
         return self._pool.room
 
     def instead(self, data: bytes | bytearray | memoryview) -> Frame:
-        """Return a frame of bytes made from this one; it has one user."""
+        """Return a new frame for bytes derived from this one; it has one user."""
         return self._pool.adopt(np.frombuffer(data, np.uint8))
 
     def hold(self) -> Frame:
-        """Keep the buffer for one more user."""
+        """Add one user of the buffer."""
         self._users += 1
         return self
 
@@ -81,7 +81,7 @@ class Frame:
 
 
 class BufferPool:
-    """Buffers for responses, used again because fresh pages cost more than the bytes in them.
+    """Pool of response buffers, reused because fresh memory pages are expensive.
 
     Attributes:
         limit: Bytes that may be held and promised.
@@ -138,7 +138,7 @@ class BufferPool:
         return self._use(Frame(self, buffer, size))
 
     def adopt(self, buffer: Buffer) -> Frame:
-        """Return a frame of foreign bytes, which are counted but not reused."""
+        """Return a frame for foreign bytes, which are counted but not reused."""
         return self._use(Frame(self, buffer, len(buffer), reusable=False))
 
     def _use(self, frame: Frame) -> Frame:

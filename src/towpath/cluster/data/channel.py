@@ -101,7 +101,7 @@ class Channel:
         return max(0.0, self._muted_until - time.monotonic())
 
     def mute(self, seconds: float) -> None:
-        """Send nothing for `seconds`, as an answer's throttle time asks.
+        """Send nothing for `seconds`, as the throttle time in an answer demands.
 
         The broker answers at once and then reads nothing from the connection for that long
         (KIP-219), so requests that it has not read yet are answered later, too.

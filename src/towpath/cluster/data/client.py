@@ -73,7 +73,7 @@ class Records:
 
     @property
     def end(self) -> int:
-        """Position behind the last byte."""
+        """Position after the last byte."""
         return self.said.end
 
 
@@ -106,7 +106,7 @@ class Client:
         self.close()
 
     def close(self) -> None:
-        """Close all connections; a call that waits in another thread ends with an error."""
+        """Close all connections; a blocking call in another thread ends with an error."""
         self._closed = True
         for connected in list(self._connections.values()):
             with suppress(OSError):

@@ -28,7 +28,7 @@ def version_for(newest: int, *, ids: bool) -> int:
 
 
 class FetchSession:
-    """The fetch session of one connection: requests name only changes, responses only news.
+    """The fetch session of one connection, which transfers only changes.
 
     Attributes:
         rack: Our rack; the leader then names a replica in it (KIP-392) instead of answering.
@@ -94,7 +94,7 @@ class FetchSession:
         return self.version >= BY_ID
 
     def request(self, wait_ms: int) -> list[Part]:
-        """Return the body of the next request; it waits up to `wait_ms` for the first byte."""
+        """Return the body of the next request; the broker waits `wait_ms` for the first byte."""
         head = _HEAD.pack(-1, wait_ms, 1, self.max_bytes, self._committed, self._id, self._epoch)
         changed = {tp: self._wanted[tp] for tp in self._changed}
         dropped = self._dropped
@@ -102,7 +102,7 @@ class FetchSession:
         return [head + bodies.written(self.version, changed, dropped, self.rack)]
 
     def response(self, data: memoryview) -> list[Fetched] | None:
-        """Read a response; `None` when the session was lost and the next request is a full one.
+        """Decode a response; `None` if the session was lost and must start anew.
 
         An unknown topic id is passed over: its partition was dropped meanwhile. An error of the
         answer as a whole is told of each partition that is wanted.

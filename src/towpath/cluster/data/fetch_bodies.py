@@ -47,7 +47,7 @@ class FetchFrom:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fetched:
-    """The answer about one partition; its records are at [start, end) of the response."""
+    """The response for one partition; its records are at [start, end) of the response."""
 
     tp: TopicPartition
     error: int
@@ -67,7 +67,7 @@ Dropped = Mapping[TopicPartition, TopicId]
 
 
 def failed(tp: TopicPartition, error: int) -> Fetched:
-    """Return the answer for a partition when the broker refused the whole request."""
+    """Return the response for a partition when the broker refused the whole request."""
     return Fetched(
         tp=tp,
         error=error,
@@ -110,7 +110,7 @@ def written(version: int, changed: Positions, dropped: Dropped, rack: str) -> by
 def read(
     version: int, reader: ResponseReader, names: Mapping[TopicId, TopicName]
 ) -> Iterable[Fetched]:
-    """Yield the partitions of a response; those of an unknown topic id are passed over."""
+    """Yield the partitions in a response; those of an unknown topic id are skipped."""
     if version < DIVERGING:
         yield from _read_named(reader)
         return

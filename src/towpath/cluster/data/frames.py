@@ -41,13 +41,13 @@ def receive(connection: socket.socket, view: memoryview, wait: Callable[[], floa
 
 
 def string(text: str) -> bytes:
-    """Return a STRING."""
+    """Encode a STRING."""
     raw = text.encode()
     return struct.pack(">h", len(raw)) + raw
 
 
 def uvarint(value: int) -> bytes:
-    """Return an UNSIGNED_VARINT."""
+    """Encode an UNSIGNED_VARINT."""
     out = bytearray()
     while value > 0x7F:
         out.append(value & 0x7F | 0x80)
@@ -57,13 +57,13 @@ def uvarint(value: int) -> bytes:
 
 
 def compact_string(text: str) -> bytes:
-    """Return a COMPACT_STRING."""
+    """Encode a COMPACT_STRING."""
     raw = text.encode()
     return uvarint(len(raw) + 1) + raw
 
 
 def compact_array(items: Iterable[bytes]) -> bytes:
-    """Return a COMPACT_ARRAY of encoded items."""
+    """Encode a COMPACT_ARRAY of already encoded items."""
     encoded = list(items)
     return uvarint(len(encoded) + 1) + b"".join(encoded)
 
@@ -99,12 +99,12 @@ class ResponseReader:
         return int.from_bytes(self.data[self.at - 8 : self.at], "big", signed=True)
 
     def take(self, size: int) -> memoryview:
-        """Read `size` bytes."""
+        """Read a number of bytes."""
         self.at += size
         return self.data[self.at - size : self.at]
 
     def string(self) -> str:
-        """Read a STRING; null gives the empty one."""
+        """Read a STRING; null is returned as ""."""
         size = self.int16()
         return bytes(self.take(size)).decode() if size > 0 else ""
 
@@ -120,7 +120,7 @@ class ResponseReader:
             shift += 7
 
     def compact_string(self) -> str:
-        """Read a COMPACT_STRING; null gives the empty one."""
+        """Read a COMPACT_STRING; null is returned as ""."""
         size = self.uvarint()
         return bytes(self.take(size - 1)).decode() if size > 1 else ""
 

@@ -35,7 +35,7 @@ class Leaders(dict[TopicPartition, Leader]):
 
 
 def find_leaders(admin: Admin, tps: Iterable[TopicPartition]) -> Leaders:
-    """Look up leaders; partitions without one, and topics that do not exist, are left out."""
+    """Look up leaders; partitions without a leader, and missing topics, are left out."""
     wanted = set(tps)
     told = admin.topics.with_brokers(tp.topic for tp in wanted)
     found = Leaders(told.brokers)

@@ -1,4 +1,4 @@
-"""Finds the leaders of partitions and keeps a channel to each of them."""
+"""Leader lookup, and channels to the leaders of partitions."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _GRACE = 2.0
 
 
 class Nodes:
-    """Looks leaders up, connects in the background, and notifies its owner.
+    """Looks up leaders, connects in the background, and notifies its owner.
 
     Args:
         reactor: Calls back in its thread.
@@ -93,15 +93,15 @@ class Nodes:
 
     @property
     def known(self) -> tuple[dict[TopicPartition, Leader], dict[int, Broker]]:
-        """The leaders and brokers found so far, shared with other users."""
+        """The leaders and brokers found so far, to share with other users."""
         return self._leaders, self._brokers
 
     def knows(self, node: int) -> bool:
-        """Whether the address of `node` is known."""
+        """Return whether the address of broker `node` is known."""
         return node in self._brokers
 
     def channel(self, node: int) -> Channel | None:
-        """Return the channel to `node`; where there is none yet, begin to connect.
+        """Return the channel to `node`; if there is none, begin to connect.
 
         One whose login has to be renewed (KIP-368) takes no more requests. When its last answer
         has come, and the owner asks again, another one takes its place.
@@ -130,7 +130,7 @@ class Nodes:
         self.look_up(tps)
 
     def learn(self, tp: TopicPartition, leader: Leader) -> None:
-        """Store the leader of `tp` that another user has just looked up."""
+        """Store the leader of `tp`, which another user has just looked up."""
         self._leaders[tp] = leader
         self._brokers[leader.node] = leader.broker
         self._wanted.pop(tp, None)

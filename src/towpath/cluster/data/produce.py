@@ -31,7 +31,7 @@ RecordError = tuple[int, str]
 
 @dataclass(frozen=True, slots=True)
 class Produced:
-    """The answer about one batch; `base_offset` is set for a duplicate as well.
+    """The response for one batch; `base_offset` is set for a duplicate as well.
 
     Attributes:
         text: What the broker says of an error.
@@ -83,7 +83,7 @@ def request_by_id(
     ids: Mapping[TopicName, TopicId],
     timeout_ms: int,
 ) -> list[Part]:
-    """Return a body of version 13, outside of transactions; else like `request`."""
+    """Return a request body of version 13, outside of transactions; else like `request`."""
     topics = _by_topic(batches)
     parts: list[Part] = []
     head = b"\0" + struct.pack(">hi", _ALL, timeout_ms) + uvarint(len(topics) + 1)
@@ -98,14 +98,14 @@ def request_by_id(
 
 
 def response_by_id(data: memoryview, names: Mapping[TopicId, TopicName]) -> ProduceResponse:
-    """Read a response of version 13."""
+    """Decode a response of version 13."""
     reader = ResponseReader(data, 4)
     reader.tags()
     return ProduceResponse(tuple(_topics_by_id(reader, names)), reader.int32() / 1000)
 
 
 def response(data: memoryview, version: int) -> ProduceResponse:
-    """Read a response of `version` 7 or 8."""
+    """Decode a response of `version` 7 or 8."""
     reader = ResponseReader(data, 4)
     return ProduceResponse(tuple(_topics_by_name(reader, version)), reader.int32() / 1000)
 

@@ -1,4 +1,4 @@
-"""An event loop: waits for sockets, timers and finished background calls."""
+"""An event loop that waits for sockets, timers and finished background calls."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Pollable(Protocol):
 
 
 class Reactor:
-    """A selector, timers, and a small pool for calls that block (connect, log in, fill).
+    """Event loop with a selector, timers, and a small pool for blocking calls.
 
     All callbacks run in the thread that calls `turn`; only `run` hands work to the pool. Other
     threads may call `soon` and nothing else.
@@ -47,7 +47,7 @@ class Reactor:
         self._closed = False
 
     def watch(self, thing: Pollable, *, write: bool) -> None:
-        """Wait for `thing` to be readable, and writable if `write`."""
+        """Wait until `thing` is readable, and until it is writable if `write`."""
         events = selectors.EVENT_READ | (selectors.EVENT_WRITE if write else 0)
         if thing.fileno() in self._selector.get_map():
             self._selector.modify(thing.fileno(), events, thing)
@@ -108,7 +108,7 @@ class Reactor:
             heapq.heappop(self._timers)[2]()
 
     def close(self) -> None:
-        """Close everything that belongs to the reactor; calls under way end by themselves."""
+        """Close everything that the reactor owns; running calls end by themselves."""
         self._pool.shutdown(wait=False, cancel_futures=True)
         with self._closing:
             self._closed = True

@@ -60,7 +60,7 @@ class GroupAdmin:
         return tuple(sorted(name for name, kind in kinds.items() if kind is not GroupKind.SHARE))
 
     def listed(self) -> GroupListing:
-        """Return the groups the login may describe, and brokers that did not answer.
+        """Return the groups that the login may describe, and brokers that did not answer.
 
         Raises:
             ClusterError: No broker can be asked.
@@ -70,11 +70,11 @@ class GroupAdmin:
         )
 
     def subscriptions(self, groups: Iterable[GroupState]) -> Subscriptions:
-        """Return the topics that members of groups read."""
+        """Return the topics that members of groups subscribe to."""
         return subscriptions(self._control, groups, self._deadline())
 
     def connect(self) -> dict[str, str]:
-        """Return the states of the groups of Kafka Connect's workers, such as MirrorMaker 2's.
+        """Return the states of Kafka Connect's worker groups, such as MirrorMaker 2's.
 
         Raises:
             ClusterError: A broker does not list its groups.
@@ -82,7 +82,7 @@ class GroupAdmin:
         return self._control.retried(lambda deadline: connect_groups(self._control, deadline))
 
     def commits(self) -> Answers[ClientGroup, dict[TopicPartition, int]]:
-        """Return all offsets of the groups of consumers that the login may describe.
+        """Return all offsets of the consumer and share groups that the login may describe.
 
         Those of a share group are its start offsets; those of others are committed. Groups without
         offsets are absent.
@@ -95,7 +95,7 @@ class GroupAdmin:
     def offsets(
         self, groups: Iterable[ClientGroup], known: Mapping[ClientGroup, Broker] | None = None
     ) -> Answers[ClientGroup, Commits]:
-        """Return groups' offsets: commits, or start offsets of share groups.
+        """Return the offsets of groups: commits, or start offsets of share groups.
 
         Groups without offsets, and those that do not exist, have an empty answer.
 
@@ -180,7 +180,7 @@ class GroupAdmin:
         return Answers(done, {**lost, **done.failed})
 
     def make(self, groups: Iterable[ClientGroup]) -> Answers[ClientGroup, ClientGroup]:
-        """Make groups of the consumer protocol (KIP-848), or convert Empty classic ones to it.
+        """Create groups of the consumer protocol (KIP-848), or convert Empty classic ones.
 
         Raises:
             ClusterError: No broker can be asked for the coordinators.
@@ -191,7 +191,7 @@ class GroupAdmin:
         return Answers(done, {**lost, **done.failed})
 
     def assignors(self, groups: Iterable[ClientGroup]) -> Answers[ClientGroup, str]:
-        """Return the assignors of classic groups with members; Kafka Streams has `stream`.
+        """Return the assignors of classic groups with members; Kafka Streams uses `stream`.
 
         Raises:
             ClusterError: No broker can be asked for the coordinators.

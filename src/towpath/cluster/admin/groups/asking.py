@@ -44,7 +44,7 @@ class Asking:
         self._failed: dict[ClientGroup, ClusterError] = {}
 
     def all(self, groups: Mapping[ClientGroup, Broker]) -> Answers[ClientGroup, Commits]:
-        """Return the offsets of groups, given their coordinators; also those that have none.
+        """Return the offsets of groups, given their coordinators.
 
         Many groups go into one request from Kafka 3.0 on (KIP-709).
         """

@@ -14,7 +14,7 @@ _AT_ONCE = 32
 
 
 def ask_each(shares: Iterable[T], ask: Callable[[T], None]) -> Mapping[T, ClusterError]:
-    """Call `ask` for each broker, or each share of its work, and return the errors.
+    """Call `ask` concurrently for each broker or share of work, and return the errors.
 
     One that is silent delays no other.
     """

@@ -34,7 +34,7 @@ Written = Answers[TopicPartition, Commit]
 
 
 class UnaskedError(UnreachableError):
-    """Error: nothing was sent to a broker that had not answered the previous request."""
+    """Nothing was sent to a broker that had not answered the previous request."""
 
 
 def _unasked(error: UnreachableError) -> UnaskedError:

@@ -67,12 +67,12 @@ class GroupState:
 
     @property
     def is_classic(self) -> bool:
-        """Whether it is of the classic protocol; brokers before Kafka 3.7 know no other."""
+        """Whether the group uses the classic protocol, the only one before Kafka 3.7."""
         return self.type.lower() in {"", _CLASSIC}
 
     @property
     def was_joined(self) -> bool:
-        """Whether it is a classic group whose last member has left.
+        """Whether the group is a classic one whose last member has left.
 
         It expires as a whole, counted from then, whatever was committed since (KIP-211).
         """
@@ -93,12 +93,12 @@ class GroupListing:
 
     @property
     def whole(self) -> bool:
-        """Whether every broker listed its groups; otherwise absent groups may exist."""
+        """Whether every broker listed its groups; otherwise some may be missing."""
         return not self.failed
 
 
 def listed(control: Control, deadline: Deadline) -> GroupListing:
-    """List the groups of all brokers, as each lists only those that it coordinates.
+    """List the groups of all brokers; each broker lists those it coordinates.
 
     Brokers silently leave out groups on which the login lacks Describe.
 

@@ -33,7 +33,7 @@ _REBALANCE_MS = 1000
 def make_groups(
     control: Control, groups: Mapping[ClientGroup, Broker], deadline: Deadline
 ) -> Answers[ClientGroup, ClientGroup]:
-    """Create groups: a member without topics joins and leaves each one."""
+    """Create groups, each by a member without topics that joins and leaves."""
     done: dict[ClientGroup, ClientGroup] = {}
 
     def one(group: ClientGroup) -> None:

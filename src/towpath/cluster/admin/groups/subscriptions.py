@@ -89,7 +89,7 @@ def _of_member(member: Any, *, is_new: bool) -> Iterator[str]:
 
 
 def subscribed(metadata: bytes) -> Iterator[str]:
-    """Yield the topics of a member's metadata (ConsumerProtocolSubscription, all versions).
+    """Yield the topics in a member's metadata (ConsumerProtocolSubscription, all versions).
 
     Raises:
         struct.error: The metadata are cut, or something else.
