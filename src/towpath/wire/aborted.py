@@ -1,4 +1,4 @@
-"""Filter for aborted transactions in a fetch response (KIP-98). Pure.
+"""The filter for aborted transactions in a fetch response (KIP-98). Pure.
 
 Nothing here loads numba, so that commands that read single topics start quickly; the same for a
 whole table of batches is `visible` in `wire/batch.py`.
@@ -26,7 +26,7 @@ class AbortedTransactions:
         self._under_way: set[int] = set()
 
     def void(self, last: int, attributes: int, producer: int) -> bool:
-        """Whether consumers see nothing of a batch; call for each batch in order.
+        """Return whether consumers see nothing of a batch; call for each batch in order.
 
         Args:
             last: The last offset of the batch.

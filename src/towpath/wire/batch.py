@@ -1,4 +1,4 @@
-"""Record batches of magic 2 in a buffer: finding them, reading and patching their headers.
+"""Record batches of magic 2 in a buffer: finding them, reading and patching headers.
 
 Nothing here opens a batch; `wire/header.py` describes the layout. The checksum covers all bytes
 after it. `stamp` changes only some of the first 40 of these, and CRC-32C is linear, so the new
@@ -194,7 +194,7 @@ def _same(a: Any, a_table: Any, b: Any, b_table: Any) -> Any:
 
 
 def same_prefix(a: Buffer, a_table: Table, b: Buffer, b_table: Table) -> int:
-    """Return how many leading pairs of batches have the same first timestamp and record bytes.
+    """Return how many leading pairs of batches have equal timestamps and record bytes.
 
     Both batches of a pair must have the same length. If the batch in `b` is stamped by its broker
     (LogAppendTime), its timestamp does not count.
@@ -263,7 +263,7 @@ def stamp(
 
 
 def visible(table: Table, aborted: Iterable[tuple[int, int]]) -> Mask:
-    """Return which batches hold records that a consumer of committed records sees.
+    """Return a mask of the batches with records that a consumer of committed data sees.
 
     Args:
         table: Batches of one fetch response.

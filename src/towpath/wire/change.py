@@ -1,4 +1,4 @@
-"""Changing the records of opened batches, in one compiled pass.
+"""Changes of the records in opened batches, in one compiled pass.
 
 A change is a pure function of the source's bytes, of where they come from, and of decisions that
 never change once they are made: the same records become the same records in every process, however
@@ -32,7 +32,7 @@ _PARTS = (Part.KEY, Part.VALUE)
 
 @dataclass(frozen=True, slots=True)
 class Aside:
-    """A record to be set aside in the quarantine instead of being copied.
+    """A record that goes to the quarantine instead of being copied.
 
     Attributes:
         offset: Its offset at the source.
@@ -49,7 +49,7 @@ class Aside:
 
 @dataclass(frozen=True, slots=True)
 class Halt:
-    """The offset of a record at which the policy stops the partition."""
+    """The offset of a record at which the partition must stop by policy."""
 
     offset: int
     code: BadRecord
@@ -70,7 +70,7 @@ class UnknownId:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangedRecords:
-    """Changed records, or the schema ids that are `unknown`, which void all else.
+    """Changed records; if `unknown` schema ids were found, only these count.
 
     Attributes:
         opened: The kept records with their changed bytes and the offsets of the source.
@@ -114,13 +114,13 @@ class Changer:
         object.__setattr__(self, "_program", Program.of(self.change, self.origin))
 
     def with_ids(self, ids: IdTable) -> Changer:
-        """Return this changer with more decisions about ids."""
+        """Return a changer with more decisions about ids."""
         return replace(self, ids=ids)
 
     def apply(
         self, source: OpenedBatches, first_offset: int = 0, end_offset: int = NO_END
     ) -> ChangedRecords:
-        """Return the records of a range of offsets, changed.
+        """Change the records in a range of offsets.
 
         Args:
             source: Opened batches; nothing is written to them.

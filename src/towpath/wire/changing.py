@@ -113,7 +113,7 @@ def change_records(
     out: Any,
     made: Any,
 ) -> Any:
-    """Write changed records to `out`, and their batches to `made`.
+    """Write changed records to `out`, and their batches to `made`; return an error if any.
 
     In place, `out` is a copy of `data` in which only ids are overwritten: all records must be kept
     then, and no size may change. Returns the bad source batch and the number of the reason, or -1

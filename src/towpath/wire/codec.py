@@ -51,7 +51,7 @@ def decompress(
 def unpacked(
     codec: int, data: Bytes, limit: int = LIMIT, readers: Mapping[int, Reader] | None = None
 ) -> memoryview:
-    """Return the decompressed data.
+    """Return the decompressed data as a memory view.
 
     Args:
         codec: Number of the codec, the low three bits of the attributes.
@@ -78,7 +78,7 @@ def unpacked(
 
 
 def compress(codec: int, data: Bytes) -> bytes:
-    """Return `data`, compressed in the form that brokers and clients read.
+    """Compress data in the form that brokers and clients read.
 
     Raises:
         ValueError: There is no such codec.

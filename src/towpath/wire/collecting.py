@@ -1,4 +1,4 @@
-"""Collection of visible records of many batches as columns, in one pass.
+"""A compiled loop that collects the visible records of many batches as columns.
 
 Keys, values and headers are not copied: Arrow's views name the buffer and the position where they
 lie, and hold short ones themselves. The pass also notes which offsets hold no record, and why, and

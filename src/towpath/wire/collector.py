@@ -1,4 +1,4 @@
-"""Collection of visible records of fetched batches, with reasons for empty offsets."""
+"""The collection of visible records of fetched batches, with reasons for empty offsets."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Collector:
 
     @property
     def end(self) -> int:
-        """The end of the range."""
+        """The end of the range to collect."""
         return int(self._state[collecting.END])
 
     @property
@@ -107,7 +107,7 @@ class Collector:
 
     @property
     def gaps(self) -> Table:
-        """Rows of first offset, end and kind (`sifting`): offsets that hold no record, in order."""
+        """Table of offsets without a record: rows of first offset, end and kind (`sifting`)."""
         return joined_gaps(self._gaps)
 
     def begin(self) -> None:
@@ -143,7 +143,7 @@ class Collector:
             raise CorruptBatchError(f"batch {bad} of {len(told)}: {collecting.REASONS[reason]}")
 
     def pass_over(self, end: int, kind: int) -> None:
-        """Note the reason why the offsets from `expected` to `end` hold no record."""
+        """Record the reason why the offsets from `expected` to `end` hold no record."""
         end = min(end, self.end)
         if end > self.expected:
             self._gaps.append(np.array([(self.expected, end, kind)], np.int64))
@@ -159,7 +159,7 @@ class Collector:
         return [each.batch for each in self._blocks]
 
     def clear(self, *, let_go: bool = False) -> None:
-        """Forget the records that `drain` returned, or that wait for it.
+        """Discard the collected records and the drained ones.
 
         Args:
             let_go: Whether they are still in use, so that their memory must not be used again.
@@ -221,7 +221,7 @@ class Collector:
 
 
 def joined_gaps(parts: list[Table]) -> Table:
-    """Return consecutive gaps as one table, with neighbours of one kind merged."""
+    """Return consecutive gaps as one table; adjacent gaps of one kind are merged."""
     gaps = np.concatenate([np.empty((0, 3), np.int64), *parts])
     begins = np.ones(len(gaps), np.bool_)
     begins[1:] = (gaps[1:, 0] != gaps[:-1, 1]) | (gaps[1:, 2] != gaps[:-1, 2])

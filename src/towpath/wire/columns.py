@@ -77,7 +77,7 @@ class ColumnArrays:
             _keep(before, self._of_headers)
 
     def lacks(self, rows: int) -> bool:
-        """Whether the arrays lack room for a number of rows."""
+        """Return whether the arrays lack room for a number of rows."""
         return rows > self._rows
 
     def take_in(self, other: ColumnArrays) -> None:

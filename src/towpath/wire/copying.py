@@ -43,7 +43,7 @@ def _put_word(out: Any, at: Any, word: Any) -> None:
 
 @inlined
 def copied_short(data: Any, start: Any, size: Any, out: Any, at: Any) -> Any:
-    """Copy a few bytes fast, where both memories extend well beyond them.
+    """Copy a few bytes fast; up to `SLACK` bytes after them are overwritten.
 
     Up to `SLACK` bytes of the output behind them are overwritten.
     """
@@ -79,7 +79,7 @@ def repeated(out: Any, distance: Any, size: Any, at: Any) -> Any:
 
 @inlined
 def same(data: Any, at: Any, texts: Any, text_at: Any, size: Any) -> Any:
-    """Whether bytes of a record are equal to a text of the same size."""
+    """Return whether bytes of a record equal a text of the same size."""
     i = 0
     while i < size and data[at + i] == texts[text_at + i]:
         i += 1

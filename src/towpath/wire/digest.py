@@ -45,7 +45,7 @@ def digest_batches(
     *,
     timed: bool = True,
 ) -> Digest:
-    """Return the digest of the records of consecutive batches whose offsets are in a range.
+    """Return the digest of the records of consecutive batches within a range of offsets.
 
     If `timed` is false, timestamps are left out.
 
@@ -85,7 +85,7 @@ def opened_hashes(source: OpenedBatches, *, timed: bool = True) -> tuple[Table, 
 
 @inlined
 def absorb(state: Any, word: Any) -> Any:
-    """Return the state after eight more bytes."""
+    """Return a hash state after absorbing eight more bytes."""
     state ^= word * FIRST
     state = (state << np.uint64(29)) | (state >> np.uint64(35))
     return state * _SECOND + np.uint64(1)
@@ -121,7 +121,7 @@ def absorb_bytes(state: Any, data: Any, start: Any, size: Any) -> Any:
 
 @inlined
 def finish(state: Any) -> Any:
-    """Let every bit of the state change every bit of the hash."""
+    """Mix a hash state so that each bit of the state affects each bit of the hash."""
     for _ in range(2):
         state ^= state >> np.uint64(32)
         state *= FIRST

@@ -1,4 +1,4 @@
-"""Evaluation of the rules that leave records out, for compiled loops. Pure."""
+"""The evaluation of rules that leave records out, for compiled loops. Pure."""
 
 from __future__ import annotations
 

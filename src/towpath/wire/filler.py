@@ -1,4 +1,4 @@
-"""Batches of empty records, which take up offsets.
+"""Batches of empty records, which occupy offsets.
 
 A new target partition is filled with them up to the offset where its source begins, and then they
 are deleted. A gap between records is filled with them inside an aborted transaction.

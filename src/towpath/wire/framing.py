@@ -21,7 +21,7 @@ GLUE, ZLIB = np.uint8(3), np.uint8(5)
 
 @inlined
 def word(data: Any, at: Any, size: Any) -> Any:
-    """Return a big-endian number of up to 8 bytes."""
+    """Read a big-endian number of up to 8 bytes."""
     value = np.uint64(0)
     for i in range(at, at + size):
         value = (value << np.uint64(8)) | np.uint64(data[i])
@@ -37,7 +37,7 @@ def put_word(out: Any, at: Any, size: Any, value: Any) -> None:
 
 @inlined
 def little(data: Any, at: Any, size: Any) -> Any:
-    """Return a little-endian number of up to 8 bytes."""
+    """Read a little-endian number of up to 8 bytes."""
     value = np.uint64(0)
     for i in range(size):
         value |= np.uint64(data[at + i]) << np.uint64(8 * i)

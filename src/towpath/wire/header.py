@@ -83,7 +83,7 @@ class BatchHeader:
         return header
 
     def write(self) -> bytes:
-        """Return the 61 bytes of this header, with its checksum unchanged."""
+        """Return the header as 61 bytes, with its checksum unchanged."""
         return _PLAIN.pack(*(getattr(self, name) for name in self.__slots__))
 
 
@@ -136,13 +136,13 @@ def seal(batch: bytearray) -> bytearray:
 
 
 def sound(batch: bytes | bytearray | memoryview) -> bool:
-    """Whether the checksum of `batch` is correct."""
+    """Return whether the checksum of `batch` is correct."""
     view = memoryview(batch)
     return bool(google_crc32c.value(bytes(view[21:])) == int.from_bytes(view[17:21], "big"))
 
 
 def split(data: memoryview) -> Iterator[memoryview]:
-    """Yield the whole batches of a fetch response. An incomplete last batch is left out.
+    """Yield the complete batches in a fetch response.
 
     Raises:
         CorruptBatchError: A batch has another magic than 2 or an impossible length.

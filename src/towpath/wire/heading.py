@@ -1,4 +1,4 @@
-"""Adding, replacing and redacting record headers, for compiled loops.
+"""Adding, replacing and redacting of record headers, for compiled loops.
 
 An added header takes the place of the last header of its name, else it comes behind all others, as
 Redpanda's migrator writes them. A header of provenance that is there stays, unless it is empty.
@@ -111,7 +111,7 @@ def _size(added: Any, mark: Any, place: Any) -> Any:
 
 @inlined
 def lengthening(names: Any, added: Any, marks: Any, place: Any) -> Any:
-    """Return the bytes that added headers take, and the number of appended headers.
+    """Return the number of bytes for added headers, and the number of appended headers.
 
     `place` is the offset and the timestamp of the record.
     """

@@ -1,4 +1,4 @@
-"""Table of schema id decisions, which compiled loops search.
+"""The table of schema id decisions, which compiled loops search.
 
 An id is a number (Confluent's wire format), or a UUID: Glue's schema version id, or the GUID that
 newer serializers write to a header. An id that the table does not have is not decided yet.
@@ -62,7 +62,7 @@ class IdTable:
         value: Mapping[SchemaName, SchemaName | None] | None = None,
         passing: Mapping[SchemaName, ReasonCode] | None = None,
     ) -> IdTable:
-        """Return a table of decisions.
+        """Make a table of decisions from mappings of schema ids.
 
         Args:
             key: What each id of a key becomes: another id, itself if it passes unchanged, `None` if
@@ -120,7 +120,7 @@ def _before(row: Any, kind: Any, high: Any, low: Any) -> Any:
 
 @inlined
 def find(table: Any, kind: Any, high: Any, low: Any, hint: Any) -> Any:
-    """Return the row of an id, or -1. `hint` is a row to try first: most records repeat an id."""
+    """Return the row of a schema id, or -1, trying row `hint` first."""
     if hint < len(table):
         row = table[hint]
         if row[LOW] == low and row[HIGH] == high and row[KIND] == kind:

@@ -1,4 +1,4 @@
-"""Verdict on one record: kept with edits, left out, or set aside; in compiled loops."""
+"""The verdict on one record: kept with edits, left out, or set aside; in compiled loops."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def _part_ids(
 
 @inlined
 def id_header(names: Any, part: Any) -> Any:
-    """Return the number of the header name with a part's schema id, or -1."""
+    """Return the number of the header name that carries a part's schema id, or -1."""
     for index in range(len(names)):
         if names[index, program.PART] == part:
             return index

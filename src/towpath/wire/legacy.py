@@ -1,4 +1,4 @@
-"""Message sets of magic 0 and 1 (before Kafka 0.11) as record batches of magic 2.
+"""Conversion of message sets of magic 0 and 1 (before Kafka 0.11) to batches of magic 2.
 
 A message: offset i64, size i32, crc u32 (CRC-32 of what follows), magic i8, attributes i8 (bits
 0-2 codec, 3 LogAppendTime), timestamp i64 (magic 1 only), key and value with i32 lengths. A
@@ -60,12 +60,12 @@ class _Message:
 
     @property
     def group(self) -> tuple[int, int, int]:
-        """What messages of one new batch have in common. With LogAppendTime, also the timestamp."""
+        """A key that is equal for messages which may share one new batch."""
         return self.codec, self.time_type, self.record.timestamp if self.time_type else 0
 
 
 def modernise(data: memoryview) -> bytearray:
-    """Return the records of a fetch response as batches of magic 2, at the same offsets.
+    """Convert a fetch response to batches of magic 2, at the same offsets.
 
     An incomplete entry at the end is left out, as in any fetch response.
 
@@ -89,7 +89,7 @@ def modernise(data: memoryview) -> bytearray:
 
 
 def convert(message_set: memoryview) -> list[bytearray]:
-    """Return the messages as batches of magic 2, at the same offsets.
+    """Convert a message set to batches of magic 2, at the same offsets.
 
     A wrapper becomes a batch with its codec. Neighbours without a wrapper become one batch.
     Messages of magic 0 have no timestamp and get -1. Messages with LogAppendTime keep timestamp and

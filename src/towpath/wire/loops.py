@@ -1,4 +1,4 @@
-"""Cache of compiled loops over record bytes, in a user folder named by their source.
+"""The cache of compiled loops over record bytes, in a user folder named by their source.
 
 Compiling all loops takes a quarter of a minute of CPU, loading them less than a second. The name of
 the folder is a hash of all files of this package: numba looks only at the file of the outermost
@@ -78,7 +78,7 @@ class LoopLocator(caching.UserProvidedCacheLocator):
 
     @classmethod
     def get_suitable_cache_subpath(cls, py_file: str) -> str:
-        """Return the cache folder, which is the same for any path of the package."""
+        """Return the cache folder's name, which does not depend on the package's path."""
         return Path(py_file).parent.name
 
     @classmethod
@@ -121,7 +121,7 @@ def loop(signature: str, *, allocates: bool = False) -> Callable[[Loop], Loop]:
 
 
 def compile_all(modules: Sequence[str] = (*MODULES, *SELDOM)) -> None:
-    """Compile or load every loop.
+    """Compile or load every loop of some modules.
 
     Args:
         modules: Modules of `MODULES` or `SELDOM`. Several processes share the work if each takes
@@ -133,7 +133,7 @@ def compile_all(modules: Sequence[str] = (*MODULES, *SELDOM)) -> None:
 
 
 def compiled() -> bool:
-    """Whether every loop is in the cache."""
+    """Return whether every loop is in the cache."""
     return _all_compiled().exists()
 
 

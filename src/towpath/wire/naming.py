@@ -117,13 +117,13 @@ class NamedIds:
         )
 
     def more(self, part: Part) -> int:
-        """Return the number of keys or values whose ids exceeded the table's room."""
+        """Return the number of keys or values whose ids did not fit into the table."""
         return self.more_keys if part is Part.KEY else self.more_values
 
 
 @dataclass(frozen=True, slots=True)
 class IdSample:
-    """Sampling of records: one in `one_in`, the same ones for the same seed."""
+    """The sampling of records: one in `one_in`, the same ones for the same seed."""
 
     one_in: int = 1
     seed: int = 0
@@ -138,7 +138,7 @@ class IdCounter:
         self._state = np.zeros(6, np.int64)
 
     def chosen(self, bases: Table, lasts: Table) -> Mask:
-        """Return the batches that hold a sampled record.
+        """Return a mask of the batches that hold a sampled record.
 
         Args:
             bases: First offset of each batch.

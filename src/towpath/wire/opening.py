@@ -82,7 +82,7 @@ class _Filling:
         self._data: Buffer = np.empty(_CHUNK, np.uint8) if spare is None else spare
 
     def put(self, codec: int, packed: Buffer) -> tuple[int, int] | None:
-        """Open a batch behind the others. Returns its start and end, None if there is no room.
+        """Decompress a batch into free memory. Returns its range, `None` if it does not fit.
 
         Raises:
             CorruptBatchError: It cannot be decompressed.
@@ -106,7 +106,7 @@ class _Filling:
         return first, self.size
 
     def opened(self, batches: Table) -> OpenedBatches:
-        """Return the batches; nothing more is put here."""
+        """Return the batches opened so far; no further ones are added."""
         data = self._data[: self.size]
         if len(self._data) == _CHUNK and self.size <= _CHUNK // 2:
             data = data.copy()  # much of a chunk would be idle

@@ -79,7 +79,7 @@ class Rows:
 
 
 def pack(rows: Rows, codec: int, *, most: int, apart: bool = False, useful: bool = False) -> Packed:
-    """Return the records as consecutive record batches, as in a fetch response.
+    """Pack the records into consecutive record batches, as in a fetch response.
 
     A batch ends where the type of time or the leader epoch changes, since it has one of each for
     all its records. All records of a batch with LogAppendTime have the same time.
@@ -137,7 +137,7 @@ class _Packing:
         return len(self._rows.offsets) - self._first
 
     def batch(self) -> Buffer:
-        """Return the records of the next batch, which stay until the next call."""
+        """Return the records of the next batch, valid until the next call."""
         assert self._room is not None  # noqa: S101  # until `give_back`
         if not self._put(self._room, 0):
             self._room = np.empty(int(self._made[NEEDED]), np.uint8)
@@ -145,17 +145,17 @@ class _Packing:
         return read_only(self._room[: self._made[TO]])
 
     def go_on(self) -> None:
-        """Let the next batch begin behind this one."""
+        """Start the next batch after the present one."""
         self._first = self._next
 
     def give_back(self) -> None:
-        """Let others use the memory of `batch`."""
+        """Return the memory of `batch` to the pool."""
         if self._room is not None and len(self._room) <= _MOST_SPARE:
             _SPARE_ROOM.give(self._room)
         self._room = None
 
     def all_left(self) -> memoryview:
-        """Return all further batches, not compressed."""
+        """Return all remaining batches, uncompressed."""
         out, at = np.empty(self._size_left(), np.uint8), 0
         while self.left:
             self._put(out, at + HEADER_SIZE)

@@ -1,4 +1,4 @@
-"""Partition of a key by Java's default partitioner: murmur2 modulo the count."""
+"""The partition of a key by Java's default partitioner: murmur2 modulo the count."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _POSITIVE = np.uint32(0x7FFFFFFF)
 
 
 def hashes(keys: pa.Array) -> Table:
-    """Return the hash of each key, as Java's clients take it modulo the number of partitions.
+    """Return the hash of each key, before Java's clients take it modulo the partition count.
 
     Args:
         keys: Keys, binary. A null key has the hash `NOWHERE`.
@@ -30,7 +30,7 @@ def hashes(keys: pa.Array) -> Table:
 
 
 def places(found: Table, count: int) -> npt.NDArray[np.int64]:
-    """Return the partition among `count` of each hash, `NOWHERE` for that of a null key."""
+    """Return the partition of each hash among `count`, `NOWHERE` for a null key."""
     return np.where(found == NOWHERE, NOWHERE, found % count)
 
 

@@ -33,7 +33,7 @@ _LONGEST = 10
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One record, in which null and empty differ."""
+    """One record; a null key or value differs from an empty one."""
 
     key: bytes | None
     value: bytes | None
@@ -49,7 +49,7 @@ class Record:
 
 
 def decode(batch: bytes | bytearray | memoryview) -> tuple[Record, ...]:
-    """Return the records of one whole batch.
+    """Decode the records of one whole batch.
 
     Args:
         batch: A batch of magic 2, with nothing after it.
@@ -79,7 +79,7 @@ def encode(
     base_sequence: int = -1,
     transactional: bool = False,
 ) -> bytearray:
-    """Return a batch of the records, with consecutive offsets from `base_offset` on.
+    """Encode records as a batch with consecutive offsets from `base_offset` on.
 
     Raises:
         ValueError: There are no records, or no such codec.
@@ -97,7 +97,7 @@ def encode(
 
 
 def record_of(data: bytes | memoryview, *, timestamp: int, offset: int) -> Record:
-    """Return the record in these bytes of a batch, which include its length.
+    """Decode the record in these bytes of a batch, which include its length.
 
     Args:
         data: The bytes.
@@ -116,7 +116,7 @@ def record_of(data: bytes | memoryview, *, timestamp: int, offset: int) -> Recor
 
 
 def record_bytes(records: Sequence[Record], offset_deltas: Iterable[int]) -> bytes:
-    """Return the uncompressed records; timestamps are relative to the first record."""
+    """Encode records without compression; timestamps are relative to the first record."""
     data = bytearray()
     for record, delta in zip(records, offset_deltas, strict=True):
         body = _body(record, _wrapped(record.timestamp - records[0].timestamp), delta)
@@ -153,7 +153,7 @@ def write_varint(out: bytearray, value: int) -> None:
 
 
 def read_varint(data: bytes | bytearray | memoryview, position: int) -> tuple[int, int]:
-    """Return the varint at `position`, and the position after it.
+    """Decode the varint at `position`; return it and the position after it.
 
     Raises:
         CorruptBatchError: The data ends inside the varint, or it does not fit into 64 bits.

@@ -1,4 +1,4 @@
-"""Decoding records to Arrow and encoding them again, without a Python object per record.
+"""Decoding of records to Arrow and encoding, without a Python object per record.
 
 `plain` has the same two functions in plain Python; tests prove both equal.
 """
@@ -57,7 +57,7 @@ COLUMN = f"Tuple((int64[:, ::1], {READ_ONLY}))"
 
 
 def decode(batch: Bytes) -> pa.RecordBatch:
-    """Return the records of one whole batch, with the schema `RECORDS`.
+    """Decode the records of one whole batch, with the schema `RECORDS`.
 
     Args:
         batch: A batch of magic 2, with nothing after it.
@@ -103,7 +103,7 @@ def encode(
     base_sequence: int = -1,
     transactional: bool = False,
 ) -> bytearray:
-    """Return a batch of the records, with consecutive offsets from `base_offset` on.
+    """Encode records as a batch with consecutive offsets from `base_offset` on.
 
     The column `offset` is ignored.
 
@@ -213,7 +213,7 @@ def _gather(data: Any, positions: Any, sizes: Any, offsets: Any, values: Any, va
 
 @inlined
 def piece_size(column: Any, index: Any) -> Any:
-    """Return the bytes that an element takes, with its length prefix."""
+    """Return the encoded size of an element, with its length prefix."""
     size = column[0][index, 1]
     return varint.fast_size(size) + max(size, 0)
 

@@ -1,4 +1,4 @@
-"""Locating the parts of records, the first pass of decoding and of digests."""
+"""Location of the parts of records, the first pass of decoding and of digests."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def parse(source: OpenedBatches) -> Table:
 
 @inlined
 def piece(data: Any, position: Any, end: Any) -> Any:
-    """Return size and start of a key, value or header, and the next position, -1 if none."""
+    """Return size and start of a key, value or header, and the next position or -1."""
     size, start = varint.fast_read(data, position, end)
     if start < 0 or size > end - start:
         return np.int64(-1), np.int64(0), np.int64(-1)
@@ -64,7 +64,7 @@ def _skip_headers(data: Any, position: Any, end: Any, count: Any) -> Any:
 
 @inlined
 def parse_record(data: Any, position: Any, end: Any, row: Any) -> Any:
-    """Fill one row with deltas of offset and timestamp; return whether the bytes fit."""
+    """Fill a row with the parts of a record; return whether the bytes are well-formed."""
     row[TIME], position = varint.fast_read(data, position + 1, end)
     if position < 0:
         return False

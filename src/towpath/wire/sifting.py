@@ -1,4 +1,4 @@
-"""Sifting of batches: those with records for consumers, and reasons for others."""
+"""The sifting of batches into those with visible records, and others by reason."""
 
 from __future__ import annotations
 

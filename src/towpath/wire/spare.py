@@ -25,7 +25,7 @@ class Spares(Generic[T]):
             return None
 
     def give(self, thing: T) -> bool:
-        """Take an unused object back; return whether it is kept."""
+        """Return an unused object to the pool; return whether it is kept."""
         if len(self._free) == self._free.maxlen:
             return False
         self._free.append(thing)

@@ -75,7 +75,7 @@ class OffsetTally:
         return OffsetTally(np.concatenate((self.rows, other.rows)), self.rules or other.rules)
 
     def by_kind(self) -> tuple[tuple[str, int], ...]:
-        """Return the counts by kind, as receipts have them, with rules of one name merged."""
+        """Return the counts by kind, as in receipts, with rules of one name merged."""
         counts = Counter[str]()
         if self:
             what, which = np.unique(self.rows[:, FATE:], axis=0, return_inverse=True)

@@ -1,4 +1,4 @@
-"""LZ4 frames and their blocks, for compiled loops.
+"""Decompression of LZ4 frames and blocks, for compiled loops.
 
 Sources: LZ4 frame format 1.6.4, LZ4 block format, xxHash's specification of XXH32. What is not
 opened here is left to a library, which opens it or says what is wrong: linked blocks, checksums of
@@ -52,7 +52,7 @@ def _mixed(value: Any, by: Any, factor: Any) -> Any:
 
 @loop(f"uint32({READ_ONLY}, int64, int64)")
 def xxh32(data: Any, at: Any, stop: Any) -> Any:
-    """Return the xxHash32 of some bytes, with the seed 0."""
+    """Return the xxHash32 of some bytes, with seed 0."""
     size = np.uint32(stop - at)
     found = np.uint32(_FIFTH)
     if stop - at >= 16:
@@ -159,7 +159,7 @@ def _head(data: Any, at: Any, stop: Any) -> Any:
 
 @inlined
 def lz4_frame(data: Any, begin: Any, stop: Any, out: Any, first: Any) -> Any:
-    """Decompress one whole frame; return the end of the output, or why it was left."""
+    """Decompress one whole frame; return the end of the output, or an error code."""
     at = _head(data, begin, stop)
     if at < 0:
         return OTHER

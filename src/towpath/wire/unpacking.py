@@ -1,4 +1,4 @@
-"""Decompression of all small batches of an answer in one call.
+"""Decompression of all small batches of a response in one call.
 
 One compiled loop opens small batches of lz4 and snappy and copies uncompressed ones. All others go
 to the libraries one by one: other codecs, large batches, frames of kinds that no client of Kafka

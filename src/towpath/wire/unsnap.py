@@ -1,4 +1,4 @@
-"""Snappy's blocks, bare and in the framing of xerial's snappy-java, for compiled loops.
+"""Decompression of Snappy blocks, bare or in snappy-java's framing, for compiled loops.
 
 Source: Snappy's format description. What is damaged is left to a library, which says what is wrong.
 """
@@ -73,7 +73,7 @@ def _framed(data: Any, begin: Any, stop: Any) -> Any:
 
 @inlined
 def snappy(data: Any, at: Any, stop: Any, out: Any, done: Any) -> Any:
-    """Decompress one whole block; return the end of the output, or why it was left."""
+    """Decompress one whole block; return the end of the output, or an error code."""
     framed = _framed(data, at, stop)
     if at == stop:
         return OTHER

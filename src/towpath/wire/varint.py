@@ -1,4 +1,4 @@
-"""The zigzag varints of records, for numba; `wire/plain.py` has them in plain Python.
+"""Zigzag varints of records, for numba; `wire/plain.py` has them in plain Python.
 
 These functions are compiled into the loops that call them.
 """
@@ -17,7 +17,7 @@ LONGEST = 10
 
 @inlined
 def fast_read(data: Any, position: Any, end: Any) -> Any:
-    """Return the varint and the position after it, -1 if there is no valid varint."""
+    """Decode a varint; return it and the position after it, -1 if it is invalid."""
     if position < end:
         first = np.int64(data[np.uint64(position)])
         if first < 0x80:  # nearly all are short
@@ -40,7 +40,7 @@ def fast_read(data: Any, position: Any, end: Any) -> Any:
 
 @inlined
 def fast_write(out: Any, position: Any, value: Any) -> Any:
-    """Write the varint at `position`; return the position after it."""
+    """Write a varint at `position`; return the position after it."""
     rest = np.uint64((value << 1) ^ (value >> 63))
     while rest >= np.uint64(0x80):
         out[position] = np.uint8(rest & np.uint64(0x7F)) | np.uint8(0x80)
@@ -52,7 +52,7 @@ def fast_write(out: Any, position: Any, value: Any) -> Any:
 
 @inlined
 def fast_size(value: Any) -> Any:
-    """Return the size of the varint in bytes."""
+    """Return the encoded size of a varint in bytes."""
     rest = np.uint64((value << 1) ^ (value >> 63))
     size = 1
     while rest >= np.uint64(0x80):

@@ -1,4 +1,4 @@
-"""Writing one record with its edits and headers, for compiled loops."""
+"""The writing of one record with its edits and headers, for compiled loops."""
 
 from __future__ import annotations
 
