@@ -1,4 +1,4 @@
-"""Floor 2: stores of objects: S3, Google Cloud Storage, Azure, or a folder.
+"""Floor 2: object stores: S3, Google Cloud Storage, Azure, or a folder.
 
 `Store` is the way in. It repeats what may pass, inside one deadline, and raises kinds of
 `StoreError`. Below it, each kind of store is a `Backend` that does each thing once, in a room of

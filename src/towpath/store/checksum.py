@@ -10,7 +10,7 @@ _ONE = 1 << 31
 
 
 def joined_crc(first: int, second: int, size: int) -> int:
-    """Return the CRC-32 of two concatenated byte ranges, as zlib's `crc32_combine`.
+    """Return the CRC-32 of two concatenated byte ranges, like zlib's `crc32_combine`.
 
     Args:
         first: The CRC-32 of the first stretch.

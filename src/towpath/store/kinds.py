@@ -1,4 +1,4 @@
-"""Kinds of stores by URL scheme, and the backend of each."""
+"""The kinds of stores by URL scheme, and the backend of each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names of objects in their bucket, and for people."""
+"""The names of objects in their bucket, and as shown to people."""
 
 from __future__ import annotations
 

@@ -85,21 +85,21 @@ class Put:
 
 
 class Upload(Protocol):
-    """An object that is written in parts.
+    """Protocol of an object that is being written in parts.
 
     All parts but the last have the same size. Parts may come in any order and from several threads
     if the backend has `parallel` parts.
     """
 
     def part(self, number: int, data: Data) -> int:
-        """Write the part of a number, 0 or more; writing it again replaces it.
+        """Upload part `number`, counted from 0; uploading it again replaces it.
 
         Returns:
             The CRC-32 of the bytes, whose memory is not looked at any more.
         """
 
     def complete(self) -> StoredObject:
-        """Make the object of all parts."""
+        """Create the object from all parts."""
 
     def abort(self) -> None:
         """Remove all parts."""
@@ -149,7 +149,7 @@ class Backend(Protocol):
         """
 
     def get(self, key: str, first: int, end: int | None, tag: str) -> tuple[StoredObject, bytes]:
-        """Return the bytes [first, end) of an object; those up to its end for None.
+        """Return the bytes [first, end) of an object; `None` as `end` means its end.
 
         Args:
             key: The object.
@@ -164,14 +164,14 @@ class Backend(Protocol):
         """
 
     def get_into(self, key: str, first: int, tag: str, out: memoryview) -> StoredObject:
-        """Fill memory with the bytes of an object from `first` on.
+        """Fill memory with an object's bytes from `first` on.
 
         Raises:
             StoreAwayError: Fewer bytes came.
         """
 
     def head(self, key: str) -> tuple[StoredObject, str]:
-        """Return an object's metadata, and the name of the write that created it.
+        """Return an object's metadata, and the name of the write that created the object.
 
         Raises:
             ObjectMissingError: There is no such object.
@@ -179,14 +179,14 @@ class Backend(Protocol):
         """
 
     def page(self, prefix: str, after: str) -> tuple[Sequence[StoredObject], bool]:
-        """Return the next objects with a prefix after a key, in key order, and if more follow.
+        """List the next objects with a prefix after a key; return also whether there are more.
 
         Raises:
             StoreError: The store could not do it.
         """
 
     def delete(self, keys: Sequence[str]) -> None:
-        """Delete up to 1000 objects; those that are not there are passed over.
+        """Delete up to 1000 objects; missing ones are ignored.
 
         Raises:
             StoreError: The store could not delete some.
@@ -226,7 +226,7 @@ class Backend(Protocol):
 
 
 def filled(out: memoryview, source: Any, where: str) -> None:
-    """Fill memory with the next bytes of a file.
+    """Fill memory with the next bytes of a file; raise if the file ends too early.
 
     Args:
         out: The memory.

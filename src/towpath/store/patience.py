@@ -1,4 +1,4 @@
-"""Retries of calls to a store, cut short once the user asks to stop."""
+"""Repetition of store requests, which ends once the user asks to stop."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ class _Request(threading.Thread, Generic[T]):
             self._error = error
 
     def outcome(self) -> T:
-        """Return what the call returned, or raise its error."""
+        """Return the result of the call, or raise its error."""
         if self._error is not None:
             raise self._error
         return self._found[0]

@@ -1,4 +1,4 @@
-"""Reading an object like a file."""
+"""A file-like reader of one object."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class ObjectReader(SeekableFile):
             self._held = [(found.size - len(tail), tail)]
 
     def read(self, size: int = -1) -> bytes:
-        """Return up to `size` bytes; all up to the end for -1.
+        """Read up to `size` bytes; -1 reads to the end.
 
         Raises:
             ObjectChangedError: The object was replaced.

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Errand:
-    """The purpose of a request, for people.
+    """The purpose of a store request, for error messages.
 
     Attributes:
         what: What is being done.

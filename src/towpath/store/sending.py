@@ -23,7 +23,7 @@ _LOOK = 0.25
 
 
 class PatientConnection(HTTPConnection):
-    """A patient connection without TLS."""
+    """A connection without TLS whose timeout starts once the request has been sent."""
 
     def getresponse(self) -> Any:
         """Return the answer to the request."""
@@ -32,10 +32,10 @@ class PatientConnection(HTTPConnection):
 
 
 class PatientSecureConnection(HTTPSConnection):
-    """A patient connection with TLS."""
+    """A TLS connection whose timeout starts once the request has been sent."""
 
     def getresponse(self) -> Any:
-        """Return the answer."""
+        """Return the answer to the request."""
         _await_sent(self.sock)
         return super().getresponse()
 
@@ -49,7 +49,7 @@ class _PatientSecurePool(HTTPSConnectionPool):
 
 
 def patient(manager: PoolManager) -> PoolManager:
-    """Make a urllib3 manager use patient connections, and return it."""
+    """Make a urllib3 manager use connections that wait for sent requests, and return it."""
     manager.pool_classes_by_scheme = {"http": _PatientPool, "https": _PatientSecurePool}
     return manager
 

@@ -1,4 +1,4 @@
-"""Store of objects, through which archives are read and written."""
+"""The store of objects, through which archives are read and written."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _PIECE = 8 << 20
 
 
 class Store:
-    """Objects by their keys, which are relative to the prefix of the store's URL.
+    """Reads and writes objects by their keys, relative to the prefix of the store's URL.
 
     Threads may share it. It pickles as its configuration; each process makes its own connections
     when it first needs them. Every call is repeated until `StoreConfig.timeout` has passed, as long
@@ -108,7 +108,7 @@ class Store:
     def put(
         self, key: str, data: Data, storage_class: str = "", *, lock: bool = False
     ) -> StoredObject:
-        """Write an object, also in place of another one.
+        """Write an object; an existing one is replaced.
 
         Raises:
             StoreError: The store could not do it.
@@ -116,7 +116,7 @@ class Store:
         return self._put(key, data, self._how(storage_class, lock=lock))
 
     def replace(self, key: str, data: Data, tag: str) -> StoredObject:
-        """Write an object in place of the one with this tag.
+        """Replace the object that has this tag.
 
         Raises:
             ObjectChangedError: The object has another tag by now.
@@ -159,7 +159,7 @@ class Store:
     def read(
         self, key: str, first: int, end: int | None, tag: str = ""
     ) -> tuple[StoredObject, bytes]:
-        """Return an object and its bytes [first, end).
+        """Return an object's metadata, and its bytes [first, end).
 
         Args:
             key: The object.
@@ -175,14 +175,14 @@ class Store:
         return self.repeated(lambda: self.backend.get(key, first, end, tag))
 
     def read_into(self, key: str, first: int, out: memoryview, tag: str = "") -> StoredObject:
-        """Fill memory with the bytes of an object from `first` on.
+        """Fill memory with an object's bytes from `first` on.
 
         Fresh memory for as many bytes would cost more than what is done with them.
         """
         return self.repeated(lambda: self.backend.get_into(key, first, tag, out))
 
     def get_whole(self, key: str) -> bytes:
-        """Return the bytes of a large object; its pieces are read at once.
+        """Return the bytes of a large object, read in parallel pieces.
 
         Raises:
             ObjectMissingError: There is no such object.
@@ -197,7 +197,7 @@ class Store:
         return b"".join([first, *pieces])
 
     def reader(self, key: str, size: int | None = None) -> ObjectReader:
-        """Return a file to read an object from, as pyarrow wants it.
+        """Return a seekable file for reading an object, as pyarrow wants it.
 
         Args:
             key: The object.
@@ -231,7 +231,7 @@ class Store:
             after = found[-1].key if found else after
 
     def delete(self, keys: Iterable[str]) -> None:
-        """Delete objects; those that are not there are passed over.
+        """Delete objects; missing ones are ignored.
 
         Raises:
             StoreError: The store could not delete some; others may be deleted.
@@ -278,7 +278,7 @@ class Store:
         return old
 
     def require_conditions(self) -> None:
-        """Check that the store refuses a second object with the same key, and writes none.
+        """Check that the store rejects a second object with the same key.
 
         Some stores accept the condition and pass over it; there two writers of a log would replace
         each other's entries.
@@ -335,7 +335,7 @@ class Store:
         return self._patience.repeated(call)
 
     def written(self, key: str, how: Put, write: Callable[[], StoredObject]) -> StoredObject:
-        """Return the object that `write` wrote, also if only its answer was lost.
+        """Return the object that `write` wrote, even if only the answer was lost.
 
         Args:
             key: The object.

@@ -53,7 +53,7 @@ class Body(SeekableFile):
         return self._size
 
     def read(self, size: int = -1) -> memoryview:
-        """Return up to `size` bytes, all up to the end for -1."""
+        """Read up to `size` bytes; -1 reads to the end."""
         end = self._size if size < 0 else self._at + size
         found = self.view[self._at : end]
         self._at += len(found)

@@ -1,4 +1,4 @@
-"""Writing a large object piece by piece."""
+"""Writer of a large object, piece by piece."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _SPARE: Spares[bytearray] = Spares(5)
 
 
 def part_bytes(configured: int, expected: int) -> int:
-    """Return the part size that lets an object of this size fit the limit of parts.
+    """Return a part size with which an object of the expected size fits the part limit.
 
     Args:
         configured: Bytes of a part where nothing speaks against it.
@@ -43,7 +43,7 @@ def part_bytes(configured: int, expected: int) -> int:
 
 
 class ObjectWriter:
-    """A file whose `close` creates the object, invisible until then.
+    """A file whose `close` creates the object, which is invisible until then.
 
     What fits in one part is written at once, anything larger in parts, some of which are under way
     while more is written. One thread uses it. As a context manager it makes no object if an error
@@ -84,7 +84,7 @@ class ObjectWriter:
 
     @property
     def closed(self) -> bool:
-        """Whether nothing more can be written."""
+        """Whether the writer is finished or aborted."""
         return self._aborted or self._made is not None
 
     def writable(self) -> bool:
@@ -92,11 +92,11 @@ class ObjectWriter:
         return True
 
     def readable(self) -> bool:
-        """Return False."""
+        """Return False, as the file can only be written."""
         return False
 
     def seekable(self) -> bool:
-        """Return False."""
+        """Return False, as the file is written in order."""
         return False
 
     def tell(self) -> int:
@@ -132,7 +132,7 @@ class ObjectWriter:
         return at
 
     def give(self, data: Data) -> int:
-        """Write bytes without a copy (they must not change), and return their number.
+        """Write bytes without a copy (they must not change later), and return their number.
 
         What has the size of a part, behind others of that size, is not copied, nor is what comes
         last.

@@ -110,12 +110,12 @@ class AzureBackend:
         return found
 
     def head(self, key: str) -> tuple[StoredObject, str]:
-        """Return an object's metadata, and the name of the write that created it."""
+        """Fill memory with an object's bytes from `first` on."""
         headers = self._client.of_object("HEAD", Errand("look at", key)).headers
         return _stored(key, int(headers["content-length"]), headers), headers.get(_NAME, "")
 
     def page(self, prefix: str, after: str) -> tuple[Sequence[StoredObject], bool]:
-        """Return the next objects with a prefix after a key, and whether there are more.
+        """Return an object's metadata, and the name of the write that created the object.
 
         A list goes on by a word of the store's alone, which is remembered. One that begins behind
         any other key is read from its beginning.
@@ -132,23 +132,23 @@ class AzureBackend:
         return found, bool(marker)
 
     def delete(self, keys: Sequence[str]) -> None:
-        """Delete up to 1000 objects."""
+        """List the next objects with a prefix after a key; return also whether there are more."""
         failed = [error for error in self._deletes.map(self._delete, keys) if error]
         if failed:
             raise failed[0]
 
     def thaw(self, found: StoredObject, days: int, speed: ThawSpeed) -> None:
-        """Request that a cold object moves for good to a tier that can be read."""
+        """Request that a cold object is moved permanently to a readable tier."""
         del days, speed  # Azure knows no end, and nothing slower than its standard
         headers = {"x-ms-access-tier": _WARM, "x-ms-rehydrate-priority": "Standard"}
         with suppress(ObjectColdError):  # asked for before
             self._client.of_object("PUT", Errand("thaw", found.key), headers, {"comp": "tier"})
 
     def require_lock(self) -> None:
-        """Do nothing: a container without version immutability refuses the first object."""
+        """Do nothing, as a container without version immutability rejects the first object."""
 
     def unfinished(self, prefix: str) -> Sequence[Unfinished]:
-        """Return nothing: Azure deletes uncommitted blocks by itself after a week.
+        """Return nothing, as Azure deletes uncommitted blocks by itself after a week.
 
         https://learn.microsoft.com/rest/api/storageservices/understanding-block-blobs--append-blobs--and-page-blobs
         """
@@ -156,7 +156,7 @@ class AzureBackend:
         return ()
 
     def abort(self, upload: Unfinished) -> None:
-        """Do nothing: no upload is ever found."""
+        """Do nothing, as no unfinished upload is ever listed."""
 
     def _place(self, prefix: str, after: str) -> _Place:
         with self._lock:
@@ -198,7 +198,7 @@ class _AzureUpload:
         self._sizes: dict[int, int] = {}
 
     def part(self, number: int, data: Data) -> int:
-        """Write the part of a number, 0 or more. Returns the CRC-32 of its bytes."""
+        """Upload part `number`, counted from 0. Returns the CRC-32 of its bytes."""
         query = {"comp": "block", "blockid": self._block(number)}
         asked = Errand("write a part of", self._key)
         self._client.of_object("PUT", asked, {"content-md5": _md5(data)}, query, [data])
@@ -206,7 +206,7 @@ class _AzureUpload:
         return zlib.crc32(data)
 
     def complete(self) -> StoredObject:
-        """Make the object of all parts."""
+        """Create the object from all parts."""
         blocks = "".join(
             f"<Latest>{self._block(number)}</Latest>" for number in sorted(self._sizes)
         )
@@ -226,7 +226,7 @@ class _AzureUpload:
         return _stored(self._key, size, answer.headers, self._how.storage_class)
 
     def abort(self) -> None:
-        """Do nothing: blocks that no object has cost little, and are deleted after a week."""
+        """Do nothing, as Azure deletes uncommitted blocks after a week."""
 
     def _block(self, number: int) -> str:
         return base64.b64encode(f"{self._name}-{number:05d}".encode()).decode()

@@ -1,4 +1,4 @@
-"""Errors of Azure Blob Storage, by their codes and HTTP status."""
+"""Translation of Azure Blob Storage errors, by their codes and HTTP status."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Logging in to Azure Blob Storage: a key that signs, a SAS, or an identity with tokens."""
+"""Logins to Azure Blob Storage: a signing key, a SAS, or an identity with tokens."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class KeyLogin:
         self._key = base64.b64decode(key.reveal(), validate=True)
 
     def url(self, url: str) -> str:
-        """Return the URL as it is."""
+        """Return the URL unchanged."""
         return url
 
     def headers(self, method: str, url: str, headers: Mapping[str, str]) -> dict[str, str]:
@@ -90,7 +90,7 @@ class SasLogin:
         return f"{url}{'&' if '?' in url else '?'}{sas}"
 
     def headers(self, method: str, url: str, headers: Mapping[str, str]) -> dict[str, str]:
-        """Return the headers as they are."""
+        """Return the headers unchanged."""
         del method, url
         return dict(headers)
 
@@ -123,7 +123,7 @@ class IdentityLogin:
         self._token, self._until = "", 0
 
     def url(self, url: str) -> str:
-        """Return the URL as it is."""
+        """Return the URL unchanged."""
         return url
 
     def headers(self, method: str, url: str, headers: Mapping[str, str]) -> dict[str, str]:

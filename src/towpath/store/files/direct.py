@@ -1,4 +1,4 @@
-"""Large writes to files past the page cache, where the file system allows it.
+"""Large file writes that bypass the page cache, if the file system allows it.
 
 Segments are not read again soon. In the page cache they would take the place of what is, such as
 the log of a broker on the same machine, and pages that the system has to find first cost more than
@@ -46,7 +46,7 @@ def aligned(size: int) -> bytearray:
 
 
 def write_at(path: Path, at: int, data: Data) -> None:
-    """Write bytes into an existing file; they are durable once it is synced.
+    """Write bytes into an existing file; they are durable once the file is synced.
 
     Args:
         path: The file.

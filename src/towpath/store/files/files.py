@@ -65,7 +65,7 @@ class FilesBackend:
         self._patience = config.request_timeout
 
     def close(self) -> None:
-        """Do nothing: no file stays open."""
+        """Do nothing, as no file stays open."""
 
     def put(self, key: str, data: Data, how: Put) -> StoredObject:
         """Write an object as a whole."""
@@ -102,7 +102,7 @@ class FilesBackend:
             return found, file.read() if end is None else file.read(end - at)
 
     def get_into(self, key: str, first: int, tag: str, out: memoryview) -> StoredObject:
-        """Fill memory with the bytes of an object from `first` on."""
+        """Fill memory with an object's bytes from `first` on."""
         with self._told("read", key), self.path(key).open("rb", buffering=0) as file:
             found = self._found(key, os.fstat(file.fileno()))
             if tag and tag != found.tag:
@@ -112,12 +112,12 @@ class FilesBackend:
         return found
 
     def head(self, key: str) -> tuple[StoredObject, str]:
-        """Return an object's metadata; files keep no name of the write that created them."""
+        """Return an object's metadata; files do not keep the name of their write."""
         with self._told("look at", key):
             return self._found(key, self.path(key).stat()), ""
 
     def page(self, prefix: str, after: str) -> tuple[Sequence[StoredObject], bool]:
-        """Return the next objects with a prefix after a key, and whether there are more."""
+        """List the next objects with a prefix after a key; return also whether there are more."""
         with self._told("list objects below", prefix):
             self._require_there()
             found = list(islice(walk(self._root, prefix, after, hidden=_OWN), _PAGE + 1))
@@ -132,10 +132,10 @@ class FilesBackend:
                     self.path(key).unlink()
 
     def thaw(self, found: StoredObject, days: int, speed: ThawSpeed) -> None:
-        """Do nothing: all objects can be read at once."""
+        """Do nothing, as all files can be read at once."""
 
     def require_lock(self) -> None:
-        """Do nothing: a file that asks for a lock in a folder is refused."""
+        """Do nothing, as the config refuses locks for folders."""
 
     def unfinished(self, prefix: str) -> Sequence[Unfinished]:
         """Return the unfinished uploads with a prefix."""
@@ -251,7 +251,7 @@ class FilesBackend:
 
     @contextmanager
     def told(self, where: str, what: str) -> Iterator[None]:
-        """Raise the store error for an `OSError`.
+        """Translate an `OSError` in this context into the store's error.
 
         Args:
             where: The file, as a URL.
@@ -282,13 +282,13 @@ class _FileUpload:
         self._beside, self._part_size = beside, part_size
 
     def part(self, number: int, data: Data) -> int:
-        """Write the part of a number, 0 or more. Returns the CRC-32 of its bytes."""
+        """Upload part `number`, counted from 0. Returns the CRC-32 of its bytes."""
         with self._told("write a part of"):
             write_at(self._beside, number * self._part_size, data)
         return zlib.crc32(data)
 
     def complete(self) -> StoredObject:
-        """Make the object of all parts."""
+        """Create the object from all parts."""
         with self._told("write"), self._beside.open("rb") as file:
             os.fsync(file.fileno())
         return self._backend.publish(self._beside, self._key, self._how)

@@ -51,7 +51,7 @@ def _sorts(one: str, other: str) -> bool:
 
 
 def make_folders(folder: Path, root: Path) -> None:
-    """Make a folder below `root` and its parents, with durable names."""
+    """Create a folder below `root`, and its parents, with durable names."""
     missing = []
     while folder != root and not folder.is_dir():
         missing.append(folder)

@@ -1,4 +1,4 @@
-"""Lock of a folder, under which one process at a time replaces objects."""
+"""The lock of a folder, under which one process at a time replaces objects."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _NAME = 200
 
 @contextmanager
 def locked(lock: Path, patience: float, where: str) -> Iterator[None]:
-    """Keep all other processes from replacing an object within the context.
+    """Hold the lock that keeps other processes from replacing objects, within the context.
 
     The lock is held for milliseconds, and is free as soon as its holder ends. A holder that is
     frozen keeps it, so nobody waits for it for ever.

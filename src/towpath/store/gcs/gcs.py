@@ -107,19 +107,19 @@ class GcsBackend:
         return found, answer.data
 
     def get_into(self, key: str, first: int, tag: str, out: memoryview) -> StoredObject:
-        """Fill memory with the bytes of an object from `first` on."""
+        """Fill memory with an object's bytes from `first` on."""
         found, data = self.get(key, first, first + len(out), tag)
         filled(out, io.BytesIO(data), self._client.names.where(key))
         return found
 
     def head(self, key: str) -> tuple[StoredObject, str]:
-        """Return an object's metadata, and the name of the write that created it."""
+        """Return an object's metadata, and the name of the write that created the object."""
         query = {"fields": f"{FIELDS},metadata"}
         told = self._client.of_object("GET", Errand("look at", key), query).json()
         return stored(key, told), told.get("metadata", {}).get(_NAME, "")
 
     def page(self, prefix: str, after: str) -> tuple[Sequence[StoredObject], bool]:
-        """Return the next objects with a prefix after a key, and whether there are more."""
+        """List the next objects with a prefix after a key; return also whether there are more."""
         query = {
             "prefix": self._client.names.name(prefix),
             "maxResults": _PAGE,
@@ -143,13 +143,13 @@ class GcsBackend:
             raise failed[0]
 
     def thaw(self, found: StoredObject, days: int, speed: ThawSpeed) -> None:
-        """Do nothing: all objects can be read at once."""
+        """Do nothing, as all objects can be read at once."""
 
     def require_lock(self) -> None:
-        """Do nothing: a file that asks for a lock in Google's stores is refused."""
+        """Do nothing, as the config refuses locks for Google's stores."""
 
     def unfinished(self, prefix: str) -> Sequence[Unfinished]:
-        """Return nothing: Google lists no upload sessions, and ends each after a week.
+        """Return nothing, as Google lists no upload sessions, and ends each after a week.
 
         https://docs.cloud.google.com/storage/docs/resumable-uploads
         """
@@ -157,7 +157,7 @@ class GcsBackend:
         return ()
 
     def abort(self, upload: Unfinished) -> None:
-        """Do nothing: no upload is ever found."""
+        """Do nothing, as no unfinished upload is ever listed."""
 
     def _delete(self, key: str) -> StoreError | None:
         try:

@@ -1,4 +1,4 @@
-"""Errors of Google Cloud Storage, by their HTTP status and reason."""
+"""Translation of Google Cloud Storage errors, by their HTTP status and reason."""
 
 from __future__ import annotations
 

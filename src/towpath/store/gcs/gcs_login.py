@@ -1,4 +1,4 @@
-"""Logging in to Google Cloud, as Google's tools do: the only module that knows google-auth."""
+"""Logins to Google Cloud like Google's tools; the only module that imports google-auth."""
 
 from __future__ import annotations
 

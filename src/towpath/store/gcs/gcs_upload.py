@@ -62,7 +62,7 @@ class GcsUpload:
         """Whether an answer was lost, so that nobody knows how far the session has got."""
 
     def part(self, number: int, data: Data) -> int:
-        """Write the part of a number, 0 or more; one that failed may be given again.
+        """Upload part `number`, counted from 0; a failed part may be given again.
 
         Returns:
             The CRC-32 of the bytes.
@@ -81,7 +81,7 @@ class GcsUpload:
         return zlib.crc32(data)
 
     def complete(self) -> StoredObject:
-        """Make the object of all parts."""
+        """Create the object from all parts."""
         if self._unsure and (made := self._looked()):
             return made
         while True:
@@ -92,7 +92,7 @@ class GcsUpload:
             self._note(answer)
 
     def abort(self) -> None:
-        """End the session, and forget its bytes."""
+        """End the session, and discard its bytes."""
         self._held.clear()
         asked = Errand("abort writing", self._key)
         answer = self._client.in_session("DELETE", self._session, asked, {"content-length": "0"})

@@ -1,4 +1,4 @@
-"""Clients of AWS and compatible services, with the login of the file."""
+"""Clients of AWS and compatible services, with the file's login."""
 
 from __future__ import annotations
 

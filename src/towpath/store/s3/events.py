@@ -34,7 +34,7 @@ class CreatedObject:
 
 
 class UnreadableEventError(ValueError):
-    """Error: a message is not an S3 notification."""
+    """A message is not an S3 notification."""
 
 
 def created_objects(body: str) -> tuple[CreatedObject, ...]:

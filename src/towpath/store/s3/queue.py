@@ -61,7 +61,7 @@ class MessageQueue:
         self._transport.close()
 
     def receive(self) -> list[QueueMessage]:
-        """Return waiting messages, none if none arrive within `wait`.
+        """Return the waiting messages, none if none arrive within `wait`.
 
         Raises:
             StoreError: The queue cannot be read.

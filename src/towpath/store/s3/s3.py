@@ -108,7 +108,7 @@ class S3Backend:
         return _found(key, answer, _whole_size(answer)), data
 
     def get_into(self, key: str, first: int, tag: str, out: memoryview) -> StoredObject:
-        """Fill memory with the bytes of an object from `first` on."""
+        """Fill memory with an object's bytes from `first` on."""
         asked = {"Range": f"bytes={first}-{first + len(out) - 1}"}
         if tag:
             asked["IfMatch"] = tag
@@ -119,14 +119,14 @@ class S3Backend:
         return _found(key, answer, _whole_size(answer))
 
     def head(self, key: str) -> tuple[StoredObject, str]:
-        """Return an object's metadata, and the name of the write that created it."""
+        """Return an object's metadata, and the name of the write that created the object."""
         with self._told("look at", key):
             answer = self._client.head_object(**self._at(key), ChecksumMode="ENABLED")
         found = replace(_found(key, answer, answer["ContentLength"]), crc=_crc(answer))
         return found, answer["Metadata"].get(_NAME, "")
 
     def page(self, prefix: str, after: str) -> tuple[Sequence[StoredObject], bool]:
-        """Return the next objects with a prefix after a key, and whether there are more."""
+        """List the next objects with a prefix after a key; return also whether there are more."""
         start = {"StartAfter": self._names.name(after)} if after else {}
         with self._told("list objects below", prefix):
             answer = self._client.list_objects_v2(
@@ -203,7 +203,7 @@ class S3Backend:
 
     @contextmanager
     def only_new(self, key: str, how: Put) -> Iterator[None]:
-        """Translate the refusal of a conditional write: the object exists already.
+        """Translate the rejection of a conditional write: the object exists already.
 
         versitygw refuses to replace a locked object before it looks at the condition.
 
@@ -280,7 +280,7 @@ class _S3Upload:
         """Whether an attempt to complete it is behind us."""
 
     def part(self, number: int, data: Data) -> int:
-        """Write the part of a number, 0 or more. Returns the CRC-32 of its bytes."""
+        """Upload part `number`, counted from 0. Returns the CRC-32 of its bytes."""
         crc = zlib.crc32(data)
         about = {"PartNumber": number + 1, **_summed(crc)}
         answer = self._ask("upload_part", "write a part of", **about, Body=Body(data))
@@ -293,7 +293,7 @@ class _S3Upload:
         return crc
 
     def complete(self) -> StoredObject:
-        """Make the object of all parts."""
+        """Create the object from all parts."""
         made = [self._parts[number] for number in sorted(self._parts)]
         again, self._tried = self._tried, True
         with self._backend.only_new(self._key, self._how):
@@ -372,7 +372,7 @@ def _found(key: str, answer: Any, size: int) -> StoredObject:
 
 
 def is_cold(storage_class: str, answer: Any) -> bool:
-    """Whether an object is in cold storage without a thawed copy."""
+    """Return whether an object is in cold storage without a thawed copy."""
     archived = storage_class in _COLD or bool(answer.get("ArchiveStatus"))
     return archived and 'ongoing-request="false"' not in str(answer.get("Restore", ""))
 

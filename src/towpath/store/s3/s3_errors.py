@@ -1,4 +1,4 @@
-"""Errors of S3, by their codes and HTTP status."""
+"""Translation of S3 errors, by their codes and HTTP status."""
 
 from __future__ import annotations
 
