@@ -1,1 +1,1 @@
-"""Floor 3: the plan machine. It plans, saves, reviews and applies the steps of any subject."""
+"""Floor 3: the plan machine: builds, saves, reviews and applies plans for any subject."""

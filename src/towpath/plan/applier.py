@@ -1,4 +1,4 @@
-"""Apply the steps of a plan in batches, and journal each step."""
+"""Applying a plan's steps in batches, with a journal entry for each step."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`towpath apply`: do the steps of a plan."""
+"""`towpath apply`: apply the steps of a plan."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from towpath.plan.subjects import Subjects
 
 @dataclass(frozen=True, slots=True)
 class ApplyRequest:
-    """A plan, and which of its steps to do.
+    """A plan, and the selection of steps to apply.
 
     Attributes:
         config: The link's configuration.
@@ -44,7 +44,7 @@ class ApplyRequest:
 def apply(
     wanted: ApplyRequest, subjects: Subjects, on_step: Told, stop: threading.Event
 ) -> Applied:
-    """Apply a plan; each step requires that the target is as it was when it was planned.
+    """Apply a plan; a step is skipped if the target has changed since the planning.
 
     Args:
         wanted: The plan.

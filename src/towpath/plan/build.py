@@ -1,4 +1,4 @@
-"""Build a plan from the file and both clusters, without changing either of them."""
+"""Building of a plan from the file and both clusters, without changing a cluster."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Findings = Iterable[Note | Problem]
 
 @dataclass(frozen=True, slots=True)
 class LinkContext:
-    """Facts about the whole link, which belong to no single subject.
+    """Facts about the whole link that no single subject provides.
 
     Attributes:
         caught_up: Returns the source topics whose mirror topics have caught up.
@@ -42,7 +42,7 @@ class LinkContext:
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """A plan, and what it was made from.
+    """A plan, and the observations that it was made from.
 
     Attributes:
         plan: The plan.
@@ -56,7 +56,7 @@ class Planned:
     checked: CheckedSteps[Step] | None = None
 
     def only(self, subjects: Collection[AnySubject]) -> Planned:
-        """Return the plan of these subjects alone, with the target's answers about all steps."""
+        """Return the plan of the given subjects alone, with the target's checks of all steps."""
         if self.found is None or self.checked is None:
             return self
         names = {name for each in subjects for name in each.names}
@@ -100,7 +100,7 @@ def _met(link: OpenLink) -> Plan:
 
 
 def whole(error: ClusterError, side: str) -> Problem:
-    """Return an error as a problem of a whole cluster."""
+    """Return an error as a problem that concerns a whole cluster."""
     return Problem(side, str(error), Cause.AWAY if may_pass(error) else Cause.CLUSTER)
 
 
@@ -171,7 +171,7 @@ def _compared(
 
 
 def ledger(target: Admin, brokers: int) -> tuple[list[Note], list[Problem]]:
-    """Return problems with using or creating the ledger topic, and unknowns."""
+    """Return problems with using or creating the ledger topic, and notes on unknowns."""
     found = ledger_topic.find(target)
     if found is None or found.unseen:
         return [], list(_refused_ledger(target, brokers, is_new=found is None))

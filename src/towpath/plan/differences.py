@@ -42,7 +42,7 @@ class Differences:
         return part
 
     def find(self, subject: Subject[S, Seen]) -> SubjectPart[S, Seen] | None:
-        """Return the difference of one subject, `None` if it was not looked at."""
+        """Return the difference of one subject, `None` if it was not observed."""
         return next((part for part in self.parts if part.subject is subject), None)
 
     def seen(self, subject: Subject[S, Seen]) -> Seen | None:
@@ -51,7 +51,7 @@ class Differences:
         return part.seen if part is not None else None
 
     def only(self, subjects: Collection[AnySubject]) -> Differences:
-        """Return the differences of these subjects alone."""
+        """Return the differences of the given subjects alone."""
         return replace(self, parts=tuple(each for each in self.parts if each.subject in subjects))
 
     @property
@@ -106,7 +106,7 @@ def again(
     done: Iterable[Step],
     caught_up: Callable[[], Iterable[TopicName]] = tuple,
 ) -> Differences:
-    """Observe the target again after steps; keep what was observed of the source.
+    """Observe the target again after steps; keep the observation of the source.
 
     Raises:
         ClusterError: The target cannot be asked.

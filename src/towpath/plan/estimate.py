@@ -105,12 +105,12 @@ class CopyEstimate:
 
     @property
     def replicated(self) -> int:
-        """Bytes that the target's brokers send each other."""
+        """Bytes that the target's brokers replicate among each other."""
         return self.stored - self.bytes
 
     @property
     def seconds(self) -> float:
-        """The time that copying takes at the rate."""
+        """The estimated copying time in seconds."""
         return time_left(self.bytes, self.rate.bytes_per_second) or 0.0
 
     def as_data(self) -> dict[str, Any]:
@@ -129,7 +129,7 @@ class CopyEstimate:
         }
 
     def lines(self) -> Iterator[tuple[str, str]]:
-        """Yield a few lines for people, each with its name."""
+        """Yield a few lines for people, each with a label."""
         topics = f"{size(self.held)} in {counted(len(self.topics), 'topic')}"
         more = f"; unknown of {counted(self.unknown, 'partition')}" if self.unknown else ""
         if not self.bytes:

@@ -67,7 +67,7 @@ def largest(plan: Plan) -> Group | None:
 
 
 def summary(plan: Plan, subjects: Subjects) -> str:
-    """Return one line about all that would be done."""
+    """Return one line about all steps of the plan."""
     parted = subjects.parted(plan.steps)
     told = [
         text
@@ -78,7 +78,7 @@ def summary(plan: Plan, subjects: Subjects) -> str:
 
 
 def groups(plan: Plan, subjects: Subjects) -> list[Group]:
-    """Return a table for each subject that has steps, in the order in which they are done."""
+    """Return a table for each subject that has steps, in the order of application."""
     found: dict[str, list[Step]] = {name: [] for name in subjects.names}
     for step in plan.steps:
         found[step.subject].append(step)
@@ -92,7 +92,7 @@ def sentence(step: Step, kinds: StepKinds) -> str:
 
 
 def remarks(plan: Plan) -> list[str]:
-    """Return the notes, those of a section under its heading, then the problems.
+    """Return the notes, grouped by heading, then the problems.
 
     Notes with the same text become one line.
     """
@@ -107,7 +107,7 @@ def remarks(plan: Plan) -> list[str]:
 
 
 def by_heading(notes: Iterable[Note]) -> dict[Heading, list[Note]]:
-    """Return the notes of each section that has any, those without one first."""
+    """Return the notes by heading, those without a heading first."""
     found: dict[Heading, list[Note]] = {section: [] for section in Heading}
     for note in notes:
         found[note.section].append(note)
@@ -115,7 +115,7 @@ def by_heading(notes: Iterable[Note]) -> dict[Heading, list[Note]]:
 
 
 def grouped(notes: Iterable[Note]) -> dict[str, list[str]]:
-    """Return, for each text of notes, what it is about."""
+    """Return the subjects of notes by text, so that equal notes become one."""
     found: dict[str, list[str]] = {}
     for note in notes:
         found.setdefault(note.text, []).append(note.about)

@@ -1,4 +1,4 @@
-"""Steps of a saved plan that are done already."""
+"""Detection of a saved plan's steps that are already done."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class AlreadyDone:
 
 
 def already_done(wanted: ApplyRequest, subjects: Subjects) -> AlreadyDone:
-    """Return the steps of a saved plan that are done, without changing anything.
+    """Return the number of done and open steps of a saved plan; nothing is changed.
 
     Raises:
         ClusterError: A cluster cannot be asked.

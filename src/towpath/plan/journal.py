@@ -1,4 +1,4 @@
-"""The journal in the ledger: steps begun and done, and what the link owns by them."""
+"""The journal in the ledger: steps begun and done, and what the link owns as a result."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from towpath.runtime.clock import now_ms
 
 
 class JournalWriter:
-    """Journals steps before and after they are done, several at once.
+    """Journals steps before and after they are done, in batches.
 
     A step is journalled before it is done, so that the link owns what a process creates and then
     dies. The end of one batch and the beginning of the next are written together.
@@ -39,7 +39,7 @@ class JournalWriter:
         self.close()
 
     def done(self, step: Step, *, owned: bool, topic_id: TopicId = NO_TOPIC_ID) -> None:
-        """Record that a step is done; `close` writes it.
+        """Record that a step is done; `close` writes the record.
 
         Args:
             step: The step.
@@ -52,7 +52,7 @@ class JournalWriter:
         self._books.take(entry)
 
     def failed(self, step: Step, error: TowpathError) -> None:
-        """Record that a step failed, and why; `close` writes it."""
+        """Record that a step failed, and why; `close` writes the record."""
         # A thing with an id is recognised by that id alone.
         owned = not self._kinds.of(step).identified and (
             self.made(step, surely=True) if step.creates else bool(self._clients.owned([step]))
@@ -64,7 +64,7 @@ class JournalWriter:
     def mend(
         self, subjects: Collection[str], asked: Iterable[Step], troubled: Collection[str]
     ) -> None:
-        """Forget the errors of failed steps that nothing asks for any more.
+        """Drop the errors of failed steps that the target does not need any more.
 
         A later step, or a person, has made the target as the file wants it. What such a step owns
         stays as it was.
@@ -89,7 +89,7 @@ class JournalWriter:
         self._books.take(self._entry(step, Phase.BEGUN, owned, NO_TOPIC_ID))
 
     def settle(self) -> None:
-        """Find out which steps took effect before a process died in the middle of them.
+        """Find out which unfinished steps of a dead process took effect.
 
         Raises:
             ClusterError: The target or the ledger cannot be asked.
@@ -107,13 +107,13 @@ class JournalWriter:
                     yield step
 
     def done_before(self, step: Step) -> bool:
-        """Whether an earlier `towpath apply` of the same saved plan has done a step."""
+        """Return whether an earlier `towpath apply` of the same saved plan has done a step."""
         entry = self._books.journal.get(self._kinds.key(step))
         done = entry is not None and (entry.phase, entry.plan) == (Phase.DONE, self._plan)
         return bool(self._plan) and done
 
     def unsettled(self, step: Step) -> bool:
-        """Whether a step was begun or failed, so that its effect is uncertain."""
+        """Return whether a step was begun or failed, so that its effect is uncertain."""
         entry = self._books.journal.get(self._kinds.key(step))
         return entry is not None and entry.phase is not Phase.DONE
 
@@ -124,7 +124,7 @@ class JournalWriter:
             self._ledger.append(held)
 
     def made(self, step: Step, topic_id: TopicId = NO_TOPIC_ID, *, surely: bool = False) -> bool:
-        """Whether this link, and no other client, created the thing that a step is about.
+        """Return whether this link, and no other client, created the object of a step.
 
         Args:
             step: The step that would have created it.

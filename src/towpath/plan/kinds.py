@@ -1,4 +1,4 @@
-"""Kinds of steps: their order, their batches, and their form in saved plans and the journal."""
+"""Kinds of steps: their order, their batches, and their form in plans and journal."""
 
 from __future__ import annotations
 
@@ -32,17 +32,17 @@ class Step(Protocol):
 
     @property
     def subject(self) -> str:
-        """The subject, such as `topics`."""
+        """The subject that the step belongs to, such as `topics`."""
         ...
 
     @property
     def about(self) -> str:
-        """The name of the thing that the step changes."""
+        """The name of the object that the step changes."""
         ...
 
     @property
     def creates(self) -> bool:
-        """Whether the step creates the thing."""
+        """Whether the step creates the object."""
         ...
 
 
@@ -91,7 +91,7 @@ class StepKind(Generic[S]):
 
 
 class StepKinds:
-    """Kinds of steps, in the order in which they are done."""
+    """The kinds of steps, in the order of application."""
 
     def __init__(self, kinds: Iterable[StepKind[Any]]) -> None:
         self._all = tuple(kinds)
@@ -109,7 +109,7 @@ class StepKinds:
         return self._of[type(step)][1]
 
     def verb(self, name: str) -> str:
-        """Return the verb of a kind; for a kind of another version, its name."""
+        """Return the verb of a kind; for a kind of another version, the kind's name."""
         kind = self._named.get(name)
         return kind.verb if kind is not None else name
 
@@ -119,7 +119,7 @@ class StepKinds:
         return step.subject, step.about, kind.name, kind.part(step)
 
     def ordered(self, steps: Iterable[S]) -> tuple[S, ...]:
-        """Return steps in the order in which they are done; steps of a kind keep their order."""
+        """Return steps in the order of application; steps of one kind keep their order."""
         return tuple(sorted(steps, key=self._rank))
 
     def verbs(self, steps: Iterable[Step]) -> str:
@@ -132,7 +132,7 @@ class StepKinds:
         return not kind.first(step), at
 
     def from_data(self, data: Mapping[str, Any], path: str) -> Any:
-        """Return the step in JSON data that `as_data` wrote.
+        """Parse the JSON data of a step that `as_data` wrote.
 
         Args:
             data: The step as read from JSON.
@@ -161,7 +161,7 @@ class StepKinds:
 
 
 def batches(steps: Iterable[Step], kinds: StepKinds) -> Iterator[list[Step]]:
-    """Return ordered steps in batches of one kind each."""
+    """Yield ordered steps in batches of one kind each."""
 
     def alike(step: Step) -> object:
         kind = kinds.of(step)

@@ -1,4 +1,4 @@
-"""The lease of a link: one process at a time changes the target for it (docs/decisions/0027).
+"""The lease of a link, which lets one process change the target (docs/decisions/0027).
 
 It guards steps and their journal. Records do not depend on it: two copiers may race.
 """
@@ -35,7 +35,7 @@ _FRESH = 5.0
 
 
 class Lease:
-    """The right of this process to change the target for one link.
+    """The lease of a link, held by this process while it changes the target.
 
     Args:
         link: The link; its ledger exists.
@@ -109,7 +109,7 @@ class Lease:
 
     @property
     def takeover(self) -> str:
-        """A sentence about the takeover, "" if there was none."""
+        """A sentence about the takeover of the lease, "" if there was none."""
         return taken_over(self.replaced) if self.replaced is not None else ""
 
     def _acquire(self) -> None:
@@ -216,7 +216,7 @@ def require_free(link: OpenTarget) -> None:
 
 
 def last_lease(ledger: Ledger, link: LinkName) -> LinkLease | None:
-    """Return the last heartbeat of a process that held the lease of a link.
+    """Return the last heartbeat of the process that held the lease of a link.
 
     Raises:
         ClusterError: The ledger cannot be asked.
@@ -242,7 +242,7 @@ def last_signs(
 
 
 def taken_over(dead: LeaseHolder) -> str:
-    """Return a sentence about a takeover."""
+    """Return a sentence about the takeover of a dead process's lease."""
     return f"the lease was taken over from {dead}, which ended without giving it back"
 
 

@@ -1,4 +1,4 @@
-"""The plan as data: what `run` would change on the target, and what would prevent it."""
+"""The plan as data: the changes that `run` would make on the target, and obstacles."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def _without_nothing(note: dict[str, str]) -> dict[str, str]:
 
 
 class PlanRefusedError(ClusterError):
-    """Problems of a whole plan.
+    """The problems of a whole plan prevent it from being applied.
 
     Attributes:
         passing: Whether all of them may pass by themselves.
@@ -112,7 +112,7 @@ class PlanRefusedError(ClusterError):
 
 
 class TopicsTakenError(PlanRefusedError):
-    """Error when other links write all mirror topics, until the file changes."""
+    """Other links write all mirror topics, until the file changes."""
 
     code = "TOPICS_TAKEN"
     exit_code = ConfigError.exit_code

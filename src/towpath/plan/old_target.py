@@ -1,4 +1,4 @@
-"""Problems of targets whose brokers are too old."""
+"""Detection of targets whose brokers are too old."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _PRODUCE_WITH_ZSTD = 7
 
 
 def old_target(versions: Versions) -> Iterator[Problem]:
-    """Return a problem for each request that the target's brokers are too old for."""
+    """Yield a problem for each request that the target's brokers are too old for."""
     newest = versions.get(_PRODUCE, (0, -1))[1]
     if newest < _PRODUCE_WITH_ZSTD:
         text = (

@@ -1,4 +1,4 @@
-"""Review of old plans: are steps that remove, grant or release something still right?"""
+"""Review of old plans: steps that remove, grant or release must still be wanted."""
 
 from __future__ import annotations
 

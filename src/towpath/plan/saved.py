@@ -1,4 +1,4 @@
-"""A plan saved in a file, to be reviewed and applied later.
+"""Saving of plans to a file, for review and later application.
 
 The file is one JSON object: `format`, its major version; `towpath`, the version that wrote it;
 `made`, the time; `file`, the YAML file of the link, and `config`, the content of that file, with
@@ -98,7 +98,7 @@ def save(plan: Plan, yaml: Path, to: Path) -> None:
 
 
 def is_saved(path: Path) -> bool:
-    """Whether a file holds a saved plan (JSON), not the YAML file of a link.
+    """Return whether a file holds a saved plan (JSON), not the YAML file of a link.
 
     A file that cannot be read is judged by its name.
     """
@@ -109,7 +109,7 @@ def is_saved(path: Path) -> bool:
 
 
 def load_plan(path: Path, kinds: StepKinds) -> SavedPlan:
-    """Return the plan in a file.
+    """Load and check a saved plan.
 
     Args:
         path: The file.

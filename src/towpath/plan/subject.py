@@ -1,4 +1,4 @@
-"""The protocol of a subject: what the plan machine needs of it.
+"""The interface of a subject, such as topics or access, to the plan machine.
 
 A subject is something that a link keeps the same on both clusters, such as topics or access. The
 plan machine plans, saves, reviews, applies and journals the steps of all subjects, and knows none
@@ -28,7 +28,7 @@ Failed = Sequence[tuple[Step, TowpathError]]
 
 @dataclass(frozen=True, slots=True)
 class SubjectContext:
-    """Facts that a subject may need and does not observe itself.
+    """Facts that a subject may need but does not observe itself.
 
     Attributes:
         topics: The mirrored topics that earlier subjects found, with their names on the target.
@@ -41,7 +41,7 @@ class SubjectContext:
 
 @dataclass(frozen=True, slots=True)
 class Difference(Generic[S]):
-    """The difference between the target and what the file asks for.
+    """The steps and findings for one subject that make the target match the file.
 
     Attributes:
         topics: The topics that can be mirrored, with their names on the target; empty for subjects
@@ -61,7 +61,7 @@ class Difference(Generic[S]):
 
 @dataclass(frozen=True, slots=True)
 class CheckedSteps(Generic[S]):
-    """Steps as the target would accept them.
+    """Steps after the target has validated them.
 
     Attributes:
         steps: All steps, in the same order, without the parts that the target refuses.
@@ -76,7 +76,7 @@ class CheckedSteps(Generic[S]):
     later: tuple[tuple[S, ClusterError], ...] = ()
 
     def require(self, step: object) -> None:
-        """Raise if the target would begin a step that it could not finish.
+        """Raise if the target could begin a step but not finish it.
 
         Raises:
             ClusterError: The target refuses the final state of the step.
@@ -94,7 +94,7 @@ class CheckedSteps(Generic[S]):
 
 @dataclass(frozen=True, slots=True)
 class SettledStep:
-    """The outcome of a step that a process began before it died.
+    """The result of a step whose process died.
 
     Attributes:
         owned: Whether the thing that exists is exactly what the step creates.
@@ -130,7 +130,7 @@ class SubjectClient(Protocol[S, Seen]):
         ...
 
     def again(self, seen: Seen) -> Seen:
-        """Observe the target again after steps; what was observed of the source is kept.
+        """Observe the target again after steps; the observation of the source is kept.
 
         Raises:
             ClusterError: The target cannot be asked at all.
@@ -138,7 +138,7 @@ class SubjectClient(Protocol[S, Seen]):
         ...
 
     def diff(self, seen: Seen, around: SubjectContext) -> Difference[S]:
-        """Return the difference between the target and what the file asks for.
+        """Return the steps and findings that make the target match the file.
 
         Raises:
             ClusterError: A cluster has to be asked once more, and cannot be.
@@ -150,7 +150,7 @@ class SubjectClient(Protocol[S, Seen]):
         ...
 
     def check(self, steps: Sequence[S]) -> CheckedSteps[S]:
-        """Let the target check steps without doing them.
+        """Let the target validate steps without applying them.
 
         Raises:
             ClusterError: The target cannot be asked.
@@ -158,7 +158,7 @@ class SubjectClient(Protocol[S, Seen]):
         ...
 
     def present(self, steps: Sequence[S]) -> Mapping[str, TopicId]:
-        """Return the ids of those things that steps are about and that exist, by name.
+        """Return the ids of the existing objects of steps, by name.
 
         A thing without an id has the id `NO_TOPIC_ID`. For a removal, only the thing that it would
         remove counts.
@@ -169,7 +169,7 @@ class SubjectClient(Protocol[S, Seen]):
         ...
 
     def apply(self, steps: Sequence[S]) -> Changed:
-        """Apply steps of one kind together, each about another thing.
+        """Apply steps of one kind together, each for another object.
 
         A thing that already is as the step would leave it counts as done.
 
@@ -179,7 +179,7 @@ class SubjectClient(Protocol[S, Seen]):
         ...
 
     def settle(self, steps: Sequence[S]) -> Mapping[str, SettledStep]:
-        """Return the outcome of steps that a process began before it died, by name.
+        """Return the results of steps whose process died, by name.
 
         Raises:
             ClusterError: The target cannot be asked.
@@ -187,7 +187,7 @@ class SubjectClient(Protocol[S, Seen]):
         ...
 
     def owned(self, steps: Sequence[S]) -> frozenset[str]:
-        """Return the names of the things that the link will own after the steps."""
+        """Return the names of the objects that the link will own after the steps."""
         ...
 
     def outdated(self, step: S) -> StepOutdatedError | None:
@@ -196,7 +196,7 @@ class SubjectClient(Protocol[S, Seen]):
 
 
 class Subject(Protocol[S, Seen]):
-    """Something that a link keeps the same on both clusters."""
+    """Protocol of something that a link keeps the same on both clusters, such as topics."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -226,11 +226,11 @@ class Subject(Protocol[S, Seen]):
         ...
 
     def row(self, step: S) -> tuple[str, ...]:
-        """Return a step as a row of the table."""
+        """Return a step as a row of the plan's table."""
         ...
 
     def summary(self, steps: Sequence[S], topics: Mapping[TopicName, TopicName]) -> Iterable[str]:
-        """Return short texts about what steps do.
+        """Return short texts that summarize steps.
 
         Args:
             steps: All steps of this subject.

@@ -17,7 +17,7 @@ AnySubject = Subject[Any, Any]
 
 
 class Subjects:
-    """All subjects, in the order in which they are observed.
+    """All subjects, in the order of observation.
 
     Attributes:
         kinds: The kinds of all steps, in the order in which they are done. A subject may need what
@@ -69,12 +69,12 @@ class SubjectClients:
         return self._clients[subject]
 
     def only(self, subjects: Collection[AnySubject]) -> SubjectClients:
-        """Return the clients of these subjects alone."""
+        """Return the clients of the given subjects alone."""
         kept = [each for each in self.subjects if each in subjects]
         return SubjectClients(Subjects(kept), {each: self._clients[each] for each in kept})
 
     def check(self, steps: Iterable[Step]) -> CheckedSteps[Step]:
-        """Let the target check steps; return them in the order in which they are done.
+        """Let the target validate steps; return them in the order of application.
 
         Raises:
             ClusterError: The target cannot be asked.
@@ -90,7 +90,7 @@ class SubjectClients:
         )
 
     def present(self, steps: Iterable[Step]) -> dict[tuple[str, str], TopicId]:
-        """Return the ids of things that steps are about and that exist, by subject and name.
+        """Return the ids of the existing objects of steps, by subject and name.
 
         Raises:
             ClusterError: The target cannot be asked.
@@ -106,11 +106,11 @@ class SubjectClients:
         return found
 
     def apply(self, steps: Sequence[Step]) -> Changed:
-        """Apply steps of one kind by the client of their subject."""
+        """Apply steps of one kind through the client of their subject."""
         return self.of(self.subjects.of(steps[0])).apply(steps) if steps else Changed()
 
     def settle(self, steps: Iterable[Step]) -> list[tuple[Step, SettledStep]]:
-        """Return the outcome of steps that a process began before it died.
+        """Return the results of steps whose process died.
 
         Raises:
             ClusterError: The target cannot be asked.
@@ -124,7 +124,7 @@ class SubjectClients:
         ]
 
     def owned(self, steps: Iterable[Step]) -> frozenset[str]:
-        """Return the names of things that steps change and that the link created."""
+        """Return the names of the objects of steps that the link has created."""
         parted = self.subjects.parted(steps).items()
         return frozenset(name for subject, some in parted for name in self.of(subject).owned(some))
 
