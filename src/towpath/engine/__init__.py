@@ -1,1 +1,1 @@
-"""Floor 3: Spark. The only package that imports PySpark; it knows slices, not what they do."""
+"""Floor 3: the only package that imports PySpark; it runs slices without knowing their work."""

@@ -1,4 +1,4 @@
-"""Number of earlier attempts at the slice of the current Spark task."""
+"""The number of earlier attempts at the slice of the current Spark task."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ NUMBER = 0
 
 
 def attempt() -> int:
-    """Return the number of earlier attempts at the slice; their tasks may still run somewhere."""
+    """Return the number of earlier attempts at the current slice; some may still run."""
     if "pyspark" not in sys.modules:  # tasks of Spark run below it
         return NUMBER
     from pyspark import TaskContext  # noqa: PLC0415  # to import it takes most of a second

@@ -1,4 +1,4 @@
-"""Slices that run once, in one task each, with progress: on Spark, or on this machine alone."""
+"""Slices that run once, in one task each, with progress: on Spark or on this machine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The border to Spark: its exceptions become errors that callers know."""
+"""Translation of Spark's exceptions into Towpath's errors."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ GONE = (Py4JError, OSError)
 
 @contextmanager
 def border() -> Iterator[None]:
-    """Translate the exceptions that calls into Spark raise.
+    """Translate the exceptions of calls into Spark, within a context.
 
     Raises:
         RuntimeError: A job failed; the text is Spark's.

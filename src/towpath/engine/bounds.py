@@ -8,7 +8,7 @@ from typing import Any
 
 
 class Relation(StrEnum):
-    """A comparison between a column and a value."""
+    """The comparisons between a column and a value."""
 
     EQUAL = "="
     BELOW = "<"

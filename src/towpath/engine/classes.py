@@ -1,4 +1,4 @@
-"""The archive of the classes that Spark loads (docs/decisions/0007)."""
+"""The class data archive that speeds up Spark's start (docs/decisions/0007)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def archive() -> ClassArchive:
 
 
 def options() -> str:
-    """Return the JVM options that use the archive, or that create it."""
+    """Return the JVM options that use the class archive, or that create it."""
     ours = archive()
     try:
         ours.settle()

@@ -16,7 +16,7 @@ WORKS = "TOWPATH_WORKS"
 
 
 def load(modules: Iterable[str]) -> None:
-    """Import modules before forking; errors surface in the worker that needs the module."""
+    """Import modules before forking; import errors surface in the worker that needs them."""
     # Of several threads only one would survive a fork.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     for name in filter(None, modules):

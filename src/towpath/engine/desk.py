@@ -1,4 +1,4 @@
-"""Socket over which a stream's reader gets the slices of a round from the driver.
+"""The socket server from which a stream's reader on the driver gets a round's slices.
 
 Spark runs the reader in its own process on the driver's machine. The socket lies in a folder that
 only this user can enter, and the reader needs a key that is made for each query. So the reader
@@ -46,7 +46,7 @@ class Address:
 
 
 class Desk:
-    """Server that answers with the slices of a round, from its own thread."""
+    """Server in a thread that answers with the slices of a round."""
 
     def __init__(self, folder: Path, plan: Callable[[int], Sequence[Any]]) -> None:
         self._plan = plan

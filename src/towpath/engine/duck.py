@@ -1,4 +1,4 @@
-"""Queries in DuckDB's SQL over tables whose rows are read by Python functions.
+"""DuckDB queries over tables whose rows Python functions read.
 
 DuckDB reads nothing itself: no file, no network, no variable of Python. It takes rows as a stream
 from a table, which it tells the columns and the filter that it needs (DuckDB's guide "SQL on
@@ -49,7 +49,7 @@ Read = Callable[[Sequence[ColumnBound], tuple[str, ...]], Iterator[pa.RecordBatc
 
 @dataclass(frozen=True, slots=True)
 class DuckTable:
-    """A table of a DuckDB query, with Python functions that read its rows.
+    """A table of a DuckDB query, with a Python function that reads its rows.
 
     Attributes:
         name: Its name.
@@ -65,7 +65,7 @@ class DuckTable:
 
 
 def query(sql: str, tables: Sequence[DuckTable], most: int, threads: int) -> pa.Table:
-    """Return the rows of a query; its time zone is UTC.
+    """Return the rows of a DuckDB query; the time zone is UTC.
 
     Args:
         sql: The query.
@@ -154,7 +154,7 @@ class _Rows(ds.Dataset):  # type: ignore[misc]
         filter: Any = None,
         **_: object,
     ) -> _Scan:
-        """Return the rows that a filter lets pass. DuckDB does not apply it again."""
+        """Return the rows that pass a filter, which DuckDB does not apply again."""
         names = tuple(self.schema.names if columns is None else columns)
         schema = pa.schema([self.schema.field(name) for name in names])
         rows = self._kept(self._wanted(names, filter), schema)

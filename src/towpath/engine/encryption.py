@@ -21,7 +21,7 @@ network from making both sides fall back to SASL, which does not encrypt."""
 
 
 def lacking(settings: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the missing settings, each as a line of spark-defaults.conf; () if none is missing."""
+    """Return the missing settings, as lines of spark-defaults.conf; () if none is missing."""
 
     def on(key: str) -> bool:
         return settings.get(key, "").strip().lower() == "true"

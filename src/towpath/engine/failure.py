@@ -1,4 +1,4 @@
-"""The error to show for a failed Spark job: Towpath's, or Spark's first line. Pure."""
+"""The error to show for a failed Spark job: Towpath's own, or Spark's first line. Pure."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ OURS = re.compile(r"towpath\.[\w.]+\.(\w+Error): (.+)")
 
 
 class SliceFailedError(RuntimeError):
-    """Error of a slice that failed in a local process; the text is that of the cause."""
+    """A slice failed in a local process; the text is that of the cause."""
 
 
 def of_spark(error: RuntimeError) -> TowpathError:
-    """Return the error behind a failed job.
+    """Return the Towpath error behind a failed job.
 
     A `WorkersError` if workers cannot run slices, a `TaskFailedError` if another of our errors was
     raised, with the code of that error.

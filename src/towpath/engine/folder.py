@@ -1,4 +1,4 @@
-"""A folder for sockets. The path of a socket has at most 107 bytes, 103 on macOS."""
+"""A folder for sockets, whose paths may have at most 107 bytes (103 on macOS)."""
 
 from __future__ import annotations
 
@@ -9,5 +9,5 @@ _LONGEST = 80
 
 
 def short_folder() -> str | None:
-    """Return a folder for temporary files with a short path; `None` means the default folder."""
+    """Return a short temporary folder; `None` means that the default folder is short."""
     return None if len(os.fsencode(tempfile.gettempdir())) < _LONGEST else "/tmp"  # noqa: S108

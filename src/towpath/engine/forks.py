@@ -1,4 +1,4 @@
-"""Processes of this machine that run slices, forked from the driver before it has threads.
+"""Local processes for slices, forked from the driver before it starts threads.
 
 The driver has then imported what slices need, since it needs most of that itself: so it is imported
 once. A process that does nothing but fork (the forker) stays behind, because of several threads
@@ -35,7 +35,7 @@ to each process of the service (systemd's `KillMode=control-group`)."""
 
 
 class Forks:
-    """Forks processes for slices.
+    """Forks processes that run slices.
 
     Args:
         works: Modules that slices need; they are imported here and now.
@@ -57,7 +57,7 @@ class Forks:
         atexit.register(self._close)
 
     def begin(self, work: Callable[[Any], Any], one: object, attempt: int) -> Connection:
-        """Start a slice; the result gives its outcome, and closing it ends the slice.
+        """Start a slice in a process; closing the returned connection ends the slice.
 
         Args:
             work: Runs it; a function of a module.
@@ -114,7 +114,7 @@ class _Forker:
         signal.signal(signal.SIGCHLD, _reap)  # so the kernel adds up what they used
 
     def run_all(self) -> None:
-        """Fork until the driver has ended, and leave nothing behind, not even what is frozen."""
+        """Fork processes until the driver ends, then kill all of them, even frozen ones."""
         try:
             self._run()
         finally:
@@ -161,7 +161,7 @@ def _run(connection: Connection) -> None:
 
 
 def text_of(error: BaseException) -> str:
-    """Return an error as text, from which `engine/failure.py` makes the error for people."""
+    """Return an error as text, which `engine/failure.py` parses again."""
     kind = type(error)
     return f"{kind.__module__}.{kind.__qualname__}: {printed(str(error))}"
 

@@ -1,4 +1,4 @@
-"""Start of Spark's JVM by the driver."""
+"""The start of Spark's JVM by the driver."""
 
 from __future__ import annotations
 

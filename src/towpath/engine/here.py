@@ -1,4 +1,4 @@
-"""The engine of this machine: slices that run once, without Spark (docs/decisions/0087).
+"""The local engine: slices that run once, without Spark (docs/decisions/0087).
 
 It takes the place of a Spark session where no `--master` is named, for commands whose work is
 slices that run once (`engine/batch.py`): the same function does the work of a slice on both.

@@ -27,7 +27,7 @@ _FORMAT, _FILES = ds.IpcFileFormat(), LocalFileSystem()
 
 @dataclass(frozen=True, slots=True)
 class Domain:
-    """The range of values of each column of a table.
+    """The ranges of values of a table's columns.
 
     Attributes:
         ranges: The lowest and the highest value of columns of integers and of times, those in ms
@@ -89,7 +89,7 @@ class _Asked:
         return self._may((column >= self._scalar(name, low)) & (column <= self._scalar(name, high)))
 
     def bound(self, name: str, value: int | str) -> Any:
-        """Return a value as bounds have it."""
+        """Convert a value to the type that bounds use."""
         if isinstance(value, int) and pa.types.is_timestamp(self.schema.field(name).type):
             return _EPOCH + timedelta(milliseconds=value)
         return value

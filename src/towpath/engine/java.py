@@ -1,4 +1,4 @@
-"""Find the Java that runs Spark, and local brokers."""
+"""The search for the Java that runs Spark, and local brokers."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def find() -> Path:
 
 
 def candidate() -> Path:
-    """Return the `java` command without running it to check its version.
+    """Return the `java` command without checking its version.
 
     Raises:
         JavaError: There is none.

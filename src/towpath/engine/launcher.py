@@ -1,4 +1,4 @@
-"""Program that Spark starts as Python here: it has the template fork a process.
+"""The program that Spark starts as Python; it has the template process fork a worker.
 
 This script runs without site packages and imports as little as possible, since Spark starts it five
 times in a row before the first slice runs. It then stands in for the process that the template has

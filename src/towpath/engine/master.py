@@ -1,4 +1,4 @@
-"""Check that a Spark master answers, before a JVM waits a minute for it.
+"""A check that a Spark master answers, before a JVM waits a minute for the master.
 
 The question is a frame of Spark's network protocol that needs no login: a request for a stream that
 no master has (`StreamRequest` of Spark's network-common), which it answers with a failure. A master

@@ -70,7 +70,7 @@ fail "the archive needs a Python whose modules end in @suffix@; found: $seen;\\
 
 
 def launcher_text() -> str:
-    """Return the script that workers start as Python."""
+    """Return the launcher script that workers start as Python."""
     minor = f"{sys.version_info.major}.{sys.version_info.minor}"
     words = {"@suffix@": SUFFIX, "@version@": __version__, "@minor@": minor}
     text = _LAUNCHER
@@ -80,7 +80,7 @@ def launcher_text() -> str:
 
 
 def check(place: str) -> str:
-    """Return the address of a package archive for Spark, after checking its content.
+    """Check a package archive, and return its address for Spark.
 
     Args:
         place: A file of this machine, or a URL that Spark can read, into which nobody looks here.
@@ -98,7 +98,7 @@ def check(place: str) -> str:
 
 
 def settings(place: str, python: str | None, theirs: Mapping[str, str]) -> dict[str, str]:
-    """Return the Spark settings for an archive.
+    """Return the Spark settings for a package archive.
 
     Args:
         place: Where Spark finds it.

@@ -1,4 +1,4 @@
-"""Make the archive of packages that Spark ships to its workers: `towpath pack`.
+"""`towpath pack`: the archive of packages that Spark ships to its workers.
 
 It holds Towpath and all packages that it requires, but neither Python, which each worker has, nor
 PySpark, which comes with each worker's Spark. The same packages give the same bytes wherever and
@@ -57,7 +57,7 @@ class Packed:
 
 
 def pack(path: Path, find: Find = distribution) -> Packed:
-    """Write the package archive; replace an older file only when the new one is complete.
+    """Write the package archive; an older file is replaced once the new one is complete.
 
     Args:
         path: The file to write.

@@ -1,4 +1,4 @@
-"""Number of processors that this process may use, within the limits of a container."""
+"""The number of processors that this process may use, within a container's limits."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ _RUNNING: list[Running] = []
 
 
 def start(master: str | None, works: Sequence[str], *, packed: bool = False) -> None:
-    """Start the template process, unless there is one or Spark has another Python.
+    """Start the template process, unless it runs or Spark uses another Python.
 
     Args:
         master: Elsewhere than on this machine Spark needs a Python that all machines have.
@@ -107,12 +107,12 @@ def _screen() -> int:
 
 
 def running() -> Running | None:
-    """Return the template process of this driver."""
+    """Return the template process of this driver, `None` if there is none."""
     return _RUNNING[-1] if _RUNNING else None
 
 
 def stop() -> None:
-    """Stop the template process; its forks end with Spark."""
+    """Stop the template process; its forks end together with Spark."""
     while _RUNNING:
         ended = _RUNNING.pop()
         ended.process.communicate()

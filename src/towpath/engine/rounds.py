@@ -20,7 +20,7 @@ from towpath.engine.source import FORMAT, Stream, source_of
 
 @dataclass(frozen=True)
 class Job:
-    """A running Structured Streaming query, as Spark's handle.
+    """Protocol of a running Structured Streaming query, as Spark's handle.
 
     Attributes:
         plan: Returns the slices of a round, frozen values that pickle; none if there is nothing to
@@ -40,7 +40,7 @@ class Job:
 
 
 class Rounds:
-    """A running query; `on_round` gets the number and the rows of each round that has ended.
+    """A running query; `on_round` gets the number and the rows of each finished round.
 
     Raises:
         RuntimeError: The query did not start; the text is Spark's.
@@ -102,7 +102,7 @@ class Rounds:
                 raise error
 
     def stop(self) -> None:
-        """Stop the query. Slices that still run are cancelled, which is safe at any moment."""
+        """Stop the query, and cancel its running slices, which is always safe."""
         with suppress(*GONE):
             self._query.stop()
         self._close()

@@ -1,4 +1,4 @@
-"""Start and stop of the Spark session."""
+"""The start and the stop of the Spark session."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def session(
     packages: str | None = None,
     on_allowed: Callable[[], None] = lambda: None,
 ) -> SparkSession:
-    """Start Spark with its JVM's output in a file, or return the running session.
+    """Start Spark, or return the running session; the JVM's output goes to a file.
 
     Args:
         master: Any Spark master; `None` means this machine.

@@ -1,4 +1,4 @@
-"""Number of tasks that Spark can run at once, as executors join and vanish."""
+"""The number of tasks that Spark can run at once, as executors join and vanish."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Slots:
         return self.here or (not self.asks and self._places >= 2 * self.number)
 
     def look(self) -> bool:
-        """Check the number if due; return whether it has changed for good.
+        """Check the number if a check is due; return whether it has changed permanently.
 
         Raises:
             RuntimeError: Spark did not answer; the text is Spark's.
@@ -98,7 +98,7 @@ def following(spark: SparkSession | Here, wished: int | None) -> Slots:
 
 
 def slots(spark: SparkSession | Here, wished: int | None = None) -> int:
-    """Return the number of tasks to run at once: by default all that Spark can run now.
+    """Return the number of tasks to run at once: by default all that Spark can run.
 
     On a cluster, where executors may still come, `wished` holds until `Slots` has looked again.
     On this machine none will come, and a slice without a slot would wait until another ends.

@@ -1,4 +1,4 @@
-"""Spark stream source: offsets are numbers of rounds, partitions are slices.
+"""A Spark stream source whose offsets are numbers of rounds, and partitions are slices.
 
 Spark unpickles this module in four kinds of processes, one after the other, before the first slice
 runs. So it imports almost nothing, and the work of a slice is imported only where it runs.
@@ -31,7 +31,7 @@ FORMAT = "towpath"
 
 @dataclass(frozen=True, slots=True)
 class Stream:
-    """The parameters of the reader.
+    """The parameters of the stream's reader.
 
     Attributes:
         desk: The address at which it asks for slices.
@@ -49,7 +49,7 @@ class Stream:
 
 
 def source_of(stream: Stream) -> type[DataSource]:
-    """Return a data source class that carries `stream` hidden from Spark's options."""
+    """Return a data source class that carries `stream`, hidden from Spark's options."""
 
     class Source(DataSource):
         @classmethod

@@ -1,4 +1,4 @@
-"""Queries in Spark SQL over tables whose rows are read by Python functions.
+"""Spark SQL queries over tables whose rows Python functions read.
 
 Each table is a Python data source, so that Spark needs no connector for the store, and no access to
 it: what reads the rows is Python, in Spark's tasks. Filters on columns reach the table, which then
@@ -79,7 +79,7 @@ def query(
     exact_case: bool,
     on_done: OnDone = lambda _done, _total: None,
 ) -> pa.Table:
-    """Return the rows of a query.
+    """Return the rows of a Spark SQL query.
 
     It runs in a session of its own, whose time zone is UTC.
 

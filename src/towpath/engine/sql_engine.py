@@ -1,4 +1,4 @@
-"""Choice of the SQL engine: Spark, or DuckDB, which needs no Java."""
+"""The choice of the SQL engine: Spark, or DuckDB, which needs no Java."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class SqlEngine(StrEnum):
 
 
 def sql_engine(wanted: SqlEngine | None, master: str | None) -> SqlEngine:
-    """Return the engine to use.
+    """Return the SQL engine to use.
 
     Args:
         wanted: The one that was asked for; `None` for DuckDB where it is installed and no master

@@ -44,7 +44,7 @@ class Starting:
         pool.shutdown(wait=False)
 
     def require_allowed(self) -> None:
-        """Wait until the start is allowed. No connection is made before.
+        """Wait until the start is allowed; no connection may be made before.
 
         Raises:
             SparkStartError: Spark did not start.
@@ -55,7 +55,7 @@ class Starting:
             self._answer.result()
 
     def ready(self, seconds: float) -> bool:
-        """Wait some seconds; return whether `result` is ready."""
+        """Wait up to some seconds; return whether `result` is ready."""
         return bool(wait([self._answer], seconds).done)
 
     def result(self) -> Any:

@@ -77,7 +77,7 @@ class Request:
 
     @property
     def runs_slices(self) -> bool:
-        """Whether the requested process runs slices; others plan queries."""
+        """Whether the requested process runs slices; other processes plan queries."""
         return self.module == daemon.__name__
 
     def run(self) -> None:
@@ -223,7 +223,7 @@ def loops_to_compile() -> str:
 
 
 def main() -> None:
-    """Run the template process at a socket, with these modules imported."""
+    """Run the template process at the socket given by the arguments."""
     listener = socket.socket(fileno=int(sys.argv[1]))
     folder = Path(listener.getsockname()).parent
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)

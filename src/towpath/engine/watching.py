@@ -17,7 +17,7 @@ OnDone = Callable[[int, int], None]
 
 
 class JobsWatch:
-    """Context that reports the progress of the Spark jobs this thread starts within it.
+    """A context that reports the progress of the Spark jobs started in it by this thread.
 
     Args:
         spark: A session of the Spark that runs them.
