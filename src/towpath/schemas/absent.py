@@ -17,7 +17,7 @@ from towpath.schemas.steps import SCHEMAS, SchemaStep
 
 
 class NoSchemas:
-    """Schema client of a link whose file names no registry: it observes and changes nothing.
+    """Schema client of a link whose file names no registry; changes nothing.
 
     Args:
         books: What the ledger knows of the link.
@@ -27,11 +27,11 @@ class NoSchemas:
         self._books = books
 
     def observe(self) -> ObservedSchemas:
-        """Return nothing."""
+        """Return an empty observation."""
         return ObservedSchemas()
 
     def again(self, seen: ObservedSchemas) -> ObservedSchemas:
-        """Return nothing."""
+        """Return the same observation."""
         return seen
 
     def diff(self, seen: ObservedSchemas, around: SubjectContext) -> Difference[SchemaStep]:
@@ -44,16 +44,16 @@ class NoSchemas:
     def foresee(
         self, seen: ObservedSchemas, found: Difference[SchemaStep]
     ) -> Iterator[Note | Problem]:
-        """Return nothing."""
+        """Yield nothing, as there is nothing to plan."""
         del seen, found
         yield from ()
 
     def check(self, steps: Sequence[SchemaStep]) -> CheckedSteps[SchemaStep]:
-        """Return the steps unchecked: a registry cannot check a schema before those it needs."""
+        """Return the steps unchecked, as a registry cannot check a schema before its references."""
         return CheckedSteps(tuple(steps))
 
     def present(self, steps: Sequence[SchemaStep]) -> Mapping[str, TopicId]:
-        """Return nothing."""
+        """Return an empty mapping, as there is no registry."""
         del steps
         return {}
 
@@ -63,17 +63,17 @@ class NoSchemas:
         return Changed(failed={step.about: error for step in steps})
 
     def settle(self, steps: Sequence[SchemaStep]) -> Mapping[str, SettledStep]:
-        """Return nothing: the next difference shows what is still to be done."""
+        """Return an empty mapping, as the next difference shows unfinished work."""
         del steps
         return {}
 
     def owned(self, steps: Sequence[SchemaStep]) -> frozenset[str]:
-        """Return nothing: schemas are never removed, so ownership does not matter."""
+        """Return an empty set, as schemas are never removed and ownership does not matter."""
         del steps
         return frozenset()
 
     def outdated(self, step: SchemaStep) -> StepOutdatedError | None:
-        """Return nothing: nothing beyond the usual checks is known of such a step."""
+        """Return `None`, as only the usual checks apply to such a step."""
         del step
         return None
 

@@ -1,4 +1,4 @@
-"""Answers of both registries about schema ids in records, requested once each and compared."""
+"""Answers of both registries about schema ids, requested once each, and compared."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class _Asked:
         return self._versions[at]
 
     def whole(self, schema: Schema | None, depth: int = 0) -> str:
-        """Return a digest of a schema with all that it refers to, whatever its subjects are."""
+        """Return a digest of a schema with all its references, whatever their subjects are."""
         if schema is None or depth > _DEEPEST:
             return ""
         parts = [(each.name, self._whole(each.to, depth + 1)) for each in schema.references]

@@ -1,4 +1,4 @@
-"""Decide on the target's ids for schema ids during a run (docs/decisions/0035).
+"""Decisions during a run on the target's ids for schema ids (docs/decisions/0035).
 
 Slices write which ids they wait for, and this looks at both registries at once, has missing schemas
 registered, and writes what it knows. An id that stays unknown passes unchanged after `wait`, or the
@@ -43,7 +43,7 @@ _NOT_GIVEN = Reason.of(ReasonCode.SCHEMA_ID_NOT_GIVEN)
 
 
 class AwaitedId(NamedTuple):
-    """A schema id for whose decision records wait."""
+    """A schema id without a decision, for which records wait."""
 
     topic: TopicName
     part: str
@@ -55,7 +55,7 @@ class AwaitedId(NamedTuple):
 
 @dataclass(slots=True)
 class IdAnswers:
-    """The answers to slices that wait for schema ids. Pure but for names and times of entries.
+    """Answers slices that wait for schema ids. Pure but for names and times of entries.
 
     Args:
         link: The link.
@@ -82,11 +82,11 @@ class IdAnswers:
     """When the next look for the same ids may begin."""
 
     def begin(self) -> None:
-        """Forget requests of earlier runs; the slices of this run ask again."""
+        """Forget requests of earlier runs, as the slices of this run ask again."""
         self._stale = {each.name for each in self.books.awaited.values()}
 
     def look_is_due(self, now: float) -> bool:
-        """Whether waiting slices make it time to observe both registries."""
+        """Return whether waiting slices make it time to observe both registries."""
         self._asked = self._waiting()
         self._since = {each: self._since.get(each, now) for each in self._asked}
         self.why = {each: why for each, why in self.why.items() if each in self._asked}
@@ -99,7 +99,7 @@ class IdAnswers:
         return now >= (self._free if fresh else self._again)
 
     def looked(self, began: float, ended: float, *, answered: bool = True) -> None:
-        """Take in an observation of both registries, after all possible registrations.
+        """Record an observation of both registries, after all possible registrations.
 
         Args:
             began: When the look began.
@@ -148,7 +148,7 @@ class IdAnswers:
         return [self._decided(None, part, decided) for part, decided in found.items()]
 
     def due(self, now: float, why: Why) -> list[DecidedIds | RefusedIds]:
-        """Return the answers for ids awaited long enough, given the last observation.
+        """Return the answers for long-awaited ids, given the last observation.
 
         Args:
             now: The time.
@@ -225,7 +225,7 @@ class IdAnswers:
         return len(self._asked)
 
     def sentences(self) -> Iterator[str]:
-        """Yield a sentence about each id that slices wait for."""
+        """Yield a sentence for each id that slices wait for."""
         for each in sorted(self._asked, key=str):
             why = self.why.get(each)
             yield f"waiting for {each}: {why if why is not None else 'looking at the registries'}"

@@ -1,4 +1,4 @@
-"""Subject settings (mode, compatibility): copied from the source, or restored. Pure."""
+"""Settings of subjects (mode, compatibility): copied from the source, or restored. Pure."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Configs:
         self._stripped = stripped(config, seen.traits)
 
     def before(self, mirror: SubjectName) -> SubjectConfig:
-        """Return a target subject's settings from before the link changed anything."""
+        """Return a target subject's settings from before the link changed any."""
         now = self._seen.target_configs.get(mirror, SubjectConfig())
         opened, begun = self._past.opened.get(mirror), self._past.begun.get(mirror)
         if opened is not None and now.mode == READWRITE != opened.mode:

@@ -12,7 +12,7 @@ from towpath.schemas.steps import SchemaStep
 
 
 class Skip(StrEnum):
-    """Reasons to leave out a subject, a version or a setting; metrics count them."""
+    """The reasons to leave out a subject, a version or a setting; metrics count them."""
 
     REGISTRY = "registry"
     """A registry cannot be looked at, so nothing is known."""
@@ -57,6 +57,6 @@ class SchemaDifference:
         self.notes.append(Note(about, text))
 
     def problem(self, about: str, text: str, skip: Skip, cause: Cause = Cause.SUBJECT) -> None:
-        """Add a problem: something that cannot be made the same."""
+        """Add a problem: something that cannot be made the same on the target."""
         self.skipped[skip] += 1
         self.problems.append(Problem(about, text, cause))

@@ -1,4 +1,4 @@
-"""Schema GUIDs, which newer serializers write to headers: translation to the target."""
+"""Schema GUIDs, which newer serializers write to headers, and their translation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pairs of schema ids of source and target, and why some have no counterpart. Pure."""
+"""The pairs of schema ids of source and target, and why some have no counterpart. Pure."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def pairs(seen: ObservedSchemas, places: Places) -> Pairs:
 
 
 def unusable(seen: ObservedSchemas, places: Places) -> Iterator[Problem]:
-    """Yield versions whose target ids do not fit into the ids of records."""
+    """Yield a problem for each version whose target id does not fit into records."""
     for at, place in sorted(places.items()):
         there = seen.target.get(place.subject, {}).get(place.version)
         if there is not None and there.id > _LARGEST:
@@ -73,7 +73,7 @@ def undecided(found: Pairs, books: IdBooks) -> dict[SubjectName, dict[SchemaName
 
 
 def conflicts(found: Pairs, books: IdBooks) -> Iterator[Note | Problem]:
-    """Yield ids whose schema differs from before, or between contexts.
+    """Yield a finding for each id whose schema has changed, or differs between contexts.
 
     An id that is several under different subjects of a context is no conflict: each has its own.
     """

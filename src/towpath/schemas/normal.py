@@ -1,4 +1,4 @@
-"""Find versions that the target holds in normalized form."""
+"""Detection of versions that the target holds in normalized form."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class _Finder:
         self._known: dict[SchemaVersion, HeldVersion | None] = {}
 
     def held(self, at: SchemaVersion) -> HeldVersion | None:
-        """Return where the target has a version; `None` if it does not have it."""
+        """Return where the target holds a version; `None` if it does not."""
         return self._held(at, frozenset())
 
     def _held(self, at: SchemaVersion, above: frozenset[SchemaVersion]) -> HeldVersion | None:

@@ -1,4 +1,4 @@
-"""Observe both registries, and combine the results."""
+"""The observation of both registries, combined into one value."""
 
 from __future__ import annotations
 

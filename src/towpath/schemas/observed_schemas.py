@@ -32,7 +32,7 @@ class SeenVersion(NamedTuple):
 
 
 class HeldVersion(NamedTuple):
-    """A version under which a registry holds a schema, and the id there."""
+    """The version under which a registry holds a schema, and the schema's id."""
 
     at: SchemaVersion
     id: SchemaId

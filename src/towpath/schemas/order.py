@@ -1,4 +1,4 @@
-"""Registration order: referenced schemas first, older versions first. Pure."""
+"""The registration order: referenced schemas first, older versions first. Pure."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ def stripped(config: SchemaRules, traits: Traits) -> frozenset[str]:
 
 
 def refused(config: SchemaRules) -> frozenset[str]:
-    """Return the parts that make a version or subject be left out."""
+    """Return the parts that cause a version or subject to be left out."""
     return frozenset(part for part, each in config.policies.items() if each is Extras.FAIL)
 
 

@@ -1,4 +1,4 @@
-"""Schemas that this link has registered before, by its journal. Pure."""
+"""The schemas that this link has registered before, from its journal. Pure."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _Key = tuple[str | int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Past:
-    """Schema steps that this link has done before.
+    """The schema steps that this link has done before.
 
     The journal can have tens of thousands of entries, so each is read once.
 

@@ -1,4 +1,4 @@
-"""Register schemas at the target, and check that it holds what was sent."""
+"""The registration of schemas at the target, with a check of the stored result."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class Registrar:
         self._contexts = frozenset({DEFAULT_CONTEXT})
 
     def know(self, places: Places, names: Mapping[SubjectName, SubjectName]) -> None:
-        """Remember an observation of both registries."""
+        """Store an observation of both registries."""
         self._places |= places
         self._names = names
         with self._lock:
@@ -270,7 +270,7 @@ class Registrar:
         return held
 
     def holds(self, step: RegisterSchemas) -> bool:
-        """Return whether the target holds all that a step registers, as it would be sent now."""
+        """Return whether the target holds everything that a step registers, as sent now."""
         try:
             return all(self._is_held(step, each) for each in step.versions)
         except TowpathError:

@@ -1,4 +1,4 @@
-"""Poll one registry, with few requests for what has not changed."""
+"""Polling of one registry, with few requests for unchanged parts."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ class RegistryLook:
         return seen, failed
 
     def whole(self, at: SchemaVersion) -> Schema | None:
-        """Return a version with its text, also a deleted one; `None` if it is not there.
+        """Return a version with its text, even a deleted one; `None` if it does not exist.
 
         Raises:
             ClusterError: The registry cannot be asked.
@@ -156,7 +156,7 @@ class RegistryLook:
         there: Versions,
         ask: Callable[[SchemaVersion], HeldVersion | None],
     ) -> dict[SchemaVersion, HeldVersion]:
-        """Return versions of the other registry that this one holds in normalized form.
+        """Return which versions of the other registry this one holds in normalized form.
 
         What has not changed on either side is not asked for again.
 
@@ -218,7 +218,7 @@ class RegistryLook:
         return {at: found for at, (_, found) in self._apart.items()}
 
     def one(self, at: SchemaVersion) -> SeenVersion | ClusterError | None:
-        """Return a version, also a soft-deleted one; `None` if it is not there.
+        """Return a version, even a soft-deleted one; `None` if it does not exist.
 
         Returns:
             The error where the registry tells nothing of this version.
@@ -231,7 +231,7 @@ class RegistryLook:
         return asked.failed.get(at) if found is None else self._see(found)
 
     def configs(self, subjects: Collection[SubjectName]) -> dict[SubjectName, SubjectConfig]:
-        """Return the settings of subjects; `unread` has those that could not be read.
+        """Return the settings of subjects; `unread` gets those that could not be read.
 
         Of one that has not changed, its compatibility is asked for in one look and its mode in
         another: at most one request a look, and of many subjects only some in each look.

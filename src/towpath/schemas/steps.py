@@ -34,7 +34,7 @@ class WantedVersion(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class RegisterSchemas:
-    """Register versions of a subject, the oldest first; requires that the source still has them.
+    """Register versions of a subject, the oldest first; the source must still have them.
 
     The mode and the compatibility of the subject are changed for that and restored afterwards, so
     the journal has to know them.
@@ -73,7 +73,7 @@ class RegisterSchemas:
 
     @property
     def about(self) -> str:
-        """The subject on the target."""
+        """The subject on the target that the step changes."""
         return self.name
 
 
@@ -96,13 +96,13 @@ class MarkDeleted:
 
     @property
     def about(self) -> str:
-        """The subject on the target."""
+        """The subject on the target that the step changes."""
         return self.name
 
 
 @dataclass(frozen=True, slots=True)
 class SetSubjectConfig:
-    """Copy the source's settings of a subject; a `None` is left as it is on the target.
+    """Copy the source's settings of a subject; a `None` keeps the target's value.
 
     Attributes:
         name: The subject on the target.
@@ -128,7 +128,7 @@ class SetSubjectConfig:
 
     @property
     def about(self) -> str:
-        """The subject on the target."""
+        """The subject on the target that the step changes."""
         return self.name
 
 
@@ -157,7 +157,7 @@ class RestoreSubject:
 
     @property
     def about(self) -> str:
-        """The subject on the target."""
+        """The subject on the target that the step changes."""
         return self.name
 
 

@@ -90,7 +90,7 @@ class PlacedDifference(Difference[SchemaStep]):
 
 
 class SchemasClient(NoSchemas):
-    """Observes both registries, and changes that of the target.
+    """Observes both registries, and changes the one of the target.
 
     Args:
         config: The section of the file.
@@ -115,11 +115,11 @@ class SchemasClient(NoSchemas):
         self._before, self._turn = Past(), 0
 
     def follow(self, books: LinkBooks) -> None:
-        """Use another copy of the link's books from now on: that of the calling thread."""
+        """Use another copy of the link's books from now on, as for another thread."""
         self._books, self._before = books, Past()
 
     def stop(self) -> None:
-        """Stop sending requests without waiting for any; callable from any thread."""
+        """Stop sending requests, without waiting for any; callable from any thread."""
         self._source.stop()
         self._target.stop()
 

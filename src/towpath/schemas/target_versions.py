@@ -1,4 +1,4 @@
-"""Target versions that correspond to source versions, and versions with none. Pure."""
+"""The target versions that correspond to source versions, or are missing. Pure."""
 
 from __future__ import annotations
 
@@ -84,13 +84,13 @@ class Placing:
         return tuple(missing)
 
     def note_parts(self) -> None:
-        """Note the schema parts that are not copied, once all versions are compared."""
+        """Add notes on schema parts that are not copied, once all versions are compared."""
         for (name, text), numbers in sorted(self._left.items()):
             plural = "s" if len(numbers) > 1 else ""
             self._found.note(name, f"version{plural} {', '.join(map(str, numbers))}: {text}")
 
     def note_ids(self) -> None:
-        """Note each source id that has several ids on the target."""
+        """Add a note for each source id that has several ids on the target."""
         ids = defaultdict[tuple[str, SchemaId], dict[SchemaId, list[SubjectName]]](dict)
         for at, place in self._found.places.items():
             own = self._seen.source[at.subject][at.version].id

@@ -1,4 +1,4 @@
-"""Request each schema id from the target, and compare the answer with the source."""
+"""Verification of schema ids: each is requested from the target, and compared."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class ComparedVersion:
 
 
 def listed(seen: ObservedSchemas, found: SchemaDifference) -> Iterator[ComparedVersion]:
-    """Yield all wanted versions with their target versions, by both registries' lists."""
+    """Yield all wanted versions with their target versions, from both registries' lists."""
     why: dict[str, str] = {}
     for problem in found.problems:
         why.setdefault(problem.about, problem.text)
