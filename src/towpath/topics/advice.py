@@ -34,7 +34,7 @@ def remarks(
     *,
     cut_over: bool = False,
 ) -> Iterator[str]:
-    """Return sentences about limits of a mirror topic that may block or drop records.
+    """Yield sentences about limits of a mirror topic that may block or drop records.
 
     Args:
         topic: The source topic.
@@ -86,7 +86,7 @@ def _times(ours: Mapping[str, str], theirs: Mapping[str, str]) -> Iterator[str]:
 
 
 def unmatched_expressions(observed: ObservedTopics, config: LinkConfig) -> Iterator[Note]:
-    """Return a note for each expression that matches no topic, with the nearest names."""
+    """Yield a note for each expression that matches no topic, with the nearest names."""
     matched = [topic.name for topic in observed.source]
     matched += [TopicName(problem.about) for problem in observed.problems]
     matched += filter(is_own, observed.unmatched)  # `own_and_tools` tells of these
@@ -103,7 +103,7 @@ def unmatched_expressions(observed: ObservedTopics, config: LinkConfig) -> Itera
 
 
 def own_and_tools(listed: Iterable[TopicInfo], topics: TopicsConfig) -> Iterator[Note]:
-    """Return notes on source topics that are never mirrored, and on topics of tools.
+    """Yield notes on source topics that are never mirrored, and on topics of tools.
 
     Args:
         listed: All topics of the source.

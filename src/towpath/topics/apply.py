@@ -1,4 +1,4 @@
-"""Apply steps, each only if the target still is as the step requires."""
+"""Applying of topic steps, each only if the target is still as the step requires."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def apply(step: TopicStep, target: Admin) -> None:
 
 
 def apply_all(steps: Sequence[TopicStep], target: Admin) -> Changed:
-    """Apply steps of one kind together, each about another topic.
+    """Apply steps of one kind together, each for another topic.
 
     Raises:
         ClusterError: The target cannot be asked, and nothing was changed.
@@ -53,7 +53,7 @@ def apply_all(steps: Sequence[TopicStep], target: Admin) -> Changed:
 
 
 def is_as_made(step: CreateTopic, found: TopicInfo, configs: Mapping[str, ConfigEntry]) -> bool:
-    """Whether a topic is exactly as a step would have created it, so that the link owns it.
+    """Return whether a topic is exactly as a step creates it, so that the link owns it.
 
     Configs that the login may not see count as different.
     """
@@ -86,7 +86,7 @@ def present(steps: Sequence[TopicStep], target: Admin) -> dict[str, TopicId]:
 
 
 def settled(steps: Sequence[CreateTopic], target: Admin) -> dict[str, SettledStep]:
-    """Return the existing ones of the topics that a dead process began to create, by name.
+    """Return which topics exist that a dead process had begun to create, by name.
 
     Raises:
         ClusterError: The target cannot be asked.
@@ -208,7 +208,7 @@ def _make(new: Sequence[CreateTopic], target: Admin, changed: Changed) -> list[T
 
 
 def is_there(error: ClusterError) -> bool:
-    """Whether creation is skipped because a topic with this name already exists."""
+    """Return whether an error says that a topic with this name already exists."""
     return isinstance(error, RefusedError) and error.name == _MADE_MEANWHILE
 
 

@@ -159,7 +159,7 @@ class _Circles:
 
 
 def strays(opened: Mapping[TopicPartition, Cut], target: Admin) -> Iterator[Note]:
-    """Yield topics written on the way back's target since it was cut over.
+    """Yield topics on a link back's target that were written to since the cutover.
 
     Args:
         opened: Cutovers of partitions of the target, behind which a link is about to begin.

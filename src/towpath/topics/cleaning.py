@@ -1,4 +1,4 @@
-"""Records of a mirror topic that the target would compact and the source keeps. Pure.
+"""The forecast of records that the target would compact and the source keeps. Pure.
 
 The cleaner removes records that a later one of their key follows, once they are older than
 `min.compaction.lag.ms`, and tombstones once they have been the last of their key for
@@ -45,7 +45,7 @@ def cleaning(
 
 
 def withheld(foreseen: Foresight) -> frozenset[str]:
-    """Return the configs that stay held back, as the target would remove records.
+    """Return the configs that stay withheld, as the target would remove records.
 
     A mirror topic that is not compacted as long as that is held back would be deleted by time.
     """
@@ -59,7 +59,7 @@ def _reason(key: str, theirs: str, ours: str, rules: ConfigRules) -> Reason:
 
 
 def by_rule(key: str, rules: ConfigRules) -> str:
-    """Return the key of the file that makes the target keep less, for a reason's sentence."""
+    """Return the key in the file that makes the target keep less, for a reason's sentence."""
     if key in rules.override:
         return f"override.{key}"
     return "" if rules.selects(key) else "left out"

@@ -118,22 +118,22 @@ def wanted(
 
 
 def untouched(key: str) -> bool:
-    """Whether a config of an existing mirror topic is left as it is, unless the file names it."""
+    """Return whether an existing mirror topic keeps a config unless the file names it."""
     return key in _NEVER or key == TIMESTAMP_TYPE or key.startswith(_TIERED)
 
 
 def stamps_itself(configs: Mapping[str, str]) -> bool:
-    """Whether the broker replaces record timestamps with the append time."""
+    """Return whether the broker replaces record timestamps with the append time."""
     return configs.get(TIMESTAMP_TYPE) == "LogAppendTime"
 
 
 def deletes(configs: Mapping[str, str]) -> bool:
-    """Whether the cleanup policy deletes records."""
+    """Return whether the cleanup policy deletes records."""
     return "delete" in configs.get(POLICY, "delete")
 
 
 def compacts(configs: Mapping[str, str]) -> bool:
-    """Whether the cleanup policy compacts the topic."""
+    """Return whether the cleanup policy compacts the topic."""
     return "compact" in configs.get(POLICY, "")
 
 
@@ -156,13 +156,13 @@ def final_policy(topic: Topic, there: Mapping[str, str], rules: ConfigRules) -> 
 
 
 def largest_batch(configs: Mapping[str, str]) -> int:
-    """Return the largest batch in bytes that a topic with these configs takes."""
+    """Return the largest batch in bytes that a topic with these configs accepts."""
     limits = (limit(configs.get(key)) for key in (MOST_BYTES, SEGMENT_BYTES))
     return int(min((each for each in limits if each is not None), default=_MOST_BYTES))
 
 
 def holding(configs: Mapping[str, str]) -> dict[str, str]:
-    """Return the configs of a topic, with limits of older brokers under their present names."""
+    """Return a topic's configs, with limits of older brokers under their current names."""
     if _DIFFERENCE not in configs:
         return dict(configs)
     return {**dict.fromkeys(TIME_LIMITS, configs[_DIFFERENCE]), **configs}
@@ -178,7 +178,7 @@ def within(configs: Mapping[str, str], replicas: int) -> dict[str, str]:
 
 
 def equal(key: str, one: str | None, other: str | None) -> bool:
-    """Whether two values of a config mean the same; the order of cleanup policies is ignored."""
+    """Return whether two values of a config mean the same; the order of policies is ignored."""
     if key == POLICY and one is not None and other is not None:
         return _parts(one) == _parts(other)
     return meaning(one) == meaning(other)
@@ -198,7 +198,7 @@ def limit(value: str | None) -> float | None:
 
 
 def tighter(one: str | None, other: str | None) -> bool:
-    """Whether the first limit is known to be lower than the second."""
+    """Return whether the first limit is known to be lower than the second."""
     left, right = limit(one), limit(other)
     return left is not None and right is not None and left < right
 
@@ -299,7 +299,7 @@ def _times_of_clients(topic: Topic, there: Topic) -> Iterator[Change]:
 
 
 def held_out(topic: Topic, there: Topic | None, rules: ConfigRules) -> bool:
-    """Whether a cutover must set a config that the mirror topic did not get before."""
+    """Return whether a cutover must set a config that the mirror topic did not get before."""
     if there is None:
         return False
     named = TIMESTAMP_TYPE in rules.override

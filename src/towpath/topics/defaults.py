@@ -1,4 +1,4 @@
-"""Topic configs that the target knows, and its defaults."""
+"""The topic configs that the target knows, and its defaults."""
 
 from __future__ import annotations
 
@@ -66,13 +66,13 @@ def ask_defaults(target: Admin) -> tuple[Defaults, list[Note]]:
 
 
 def keys(configs: Mapping[TopicName, Mapping[str, ConfigEntry]]) -> frozenset[str]:
-    """Return the topic configs that can be changed; the description of any topic lists them all."""
+    """Return the changeable topic configs; the description of any topic lists them all."""
     entries = next(iter(configs.values()), {})
     return frozenset(key for key, entry in entries.items() if not entry.read_only)
 
 
 def inherited(configs: Mapping[TopicName, Mapping[str, ConfigEntry]]) -> dict[str, str]:
-    """Return the target's defaults, as far as topics that inherit them show them."""
+    """Return the target's defaults, as far as topics that inherit them show."""
     return {
         key: entry.value
         for entries in configs.values()
@@ -97,7 +97,7 @@ def _number(text: str | None) -> int | None:
 def known_for(
     target: Admin, names: Sequence[TopicName], values: Mapping[str, Sequence[str]]
 ) -> frozenset[str]:
-    """Return the topic configs that can be changed, of a target that has no topic to describe.
+    """Return the changeable topic configs of a target that has no topic to describe.
 
     Brokers tell all configs that a new topic would have (KIP-525), if the login may see them. Else
     the given ones are tried: a config counts as known if the target takes any of its values.
@@ -124,7 +124,7 @@ def known_for(
 def least_taken(
     target: Admin, fresh: Sequence[TopicName], there: Sequence[TopicName], low: Mapping[str, str]
 ) -> dict[str, int]:
-    """Return the lowest values that the target takes, by config with a lower bound.
+    """Return the lowest values that the target accepts, by config with a lower bound.
 
     Args:
         target: The target.

@@ -1,4 +1,4 @@
-"""Compare observed topics with what the file asks for. Pure."""
+"""The comparison of observed topics with the file. Pure."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _SOME = 3
 def diff(
     observed: ObservedTopics, config: LinkConfig, ours: OwnedTopics = NOTHING
 ) -> Difference[TopicStep]:
-    """Return the difference between the target and what the file asks for.
+    """Return the steps and findings that make the target's topics match the file.
 
     Args:
         observed: The topics of both clusters.

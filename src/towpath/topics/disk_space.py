@@ -1,4 +1,4 @@
-"""Disk usage of both clusters, and whether the target has space for the copy."""
+"""The disk usage of both clusters, and whether the target has space for the copy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Store forecasts of deletions on the target in the ledger."""
+"""Storage of deletion forecasts in the ledger."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Gate for tighter configs: are all records from before the source set them copied?
+"""A gate for tighter configs: all records from before the source set them are copied.
 
 A broker checks a record against the configs of the moment in which it is appended. So a mirror
 topic may get a config that refuses records, such as `cleanup.policy=compact`, once it has
@@ -26,7 +26,7 @@ _Seen = tuple[str | None, ...]
 
 @dataclass(slots=True)
 class ReleaseGate:
-    """Remembers the source's log ends at the first sight of configs, for one command.
+    """Keeps the source's log ends from the first sight of configs, for one command.
 
     A command that lives for one look alone asks for the present ends, which come later.
     """
@@ -34,7 +34,7 @@ class ReleaseGate:
     _ends: dict[TopicName, tuple[_Seen, Mapping[TopicPartition, int]]] = field(default_factory=dict)
 
     def behind(self, pending: Mapping[TopicName, Topic], link: OpenLink) -> frozenset[TopicName]:
-        """Return the topics that lack records from before their configs were seen.
+        """Return the topics that still lack records from before their configs were seen.
 
         Args:
             pending: The source topics whose mirror topics will get such configs, as observed.

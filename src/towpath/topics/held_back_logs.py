@@ -1,4 +1,4 @@
-"""Observe logs of topics with held-back retention, to forecast deletions."""
+"""Observation of the logs of topics with withheld retention, to forecast deletions."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class _Clocks:
 
     @property
     def ahead(self) -> int | None:
-        """By how much the target's is ahead of the source's."""
+        """Milliseconds by which the target's clock is ahead of the source's, `None` if unknown."""
         if self.source is None or self.target is None:
             return None
         return self.target - self.source
@@ -45,7 +45,7 @@ class _Clocks:
 def look(
     source: Admin, target: Admin, held: Mapping[TopicName, HeldTopic], books: LinkBooks
 ) -> dict[TopicName, TopicSeen]:
-    """Return both clusters' logs of topics whose retention is held back.
+    """Return both clusters' logs of topics whose retention is withheld.
 
     What they do not tell is no error: it is part of the answer.
 

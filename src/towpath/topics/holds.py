@@ -1,4 +1,4 @@
-"""Configs that are held back from mirror topics until they have caught up. Pure.
+"""Configs that are withheld from mirror topics until they have caught up. Pure.
 
 Records keep their timestamps, so retention would delete old records as soon as they arrive. And
 brokers check a record against the configs of the moment in which it is appended: a source may have
@@ -49,7 +49,7 @@ Confluent Cloud)."""
 
 @dataclass(frozen=True, slots=True)
 class HeldTopic:
-    """A topic whose mirror topic has limits that are held back, or will have.
+    """A topic whose mirror topic has withheld limits, or will have.
 
     Attributes:
         source: The source topic.
@@ -72,7 +72,7 @@ class HeldTopic:
 def held_back(
     observed: ObservedTopics, config: LinkConfig, ours: OwnedTopics
 ) -> dict[TopicName, HeldTopic]:
-    """Return the topics from which limits are held back, or will be, by source topic."""
+    """Return the topics whose limits are withheld, or will be, by source topic."""
     found: dict[TopicName, HeldTopic] = {}
     for topic in observed.source:
         name = observed.names[topic.name]
@@ -130,7 +130,7 @@ def _waits(
 
 
 def holds_new(config: LinkConfig, ours: OwnedTopics) -> bool:
-    """Whether new mirror topics get the records that the source has already.
+    """Return whether new mirror topics get the records that the source already has.
 
     A topic that appears while a link runs is copied from its beginning in any case.
     """
@@ -201,7 +201,7 @@ def _meanwhile(configs: Mapping[str, str]) -> Iterator[tuple[str, str]]:
 
 
 def note_of_new(key: str, held: HeldConfigs) -> str:
-    """Return the note about a config that is held back from a new mirror topic."""
+    """Return the note about a config that is withheld from a new mirror topic."""
     value = held.final[key]
     end = "the target's default holds" if value is None else f"it is set to {value}"
     why = _WHY.get(key, "the target would delete old records as they arrive")
@@ -226,7 +226,7 @@ _WHY = {
 
 
 def after(step: SetConfigs, seen: ObservedTopics) -> dict[TopicName, HeldTopic]:
-    """Return the topic of a step that releases what is held back, with the configs after it.
+    """Return the topic of a step that releases withheld configs, with the new configs.
 
     The step may be older than the configs of its source topic. Nothing is returned where nothing is
     held back.
@@ -254,7 +254,7 @@ def caused(foreseen: Foresight, by: str) -> Foresight:
 
 
 def outdated_release(step: SetConfigs, foreseen: Foresight) -> StepOutdatedError | None:
-    """Return why a step must not release held-back configs now, `None` if it may.
+    """Return why a step must not release withheld configs now, `None` if it may.
 
     Args:
         step: The step.

@@ -1,4 +1,4 @@
-"""Regular expressions that look like the name of one topic and fit others, too. Pure."""
+"""Detection of expressions that look like one topic's name and match others. Pure."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _SOME = 5
 def beyond_names(
     topics: TopicSelection, taken: Iterable[TopicName], others: Iterable[TopicName]
 ) -> Iterator[Note]:
-    """Return notes on expressions that look like one topic's name and match others.
+    """Yield notes on expressions that look like one topic's name and match others.
 
     Args:
         topics: The expressions.

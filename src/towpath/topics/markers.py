@@ -1,4 +1,4 @@
-"""Check whether the target lets gaps be filled with transaction markers."""
+"""A check whether gaps on the target can be filled with transaction markers."""
 
 from __future__ import annotations
 

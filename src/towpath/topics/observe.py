@@ -1,4 +1,4 @@
-"""Observe the source topics that are mirrored, and the mirror topics on the target."""
+"""Observation of the source topics to mirror, and of the mirror topics on the target."""
 
 from __future__ import annotations
 

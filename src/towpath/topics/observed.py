@@ -1,4 +1,4 @@
-"""Topics of both clusters as they were observed: values only."""
+"""The topics of both clusters as observed: values only."""
 
 from __future__ import annotations
 
@@ -127,5 +127,5 @@ class SourceTopics:
 
 
 def alike(name: str) -> str:
-    """Return a name as Kafka's metrics show it; two topics may not have the same there."""
+    """Return a name as in Kafka's metrics, where two topics must not share one."""
     return name.replace(".", "_")

@@ -60,7 +60,7 @@ _HELD = {POLICY: DELETE}
 def beside_neighbours(
     found: Difference[TopicStep], observed: ObservedTopics, others: Neighbours
 ) -> Difference[TopicStep]:
-    """Note other links that write to mirror topics, and keep the configs they hold back.
+    """Add notes on other links that write to mirror topics, and keep their withheld configs.
 
     Else retention would delete old records of the other link as they arrive.
     """
@@ -130,7 +130,7 @@ def spared(found: Difference[TopicStep], books: LinkBooks, target: Admin) -> Dif
 def writes_of_others(
     steps: Iterable[DeleteTopic], books: LinkBooks, target: Admin
 ) -> frozenset[TopicName]:
-    """Return the mirror topics that hold, or may hold, records that the link did not write.
+    """Return the mirror topics that may hold records which the link did not write.
 
     After a cutover producers write to the mirror topic, so the link must not delete it.
 

@@ -1,4 +1,4 @@
-"""Topics and configs that the link has made on the target, by its journal. Pure."""
+"""The topics and configs that the link has made on the target, from its journal. Pure."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ DELETE = "delete"
 
 @dataclass(frozen=True, slots=True)
 class HeldConfigs:
-    """Configs that are held back from a mirror topic.
+    """Configs that are withheld from a mirror topic.
 
     Attributes:
         meanwhile: Their values while the topic is filled.
@@ -50,7 +50,7 @@ class UncertainChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OwnedTopics:
-    """Topics and configs that the link has made, and mirror topics that have caught up.
+    """The topics and configs that the link has made, and the mirror topics caught up.
 
     Attributes:
         created: Mirror topics that the link created, each with its source topic.
@@ -79,7 +79,7 @@ class OwnedTopics:
     def of(
         cls, steps: Iterable[TopicStep | UncertainChange], caught_up: Iterable[TopicName] = ()
     ) -> Self:
-        """Return the topics and configs that these steps have made, given oldest first."""
+        """Return the topics and configs that these steps have made; the oldest step is first."""
         created: dict[TopicName, TopicName] = {}
         mirrors: dict[TopicName, _OwnedTopic] = {}
         for each in steps:
@@ -140,19 +140,19 @@ class _OwnedTopic:
     meanwhile: dict[str, str] = field(default_factory=dict)
 
     def hold(self, held: Mapping[str, str | None], values: Mapping[str, str]) -> None:
-        """Add configs that are held back, with their final values, and those set until then."""
+        """Add withheld configs, with their final values and the values set until then."""
         self.held |= held
         self.meanwhile |= {key: values[key] for key in held if key in values}
 
     def change(self, step: SetConfigs) -> None:
-        """Add a change that was made."""
+        """Add a change of configs that was made."""
         self._look(step)
         self.mine = (self.mine | step.set.keys()) - set(step.remove)
         self.held = {key: value for key, value in self.held.items() if key not in step.before}
         self.hold(step.held, step.set)
 
     def attempt(self, step: SetConfigs) -> None:
-        """Add a change that may have been made; the values on the mirror topic decide."""
+        """Add a change of configs that may have been made; the mirror topic's values decide."""
         self._look(step)
         self.hold(step.held, step.set)
         new = {key: value for key, value in step.set.items() if key not in self.mine}

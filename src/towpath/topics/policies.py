@@ -1,4 +1,4 @@
-"""The empty cleanup policy, which keeps all records, on targets that do not take it. Pure.
+"""The empty cleanup policy, which keeps all records, and targets that reject it. Pure.
 
 Kafka 4.2 made an empty `cleanup.policy` legal for a topic and as the default of brokers (KIP-1161).
 Older brokers store it, too, but refuse DeleteRecords on such a topic (`POLICY_VIOLATION`, tried on
@@ -23,12 +23,12 @@ _KEPT = {POLICY: "delete", **dict.fromkeys(RETENTIONS, UNLIMITED)}
 
 
 def keeps_all(topic: Topic) -> bool:
-    """Whether the cleanup policy of a topic is known and empty."""
+    """Return whether the cleanup policy of a topic is known and empty."""
     return topic.configs.get(POLICY, POLICY).strip() == ""
 
 
 def as_taken(topic: Topic, seen: ObservedTopics) -> Topic:
-    """Return a source topic with an equivalent cleanup policy that the target takes."""
+    """Return a source topic with an equivalent cleanup policy that the target accepts."""
     if seen.takes_empty_policy or not keeps_all(topic):
         return topic
     own = {key: _KEPT.get(key, value) for key, value in topic.own.items()}

@@ -1,4 +1,4 @@
-"""Leave configs that the target refuses out of steps, so that the rest can be done."""
+"""Removal of configs that the target rejects from steps, so that the rest can be done."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _LOOSENED = frozenset({MOST_BYTES, *TIME_LIMITS})
 
 
 def narrowed(steps: Sequence[TopicStep], target: Admin) -> CheckedSteps[TopicStep]:
-    """Let the target check steps; return them without the configs that it refuses.
+    """Let the target validate steps; return them without the rejected configs.
 
     If the target refuses a step because of its configs, they are tried one by one. A topic may be
     created without a refused config, but not without one that protects its records. The final
@@ -129,7 +129,7 @@ class _Trial:
 
     @property
     def wanted(self) -> Configs:
-        """All configs, most important first: of two that exclude each other, the first stays."""
+        """All configs to try, most important first; of two exclusive ones the first stays."""
         every = self.step.configs if isinstance(self.step, CreateTopic) else self.step.changes
         return dict(sorted(every.items(), key=lambda each: (not _guards(each[0]), each[0])))
 
@@ -139,7 +139,7 @@ class _Trial:
         return None if self.ended else next(untried, None)
 
     def take(self, key: str, error: RefusedError | None) -> None:
-        """Take the outcome of a trial."""
+        """Record the result of a trial."""
         if error is None:
             self.kept[key] = self.wanted[key]
         elif error.name not in _FOR_CONFIGS:

@@ -1,4 +1,4 @@
-"""Topic configs that one release of Kafka takes and another does not. Pure.
+"""Topic configs that one release of Kafka accepts and another does not. Pure.
 
 The keys and bounds are those of Kafka's `LogConfig` in 3.9.2, 4.1.2, 4.3.1 and 4.4.0, tried on
 brokers. Whether the target takes a value is asked of the target; the table tells what to ask, and
@@ -21,7 +21,7 @@ SEGMENT_BYTES = "segment.bytes"
 
 @dataclass(frozen=True, slots=True)
 class Least:
-    """The lowest value of a config that a release takes.
+    """The lowest value of a config that a release accepts.
 
     Attributes:
         value: The value.
@@ -67,18 +67,18 @@ _SINCE = {
 
 
 def explained(key: str, seen: ObservedTopics) -> bool:
-    """Whether a release's table says why the target does not know a config."""
+    """Return whether the table of releases explains that the target does not know a config."""
     return key not in seen.known and (key in _GONE or key in _SINCE)
 
 
 def raised(key: str, value: str, seen: ObservedTopics) -> str:
-    """Return a config's value, raised to the lowest one that the target takes."""
+    """Return a config's value, raised to the lowest one that the target accepts."""
     least = seen.least.get(key)
     return value if least is None or _number(value) >= least else str(least)
 
 
 def too_low(topics: Iterable[Topic], rules: ConfigRules) -> dict[str, str]:
-    """Return the lowest value of each config that a release may refuse, to ask the target."""
+    """Return the lowest value of each config that a release may reject, to ask the target."""
     found: dict[str, str] = {}
     for topic in topics:
         for key in LEAST.keys() & topic.own.keys() - rules.override.keys():
@@ -92,7 +92,7 @@ def too_low(topics: Iterable[Topic], rules: ConfigRules) -> dict[str, str]:
 def release_notes(
     topic: Topic, steps: Iterable[TopicStep], seen: ObservedTopics, rules: ConfigRules
 ) -> Iterator[Note]:
-    """Return notes on a topic whose configs mean something else in the target's release.
+    """Yield notes on a topic whose configs differ in meaning in the target's release.
 
     Args:
         topic: The source topic.
@@ -117,7 +117,7 @@ def release_notes(
 
 
 def later_notes(seen: ObservedTopics) -> Iterator[Note]:
-    """Return notes on configs that a later release of Kafka will refuse."""
+    """Yield notes on configs that a later release of Kafka will reject."""
     for topic in seen.source:
         for key in sorted(LEAST.keys() & topic.own.keys()):
             least = LEAST[key]
@@ -151,7 +151,7 @@ def _raised(
 
 
 def tells_times(topic: Topic, seen: ObservedTopics) -> bool:
-    """Whether the target refuses future timestamps that the source takes (KIP-1030)."""
+    """Return whether the target rejects future timestamps that the source accepts (KIP-1030)."""
     ours, theirs = topic.configs.get(LATEST), seen.defaults.get(LATEST)
     return ours is not None and theirs is not None and 0 <= _number(theirs) < _number(ours)
 

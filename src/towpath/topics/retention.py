@@ -1,4 +1,4 @@
-"""Forecast of what retention on the target would delete early. Pure.
+"""The forecast of early deletions by retention on the target. Pure.
 
 Kafka deletes whole segments, from the start of a log (`UnifiedLog.deleteOldSegments`): by
 `retention.ms` those whose largest timestamp is older, by `retention.bytes` those beyond which the
@@ -69,7 +69,7 @@ class LogSeen:
         return replace(self, bytes=size, mirrored=mirrored)
 
     def reach(self, most_ms: float, most_bytes: float) -> int:
-        """Return the offset before which the target may delete; an upper bound.
+        """Return an upper bound on the offset before which the target may delete.
 
         Args:
             most_ms: The target's `retention.ms`, infinity for none.

@@ -19,7 +19,7 @@ _TO_RELEASE = Right.ALTER_CONFIGS
 
 
 def on_sources(source: Admin, names: Iterable[TopicName]) -> Iterator[Problem]:
-    """Return the rights that the login lacks on source topics.
+    """Yield the rights that the login lacks on source topics.
 
     Raises:
         ClusterError: The source cannot be asked.
@@ -64,7 +64,7 @@ def on_mirrors(
 def undescribed(
     cluster: ClusterConfig, side: Side, failed: Mapping[TopicName, ClusterError]
 ) -> Iterator[Problem]:
-    """Return problems of topics whose configs the login may not see."""
+    """Yield problems for topics whose configs the login may not read."""
     for name, error in failed.items():
         told = Problem.of(error, name)
         if told.cause is Cause.RIGHTS:

@@ -39,7 +39,7 @@ class CreateTopic:
 
     @property
     def about(self) -> str:
-        """The mirror topic."""
+        """The mirror topic that the step changes."""
         return self.target
 
 
@@ -57,7 +57,7 @@ class AddPartitions:
 
     @property
     def about(self) -> str:
-        """The mirror topic."""
+        """The mirror topic that the step changes."""
         return self.target
 
 
@@ -93,11 +93,11 @@ class SetConfigs:
 
     @property
     def about(self) -> str:
-        """The mirror topic."""
+        """The mirror topic that the step changes."""
         return self.target
 
     def only(self, keys: Container[str]) -> SetConfigs:
-        """Return the step with only these configs."""
+        """Return the step with only the given configs."""
         return replace(
             self,
             set={key: value for key, value in self.set.items() if key in keys},
@@ -135,7 +135,7 @@ class DeleteTopic:
 
     @property
     def about(self) -> str:
-        """The mirror topic."""
+        """The mirror topic that the step changes."""
         return self.target
 
 

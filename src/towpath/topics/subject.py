@@ -114,7 +114,7 @@ class TopicClient:
         return TopicSnapshot(source, known, there, topics, ours)
 
     def foreseen(self, held: Mapping[TopicName, HeldTopic]) -> dict[TopicName, Foresight]:
-        """Return a forecast of deletions on the target if no config were held back."""
+        """Return a forecast of deletions on the target if no config were withheld."""
         link, config = self.link, self.link.config.topics
         seen = look_at_retention(link.source, link.target, held, link.books)
         found: dict[TopicName, Foresight] = {}
@@ -177,7 +177,7 @@ class TopicClient:
         return settled([s for s in steps if isinstance(s, CreateTopic)], self.link.target)
 
     def owned(self, steps: Sequence[TopicStep]) -> frozenset[str]:
-        """Return nothing: the link recognises its topics by their ids."""
+        """Return an empty set, as the link recognises its topics by their ids."""
         del steps
         return frozenset()
 
@@ -209,7 +209,7 @@ class TopicClient:
 
 
 class Topics:
-    """Topics with their partitions and configs."""
+    """The subject of topics, with their partitions and configs."""
 
     names = ("topics",)
     kinds = KINDS
@@ -226,7 +226,7 @@ class Topics:
         return config.run.sync_interval
 
     def held_back(self, steps: Sequence[TopicStep], failed: Failed) -> Mapping[str, TowpathError]:
-        """Return nothing: no step on a topic depends on a step on another topic."""
+        """Return an empty mapping, as no step on a topic depends on another topic's step."""
         del steps, failed
         return {}
 

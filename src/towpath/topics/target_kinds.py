@@ -1,4 +1,4 @@
-"""The kind of cluster that the target is, as far as topic configs depend on it. Pure.
+"""The kind of cluster that the target is, which determines its topic configs. Pure.
 
 Apache Kafka tells which configs it knows. Redpanda accepts or ignores Kafka configs that have no
 meaning there, so there is a list for it.
@@ -17,7 +17,7 @@ _SERVERLESS_CELL, _OTHER_CELLS = ".mpx.", (".fmc.", ".byoc.")
 
 
 class TargetKind(StrEnum):
-    """The kind of a cluster; the value is its name in messages."""
+    """The kinds of clusters; the value is the name in messages."""
 
     KAFKA = "Kafka"
     REDPANDA = "Redpanda"
@@ -86,5 +86,5 @@ _UNCERTAIN = (
 
 
 def taken(kind: TargetKind, known: Collection[str]) -> frozenset[str]:
-    """Return the configs that a cluster of this kind accepts, of those that it knows."""
+    """Return the known configs that a cluster of this kind accepts."""
     return frozenset(known) & _KEYS.get(kind, frozenset(known))

@@ -1,4 +1,4 @@
-"""Start of a link back: the cutover of the link that made the mirror topic. Pure.
+"""The start of a link back, from the cutover of the link that made a mirror topic. Pure.
 
 After a cutover, clients write to the mirror topic. A link in the other direction copies exactly
 what they wrote: what stands before the cutover came from the cluster to which it would copy.
