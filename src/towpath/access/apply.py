@@ -1,4 +1,4 @@
-"""Apply steps, each only if the target still is as the step requires."""
+"""Applying of access steps, each only if the target is still as the step requires."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def _thing(step: AccessStep) -> Acl | Credential | Quota:
 
 
 def apply(step: AccessStep, target: Admin, passwords: Mapping[str, Secret]) -> None:
-    """Apply one step; an ACL, user or quota already as wanted counts as done.
+    """Apply one step; an ACL, user or quota that is already as wanted counts as done.
 
     Args:
         step: The step.
@@ -76,7 +76,7 @@ def apply(step: AccessStep, target: Admin, passwords: Mapping[str, Secret]) -> N
 def apply_all(
     steps: Sequence[AccessStep], target: Admin, passwords: Mapping[str, Secret]
 ) -> Changed:
-    """Apply steps of one kind together, each about another ACL, user or quota.
+    """Apply steps of one kind together, each for another ACL, user or quota.
 
     Raises:
         ClusterError: The target cannot be asked, or did not answer.

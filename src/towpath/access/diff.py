@@ -1,4 +1,4 @@
-"""Compare observed access with what the file asks for. Pure."""
+"""The comparison of observed access rules with the file. Pure."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from towpath.model.nouns import TopicName
 
 
 class AccessRules(Protocol):
-    """The rules for the target's access: from the file of a link, or of a restore.
+    """The rules for the target's access, from the file of a link or of a restore.
 
     Attributes:
         access: What the target gets.
@@ -32,12 +32,12 @@ class AccessRules(Protocol):
 
     @property
     def access(self) -> AccessConfig:
-        """The kinds of access that the target gets."""
+        """The kinds of access rules that the target gets."""
         ...
 
     @property
     def topics(self) -> TopicsConfig:
-        """Source topics and their mirror topics."""
+        """The source topics and their mirror topics."""
         ...
 
     @property
@@ -47,13 +47,13 @@ class AccessRules(Protocol):
 
     @property
     def prune(self) -> bool:
-        """Whether access that the link created is removed again when the source drops it."""
+        """Whether access rules of the link are removed when the source drops them."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class AccessDifference:
-    """The difference in access between the target and what the file asks for.
+    """The difference in access rules between the target and the file.
 
     Attributes:
         steps: Steps that remove the difference, in order.
@@ -76,7 +76,7 @@ def diff(
     names: Mapping[TopicName, TopicName],
     ours: OwnedAccess,
 ) -> AccessDifference:
-    """Return the difference in access between the target and what the file asks for.
+    """Return the difference in access rules between the target and the file.
 
     Args:
         observed: The access on both clusters.
@@ -182,7 +182,7 @@ _NAMES = {ACLS: "ACLs", USERS: "passwords of SCRAM users", QUOTAS: "quotas"}
 
 
 def switched_off(subject: str, made: Collection[str]) -> Iterator[Note]:
-    """Return notes on access that the link created and that the file now switches off."""
+    """Yield notes on access rules that the link created and the file now switches off."""
     if made:
         yield Note(PATHS[subject], _staying("is switched off", subject, len(made)))
 
@@ -190,7 +190,7 @@ def switched_off(subject: str, made: Collection[str]) -> Iterator[Note]:
 def no_longer_listed(
     users: Users, listed: Collection[str], ours: Collection[str]
 ) -> Iterator[Note]:
-    """Return notes on users that the link created and the file no longer lists."""
+    """Yield notes on users that the link created and the file no longer lists."""
     made = [
         credential
         for credential in users.target

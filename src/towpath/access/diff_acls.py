@@ -1,4 +1,4 @@
-"""Compare the ACLs of both clusters. Pure."""
+"""The comparison of ACLs on both clusters. Pure."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _DENIED = frozenset(
 
 
 def acl_steps(acls: Both[frozenset[Acl]], translated: Translated) -> Iterator[CreateAcl]:
-    """Return the ACLs to create, DENY before ALLOW, so that no extra right exists for a moment."""
+    """Yield the ACLs to create, DENY before ALLOW, so that no extra right ever exists."""
     missing = [acl for acl in translated.wanted if acl not in acls.target]
     for acl in sorted(missing, key=_denied_first):
         yield CreateAcl(acl, str(translated.wanted[acl]))
@@ -34,7 +34,7 @@ def acl_steps(acls: Both[frozenset[Acl]], translated: Translated) -> Iterator[Cr
 def acls_gone(
     acls: Both[frozenset[Acl]], translated: Translated, ours: frozenset[str]
 ) -> Iterator[DeleteAcl]:
-    """Return the ACLs of this link to delete, ALLOW before DENY."""
+    """Yield the ACLs of this link to delete, ALLOW before DENY."""
     kept = translated.wanted.keys() | translated.spared
     gone = [acl for acl in acls.target if acl not in kept and str(acl) in ours]
     for acl in sorted(gone, key=_denied_first, reverse=True):
@@ -44,7 +44,7 @@ def acls_gone(
 def acl_notes(
     acls: Both[frozenset[Acl]], translated: Translated, login: str | None
 ) -> Iterator[Note]:
-    """Return notes on ACLs that are not copied, and on ACLs that reach further than expected."""
+    """Yield notes on ACLs that are not copied, and on ACLs that reach further than expected."""
     for acl in translated.withheld:
         yield Note(str(acl), "stays at the source until `access.acls: full`")
     for acl in translated.narrowed:

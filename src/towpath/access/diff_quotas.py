@@ -1,4 +1,4 @@
-"""Compare the quotas of both clusters, and the configs of all brokers. Pure."""
+"""The comparison of quotas on both clusters, and of cluster-wide broker configs. Pure."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ creates topics."""
 
 
 def quota_steps(quotas: Quotas) -> Iterator[SetQuota]:
-    """Return the quotas to set: missing ones, and those with other values."""
+    """Yield the quotas to set: missing ones, and those with other values."""
     for quota, value in sorted(quotas.source.items(), key=_by_text):
         had = quotas.target.get(quota)
         if had != value:
@@ -33,21 +33,21 @@ def quota_steps(quotas: Quotas) -> Iterator[SetQuota]:
 
 
 def quotas_gone(quotas: Quotas, ours: frozenset[str]) -> Iterator[RemoveQuota]:
-    """Return the quotas of this link that the source no longer has."""
+    """Yield the quotas of this link that the source no longer has."""
     for quota, had in sorted(quotas.target.items(), key=_by_text):
         if quota not in quotas.source and str(quota) in ours:
             yield RemoveQuota(quota, had)
 
 
 def quota_notes(steps: Iterable[SetQuota], login: str | None) -> Iterator[Note]:
-    """Return notes on quotas that may throttle the link itself."""
+    """Yield notes on quotas that may throttle the link itself."""
     for step in steps:
         if step.quota.key in _SLOWING and all(_ours(e, login) for e in step.quota.entities):
             yield Note(step.about, "may also apply to this link, and slow it down")
 
 
 def config_notes(configs: Both[Mapping[str, str | None]]) -> Iterator[Note]:
-    """Return notes on configs of all brokers that differ; they are never copied."""
+    """Yield notes on differing configs of all brokers, which are never copied."""
     for name in sorted({*configs.source, *configs.target}):
         source, target = (_value(side, name) for side in (configs.source, configs.target))
         if source != target or source == _SECRET:

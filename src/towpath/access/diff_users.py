@@ -1,4 +1,4 @@
-"""Compare the SCRAM users of both clusters. Pure."""
+"""The comparison of SCRAM users on both clusters. Pure."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _FEWEST, _MOST = 4096, 16384
 
 
 def user_steps(users: Users, listed: Collection[str], ours: frozenset[str]) -> Iterator[SetUser]:
-    """Return the passwords to set: missing ones, and own ones with fewer iterations."""
+    """Yield the passwords to set: missing ones, and own ones with fewer iterations."""
     for credential, told in sorted(users.source.items()):
         had = users.target.get(credential)
         iterations = _taken(told)
@@ -28,14 +28,14 @@ def user_steps(users: Users, listed: Collection[str], ours: frozenset[str]) -> I
 
 
 def users_gone(users: Users, ours: frozenset[str]) -> Iterator[DeleteUser]:
-    """Return the users of this link that the source no longer has."""
+    """Yield the users of this link that the source no longer has."""
     for credential, had in sorted(users.target.items()):
         if credential not in users.source and str(credential) in ours:
             yield DeleteUser(credential, had)
 
 
 def user_notes(users: Users, listed: Collection[str], ours: frozenset[str]) -> Iterator[Note]:
-    """Return notes on users that are not copied, or whose password may differ."""
+    """Yield notes on users that are not copied, or whose passwords may differ."""
     for credential, told in sorted(users.source.items()):
         had = users.target.get(credential)
         about = str(credential)
@@ -54,7 +54,7 @@ def user_notes(users: Users, listed: Collection[str], ours: frozenset[str]) -> I
 
 
 def unknown_users(users: Users, listed: Collection[str]) -> Iterator[Problem]:
-    """Return notes on listed users that the source does not have."""
+    """Yield a problem for each listed user that the source does not have."""
     known = sorted({credential.user for credential in users.source})
     for name in sorted(set(listed).difference(known)):
         near = get_close_matches(name, known, n=3)

@@ -1,4 +1,4 @@
-"""Observe ACLs, SCRAM users, quotas and the configs of all brokers, on both clusters."""
+"""The observation of ACLs, SCRAM users, quotas and broker configs on both clusters."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _CHANGING = {ACLS: Operation.ALTER, USERS: Operation.ALTER, QUOTAS: Operation.AL
 
 @dataclass(frozen=True, slots=True)
 class Both(Generic[T]):
-    """A pair of values, one of each cluster."""
+    """A pair of values, one for each cluster."""
 
     source: T
     target: T
@@ -40,7 +40,7 @@ class Both(Generic[T]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ObservedAccess:
-    """The access on both clusters as observed.
+    """The observed access rules of both clusters.
 
     A subject is `None` if the file does not ask for it, or if one of the clusters does not tell it;
     notes and problems say why.
@@ -68,7 +68,7 @@ class ObservedAccess:
 
 
 def observe(source: Admin, target: Admin, config: LinkConfig) -> ObservedAccess:
-    """Observe the access on both clusters, as far as the file asks for it.
+    """Observe the access rules on both clusters, as far as the file asks for them.
 
     Raises:
         UnreachableError: A cluster did not answer.
@@ -89,7 +89,7 @@ def observe(source: Admin, target: Admin, config: LinkConfig) -> ObservedAccess:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KnownAccess:
-    """The access of a source that is known without asking it, such as one in an archive.
+    """Access rules of a source that are already known, such as those in an archive.
 
     Attributes:
         acls: All ACLs; `None` if they are not known.
@@ -105,7 +105,7 @@ class KnownAccess:
 def observe_beside(
     known: KnownAccess, target: Admin, login: str | None, access: AccessConfig
 ) -> ObservedAccess:
-    """Observe the target's access beside a source that is known already.
+    """Observe the target's access rules beside an already known source.
 
     Args:
         known: The access on the source.
@@ -130,7 +130,7 @@ def observe_beside(
 
 
 def asked_for(access: AccessConfig) -> list[str]:
-    """Return the kinds of access that the file does not switch off."""
+    """Return the kinds of access rules that the file does not switch off."""
     asked = [ACLS] if access.acls is not AclMode.OFF else []
     asked += [USERS] if access.users else []
     asked += [QUOTAS] if access.quotas else []

@@ -1,4 +1,4 @@
-"""The access on the target that earlier steps of the link have made. Pure."""
+"""The access rules that earlier steps of the link have made on the target. Pure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _REMOVALS = frozenset(kind.name for kind in KINDS if kind.removes)
 
 
 def ours_of(books: LinkBooks) -> OwnedAccess:
-    """Return the access that the link has created and not removed, by its journal.
+    """Return the access rules that the link has created and not removed, by its journal.
 
     What was only begun counts: nothing on the target tells whether the step was done.
     """

@@ -40,7 +40,7 @@ class CreateAcl:
 
 @dataclass(frozen=True, slots=True)
 class DeleteAcl:
-    """Delete an ACL; requires nothing, as an ACL has no state besides itself."""
+    """Delete an ACL; requires nothing, as an ACL has no further state."""
 
     subject: ClassVar[str] = ACLS
     creates: ClassVar[bool] = False
@@ -55,7 +55,7 @@ class DeleteAcl:
 
 @dataclass(frozen=True, slots=True)
 class SetUser:
-    """Set a user's password for one mechanism, with as many iterations as on the source.
+    """Set a user's password for one mechanism, with the source's number of iterations.
 
     Only the file holds the password. Requires that the target still has `had` iterations, or no
     such credential if `had` is `None`.
@@ -74,13 +74,13 @@ class SetUser:
 
     @property
     def about(self) -> str:
-        """The user and the mechanism."""
+        """The user and the mechanism that the step changes."""
         return str(self.credential)
 
 
 @dataclass(frozen=True, slots=True)
 class DeleteUser:
-    """Delete a user's password for one mechanism; requires that it still has `had` iterations."""
+    """Delete a user's password for one mechanism; requires that `had` iterations remain."""
 
     subject: ClassVar[str] = USERS
     creates: ClassVar[bool] = False
@@ -90,13 +90,13 @@ class DeleteUser:
 
     @property
     def about(self) -> str:
-        """The user and the mechanism."""
+        """The user and the mechanism that the step changes."""
         return str(self.credential)
 
 
 @dataclass(frozen=True, slots=True)
 class SetQuota:
-    """Set a quota; requires that the target still has `had`, or no quota if that is `None`."""
+    """Set a quota; requires that the target still has `had`, or none if `had` is `None`."""
 
     subject: ClassVar[str] = QUOTAS
 

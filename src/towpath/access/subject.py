@@ -51,7 +51,7 @@ WITHHELD = "withheld"
 
 @dataclass(frozen=True, slots=True)
 class AccessClient:
-    """Observes access, and changes that on the target.
+    """Observes access rules, and changes those of the target.
 
     Attributes:
         to: The target.
@@ -68,11 +68,11 @@ class AccessClient:
         return self.look()
 
     def again(self, seen: ObservedAccess) -> ObservedAccess:
-        """Return the same observation: steps about access change nothing that is not known."""
+        """Return the same observation, as steps change nothing else."""
         return seen
 
     def diff(self, seen: ObservedAccess, around: SubjectContext) -> Difference[AccessStep]:
-        """Return the difference between the target and what the file asks for."""
+        """Return the difference between the target and the file."""
         found = diff(seen, self.rules, around.topics, ours_of(self.to.books))
         held = {(WITHHELD, str(operation)): n for operation, n in found.withheld.items()}
         return Difference({}, found.steps, found.notes, found.problems, held)
@@ -80,12 +80,12 @@ class AccessClient:
     def foresee(
         self, seen: ObservedAccess, found: Difference[AccessStep]
     ) -> Iterator[Note | Problem]:
-        """Return nothing: all notes about access matter to runs as well."""
+        """Return nothing, as all notes about access matter to runs as well."""
         del seen, found
         yield from ()
 
     def check(self, steps: Sequence[AccessStep]) -> CheckedSteps[AccessStep]:
-        """Return the steps unchecked: brokers cannot validate access without changing it."""
+        """Return the steps unchecked, as brokers cannot validate access rules."""
         return CheckedSteps(tuple(steps))
 
     def present(self, steps: Sequence[AccessStep]) -> Mapping[str, TopicId]:
@@ -97,7 +97,7 @@ class AccessClient:
         return apply_all(steps, self.to.target, self.rules.access.users)
 
     def settle(self, steps: Sequence[AccessStep]) -> Mapping[str, SettledStep]:
-        """Return nothing: an ACL, a user or a quota does not reveal who made it."""
+        """Return an empty mapping, as ACLs, users and quotas do not reveal their creator."""
         del steps
         return {}
 
@@ -111,7 +111,7 @@ class AccessClient:
         )
 
     def outdated(self, step: AccessStep) -> StepOutdatedError | None:
-        """Return nothing: nothing beyond the usual checks is known of such a step."""
+        """Return `None`, as only the usual checks apply to such a step."""
         del step
         return None
 

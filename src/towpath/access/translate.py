@@ -1,4 +1,4 @@
-"""Translate the ACLs of the source into those that the target should have. Pure."""
+"""The translation of the source's ACLs into the target's. Pure."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ class _Reach:
         self._prefixes = tuple({acl.name for acl in wide})
 
     def needs(self, acl: Acl) -> bool:
-        """Whether an ACL of topics that are not mirrored denies what would be allowed."""
+        """Return whether an ACL for unmirrored topics denies what would be allowed without it."""
         # A shorter prefix than theirs also matches a mirrored topic, so it is wanted anyway.
         reached = self._all or acl.name.startswith(self._prefixes)
         return reached and acl.permission is Permission.DENY
