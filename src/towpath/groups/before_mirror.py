@@ -1,4 +1,4 @@
-"""Detect foreign records in a mirror topic before the offset at which mirroring began.
+"""Detection of foreign records in a mirror topic from before the mirroring began.
 
 The front of a compacted mirror topic holds nothing but the link's own markers, as its log cannot be
 cut there (`records/landing/log_starts.py`). Only the log itself tells whether there is more in it.

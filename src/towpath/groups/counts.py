@@ -11,7 +11,7 @@ from towpath.metering.detail import LIMIT
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupCounts:
-    """What syncs did for one group, or for several together.
+    """Counts of syncs for one group, or for several groups together.
 
     Attributes:
         translated: Positions that were translated to be written.
@@ -62,7 +62,7 @@ class GroupsReading:
 def counted_in(
     before: Mapping[str, GroupCounts], counts: Mapping[str, GroupCounts]
 ) -> dict[str, GroupCounts]:
-    """Add counts by group; beyond the limit of series all groups have one together."""
+    """Add counts by group; beyond the limit of series all groups share one count."""
     added = dict(before)
     for name, each in counts.items():
         key = "" if "" in added else name

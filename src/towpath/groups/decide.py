@@ -1,4 +1,4 @@
-"""Decide for each group and partition which offset to write, or why none is. Pure."""
+"""The decision for each group and partition which offset to write, or why none. Pure."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class MirrorPlace:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TranslatedGroup:
-    """A group of the source with its positions, translated.
+    """A group of the source with its translated offsets.
 
     Attributes:
         group: The group at the source.
@@ -62,7 +62,7 @@ def decide(
     *,
     renew: bool = False,
 ) -> Iterator[GroupPosition]:
-    """Yield a group's position in each partition; those marked `due` are to be written.
+    """Yield a group's offset in each partition; those marked `due` are to be written.
 
     Args:
         config: What the file asks for.
@@ -147,7 +147,7 @@ class _Here:
         target: TargetView,
         mirror: TopicPartition,
     ) -> tuple[PositionOutcome, Reason | None]:
-        """Return what becomes of the position; without a reason, it is to be written."""
+        """Return the outcome for the offset; without a reason it is to be written."""
         offset = self.answer.offset
         if self.known == offset and self.answer.exactness not in _WAITS:
             return PositionOutcome.UNCHANGED, None
@@ -160,7 +160,7 @@ class _Here:
         )
 
     def as_written(self, log_start: int | None) -> _Here:
-        """Return it where it was written once, if nobody can tell its place now.
+        """Return the offset as it was written once, if a translation is impossible now.
 
         On a way back, that is so while the ledger of the source cannot be read.
         """

@@ -1,4 +1,4 @@
-"""Delete groups and commits on the target that were deleted at the source, if asked for."""
+"""Deletion of groups and commits on the target that were deleted at the source."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Mirrors = Mapping[TopicPartition, TopicPartition]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deleted:
-    """The outcome for a group, or for commits of it, that the source no longer has.
+    """The result for a group, or for some commits, that the source no longer has.
 
     Attributes:
         report: What is told.

@@ -30,7 +30,7 @@ _ELSEWHERE = frozenset({Exactness.BEFORE_START, Exactness.NOT_YET})
 
 @dataclass(frozen=True, slots=True)
 class EarlierCopy:
-    """Records that another link copied between the same two partitions.
+    """The records that another link copied between the same two partitions.
 
     Attributes:
         offsets: The offset map of that link.

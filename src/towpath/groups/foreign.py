@@ -1,4 +1,4 @@
-"""Offsets of groups in topics that another tool mirrored, unknown to the ledger. Pure.
+"""Group offsets in topics that another tool mirrored, unknown to the ledger. Pure.
 
 The copy of the last record that the group has read is looked for on the target. A header with the
 source offset, as the Redpanda migrator writes it, tells how far a record is from it; without the
@@ -44,7 +44,7 @@ class Place:
 
 
 def at_once(place: Place) -> Answer | None:
-    """Return the target offset if no record must be read for it, else `None`."""
+    """Return the target offset if no record must be read to find it, else `None`."""
     if place.offset == 0:
         return TranslatedOffset(place.start, Exactness.EXACT)
     if place.start == place.end:
@@ -53,7 +53,7 @@ def at_once(place: Place) -> Answer | None:
 
 
 def source_offset(record: Record) -> SourceOffset | None:
-    """Return the source offset in the last migrator header of a record, `None` without one."""
+    """Return the source offset in a record's last migrator header, `None` without one."""
     found = [value for name, value in record.headers if name == OFFSET_HEADER]
     if not found or found[-1] is None or len(found[-1]) != _HEADER_SIZE:
         return None
@@ -82,7 +82,7 @@ class HeaderSearch:
         self.at: TargetOffset | None = self._within(guess)
 
     def told(self, at: TargetOffset, there: SourceOffset) -> None:
-        """Note that the first record from `self.at` on lies at `at` and copies offset `there`."""
+        """Record that the first record from `self.at` on lies at `at` and copies offset `there`."""
         wanted = self.at if self.at is not None else at
         if there in {self._place.offset, self._last}:
             behind = TargetOffset(at + (there == self._last))
@@ -95,7 +95,7 @@ class HeaderSearch:
         self._go_on(TargetOffset(at + step))
 
     def nothing(self) -> None:
-        """Note that no record lies at or after `self.at`."""
+        """Record that no record lies at or after `self.at`."""
         if self.at is not None:
             self._high = self._end = self.at
         self._go_on(TargetOffset(self._high - 1))
@@ -127,7 +127,7 @@ class HeaderSearch:
 
 
 def by_time(place: Place, guess: TargetOffset, found: Sequence[Record], *, stamped: bool) -> Answer:
-    """Return the target offset by record time, where headers have no source offset.
+    """Return the target offset by record time, for headers without a source offset.
 
     Args:
         place: What is looked for.

@@ -1,4 +1,4 @@
-"""Find a group's target offset in a topic that another tool mirrored, in few requests."""
+"""The search for a group's target offset in another tool's mirror topic, in few requests."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ _NOT_THERE = Reason.of(ReasonCode.NOT_MIRRORED_YET)
 
 
 def was_mirrored_before(opened: Opened) -> bool:
-    """Whether another tool mirrored a partition up to the offset where this link began."""
+    """Return whether another tool mirrored a partition up to the offset where this link began."""
     return any(reason.code is ReasonCode.MIRRORED_BEFORE for reason in opened.reasons)
 
 
@@ -49,7 +49,7 @@ class ForeignTopics:
         self._away: UnreachableError | None = None
 
     def holds(self, tp: TopicPartition) -> bool:
-        """Whether another tool mirrors a source partition."""
+        """Return whether another tool mirrors a source partition."""
         foreign = self._foreign
         return (
             foreign is not None and foreign.matches(tp.topic) and not self._topics.matches(tp.topic)
@@ -102,7 +102,7 @@ class ForeignTopics:
         return self._answer(tp, mirror, offset)
 
     def before(self, opened: Opened, offset: SourceOffset) -> Answer:
-        """Return the target offset of a position from before this link began.
+        """Return the target offset of a group's offset from before this link began.
 
         Another tool had mirrored the partition up to there (`ReasonCode.MIRRORED_BEFORE`).
 

@@ -64,5 +64,5 @@ def _row(position: GroupPosition, last: SeenPosition) -> SeenPosition:
 
 
 def is_news(entry: SeenGroup, last: SeenGroup | None) -> bool:
-    """Whether an entry differs from the last one in more than its time."""
+    """Return whether an entry differs from the last one in more than its time."""
     return last is None or replace(entry, at=last.at) != last

@@ -1,4 +1,4 @@
-"""Offsets and lags of a link's groups, read-only; the source may be unreachable."""
+"""The offsets and lags of a link's groups, read-only; the source may be unreachable."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class GroupsLook:
 
     @property
     def differences(self) -> GroupsLook:
-        """The positions that the target does not have, and their groups."""
+        """The offsets that the target does not have, and their groups."""
         kept = (
             replace(group, positions=tuple(filter(differs, group.positions)))
             for group in self.report.groups
@@ -71,19 +71,19 @@ class GroupsLook:
 
     @property
     def trouble(self) -> bool:
-        """Whether some position cannot be brought over for a reason that will not pass."""
+        """Whether some offset cannot be transferred, for a reason that will not pass."""
         report = self.report
         return bool(report.failed or report.unlisted) or any(map(in_trouble, report.positions))
 
 
 def in_trouble(position: GroupPosition) -> bool:
-    """Whether a position cannot be brought over for a reason that will not pass."""
+    """Return whether an offset cannot be transferred, for a reason that will not pass."""
     reason = position.reason
     return reason is not None and reason.code not in PASSING | SETTLED | LEFT_OUT
 
 
 def differs(position: GroupPosition) -> bool:
-    """Whether the target lacks a position that the file asks for."""
+    """Return whether the target lacks an offset that the file asks for."""
     left_out = position.reason is not None and position.reason.code in LEFT_OUT
     return not (position.settled or left_out)
 

@@ -1,4 +1,4 @@
-"""Retention of group offsets on the target, and measures against their early expiry."""
+"""The retention of group offsets on the target, and measures against early expiry."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Keeper:
         *,
         renew: bool,
     ) -> None:
-        """Create groups with their own type, and recreate those whose offsets would expire at once.
+        """Create groups with their own type, and recreate those whose offsets would expire.
 
         Args:
             types: The types of mirror groups at the source.
@@ -186,6 +186,6 @@ def holds_until(report: GroupReport, retention: int) -> int | None:
 
 
 def is_overdue(report: GroupReport, retention: int, now: int) -> bool:
-    """Whether the target may drop the offsets of a group at any moment."""
+    """Return whether the target may drop the offsets of a group at any moment."""
     until = holds_until(report, retention)
     return until is not None and until <= now

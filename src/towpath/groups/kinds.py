@@ -1,4 +1,4 @@
-"""Group types that a target supports, and how groups get their own type there."""
+"""Group types that a target supports, and the conversion of groups to their own type."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def _lacking(target: Admin, kind: str, need: _Need) -> Reason | None:
 
 
 class KindMaker:
-    """Makes groups of the consumer protocol on the target; for one thread.
+    """Creates groups of the consumer protocol on the target; for one thread.
 
     Args:
         target: The target.
@@ -67,7 +67,7 @@ class KindMaker:
         self._asked = False
 
     def off(self) -> Reason | None:
-        """Return why the target cannot make groups of the consumer protocol, `None` if it can.
+        """Return why the target cannot create consumer protocol groups, `None` if it can.
 
         Raises:
             ClusterError: The target cannot be reached.
@@ -93,7 +93,7 @@ class KindMaker:
         return self._streams
 
     def make(self, wanted: Iterable[ClientGroup]) -> dict[ClientGroup, Reason]:
-        """Convert groups to the consumer protocol; return the reasons for those that failed.
+        """Convert groups to the consumer protocol; return the reasons for failures.
 
         Args:
             wanted: Groups of classic type without members.
@@ -112,7 +112,7 @@ class KindMaker:
 
 
 def arrives_classic(type_: str, there: GroupState | None, *, writes: bool) -> bool:
-    """Whether a group of a newer protocol is, or would become, classic on the target.
+    """Return whether a group of a newer protocol is, or would become, classic on the target.
 
     Args:
         type_: Its type at the source.

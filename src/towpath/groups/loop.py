@@ -1,4 +1,4 @@
-"""Bring groups over repeatedly during a run, in a thread with its own connections."""
+"""The repeated sync of groups during a run, in a thread with its own connections."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Beside = Callable[[OpenLink], AbstractContextManager[Callable[[SyncReport], Sequ
 
 
 class GroupLoop:
-    """Brings the groups of a link over every `groups.interval`.
+    """Syncs the groups of a link once every `groups.interval`.
 
     Nothing of the run waits for it. A sync that fails is repeated at the next turn, however long
     that goes on.
@@ -73,12 +73,12 @@ class GroupLoop:
         self._thread.start()
 
     def finish(self) -> None:
-        """Bring the groups over once more, and wait at most a minute for it."""
+        """Sync the groups once more, and wait at most a minute for the end."""
         self._last = True
         self._end(_PATIENCE)
 
     def close(self) -> None:
-        """Stop after the request that is under way."""
+        """Stop after the pending request."""
         self._end(_GOODBYE)
 
     def _end(self, patience: float) -> None:

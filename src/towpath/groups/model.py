@@ -1,4 +1,4 @@
-"""Values that a sync of groups works on and reports. Pure."""
+"""The values that a sync of groups works on and reports. Pure."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from towpath.model.reasons import Reason
 
 
 class PositionOutcome(StrEnum):
-    """The outcome for the position of one group in one partition."""
+    """The possible outcomes for the offset of one group in one partition."""
 
     CONFIRMED = "CONFIRMED"
     """It was written, and read back."""
@@ -42,7 +42,7 @@ class Expiry(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupPosition:
-    """The position of one group in one partition, at the source and on the target.
+    """The offset of one group in one partition, at the source and on the target.
 
     Attributes:
         group: The group, with its name at the source.
@@ -80,18 +80,18 @@ class GroupPosition:
 
     @property
     def due(self) -> bool:
-        """Whether the position is still to be written, as a preview shows it."""
+        """Whether the offset is still to be written, as a preview shows."""
         return self.outcome is PositionOutcome.NOT_ATTEMPTED and self.reason is None
 
     @property
     def settled(self) -> bool:
-        """Whether the target has the position already."""
+        """Whether the target already has the offset."""
         return self.outcome in {PositionOutcome.CONFIRMED, PositionOutcome.UNCHANGED}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupReport:
-    """The outcome for one group.
+    """The result for one group.
 
     Attributes:
         group: The group, with its name at the source.
@@ -125,7 +125,7 @@ class GroupReport:
 
     @property
     def all_committed(self) -> bool:
-        """Whether all positions on the target were just committed, and there is at least one."""
+        """Whether all offsets on the target were just committed, and there is at least one."""
         settled = [each.outcome for each in self.positions if each.settled]
         return bool(settled) and set(settled) == {PositionOutcome.CONFIRMED}
 
@@ -137,7 +137,7 @@ class GroupReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SyncReport:
-    """The outcome of one sync.
+    """The result of one sync.
 
     Attributes:
         at: When it ended, in ms since 1970.

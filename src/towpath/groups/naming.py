@@ -1,4 +1,4 @@
-"""Names of groups on the target, and why some groups can have none."""
+"""The names of groups on the target, and why some groups can have none."""
 
 from __future__ import annotations
 

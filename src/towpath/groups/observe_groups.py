@@ -1,4 +1,4 @@
-"""Observe the groups of both clusters in few requests, and what the ledger knows of them."""
+"""The observation of both clusters' groups in few requests, and the ledger's knowledge."""
 
 from __future__ import annotations
 
@@ -194,7 +194,7 @@ def target_now(
 
 
 def held(target: Admin, view: TargetView, groups: Iterable[ClientGroup]) -> TargetView:
-    """Return the view with the groups that classic Kafka Streams members hold.
+    """Return the view, with the groups that classic Kafka Streams members block.
 
     Args:
         target: The target.
@@ -238,5 +238,5 @@ def surely(target: Admin, view: TargetView, groups: Iterable[ClientGroup]) -> Ta
 def known_coordinators(
     listed: Mapping[str, GroupState], groups: Iterable[ClientGroup]
 ) -> dict[ClientGroup, Broker]:
-    """Return the coordinators of those groups that brokers listed."""
+    """Return the coordinators of listed groups."""
     return {each: listed[each.name].coordinator for each in groups if each.name in listed}

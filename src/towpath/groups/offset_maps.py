@@ -1,4 +1,4 @@
-"""Translate offsets of groups by the ledger's offset maps."""
+"""Translation of group offsets by the ledger's offset maps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Read single records of a partition, as consumers see them."""
+"""Reader of single records of a partition, as consumers see them."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ class Log:
 
     @property
     def start(self) -> int:
-        """The log start offset."""
+        """The log start offset of the partition."""
         return self.admin.offsets.earliest([self.tp]).sure(self.tp)
 
     @property
     def end(self) -> int:
-        """The last stable offset."""
+        """The last stable offset of the partition."""
         return self._within(self.admin.offsets.latest([self.tp], committed=True).sure(self.tp))
 
     def at_time(self, ms: int) -> int:

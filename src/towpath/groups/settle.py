@@ -1,4 +1,4 @@
-"""Bring groups over at the cutover, and repeat until only lasting problems remain."""
+"""The sync of groups at the cutover, repeated until only lasting problems remain."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _PASSING = frozenset({ReasonCode.GROUP_ANSWER_LOST, ReasonCode.CLUSTER_UNREACHAB
 def settle(
     sync: GroupSync, stop: threading.Event | None = None, patience: float = PATIENCE
 ) -> SyncReport:
-    """Bring the groups over, and repeat for problems that may pass.
+    """Sync the groups, and repeat for problems that may pass.
 
     Args:
         sync: The link's groups.

@@ -1,4 +1,4 @@
-"""Positions of share groups, whose start offset trails records they have accepted.
+"""Share groups, whose start offset trails the records they have accepted.
 
 A coordinator writes the start offset with the next acknowledgement, and keeps what was accepted
 behind it in its own state, which no request shows (KIP-932). Only the lag tells of it (KIP-1226,
@@ -42,7 +42,7 @@ class ShareStand:
     after: int = UNKNOWN
 
     def place(self, last: int) -> tuple[int, int]:
-        """Return the offset where the group continues, and how many accepted records come again.
+        """Return the offset where the group continues, and how many accepted records repeat.
 
         Where nothing is left to accept, that is the end that the log had before the lag was told:
         what came later may not be accepted. The number is `UNKNOWN` where no broker tells it, and
@@ -97,7 +97,7 @@ def stands(
 
 
 def bounded(answer: TranslatedOffset[TargetOffset], again: int) -> TranslatedOffset[TargetOffset]:
-    """Return an answer with the number of accepted records that come again.
+    """Return an answer with the number of accepted records that repeat.
 
     Args:
         answer: The translated place of the group.

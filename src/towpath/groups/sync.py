@@ -1,4 +1,4 @@
-"""One sync of groups: observe both clusters, translate, decide, write, read back, remember."""
+"""One sync of groups: observe both clusters, translate, decide, write and read back."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from towpath.runtime.clock import now_ms
 
 
 class GroupSync:
-    """Brings the groups of a link over, repeatedly; for one thread.
+    """Syncs the groups of a link, repeatedly; for one thread.
 
     Args:
         link: The link. Nothing else reads by its ledger.
@@ -60,7 +60,7 @@ class GroupSync:
     def once(
         self, *, write: bool = True, last: bool = False, gone: bool = False, renew: bool = False
     ) -> SyncReport:
-        """Bring the groups over once.
+        """Sync the groups once.
 
         Args:
             write: Write what is due; else this is a preview, and `due` positions are those that a
@@ -254,7 +254,7 @@ def reports(
     target: TargetView,
     due: Mapping[ClientGroup, int],
 ) -> Iterator[GroupReport]:
-    """Yield the outcome for each group.
+    """Yield the result for each group.
 
     Args:
         groups: The groups.

@@ -1,4 +1,4 @@
-"""State of groups kept from sync to sync, and when it is written to the ledger."""
+"""The state of groups between syncs, and its storage in the ledger."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class GroupMemory:
 
     @property
     def all(self) -> Mapping[str, SeenGroup]:
-        """The state of each group."""
+        """The state of each group, by name."""
         names = {*self._link.books.groups, *self._latest}
         return {name: entry for name in names if (entry := self.of(name)) is not None}
 

@@ -14,7 +14,7 @@ _NO_ERROR = {ReasonCode.TOPIC_NOT_MIRRORED, ReasonCode.NOT_MIRRORED_YET}
 
 
 def counts_of(report: SyncReport) -> dict[str, GroupCounts]:
-    """Return the counts of each group; time spent is shared out by positions."""
+    """Return the counts of each group; time spent is distributed by offsets."""
     all_of_it = max(1, sum(len(group.positions) for group in report.groups))
     due = max(1, sum(group.due for group in report.groups))
     ns = report.translating * 1e9 / all_of_it, report.writing * 1e9 / due
@@ -41,7 +41,7 @@ def _is_untranslated(position: GroupPosition) -> bool:
 
 
 def trouble_of(report: SyncReport) -> Iterator[str]:
-    """Yield sentences about what kept a sync from being good."""
+    """Yield sentences about the failures of a sync."""
     for error in report.unlisted:
         yield f"some groups may be missing: {error}"
     for group, error in report.failed.items():
@@ -52,7 +52,7 @@ def trouble_of(report: SyncReport) -> Iterator[str]:
 
 
 def preview_of(report: SyncReport) -> Iterator[str]:
-    """Yield sentences about what a sync would do first, for a plan."""
+    """Yield sentences about the first changes of a sync, for a plan."""
     due = [each for each in report.positions if each.due]
     there = report.outcomes[PositionOutcome.UNCHANGED]
     if due or there:

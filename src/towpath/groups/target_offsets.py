@@ -1,4 +1,4 @@
-"""Target offsets of groups' positions, and why some cannot be translated."""
+"""The target offsets of groups, and why some offsets cannot be translated."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def answered(
     places: dict[TopicPartition, MirrorPlace],
     answer: Callable[[TopicPartition, SourceOffset], Answer],
 ) -> TranslatedGroup:
-    """Return a group with its translated positions.
+    """Return a group with its translated offsets.
 
     Args:
         group: The group.

@@ -1,4 +1,4 @@
-"""Write offsets of groups on the target, and read them back."""
+"""The write of group offsets to the target, with a check by reading them back."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Found = Mapping[TopicPartition, Commit]
 def write(
     target: Admin, listed: Mapping[str, GroupState], positions: Iterable[GroupPosition]
 ) -> list[GroupPosition]:
-    """Write the positions that are due, read them back, and return all with their outcomes.
+    """Write the due offsets, read them back, and return all with their outcomes.
 
     Args:
         target: The target.
@@ -50,12 +50,12 @@ def write(
 
 
 def client_of(position: GroupPosition) -> ClientGroup:
-    """Return the mirror group that a position belongs to."""
+    """Return the mirror group that an offset belongs to."""
     return ClientGroup(position.mirror_group, position.group.kind)
 
 
 def under_members(position: GroupPosition) -> bool:
-    """Whether members on the target prevent a position from being written."""
+    """Return whether members on the target prevent an offset from being written."""
     return position.reason is not None and position.reason.code is ReasonCode.GROUP_HAS_MEMBERS
 
 
