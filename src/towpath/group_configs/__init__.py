@@ -1,1 +1,1 @@
-"""Floor 4: configs of groups and of client metrics, kept alike on both clusters."""
+"""Floor 4: configs of groups and of client metrics, kept the same on both clusters."""

@@ -1,4 +1,4 @@
-"""Check and apply steps, each only if the target still is as the step requires."""
+"""Validating and applying of steps, each only if the target is still as required."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _SOME = 3
 
 
 def checked(steps: Sequence[HolderStep], target: Admin) -> CheckedSteps[HolderStep]:
-    """Let the target check steps, and return those that it accepts.
+    """Let the target validate steps, and return the accepted ones.
 
     Configs of a group are checked together, as some depend on each other; where they are refused,
     each is tried with those that were accepted before it.

@@ -30,7 +30,7 @@ def bounding(keys: Iterable[str]) -> frozenset[str]:
 
 
 def out_of_bounds(key: str, value: str, brokers: Mapping[str, str]) -> str:
-    """Return why brokers would refuse a value, "" if no known bound forbids it.
+    """Return why brokers would reject a value, "" if no known bound forbids it.
 
     Args:
         key: The config of a group.

@@ -1,4 +1,4 @@
-"""Compare the configs of groups and of client metrics with what the file asks for. Pure."""
+"""The comparison of group and client metrics configs with the file. Pure."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def diff(
     *,
     prune: bool,
 ) -> Difference[HolderStep]:
-    """Return the difference between the target and what the file asks for.
+    """Return the difference between the target and the file.
 
     Args:
         seen: The configs on both clusters.
@@ -67,7 +67,7 @@ class _Found:
         self._notes: list[Note] = []
 
     def all_notes(self) -> Iterator[Note]:
-        """Yield the notes; those about keys once for all groups."""
+        """Yield the notes; a note about a key is given once for all groups."""
         yield from self._notes
         for key, names in sorted(self._unknown.items()):
             text = f"the target's brokers know no such config, so it is not copied ({_some(names)})"
@@ -204,7 +204,7 @@ def _some(names: Sequence[str]) -> str:
 
 
 def unasked(groups: Collection[str], metrics: Collection[str]) -> Iterator[Note]:
-    """Return notes on configs at the source that do not move without a section `groups`."""
+    """Yield notes on configs at the source that are not copied without a section `groups`."""
     for found, what in ((groups, "group"), (metrics, "subscription")):
         if found:
             text = (

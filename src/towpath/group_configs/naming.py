@@ -12,7 +12,7 @@ from towpath.model.errors import ConfigError
 def target_names(
     groups: Iterable[str], config: GroupsConfig
 ) -> tuple[dict[str, str], dict[str, str]]:
-    """Return the name on the target of each group, and why some can have none."""
+    """Return the target name of each group, and the reasons for groups without one."""
     names: dict[str, str] = {}
     nameless: dict[str, str] = {}
     for group in groups:

@@ -1,4 +1,4 @@
-"""Observe the configs of groups and of client metrics on both clusters, with few requests."""
+"""The observation of group and client metrics configs on both clusters."""
 
 from __future__ import annotations
 

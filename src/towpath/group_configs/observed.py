@@ -1,4 +1,4 @@
-"""Configs of groups and of client metrics as they were observed: values only."""
+"""The observed configs of groups and of client metrics: values only."""
 
 from __future__ import annotations
 

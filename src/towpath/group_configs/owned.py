@@ -1,4 +1,4 @@
-"""The configs of groups and client metrics that earlier steps of the link have set. Pure."""
+"""The configs of groups and client metrics that the link has set on the target. Pure."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ SUBJECTS = {ConfigHolder.GROUP: GROUP_CONFIGS, ConfigHolder.CLIENT_METRICS: CLIE
 
 @dataclass(frozen=True, slots=True)
 class SetHolderConfig:
-    """Set a config; requires that the target still has `had`, or none of its own if `None`.
+    """Set a config; requires that the target still has `had`, or no own value if `None`.
 
     Attributes:
         holder: What has the config.
@@ -42,7 +42,7 @@ class SetHolderConfig:
 
     @property
     def creates(self) -> bool:
-        """Whether the target has no such config of its own yet."""
+        """Whether the target has no own value of the config yet."""
         return self.had is None
 
     @property
@@ -53,7 +53,7 @@ class SetHolderConfig:
 
 @dataclass(frozen=True, slots=True)
 class RemoveHolderConfig:
-    """Reset a config to the default of the brokers; requires that the target still has `had`.
+    """Reset a config to the brokers' default; requires that the target still has `had`.
 
     Attributes:
         holder: What has the config.
@@ -74,7 +74,7 @@ class RemoveHolderConfig:
 
     @property
     def creates(self) -> bool:
-        """Always false: the step removes a config."""
+        """Always false, as the step removes a config."""
         return False
 
     @property
@@ -87,7 +87,7 @@ HolderStep = SetHolderConfig | RemoveHolderConfig
 
 
 def about(name: str, key: str) -> str:
-    """Return the text for people about one config of a group or subscription."""
+    """Return the display text for one config of a group or subscription."""
     return f"{name} {key}"
 
 

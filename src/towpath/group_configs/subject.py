@@ -104,7 +104,7 @@ class GroupConfigClient:
         return apply_all(steps, self.link.target)
 
     def settle(self, steps: Sequence[HolderStep]) -> Mapping[str, SettledStep]:
-        """Return nothing: a config does not reveal who set it."""
+        """Return an empty mapping, as a config does not reveal who set it."""
         del steps
         return {}
 
@@ -118,7 +118,7 @@ class GroupConfigClient:
         )
 
     def outdated(self, step: HolderStep) -> StepOutdatedError | None:
-        """Return nothing: nothing beyond the usual checks is known of such a step."""
+        """Return `None`, as only the usual checks apply to such a step."""
         del step
         return None
 
@@ -139,7 +139,7 @@ class GroupConfigs:
         return config.run.sync_interval
 
     def held_back(self, steps: Sequence[HolderStep], failed: Failed) -> Mapping[str, TowpathError]:
-        """Return nothing: no config depends on another one."""
+        """Return an empty mapping, as no config depends on another one."""
         del steps, failed
         return {}
 
