@@ -25,12 +25,12 @@ AGAIN = frozenset({408, 425, 429, 500, 502, 503, 504})
 
 
 class NotJsonError(ValueError):
-    """Error: an answer is not JSON, such as a proxy's page or a truncated answer."""
+    """An answer is not JSON, such as a proxy's page or a truncated answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A completely read answer of a registry.
+    """A complete answer of a registry.
 
     Attributes:
         status: The HTTP status.
@@ -64,7 +64,7 @@ class Answer:
             raise NotJsonError(text) from None
 
     def error(self) -> int:
-        """Return the registry's error number, or the HTTP status without one."""
+        """Return the registry's error number, or the HTTP status if there is none."""
         with suppress(ValueError):
             data = self.json()
             number = data.get("error_code") if isinstance(data, dict) else None
@@ -125,7 +125,7 @@ def _bare(url: str) -> str:
 
 
 def asked_to_wait(heads: Mapping[str, str]) -> float:
-    """Return the seconds of `Retry-After`, which has a number or a date (RFC 9110, 10.2.3).
+    """Return the seconds in a `Retry-After` header: a number or a date (RFC 9110, 10.2.3).
 
     0 if it asks for none, or for one that cannot be read.
     """

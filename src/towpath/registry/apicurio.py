@@ -1,4 +1,4 @@
-"""Schema ids of Apicurio, which has two for each schema, by its own interface."""
+"""Schema ids of Apicurio, which has two for each schema, through its own API."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class ApicurioIds:
         return self._read(at) if found is None else found
 
     def holding(self, number: SchemaId) -> SchemaVersion | None:
-        """Return a version that has an id; `None` if none has.
+        """Return a version that has an id; `None` if there is none.
 
         Raises:
             ClusterError: The registry cannot be asked.

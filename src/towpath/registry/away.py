@@ -1,4 +1,4 @@
-"""Detection of a registry that does not answer, so that further calls fail fast."""
+"""Detection of a silent registry, so that further calls fail fast."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Away:
         return self._silent >= self._most
 
     def refuses(self) -> str:
-        """Return why calls should fail now, "" if not; one call a second may try again."""
+        """Return why calls should fail now, "" if not; one call a second may probe."""
         with self._lock:
             now = time.monotonic()
             if not self or now >= self._next:
@@ -36,11 +36,11 @@ class Away:
             return self._why
 
     def heard(self) -> None:
-        """Note that the registry answered."""
+        """Record that the registry answered."""
         self._silent = 0
 
     def silent(self, why: str) -> None:
-        """Note that the registry gave no usable answer before a deadline."""
+        """Record that the registry gave no usable answer before a deadline."""
         with self._lock:
             self._silent += 1
             self._why, self._next = why, time.monotonic() + _PROBE

@@ -75,12 +75,12 @@ class RegistryHttp:
         self.requests = 0
 
     def stop(self) -> None:
-        """Stop sending requests from any thread, except those that restore something."""
+        """Stop sending requests, except those that restore settings; callable from any thread."""
         self._stopped.set()
 
     @contextmanager
     def restoring(self) -> Iterator[None]:
-        """Allow this thread's requests after `stop`, as they restore something."""
+        """Allow this thread's requests after `stop`, as they restore settings."""
         self._restoring.is_on = True
         try:
             yield
@@ -223,7 +223,7 @@ class RegistryHttp:
 
     @contextmanager
     def reading(self, what: str) -> Iterator[None]:
-        """Turn errors from reading an answer into one that names the registry.
+        """Translate errors from parsing an answer into an error that names the registry.
 
         Raises:
             RegistryRefusedError: The answer is not as registries give it.

@@ -54,7 +54,7 @@ _TRAITS = {
 
 
 def traits(config: RegistryConfig, http: RegistryHttp) -> Traits:
-    """Return a registry's features; detect its make if the file does not name it.
+    """Return a registry's features; detect its make if the file does not name one.
 
     Raises:
         ClusterError: The registry cannot be asked.

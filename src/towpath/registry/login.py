@@ -21,7 +21,7 @@ _DEFAULT_LIFE = 300.0
 
 
 class TokenRefusedError(Exception):
-    """Error: a token server refuses to issue a token.
+    """A token server refuses to issue a token.
 
     Args:
         status: The HTTP status.
@@ -47,7 +47,7 @@ class RegistryLogin:
         self._token, self._until = "", 0.0
 
     def header(self, timeout: float) -> dict[str, str]:
-        """Return the header, `None` if the file has no login.
+        """Return the header, empty if the file has no login.
 
         Args:
             timeout: Seconds that a token server has to answer.

@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 class AskingPool(Executor):
-    """Thread pool that is never waited for at its end.
+    """A thread pool whose running calls are never waited for.
 
     Unlike those of Python's own pool, nobody waits for these threads, neither who closes the pool
     nor the end of the program: a registry that accepts connections and never answers would keep
@@ -33,7 +33,7 @@ class AskingPool(Executor):
         self._closed = False
 
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
-        """Return the future of a call.
+        """Start a call in the pool, and return its future.
 
         Raises:
             RuntimeError: The pool is closed.

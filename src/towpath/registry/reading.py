@@ -88,7 +88,7 @@ class ReadRegistry(Protocol):
         """Return the schema with a GUID; `None` if there is none."""
 
     def ids_of_guid(self, guid: str) -> tuple[SchemaId, ...]:
-        """Return the ids that a schema has in any context."""
+        """Return the ids that a schema has, in any context."""
 
     def users(self, number: SchemaId) -> tuple[SchemaVersion, ...]:
         """Return the versions that use a schema id."""

@@ -68,7 +68,7 @@ class Registry:
         return self._http.requests + (own.http.requests if own is not None else 0)
 
     def stop(self) -> None:
-        """Stop sending requests; waiting calls fail at the end of their time."""
+        """Stop sending requests; waiting calls fail at their deadline."""
         self._http.stop()
         if self._apicurio is not None:
             self._apicurio.http.stop()
@@ -113,7 +113,7 @@ class Registry:
         *,
         deleted: bool = False,
     ) -> dict[SchemaVersion, T] | None:
-        """Return all versions of all subjects in few requests; `None` if it has no such call.
+        """Return all versions of all subjects in few requests; `None` if unsupported.
 
         Args:
             kept: Returns what is kept of each version: all texts would be too much. Metadata and
@@ -139,7 +139,7 @@ class Registry:
         return self._version(subject, "latest", deleted=deleted)
 
     def versions(self, subject: SubjectName, *, deleted: bool = False) -> tuple[int, ...]:
-        """Return the versions of a subject, none where there is no such subject.
+        """Return the versions of a subject, none if the subject does not exist.
 
         Raises:
             ClusterError: The registry cannot be asked.
@@ -200,7 +200,7 @@ class Registry:
             return None if found is None else forms.schema(found, context)
 
     def by_guid(self, guid: str) -> Schema | None:
-        """Return the schema with a GUID, as headers of newer serializers have it.
+        """Return the schema with a GUID, as in headers of newer serializers.
 
         Returns:
             `None` if there is none, or if the registry has no such call.
@@ -323,7 +323,7 @@ class Registry:
         return found if number is None else replace(found, id=number)
 
     def soft_delete(self, at: SchemaVersion) -> None:
-        """Soft-delete a version: it stays readable by its id, and listed with deleted ones.
+        """Soft-delete a version: it stays readable by its id, and listed among deleted ones.
 
         Raises:
             ClusterError: The registry cannot be asked, or refuses.

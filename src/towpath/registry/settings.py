@@ -69,7 +69,7 @@ class RegistrySettings:
         return self._mode(f"read the mode of {subject}", forms.path_of("mode", subject))
 
     def mode_within(self, context: str) -> str | None:
-        """Return the mode of subjects in a context that have no mode of their own.
+        """Return the mode that applies to subjects of a context without a mode of their own.
 
         Raises:
             ClusterError: The registry cannot be asked.
@@ -85,7 +85,7 @@ class RegistrySettings:
             return None if found is None else str(found["mode"])
 
     def set_mode(self, subject: SubjectName, mode: str | None) -> None:
-        """Set a subject's mode, or remove it so that the global one applies.
+        """Set a subject's mode, or remove the mode so that the global one applies.
 
         A registry without modes is left alone.
 
