@@ -1,4 +1,4 @@
-"""Detection of equal batches on both sides without opening them."""
+"""Detection of equal batches on both sides, without opening them."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def same_batches(source: Cursor, target: Cursor, offsets: OffsetMap) -> tuple[in
 
 
 def bytes_digest(piece: Piece, rows: wire.Table) -> Digest:
-    """Return a digest of whole batches, made of their record bytes without opening them."""
+    """Return a digest of whole batches, computed without opening them."""
     digest = Digest()
     for row in rows.tolist():
         position, length, count = row[wire.POSITION], row[wire.LENGTH], row[wire.COUNT]

@@ -1,4 +1,4 @@
-"""Source records as the target should have them, under the link's changes."""
+"""Source records as the target should have them, after the link's changes."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ Ids = Callable[[TopicName, RecordChange], IdTable]
 
 
 def no_ids(topic: TopicName, change: RecordChange) -> IdTable:
-    """Return no decisions about schema ids."""
+    """Return a table without decisions about schema ids."""
     del topic, change
     return IdTable.of()
 
 
 class UncomparableError(Exception):
-    """Error with the sentence why the rest of a range cannot be compared."""
+    """The rest of a range cannot be compared; the text says why."""
 
 
 class ChangedPortion:
@@ -46,7 +46,7 @@ class ChangedPortion:
         self._hashes = np.concatenate([np.empty(0, np.uint64), *(each[1] for each in found)])
 
     def timeless(self) -> ChangedPortion:
-        """Return the same records, without comparing timestamps."""
+        """Return the same records, to be compared without timestamps."""
         return ChangedPortion(self._opened, timed=False)
 
     def offsets(self) -> wire.Table:
@@ -73,7 +73,7 @@ class ChangedPortion:
 
 
 class SourceChange:
-    """Applies the link's changes to source records, and counts them.
+    """Applies the link's changes to source records, and counts the changes.
 
     Args:
         changer: What changed the records of the partition when they were copied.
@@ -121,7 +121,7 @@ class SourceChange:
         return tuple(sorted(self._counts.items()))
 
     def portion(self, pieces: Iterable[Piece], first: int, end: int) -> ChangedPortion:
-        """Return the records of batches with offsets in [first, end), changed.
+        """Return the records of batches with offsets in [first, end), after the change.
 
         Raises:
             CorruptBatchError: A batch cannot be read.
@@ -136,7 +136,7 @@ class SourceChange:
         return ChangedPortion(made)
 
     def keys(self, piece: Piece) -> pa.Table:
-        """Return the columns `key` and `offset` of all records, left-out ones included."""
+        """Return the columns `key` and `offset` of all records, including left-out ones."""
         changed = self._keeping_all.apply(_opened(piece))
         _check(changed)
         table = pa.Table.from_batches([records.columns(changed.opened)], records.RECORDS)

@@ -1,4 +1,4 @@
-"""One side of a comparison: the batches that a consumer sees, in order."""
+"""One side of a comparison: its visible batches, in order."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _WAIT = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """Connections to one cluster, and the settings for reading it."""
+    """Connections to one cluster, and the settings for reading."""
 
     side: Side
     client: Client
@@ -40,7 +40,7 @@ class Reader:
 
 @dataclass(slots=True)
 class Piece:
-    """Some batches of one response, with the rows that `wire.batch.scan` returned for them."""
+    """Some batches of one response, with their rows from `wire.batch.scan`."""
 
     buffer: wire.Buffer
     rows: wire.Table
@@ -53,7 +53,7 @@ class Piece:
 
 
 class Cursor:
-    """Reads the committed data batches of offsets [first, end), of some producers or of all.
+    """Reads the committed data batches in offsets [first, end), optionally of some producers.
 
     Attributes:
         position: The offset up to which batches were consumed.

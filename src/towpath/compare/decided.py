@@ -1,4 +1,4 @@
-"""The decisions about schema ids, read from the ledger."""
+"""The decisions about schema ids, read from the ledger on first use."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from towpath.wire.ids import IdTable
 
 
 class LedgerIds:
-    """Reads all decisions of a link when it is asked for the first time.
+    """Reads all decisions of a link on first use.
 
     Args:
         link: The link.

@@ -12,7 +12,7 @@ from towpath.wire.digest import Digest
 
 
 def count_deleted(part: Range, source: Reader, change: SourceChange | None) -> Comparison:
-    """Count the records of the source that were copied and that the target has deleted.
+    """Count the copied records of the source that the target has deleted.
 
     A damaged batch ends the count, and so does a record of which it is not known whether it was
     copied; the result then says up to where it counts.

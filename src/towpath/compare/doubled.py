@@ -52,7 +52,7 @@ class Sequences:
 
 @dataclass(frozen=True, slots=True)
 class Doubled:
-    """The doubled stretches of a range, and the facts for joining it to the next range.
+    """The doubled stretches of a range, and the facts for joining the next range.
 
     Attributes:
         stretches: Ascending. Only the first ones, if there are very many.
@@ -114,7 +114,7 @@ class SequenceCheck:
         """Number of records that are not doubled."""
 
     def look(self, buffer: wire.Buffer, table: wire.Table) -> None:
-        """Check the batches of a fetch response, in the form of `wire.batch.scan`."""
+        """Check the sequences in the batches of a fetch response."""
         special = table[:, wire.ATTRIBUTES] & (wire.CONTROL | wire.TRANSACTIONAL)
         ours = (special == 0) & np.isin(table[:, wire.PRODUCER], self._ids)
         ours &= (table[:, wire.LAST] >= self._first) & (table[:, wire.BASE] < self._end)

@@ -1,4 +1,4 @@
-"""Findings that are collected while a range is compared."""
+"""Findings collected while a range is compared."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ class Findings:
         self.notes.append(text)
 
     def differs(self, source: int, target: int, what: str) -> None:
-        """Note a difference, which is kept if it is the first one."""
+        """Record a difference, which is kept if it is the first one."""
         found = RecordDifference(source, target, what)
         if self.first is None or self._place(found) < self._place(self.first):
             self.first = found
 
     def read(self, source: Cursor, target: Cursor) -> None:
-        """Note how far both sides were read, and other writers' records on the target."""
+        """Record how far both sides were read, and other writers' records on the target."""
         for side, cursor in ((Side.SOURCE, source), (Side.TARGET, target)):
             if cursor.log_end is not None:
                 self.note(

@@ -23,7 +23,7 @@ Indexes = npt.NDArray[np.intp]
 
 
 class Compared(Protocol):
-    """Records of one side of a comparison."""
+    """Protocol of the records on one side of a comparison."""
 
     def offsets(self) -> wire.Table:
         """Return the offset of every record."""
@@ -53,11 +53,11 @@ class Portion:
 
     @property
     def own_clock(self) -> bool:
-        """Whether a batch has LogAppendTime."""
+        """Whether some batch has LogAppendTime."""
         return any((p.rows[:, wire.ATTRIBUTES] & wire.LOG_APPEND_TIME).any() for p in self.pieces)
 
     def timeless(self) -> Portion:
-        """Return the same batches, without comparing timestamps."""
+        """Return the same batches, to be compared without timestamps."""
         return replace(self, timed=False)
 
     def offsets(self) -> wire.Table:
@@ -89,7 +89,7 @@ class Portion:
         return offsets[inside], hashes[inside]
 
     def record(self, offset: int) -> dict[str, Any]:
-        """Return the record at an offset. There must be one."""
+        """Return the record at an offset, which must exist."""
         rows = self.rows(np.array([offset], np.int64))
         record = dict(rows.to_pylist()[0])
         return record if self.timed else {**record, "timestamp": None}
@@ -147,7 +147,7 @@ def join(expected: wire.Table, source: Hashes, offsets: wire.Table, target: Hash
 
 
 def what_differs(source: dict[str, Any], target: dict[str, Any]) -> str:
-    """Name the parts of a record that differ."""
+    """Return the names of the record parts that differ."""
     return ", ".join(name for name in _COMPARED if source[name] != target[name]) or "attributes"
 
 

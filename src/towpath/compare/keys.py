@@ -45,7 +45,7 @@ class Lacking:
     def add(
         self, side: Side, other: Compared, sources: wire.Table, targets: wire.Table, hashes: Hashes
     ) -> None:
-        """Note records of the `other` side that `side` lacks.
+        """Add records of the `other` side that `side` lacks.
 
         Args:
             side: The side that lacks them.

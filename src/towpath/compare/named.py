@@ -1,4 +1,4 @@
-"""Schema ids in the records of one side, collected while it is read."""
+"""The schema ids in the records of one side, collected during the reading."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class IdLook:
 
     @property
     def seen(self) -> SeenIds:
-        """The schema ids that were found so far."""
+        """The schema ids found so far."""
         found = self._counter.found
         ids = tuple(replace(each, change=self._change) for each in found.ids)
         return SeenIds(replace(found, ids=ids), self._unread, self._unread_at)

@@ -1,4 +1,4 @@
-"""Records in a target partition that the link did not write, by their producers. Pure."""
+"""Records in a target partition that the link did not write, by producer. Pure."""
 
 from __future__ import annotations
 

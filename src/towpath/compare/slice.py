@@ -1,4 +1,4 @@
-"""Comparing slice: it reads both sides once and returns whether they are equal.
+"""The comparing slice, which reads both sides once and reports differences.
 
 For each range, two cursors advance together. Batches with the same record bytes, at the offsets
 given by the runs, are equal without being opened. Where batches have different boundaries, the
@@ -62,7 +62,7 @@ def compare(work: CompareSlice, decided: Ids | None = None) -> Iterator[Comparis
 def compare_range(
     part: Range, source: Reader, target: Reader, ids: IdSample | None, change: SourceChange | None
 ) -> Comparison:
-    """Compare one range, or count the records of one that the target has deleted.
+    """Compare one range, or count the records in a range that the target has deleted.
 
     Raises:
         ClusterError: A cluster could not be reached, or refused to be read.
@@ -73,7 +73,7 @@ def compare_range(
 
 
 def compare_rows(work: CompareSlice) -> Iterator[pa.RecordBatch]:
-    """Compare the ranges of a slice for the engine. Yields one row of `SCHEMA` per range."""
+    """Compare the ranges of a slice for Spark. Yields one row of `SCHEMA` per range."""
     for comparison in compare(work):
         yield pa.RecordBatch.from_pydict({"comparison": [comparison.to_json()]})
 
@@ -124,7 +124,7 @@ class _Comparing:
         self._lacking = Lacking()
 
     def run(self) -> Comparison:
-        """Compare the whole range. A damaged batch ends it early, as a difference."""
+        """Compare the whole range. A damaged batch ends the comparison, as a difference."""
         try:
             while not (self._source.done and self._target.done):
                 self._source.fill()

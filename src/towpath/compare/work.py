@@ -30,7 +30,7 @@ from towpath.wire.naming import IdSample
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Range:
-    """Source offsets [first, end) of a partition, and the target offsets that belong to them.
+    """Source offsets [first, end) of a partition, and the corresponding target offsets.
 
     Attributes:
         runs: The runs that touch the range. They do not overlap.
@@ -82,7 +82,7 @@ class Range:
 
     @property
     def producers(self) -> frozenset[ProducerId]:
-        """All producer ids of the link; batches of other ids are foreign."""
+        """All producer ids of the link; batches with other ids are foreign."""
         return generations(*self.ids) | self.writers
 
     @property
@@ -111,7 +111,7 @@ class LinkChanges:
 
 @dataclass(frozen=True, slots=True)
 class CompareSlice:
-    """Ranges that one task compares, one after the other.
+    """The ranges that one task compares, one after the other.
 
     Attributes:
         ids: Which records of the target are looked at for schema ids, `None` for no record.
@@ -225,7 +225,7 @@ class Comparison:
 
     @property
     def empty(self) -> bool:
-        """Whether the range had no records, so that only records of others were looked for."""
+        """Whether the range had no records, so that only other writers' records were searched."""
         return self.first >= self.end
 
     @property
@@ -266,12 +266,12 @@ class Comparison:
 
     @classmethod
     def from_json(cls, text: str) -> Comparison:
-        """Return the result in the text of `to_json`."""
+        """Parse the JSON text that `to_json` returned."""
         return _comparison.validate_json(text)
 
 
 def tallied(tallies: Iterable[Tally]) -> Tally:
-    """Return several tallies as one."""
+    """Add up several tallies."""
     counts = Counter[str]()
     for each in tallies:
         counts.update(dict(each))
