@@ -1,4 +1,4 @@
-"""Converts measurements to metric families of the Prometheus client, anew for each scrape.
+"""Conversion of measurements to metric families of the Prometheus client, for each scrape.
 
 What is no longer there therefore leaves no series behind.
 """
@@ -19,7 +19,7 @@ _ENDINGS = {Kind.COUNTER: "_total"}
 
 
 class MeasurementCollector(Collector):
-    """Collector that measures for each scrape.
+    """A Prometheus collector that measures anew for each scrape.
 
     Args:
         measure: Called for each scrape, from threads of their own.

@@ -1,4 +1,4 @@
-"""How much has series of its own: each partition, each topic, or all together. Pure."""
+"""The level of detail of series: by partition, by topic, or one in total. Pure."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ K = TypeVar("K")
 
 
 class OfPartition(Protocol):
-    """What stands for a partition."""
+    """Protocol of a value that belongs to one partition."""
 
     @property
     def topic(self) -> str:
-        """Its topic."""
+        """The topic's name."""
 
     @property
     def partition(self) -> int:
-        """Its number."""
+        """The partition's number."""
 
 
 P = TypeVar("P", bound=OfPartition)
 
 
 def chosen(detail: Detail, partitions: Sequence[OfPartition], limit: int = LIMIT) -> Detail:
-    """Choose the detail, which is never `AUTO`.
+    """Return the level of detail to use, which is never `AUTO`.
 
     Args:
         detail: What the file says.
@@ -43,7 +43,7 @@ def chosen(detail: Detail, partitions: Sequence[OfPartition], limit: int = LIMIT
 
 
 def place_of(detail: Detail, topic: str, partition: int) -> tuple[str, str]:
-    """Name the series of a partition.
+    """Return the topic and partition labels of a partition's series.
 
     Args:
         detail: What has a series, never `AUTO`.
@@ -65,7 +65,7 @@ def place_of(detail: Detail, topic: str, partition: int) -> tuple[str, str]:
 def added_up(
     partitions: Iterable[P], key: Callable[[P], K], value: Callable[[P], float]
 ) -> dict[K, float]:
-    """Add up what has one series together.
+    """Return the sum of the values that share a series, by series.
 
     Args:
         partitions: The partitions.
@@ -82,7 +82,7 @@ def added_up(
 def greatest(
     partitions: Iterable[P], key: Callable[[P], K], value: Callable[[P], float]
 ) -> dict[K, float]:
-    """Find the greatest number of what has one series together, at least 0.
+    """Return the greatest of the values that share a series, at least 0, by series.
 
     Args:
         partitions: The partitions.

@@ -16,7 +16,7 @@ Samples = Iterable[tuple[Labels, Value]]
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """A metric with its values; without any, it is served without a series.
+    """A metric with its current values; without values it is served without a series.
 
     Attributes:
         metric: The metric.
@@ -28,7 +28,7 @@ class Measurement:
 
 
 def alone(metric: Metric, value: Value | None) -> Measurement:
-    """Measure something that has no labels.
+    """Return the measurement of a metric without labels.
 
     Args:
         metric: The metric.
@@ -39,7 +39,7 @@ def alone(metric: Metric, value: Value | None) -> Measurement:
 
 
 def labelled(metric: Metric, values: Mapping[str, float]) -> Measurement:
-    """Measure what has one label.
+    """Return the measurement of a metric with one label.
 
     Args:
         metric: The metric.

@@ -1,4 +1,4 @@
-"""A meter keeps the counts of a command, for whoever asks from another thread."""
+"""The meter, which keeps a command's counts for other threads to read."""
 
 from __future__ import annotations
 
@@ -9,43 +9,43 @@ Counts = TypeVar("Counts")
 
 
 class Measured(Protocol):
-    """A command whose counts are served."""
+    """Protocol of a command whose counts are served."""
 
     @property
     def idle(self) -> float:
-        """Seconds since its main loop last went round, or since the start."""
+        """Seconds since the last turn of the command's main loop, or since its start."""
 
     @property
     def ready(self) -> bool:
-        """Whether it has looked at all that it works with."""
+        """Whether the command has completed its first observation."""
 
 
 class Meter(Generic[Counts]):
-    """Keeps the newest counts as a whole; it opens no connection."""
+    """Keeps a command's newest counts as one value; opens no connection."""
 
     def __init__(self) -> None:
         self._newest: Counts | None = None
         self._turned = time.monotonic()
 
     def tell(self, counts: Counts) -> None:
-        """Take in how things stand."""
+        """Record the current counts."""
         self._newest = counts
 
     def turned(self) -> None:
-        """Take in that the main loop has gone round once more, whatever came of that."""
+        """Record that the main loop has completed a turn, with or without success."""
         self._turned = time.monotonic()
 
     @property
     def idle(self) -> float:
-        """Seconds since the main loop last went round, or since the start."""
+        """Seconds since the last turn of the main loop, or since the start."""
         return time.monotonic() - self._turned
 
     @property
     def ready(self) -> bool:
-        """Whether all was looked at that the command works with."""
+        """Whether the command has completed its first observation."""
         return self._newest is not None
 
     @property
     def newest(self) -> Counts | None:
-        """The counts that came last; `None` before the first."""
+        """The last recorded counts; `None` before the first."""
         return self._newest

@@ -1,4 +1,4 @@
-"""What a metric is: its name, its kind, its unit, its labels and its meaning.
+"""The description of a metric: its name, type, unit, labels and meaning.
 
 No label holds anything of a record, a client or an error's text.
 """
@@ -20,7 +20,7 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """One metric."""
+    """The description of one metric."""
 
     name: str
     kind: Kind
@@ -30,14 +30,14 @@ class Metric:
 
     @property
     def series(self) -> tuple[str, ...]:
-        """Return the names of its series, as expressions use them."""
+        """The names of the metric's series, as used in queries."""
         if self.kind is Kind.SUMMARY:
             return (f"{self.name}_count", f"{self.name}_sum")
         return (self.name,)
 
 
 def counter(name: str, unit: str, meaning: str, labels: tuple[str, ...] = ()) -> Metric:
-    """Return a metric that never becomes less while a run goes on."""
+    """Return a metric that never decreases during a run."""
     return Metric(name, Kind.COUNTER, unit, labels, meaning)
 
 
@@ -47,5 +47,5 @@ def gauge(name: str, unit: str, meaning: str, labels: tuple[str, ...] = ()) -> M
 
 
 def summary(name: str, unit: str, meaning: str, labels: tuple[str, ...] = ()) -> Metric:
-    """Return a metric of a number and a sum."""
+    """Return a metric that consists of a count and a sum."""
     return Metric(name, Kind.SUMMARY, unit, labels, meaning)

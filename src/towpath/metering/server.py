@@ -1,4 +1,4 @@
-"""Serves the counts over HTTP, for Prometheus.
+"""The HTTP server that Prometheus scrapes.
 
 The server of prometheus-client answers under every path, and leaves threads of slow clients
 behind.
@@ -40,7 +40,7 @@ _WHY = {
 
 
 class MetricsServer:
-    """Listens from construction on; answers between enter and exit, and leaves no thread behind.
+    """A metrics server; listens once constructed, and answers within its context.
 
     Args:
         address: Host and port to listen on.
@@ -147,7 +147,7 @@ class _Handler(BaseHTTPRequestHandler):
         return "towpath"
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Say nothing: standard error is for the run."""
+        """Log nothing, as standard error belongs to the run."""
 
 
 def _sentence(address: tuple[str, int], error: OSError) -> str:

@@ -1,4 +1,4 @@
-"""The lifecycle of what serves metrics: as long as a command runs, if its file asks for it."""
+"""The lifecycle of the metrics server of a command, if the file configures one."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from towpath.metering.meter import Measured
 def served(
     address: tuple[str, int] | None, meter: Measured, measure: Callable[[], Iterable[Measurement]]
 ) -> Iterator[None]:
-    """Serve metrics for Prometheus within the context.
+    """Serve metrics for Prometheus, within the context.
 
     Args:
         address: Host and port to listen on; `None` where the file asks for no metrics.
