@@ -40,7 +40,7 @@ def pages() -> tuple[RunbookPage, ...]:
 
 
 def page_of(name: str) -> RunbookPage | None:
-    """Return the page that explains a code or an alert, however its letters are written."""
+    """Return the page for a code or an alert, ignoring case and punctuation."""
     wanted = _plain(name)
     for page in pages():
         if wanted in {_plain(each) for each in (page.name, *page.codes)}:
