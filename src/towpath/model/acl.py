@@ -1,4 +1,4 @@
-"""The nouns of access control: KIP-11, with prefixed patterns of KIP-290, users of KIP-373."""
+"""Values of access control: KIP-11, with prefixed patterns (KIP-290) and users (KIP-373)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from towpath.model.quoting import quoted
 
 
 class Resource(StrEnum):
-    """Type of the resource of an ACL."""
+    """The types of resources that ACLs protect."""
 
     TOPIC = "topic"
     GROUP = "group"
@@ -20,14 +20,14 @@ class Resource(StrEnum):
 
 
 class Pattern(StrEnum):
-    """Pattern type of an ACL."""
+    """The pattern types of ACLs."""
 
     LITERAL = "literal"
     PREFIXED = "prefixed"
 
 
 class Operation(StrEnum):
-    """Operation that an ACL allows or denies."""
+    """The operations that ACLs allow or deny."""
 
     ALL = "all"
     READ = "read"
@@ -46,12 +46,12 @@ class Operation(StrEnum):
 
     @property
     def kafka_name(self) -> str:
-        """Kafka's own name, such as `DescribeConfigs`."""
+        """Kafka's own name of the operation, such as `DescribeConfigs`."""
         return "".join(word.capitalize() for word in self.split("_"))
 
 
 class Permission(StrEnum):
-    """Whether an ACL allows or denies."""
+    """The two effects of an ACL: allow or deny."""
 
     DENY = "deny"
     ALLOW = "allow"
@@ -78,11 +78,11 @@ class Acl:
 
     @property
     def about_all(self) -> bool:
-        """Whether it covers all resources of its type; a prefix `*` does not."""
+        """Whether the ACL covers all resources of its type; a prefix `*` does not."""
         return self.name == EVERY and self.pattern is Pattern.LITERAL
 
     def meets(self, other: Acl) -> bool:
-        """Whether one resource may be covered by both ACLs."""
+        """Return whether some resource may be covered by both ACLs."""
         if self.resource is not other.resource:
             return False
         return self.about_all or other.about_all or self._covers(other) or other._covers(self)

@@ -1,4 +1,4 @@
-"""Numbers, bytes and time spans as people read them."""
+"""Formatting of numbers, bytes and time spans for people."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 
 def count(number: int) -> str:
-    """Return a number with its thousands parted: `1,234,567`."""
+    """Format a number with thousands separators: `1,234,567`."""
     return f"{number:,}"
 
 
 def counted(number: int, what: str) -> str:
-    """Return a number of things: `1 topic`, `2 topics`."""
+    """Format a number of things: `1 topic`, `2 topics`."""
     return f"{number} {what}" if number == 1 else f"{number} {what}s"
 
 
@@ -22,7 +22,7 @@ def shortened(names: Sequence[str], most: int) -> str:
 
 
 def size(number: float) -> str:
-    """Return bytes as people read them: `1.2 GiB`."""
+    """Format a number of bytes: `1.2 GiB`."""
     for unit in ("B", "KiB", "MiB", "GiB"):
         if number < 1024:
             return f"{number:.0f} {unit}" if unit == "B" else f"{number:.1f} {unit}"
@@ -31,7 +31,7 @@ def size(number: float) -> str:
 
 
 def span(seconds: float) -> str:
-    """Return a time span as people read it: `0.4 s`, `2m 05s`, `3h 20m`, `2d 4h`."""
+    """Format a time span: `0.4 s`, `2m 05s`, `3h 20m`, `2d 4h`."""
     if seconds < 59.5:
         return f"{seconds:.1f} s" if seconds < 9.95 else f"{seconds:.0f} s"
     minutes, rest = divmod(round(seconds), 60)
@@ -42,7 +42,7 @@ def span(seconds: float) -> str:
 
 
 def time_left(left: float, rate: float) -> float | None:
-    """Return the seconds until nothing is left at a rate per second; `None` if it never ends.
+    """Return the seconds until nothing is left at a rate per second, `None` if unknown.
 
     All estimates of time are made here. Nothing left has no time either.
     """

@@ -1,4 +1,4 @@
-"""What happens to the records of a topic between source and target, as frozen values. Pure.
+"""Changes of a topic's records between source and target, as frozen values. Pure.
 
 `config/changes.py` makes these values of the file, `wire/change.py` carries them out, and the
 ledger keeps each definition once, under its digest.
@@ -19,7 +19,7 @@ VERSION = 1
 
 
 class Malformed(StrEnum):
-    """What becomes of a record whose schema id cannot be one."""
+    """The policies for a record whose schema id is malformed."""
 
     PASS = "pass"  # noqa: S105, not a password
     QUARANTINE = "quarantine"
@@ -27,7 +27,7 @@ class Malformed(StrEnum):
 
 
 class Undeliverable(StrEnum):
-    """What becomes of a record that the target refuses, or that a policy sets aside."""
+    """The policies for a record that the target rejects, or that another policy sets aside."""
 
     QUARANTINE = "quarantine"
     STOP = "stop"
@@ -35,7 +35,7 @@ class Undeliverable(StrEnum):
 
 
 class SubjectStrategy(StrEnum):
-    """How the subject of a schema follows from the topic and from the name of the schema."""
+    """The rules that derive a schema's subject from the topic and the schema's name."""
 
     TOPIC = "topic"
     RECORD = "record"
@@ -43,7 +43,7 @@ class SubjectStrategy(StrEnum):
 
 
 class Framing(StrEnum):
-    """How keys and values name their schema at the source, and how on the target."""
+    """The ways in which keys and values refer to their schema, at the source and the target."""
 
     CONFLUENT = "confluent"
     FROM_GLUE = "from-glue"
@@ -51,7 +51,7 @@ class Framing(StrEnum):
 
 
 class BadRecord(StrEnum):
-    """Why a record cannot be changed. Codes are stored, so none of them changes its meaning."""
+    """The reasons why a record cannot be changed. Stored codes never change their meaning."""
 
     ID_CUT = "ID_CUT"
     """The bytes end inside the schema id."""
@@ -70,7 +70,7 @@ class BadRecord(StrEnum):
 
 
 class HeaderContent(StrEnum):
-    """What the value of an added header is."""
+    """The kinds of content of an added header."""
 
     CONSTANT = "constant"
     TOPIC = "topic"
@@ -84,7 +84,7 @@ class HeaderContent(StrEnum):
 
 
 class Encoding(StrEnum):
-    """How bytes are written as text."""
+    """The encodings of bytes as text."""
 
     TEXT = "text"
     HEX = "hex"
@@ -92,7 +92,7 @@ class Encoding(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class IdChange:
-    """How schema ids of keys, values and headers are rewritten.
+    """The rewriting of schema ids in keys, values and headers.
 
     Attributes:
         key: How subjects of keys are named, `None` if keys are left alone.
@@ -114,13 +114,13 @@ class IdChange:
 
     @property
     def in_headers(self) -> bool:
-        """Whether ids in headers are rewritten; Glue has none there."""
+        """Whether ids in headers are rewritten; Glue has no ids there."""
         return self.headers and self.framing is Framing.CONFLUENT
 
 
 @dataclass(frozen=True, kw_only=True)
 class AddedHeader:
-    """A header that each record gets: in place of its last header of that name, else at the end.
+    """A header added to each record; it replaces the last header of the same name.
 
     Attributes:
         name: The name of the header.
@@ -135,7 +135,7 @@ class AddedHeader:
 
 @dataclass(frozen=True, kw_only=True)
 class BytesMatch:
-    """Texts that a key, or the value of a header, must be equal to or begin with.
+    """The texts that a key or a header's value must equal or begin with.
 
     Attributes:
         equal: The bytes match that are equal to one of these.
@@ -150,7 +150,7 @@ class BytesMatch:
 
 @dataclass(frozen=True, kw_only=True)
 class DropRule:
-    """Records that a rule means: those for which all of the conditions hold that are given.
+    """A rule that selects records: those for which all given conditions hold.
 
     Attributes:
         name: The name of the rule in metrics and messages.
@@ -176,7 +176,7 @@ class DropRule:
 
 @dataclass(frozen=True, kw_only=True)
 class RecordChange:
-    """What happens to the records of one topic, in this order.
+    """The change of one topic's records, applied in the order of the fields.
 
     Attributes:
         drop: Records that are left out, judged by what they are at the source.
@@ -200,13 +200,13 @@ class RecordChange:
 
     @property
     def meaning(self) -> RecordChange:
-        """This change without what decides only how long and for whom a partition waits."""
+        """The change without the settings that only affect how long a partition waits."""
         ids = self.ids and replace(self.ids, strict=False, wait_ms=IdChange.wait_ms)
         return replace(self, ids=ids, undeliverable=Undeliverable.STOP)
 
     @property
     def digest(self) -> str:
-        """16 hex digits that stand for the meaning, "" if records stay as they are.
+        """A digest of the change in 16 hex digits, "" if records stay as they are.
 
         Two changes of one digest make the same records of the same records. Fields that later
         versions add leave the digests of older definitions as they are, as long as their defaults
@@ -219,18 +219,18 @@ class RecordChange:
 
     @property
     def drops(self) -> bool:
-        """Whether the change by itself may leave records out, so that offsets are mapped."""
+        """Whether the change may leave records out, so that offsets are mapped."""
         return bool(self.drop or self.keep)
 
     @property
     def rules(self) -> tuple[str, ...]:
-        """Names of what leaves records out, in the order of their numbers: `drop`, then `keep`."""
+        """The names of the rules that leave records out, in the order of their numbers."""
         kept = " or ".join(rule.name for rule in self.keep)
         return (*(rule.name for rule in self.drop), *([f"all but {kept}"] if kept else []))
 
     @property
     def only_ids(self) -> bool:
-        """Whether nothing but ids of equal size may change, so that no byte moves."""
+        """Whether only ids of equal size may change, so that no byte moves."""
         sized = self.ids is None or self.ids.framing is Framing.CONFLUENT
         return sized and not (self.drops or self.redact or self.headers)
 
@@ -240,7 +240,7 @@ NO_CHANGE = RecordChange()
 
 @dataclass(frozen=True, kw_only=True)
 class RecordOrigin:
-    """Where the records of a partition come from and go to; the same for each of them.
+    """The source and the target of a partition's records, the same for all its records.
 
     Attributes:
         link: Name of the link.

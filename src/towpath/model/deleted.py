@@ -1,4 +1,4 @@
-"""Records that the target deleted although the source still has them, and what deletes. Pure."""
+"""Records that only the target has deleted, and the possible causes. Pure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ FOR_EVER = -1
 
 
 class Deleter(StrEnum):
-    """What deletes records on a broker, by the name of the config or request."""
+    """The causes of deleted records on a broker, named like the config or request."""
 
     TIME = "retention.ms"
     SIZE = "retention.bytes"
@@ -25,7 +25,7 @@ class Deleter(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Retention:
-    """What the configs of a topic let its broker delete from the start of a log.
+    """The retention of a topic: what its configs let the broker delete.
 
     Attributes:
         ms: Age in milliseconds from which on records may go, -1 if none does.
@@ -52,7 +52,7 @@ class Retention:
 
     @classmethod
     def of(cls, configs: Mapping[str, str | None] | None) -> Retention:
-        """Return what the configs of a topic say, those that come from defaults included."""
+        """Return the retention that a topic's configs define, including defaults."""
         if configs is None or configs.get("cleanup.policy") is None:
             return cls(known=False)
         policy = str(configs["cleanup.policy"]).split(",")
@@ -68,7 +68,7 @@ class Retention:
         )
 
     def by(self, *, old: bool, size: int | None = None) -> tuple[Deleter, ...]:
-        """Return what may have deleted records from the start of a log.
+        """Return the possible causes for a deletion at the start of a log.
 
         A retention that somebody has changed since is not known, and so not told.
 
@@ -85,7 +85,7 @@ class Retention:
         return tuple(found) or (Deleter.REQUEST,)
 
     def cuts_finer(self, other: Retention) -> bool:
-        """Whether segments end sooner than those of the other topic.
+        """Return whether segments of this topic end sooner than those of the other topic.
 
         Old records are then in segments of their own, and go, where the other topic still has them
         in one segment with younger ones.
@@ -94,7 +94,7 @@ class Retention:
         return shorter or not (self.known and other.known)
 
     def keeps_like(self, other: Retention, why: tuple[Deleter, ...]) -> bool:
-        """Whether the other topic deletes as soon as this one what went for these reasons."""
+        """Return whether the other topic would delete for these reasons at least as early."""
         alike = {
             Deleter.TIME: FOR_EVER < other.ms <= self.ms,
             Deleter.SIZE: FOR_EVER < other.bytes <= self.bytes and self.codec == other.codec,
@@ -104,7 +104,7 @@ class Retention:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeletedRecords:
-    """Records that were copied, that the target deleted, and that the source still has.
+    """Copied records that the target has deleted and the source still has.
 
     They lie before the target's log start offset. What the target's cleaner took out behind it is
     counted by `verify` alone.
@@ -132,17 +132,17 @@ class DeletedRecords:
 
     @property
     def missed(self) -> int:
-        """How many are neither due at the source nor meant to be deleted."""
+        """Number of records that are neither expired at the source nor meant to be deleted."""
         return 0 if self.meant else self.records - self.due
 
     @property
     def unwanted(self) -> bool:
-        """Whether somebody must look at them."""
+        """Whether a person must look at the deletion."""
         return self.missed > 0
 
     @property
     def reason(self) -> Reason:
-        """The reason that is shown."""
+        """The deletion as a reason, for messages."""
         return Reason.of(
             ReasonCode.TARGET_DELETED,
             first=self.first,

@@ -1,4 +1,4 @@
-"""The digest of a range of records, which tells whether two logs are equal.
+"""The digest of a range of records, which shows whether two logs are equal.
 
 It is a plain value; `wire/digest.py` computes it, and says what it covers.
 """

@@ -1,4 +1,4 @@
-"""The extras of Towpath: which libraries each brings, as `pyproject.toml` names them.
+"""The optional extras of Towpath, and the libraries of each, as in `pyproject.toml`.
 
 `pip install towpath` brings what needs no Spark; the rest is asked for by name, such as
 `towpath[spark]`.
@@ -27,7 +27,7 @@ _PROBED = "pyspark", "numba", "pyarrow", "xxhash"
 
 
 def require_spark(what: str) -> None:
-    """Check, without importing anything, that the extra `spark` is there.
+    """Raise if the extra `spark` is not installed; nothing is imported.
 
     Args:
         what: The command that needs it.
@@ -41,7 +41,7 @@ def require_spark(what: str) -> None:
 
 
 def missing_extra(what: str, error: BaseException) -> ExtraMissingError | None:
-    """Return the error of ours for an import that failed, `None` where no extra would help.
+    """Return the error for a failed import, `None` if no extra would help.
 
     Args:
         what: The command that was asked for.

@@ -10,7 +10,7 @@ from towpath.model.nouns import Side
 
 
 class Cause(StrEnum):
-    """Cause of a problem, which decides the exit code of a command."""
+    """The causes of a problem, which decide the exit code of a command."""
 
     CLUSTER = "cluster"
     """A cluster was not reached, or refuses what the whole link needs; somebody must act."""
@@ -31,7 +31,7 @@ class Cause(StrEnum):
 
 
 def beside(about: str, text: str) -> str:
-    """Return a text that is shown beside what it is about.
+    """Return a text without the side that its subject already names.
 
     Errors of clusters begin with the side, which need not be said twice.
     """
@@ -41,7 +41,7 @@ def beside(about: str, text: str) -> str:
 
 
 class Heading(StrEnum):
-    """What notes are shown together; the value is their heading."""
+    """The headings under which notes are shown."""
 
     NONE = ""
     REFUSED = "what Kafka 4 refuses"
@@ -51,7 +51,7 @@ class Heading(StrEnum):
 
 @dataclass(frozen=True, slots=True, order=True)
 class Note:
-    """A fact that may be unexpected but stops nothing.
+    """A fact that may be unexpected but prevents nothing.
 
     Attributes:
         about: The topic, user, cluster and so on that is meant.
@@ -69,7 +69,7 @@ class Note:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Problem:
-    """What keeps a topic or another item, or all topics, from being mirrored.
+    """An obstacle that keeps a topic or another item, or all topics, from being mirrored.
 
     Attributes:
         about: The source topic, cluster or YAML path meant.
@@ -86,7 +86,7 @@ class Problem:
 
     @classmethod
     def of(cls, error: ClusterError, about: str) -> Problem:
-        """Return the problem that an error is for the topic `about`."""
+        """Return the problem that an error represents for the topic `about`."""
         cause = Cause.CLUSTER
         if isinstance(error, RefusedError):
             cause = Cause.RIGHTS if error.forbidden else Cause.TOPIC

@@ -1,4 +1,4 @@
-"""Texts of other programs and libraries: the only place where they enter our messages.
+"""Texts of other programs and libraries, cleaned of secrets before they are shown.
 
 Such texts may repeat their input: arguments of commands, values of requests, lines of files.
 """
@@ -36,7 +36,7 @@ def foreign(error: BaseException) -> str:
 
 
 def printed(text: str) -> str:
-    """Return what another program printed, without secrets."""
+    """Return another program's output without secrets."""
     return masked(_JAVA_OPTIONS.sub("", text))
 
 
@@ -52,7 +52,7 @@ def watch_threads() -> None:
 
 @contextmanager
 def leaving() -> Iterator[None]:
-    """Let errors leave a Spark task without secrets: Spark shows their whole traceback.
+    """Remove secrets from errors that leave a Spark task, as Spark shows whole tracebacks.
 
     Raises:
         TowpathError: As it was raised, without what caused it, which is foreign text.

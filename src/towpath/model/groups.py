@@ -1,4 +1,4 @@
-"""Groups of clients: their kinds, and where they stand in a partition."""
+"""Groups of clients: their kinds, and their offsets in a partition."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from enum import StrEnum
 
 
 class GroupKind(StrEnum):
-    """Kinds of groups whose members read records."""
+    """The kinds of groups whose members read records."""
 
     CONSUMER = "consumer"
     """Also classic groups, and groups that only commit offsets."""
@@ -31,7 +31,7 @@ class ClientGroup:
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """Where a group stands in a partition; of a share group, its start offset.
+    """The offset of a group in a partition; for a share group its start offset.
 
     Attributes:
         offset: Offset of the next record to read.

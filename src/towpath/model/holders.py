@@ -1,4 +1,4 @@
-"""What has configs of its own besides topics and brokers: groups, and subscriptions to metrics."""
+"""Holders of configs other than topics and brokers: groups, and metrics subscriptions."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class ConfigHolder(StrEnum):
-    """A kind of Kafka's config resources that clients name as they like."""
+    """The kinds of config resources whose names clients choose."""
 
     GROUP = "group"
     """A group of consumers, also one that does not exist (KIP-848, Kafka 4.0 and newer)."""

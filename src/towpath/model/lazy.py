@@ -1,4 +1,4 @@
-"""Libraries that are imported when the first thing of them is used."""
+"""Libraries that are imported on first use."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 class Lazy:
-    """Stands for a library that takes a while to import, and that many commands never use.
+    """A stand-in for a slow library, which is imported on first use.
 
     Args:
         name: The name of the library.

@@ -1,4 +1,4 @@
-"""The nouns that every floor uses."""
+"""The basic values that every floor uses."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ NO_TOPIC_ID = TopicId("")
 
 
 class Side(StrEnum):
-    """Which of the two clusters of a link is meant; errors name it."""
+    """The two clusters of a link, as errors name them."""
 
     SOURCE = "source"
     TARGET = "target"
 
 
 class Mode(StrEnum):
-    """How the offsets of a target partition relate to those of its source."""
+    """The relation between the offsets of a target partition and its source partition."""
 
     IDENTICAL = "identical"
     MAPPED = "mapped"
@@ -59,7 +59,7 @@ class TopicPartition:
 
 
 class Detail(StrEnum):
-    """Level at which each thing has a series of its own."""
+    """The levels of detail at which metrics have a series of their own."""
 
     AUTO = "auto"
     """The finest level of detail that stays below the series limit."""
@@ -69,7 +69,7 @@ class Detail(StrEnum):
 
 
 class SegmentFormat(StrEnum):
-    """How an object holds records."""
+    """The formats of segment objects."""
 
     PARQUET = "parquet"
     """Rows that anyone can query."""

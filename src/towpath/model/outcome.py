@@ -15,7 +15,7 @@ Name = TypeVar("Name", bound=str)
 
 @dataclass(frozen=True, slots=True)
 class Outcome(Generic[T]):
-    """Items that were done, and items that were left out with the reason, by name."""
+    """The completed items, and the reasons for incomplete ones, by name."""
 
     done: tuple[T, ...] = ()
     failed: Mapping[str, TowpathError] = field(default_factory=dict)
@@ -23,7 +23,7 @@ class Outcome(Generic[T]):
 
 @dataclass(slots=True)
 class Changed:
-    """What became of changes that were made together, by the name of what they are about.
+    """The results of changes that were made together, by the name of the changed object.
 
     Attributes:
         done: The seconds that each took, its share of its request's; `None` where it was there
@@ -36,7 +36,7 @@ class Changed:
 
     @contextmanager
     def about(self, name: str) -> Iterator[None]:
-        """Record the error of one item, so that the others go on."""
+        """Record the error of one item within the context, so that the others continue."""
         try:
             yield
         except TowpathError as error:
@@ -48,6 +48,6 @@ class Changed:
         self.failed.update(failed.items())
 
     def sure(self, name: str) -> None:
-        """Raise the error of the change of this name, if it failed."""
+        """Raise the error of the change with this name, if it failed."""
         if name in self.failed:
             raise self.failed[name]

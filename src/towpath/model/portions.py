@@ -1,4 +1,4 @@
-"""Items in portions of a limited weight."""
+"""The division of items into portions of a limited weight."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ T = TypeVar("T")
 def portions(
     items: Iterable[T], weight: Callable[[T], int], heaviest: int, most: int = sys.maxsize
 ) -> Iterator[tuple[T, ...]]:
-    """Yield items in their order: many light ones together, or a heavy one alone.
+    """Yield items in order, in portions: many light ones together, or a heavy one alone.
 
     Args:
         items: The items.

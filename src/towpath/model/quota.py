@@ -1,4 +1,4 @@
-"""The nouns of client quotas (KIP-546, KIP-612, KIP-599)."""
+"""Values of client quotas (KIP-546, KIP-612, KIP-599)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from towpath.model.quoting import quoted
 
 
 class EntityKind(StrEnum):
-    """A quota entity: user, client id, or IP."""
+    """The kinds of quota entities: user, client id, or IP."""
 
     USER = "user"
     CLIENT_ID = "client-id"
@@ -17,7 +17,7 @@ class EntityKind(StrEnum):
 
 
 class QuotaKey(StrEnum):
-    """What is limited."""
+    """The limits that a quota can set."""
 
     PRODUCER_BYTE_RATE = "producer_byte_rate"
     CONSUMER_BYTE_RATE = "consumer_byte_rate"
@@ -28,7 +28,7 @@ class QuotaKey(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Entity:
-    """One entity of a quota; without a name, the default for all without a quota of their own."""
+    """One entity of a quota; without a name, the default for entities without their own."""
 
     kind: EntityKind
     name: str | None
@@ -39,7 +39,7 @@ class Entity:
 
 @dataclass(frozen=True, slots=True)
 class Quota:
-    """One limit; its text names it, and no other.
+    """One limit of a quota; the text of the value identifies it.
 
     Attributes:
         entities: For whom: a user, a client id, both in this order, or an address.

@@ -1,4 +1,4 @@
-"""Names from users and clusters, quoted for messages."""
+"""Quoting of names from users and clusters, for messages."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _UNSEEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 
 
 def harmless(text: str) -> str:
-    """Return a text for a terminal: what would steer it is written as an escape, but for line ends.
+    """Escape the control characters of a text for a terminal, except line ends.
 
     Clients choose the names of their groups, and topics hold what anybody has written.
     """
@@ -27,7 +27,7 @@ def _is_seen(character: str) -> bool:
 
 
 def quoted(name: str) -> str:
-    """Return a name for use in a sentence, quoted where it would be ambiguous.
+    """Quote a name where it would be ambiguous in a sentence.
 
     Users, clients and groups may have any names. A blank in one must not make it look like two
     words, nor a line break end a line of a plan, and no two names are written alike.

@@ -1,4 +1,4 @@
-"""The most bytes per second that something may copy."""
+"""Rate limits of copying."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from towpath.model.nouns import TopicName
 
 @dataclass(frozen=True, slots=True)
 class RateLimits:
-    """Limits in bytes per second; true if there is one.
+    """Rate limits in bytes per second; true if there is one.
 
     Attributes:
         link: The limit of all topics together, `None` for none.

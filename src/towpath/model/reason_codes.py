@@ -1,4 +1,4 @@
-"""Codes of reasons: kinds of what keeps things from being as they should be."""
+"""The codes of reasons why something is not as it should be."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class ReasonCode(StrEnum):
-    """Kind of a reason. Codes are stored in ledgers, so none of them ever changes its meaning.
+    """The kinds of reasons. Stored codes never change their meaning.
 
     The errors of `towpath.model.errors` that can be a reason have the same code there and here.
     """

@@ -1,4 +1,4 @@
-"""Parts of sentences about reasons; `reasons.py` makes the sentences of them. Pure."""
+"""Parts of sentences about reasons; `reasons.py` assembles them. Pure."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ LEDGER_BACK = (
 
 
 def holes(text: str, fill: int) -> str:
-    """Return why holes are not filled, with the bound that the file sets, if it does."""
+    """Return why holes are not filled, with the file's limit if there is one."""
     return f"{text}, and `records.fill` lets {fill} offsets be filled in all" if fill else text
 
 
 def target_lost(partition: str, acknowledged: int, found: int, unit: str) -> str:
-    """Return what a partition of the target lost that it had acknowledged."""
+    """Return a sentence about acknowledged records that a target partition has lost."""
     return (
         f"target: {partition} lost records that it had acknowledged: {unit}"
         f" {acknowledged - 1} was acknowledged, and the log ends at {unit}"
@@ -36,7 +36,7 @@ def target_lost(partition: str, acknowledged: int, found: int, unit: str) -> str
 
 
 def target_deleted(first: int, last: int, records: int, exact: int, due: int, by: str) -> str:
-    """Return what the target deleted that the source still has, and by what."""
+    """Return a sentence about records that the target deleted and the source still has."""
     number = f"{'' if exact else 'at most '}{records:,} record{'' if records == 1 else 's'}"
     past = f"; {due:,} of them are past the source's own retention" if due else ""
     cause = {
@@ -52,14 +52,14 @@ def target_deleted(first: int, last: int, records: int, exact: int, due: int, by
 
 
 def tighter(key: str, theirs: str, ours: str, policy: str = "", by: str = "") -> str:
-    """Return which limit would be tighter on the target, and what makes it so."""
+    """Return a sentence about a limit that would be tighter on the target, and the cause."""
     effect = f"has no effect at the source (cleanup.policy is {policy})"
     here = effect if policy else f"is {ours} at the source"
     return f"{key} would be {theirs} on the target and {here}: {cause(key, by)}"
 
 
 def cause(key: str, by: str) -> str:
-    """Return what makes the target keep less, as `RETENTION_TIGHTER` has it under `by`."""
+    """Return the cause why the target keeps less, from the value `by` of a reason."""
     name = by.removeprefix("override.")
     return {
         "": "the target does not take the source's value",
@@ -70,7 +70,7 @@ def cause(key: str, by: str) -> str:
 
 
 def compacts(key: str, theirs: str, ours: str, by: str = "") -> str:
-    """Return which config would let the target compact more than the source."""
+    """Return a sentence about a config that would let the target compact more."""
     if key != "cleanup.policy":
         return tighter(key, theirs or "unknown", ours, by=by)
     return (
@@ -103,7 +103,7 @@ UNKNOWN_DELETIONS: Mapping[str, str] = MappingProxyType(
 
 
 def doubled(partition: str, first: int, end: int, records: int) -> str:
-    """Return where the target holds records twice, and the only way out."""
+    """Return a sentence about records that the target holds twice, with the only remedy."""
     return (
         f"target: {partition} holds {records} records twice: the second copy lies at"
         f" offsets {first} to {end - 1}; a copier that had been frozen or cut off"
@@ -123,7 +123,7 @@ NO_RETENTION: Mapping[str, str] = MappingProxyType(
 
 
 def unread(readers: str, group: str, committed: int) -> str:
-    """Return how far the groups that read a partition have come, by the code `readers`."""
+    """Return how far the groups of a partition have read, for the code `readers`."""
     told = {
         "NONE": "no group has committed an offset in the partition",
         "BEHIND": f"{group} has committed offset {committed} only",
@@ -138,22 +138,22 @@ def unread(readers: str, group: str, committed: int) -> str:
 
 
 def refused(side: str, what: str, error: int, name: str, advice: str = "") -> str:
-    """Return what a cluster refused, with the name and number of its error."""
+    """Return a sentence about a cluster's refusal, with the error's name and number."""
     return advised(f"{side}: {what}: {name} ({error})", advice)
 
 
 def unreachable(side: str, what: str, why: str, advice: str = "") -> str:
-    """Return what was asked of a cluster that could not be asked."""
+    """Return a sentence about a request that a cluster did not answer."""
     return advised(f"{side}: {what}: {why}", advice)
 
 
 def advised(text: str, advice: str) -> str:
-    """Return a text with an advice behind it, if there is one."""
+    """Append advice to a text, if there is any."""
     return f"{text}; {advice}" if advice else text
 
 
 def kind_off(kind: int | str, since: int | str, feature: int | str) -> str:
-    """Return why the target takes no positions of groups of a kind."""
+    """Return why the target does not support offsets of a kind of group."""
     if not feature:
         return (
             f"the target's brokers take no positions of {kind} groups; those of Kafka {since} and"
@@ -166,17 +166,17 @@ def kind_off(kind: int | str, since: int | str, feature: int | str) -> str:
 
 
 def after(retention: int | str) -> str:
-    """Return how long offsets are kept, in ms; -1 if that is not known."""
+    """Return the retention time of offsets with a leading space; "" if unknown (-1 ms)."""
     return f" {span(int(str(retention)) / 1000)}" if int(str(retention)) >= 0 else ""
 
 
 def kept(retention: int | str) -> str:
-    """Return how long offsets are kept, in brackets; nothing if that is not known (-1 ms)."""
+    """Return the retention time of offsets in brackets; "" if unknown (-1 ms)."""
     return f" ({span(int(str(retention)) / 1000)})" if int(str(retention)) >= 0 else ""
 
 
 def other_records(records: int, first: int, last: int, sure: int) -> str:
-    """Return which records of others a group would skip."""
+    """Return a sentence about other writers' records that a group would skip."""
     whose = "others wrote" if sure else "others wrote, or MirrorMaker 2 wrote twice after a crash,"
     return (
         f"the group would skip {records} records that {whose} at offsets {first} to {last} of the"

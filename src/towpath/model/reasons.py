@@ -1,4 +1,4 @@
-"""Why something is as it is: a code with values, and the one place that makes its sentence. Pure.
+"""Reasons for any state: codes with values, and their sentences. Pure.
 
 A reason is kept beside the thing that it is about, such as a partition, so its sentence does not
 begin with the name of that thing: whoever shows the reason names it. What is done about a reason
@@ -39,7 +39,7 @@ __all__ = ["SENTENCES", "Reason", "ReasonCode", "Value", "as_data", "from_data",
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """Why something is as it is; `str()` of it is a sentence for the person who must act.
+    """The reason for a state; `str()` gives a sentence for the person who must act.
 
     Attributes:
         code: The kind of reason.
@@ -51,12 +51,12 @@ class Reason:
 
     @classmethod
     def of(cls, code: ReasonCode, **values: Value) -> Reason:
-        """Return a reason with the values that the sentence of its code takes."""
+        """Return a reason with the values that the sentence of its code needs."""
         return cls(code, tuple(sorted(values.items())))
 
     @property
     def codes(self) -> tuple[str, ...]:
-        """The codes that the runbook explains: of the reason, then of the cause of it."""
+        """The codes that the runbook explains: the reason's own, then its causes'."""
         values = dict(self.values)
         code = str(values["error"]) if self.code is ReasonCode.ERROR else str(self.code)
         causes = [value for value in values.values() if isinstance(value, Reason)]
@@ -64,7 +64,7 @@ class Reason:
 
     @property
     def kind(self) -> str:
-        """What counts and metrics call it: the code, or what is bad about a record."""
+        """The name in counts and metrics: the code, or the kind of a bad record."""
         return str(dict(self.values).get("bad", self.code))
 
     def __str__(self) -> str:
@@ -76,12 +76,12 @@ Value = int | str | Reason
 
 
 def sentence(reasons: tuple[Reason, ...]) -> str:
-    """Return the sentence about several reasons that hold at once, "" for none."""
+    """Join the sentences of several simultaneous reasons, "" for none."""
     return "; ".join(map(str, reasons))
 
 
 def as_data(reason: Reason) -> dict[str, Any]:
-    """Return a reason as a JSON object: its code, and each value under its own name."""
+    """Convert a reason to a JSON object: its code, and each value by name."""
     return {"code": str(reason.code)} | {
         name: as_data(value) if isinstance(value, Reason) else value
         for name, value in reason.values
@@ -89,7 +89,7 @@ def as_data(reason: Reason) -> dict[str, Any]:
 
 
 def from_data(data: Mapping[str, Any]) -> Reason | None:
-    """Return the reason of a JSON object, `None` if another version wrote what is unknown here."""
+    """Parse the JSON object of a reason; `None` if another version wrote it."""
     values = {name: value for name, value in data.items() if name != "code"}
     inner = {name: from_data(value) for name, value in values.items() if isinstance(value, Mapping)}
     try:

@@ -44,7 +44,7 @@ _TOKEN = re.compile(
 
 
 class QualifiedName(NamedTuple):
-    """The name of a subject in its two parts.
+    """The name of a subject, split into context and name.
 
     A context has its own subjects, ids, modes and configs.
 
@@ -58,13 +58,13 @@ class QualifiedName(NamedTuple):
 
     @property
     def subject(self) -> SubjectName:
-        """The name that a registry takes: `:.eu:orders`, or `orders` in the default context."""
+        """The full name as registries take it: `:.eu:orders`, or `orders` without a context."""
         if self.context == DEFAULT_CONTEXT and self.name and not self.name.startswith(":."):
             return SubjectName(self.name)
         return SubjectName(f":{self.context}:{self.name}")
 
     def seen_from(self, context: str) -> SubjectName:
-        """Return the name by which a schema of a context refers to this subject."""
+        """Return the name by which a schema in a context refers to this subject."""
         if self.context == context:
             return SubjectName(self.name)
         return SubjectName(f":{self.context}:{self.name}")
@@ -75,7 +75,7 @@ ALL_SUBJECTS = QualifiedName(DEFAULT_CONTEXT, "").subject
 
 
 def qualified(subject: str, context: str = DEFAULT_CONTEXT) -> QualifiedName:
-    """Return context and name of a subject.
+    """Split the name of a subject into context and name.
 
     Args:
         subject: The name as a registry has it.
@@ -96,7 +96,7 @@ class SchemaVersion(NamedTuple):
 
 
 class SchemaReference(NamedTuple):
-    """What a schema takes from another one.
+    """A reference of a schema to another one.
 
     Attributes:
         name: The name by which its text refers to the other schema.
@@ -110,7 +110,7 @@ class SchemaReference(NamedTuple):
 
     @property
     def to(self) -> SchemaVersion:
-        """The version that is referred to."""
+        """The version that the reference points to."""
         return SchemaVersion(self.subject, self.version)
 
 
@@ -134,7 +134,7 @@ class Schema:
 
     @cached_property
     def body(self) -> str:
-        """A digest of type and text, the same for texts that mean the same.
+        """A digest of type and text, the same for texts that differ only in formatting.
 
         Registries may write a text in another way: JSON with other blanks or another order of keys,
         Protobuf with other blanks and without comments.
@@ -143,18 +143,18 @@ class Schema:
 
     @property
     def extras(self) -> frozenset[str]:
-        """Which of `metadata`, `tags` and `rules` it has."""
+        """The parts among `metadata`, `tags` and `rules` that the schema has."""
         held = json.loads(self.metadata or "{}")
         found = {METADATA: held.keys() - {TAGS}, TAGS: held.get(TAGS), RULES: self.rules}
         return frozenset(name for name, has in found.items() if has)
 
     @property
     def extras_digest(self) -> str:
-        """A digest of metadata and rules, "" if it has none."""
+        """A digest of metadata and rules, "" if there are none."""
         return _digest([self.metadata, self.rules]) if self.metadata or self.rules else ""
 
     def without(self, extras: Collection[str]) -> Schema:
-        """Return this schema without some of its `metadata`, `tags` and `rules`."""
+        """Return the schema without some of its `metadata`, `tags` and `rules`."""
         held = json.loads(self.metadata or "{}")
         rest = {
             key: value
@@ -169,13 +169,13 @@ class Schema:
         )
 
     def referring(self, references: tuple[SchemaReference, ...]) -> Schema:
-        """Return this schema with other references."""
+        """Return the schema with other references."""
         return self if references == self.references else replace(self, references=references)
 
 
 @dataclass(frozen=True, slots=True)
 class SubjectConfig:
-    """What is set for one subject alone; `None` where what is set for all subjects holds.
+    """The settings of one subject alone; `None` where the global settings apply.
 
     Attributes:
         mode: What may be done with it: `READWRITE`, `READONLY`, `IMPORT` and others.
@@ -192,29 +192,29 @@ class SubjectConfig:
 
     @property
     def rest(self) -> dict[str, Any]:
-        """What `more` holds."""
+        """The settings in `more`, parsed."""
         found: dict[str, Any] = json.loads(self.more or "{}")
         return found
 
     @property
     def extras(self) -> frozenset[str]:
-        """Which of `metadata`, `rules` and `compatibility_groups` it has."""
+        """The parts among `metadata`, `rules` and `compatibility_groups` that are set."""
         return frozenset(_PART_OF_CONFIG[key] for key in self.rest if key in _PART_OF_CONFIG)
 
     def without(self, extras: Collection[str]) -> SubjectConfig:
-        """Return this config without some of them."""
+        """Return the settings without some of their parts."""
         rest = {
             key: value for key, value in self.rest.items() if _PART_OF_CONFIG.get(key) not in extras
         }
         return self.having(rest)
 
     def having(self, rest: Mapping[str, Any]) -> SubjectConfig:
-        """Return this config with other values in `more`."""
+        """Return the settings with other values in `more`."""
         held = {key: value for key, value in rest.items() if value not in (None, "", {}, [])}
         return replace(self, more=json.dumps(held, sort_keys=True) if held else "")
 
     def over(self, now: SubjectConfig) -> SubjectConfig:
-        """Return this config, with what another one has where this one has nothing."""
+        """Return these settings, completed by another subject's where they have none."""
         merged = SubjectConfig(
             self.mode or now.mode,
             self.compatibility or now.compatibility,

@@ -1,4 +1,4 @@
-"""The nouns of SCRAM logins (KIP-554)."""
+"""Values of SCRAM logins (KIP-554)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from towpath.model.quoting import quoted
 
 
 class Mechanism(StrEnum):
-    """SCRAM mechanism."""
+    """The SCRAM mechanisms."""
 
     SHA_256 = "SCRAM-SHA-256"
     SHA_512 = "SCRAM-SHA-512"

@@ -1,4 +1,4 @@
-"""Secret values, and masking them in foreign texts."""
+"""Secret values, and their masking in foreign texts."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _known: dict[str, None] = {}
 
 
 class Secret:
-    """A password, token or key; its text comes out of `reveal` alone.
+    """A password, token or key, whose text only `reveal` returns.
 
     It pickles with its value, because tasks must log in, but neither `repr`, `str`, a format,
     a pydantic dump nor a traceback shows it. Each process that holds one masks it (`masked`).
@@ -29,7 +29,7 @@ class Secret:
         remember(value)
 
     def reveal(self) -> str:
-        """Return the text. Call it only where it is handed to a login."""
+        """Return the text; call this only to hand it to a login."""
         remember(self._value)  # what is in use must not be the first to be forgotten
         return self._value
 
@@ -52,7 +52,7 @@ class Secret:
 
 
 def remember(value: str) -> None:
-    """Mask `value` from now on, also as programs tend to quote it."""
+    """Mask `value` from now on, also in the forms in which programs quote it."""
     forms = (
         value,
         " ".join(value.split()),

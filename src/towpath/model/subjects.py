@@ -1,4 +1,4 @@
-"""Which subjects of a schema registry the records of a topic may name. Pure."""
+"""The subjects of a schema registry that the records of a topic may refer to. Pure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ GIVEN = ""
 
 
 def may_use(strategy: SubjectStrategy, topic: str, part: str, subject: str) -> bool:
-    """Whether a part of the records of a topic may name the schemas of a subject.
+    """Return whether the keys or values of a topic may refer to a subject's schemas.
 
     The context of the subject does not count, as records do not tell theirs.
 
@@ -33,12 +33,12 @@ def may_use(strategy: SubjectStrategy, topic: str, part: str, subject: str) -> b
 
 
 def has_ids(change: IdChange, part: str) -> bool:
-    """Whether ids of a part of records are rewritten."""
+    """Return whether ids of keys or values are rewritten."""
     return (change.key if part == KEY else change.value) is not None
 
 
 def strategy_of(change: IdChange, part: str) -> SubjectStrategy | None:
-    """Return how the subjects of a part with ids are named, `None` if the file gives the ids."""
+    """Return how subjects of keys or values are named, `None` if the file gives the ids."""
     if change.framing is not Framing.CONFLUENT:
         return None
     return change.key if part == KEY else change.value

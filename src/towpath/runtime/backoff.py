@@ -1,4 +1,4 @@
-"""How long to wait before something that failed is tried again."""
+"""The pauses before retries of failed operations."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _DOUBLINGS = 30
 
 @dataclass(frozen=True, slots=True)
 class BackOff:
-    """Pauses that double with each failure in a row.
+    """Pauses that double with each consecutive failure.
 
     Attributes:
         first: Seconds after the first failure.
@@ -23,6 +23,6 @@ class BackOff:
     jitter: float = 0.0
 
     def after(self, failures: int) -> float:
-        """Return the seconds to wait after so many failures in a row, 1 or more."""
+        """Return the seconds to wait after a number of consecutive failures, 1 or more."""
         pause = min(self.longest, self.first * 2.0 ** min(failures - 1, _DOUBLINGS))
         return pause * random.uniform(1 - self.jitter, 1 + self.jitter)  # noqa: S311, no secret

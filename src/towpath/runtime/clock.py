@@ -12,17 +12,17 @@ _RUNNING = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
 
 def now_ms() -> int:
-    """Return milliseconds since 1970."""
+    """Return the current time in milliseconds since 1970."""
     return int(datetime.now(UTC).timestamp() * 1000)
 
 
 def is_ms(number: int) -> bool:
-    """Whether a number can be milliseconds since 1970: of the years 1973 to 2286, by its digits."""
+    """Return whether a number can be a time in ms since 1970, in the years 1973 to 2286."""
     return 10**11 <= number < 10**13
 
 
 def readable(ms: int) -> str:
-    """Return a time in ms since 1970 as ISO 8601 in UTC, to the second.
+    """Format a time in ms since 1970 as ISO 8601 in UTC, to the second.
 
     A record may have any 64-bit number as its time. Years beyond four digits have a sign, as ISO
     8601 and Java write them.
@@ -51,7 +51,7 @@ class Moment:
 
     @classmethod
     def now(cls) -> Moment:
-        """Return the present moment."""
+        """Return the current moment."""
         return cls(time.clock_gettime(_RUNNING), datetime.now(UTC).timestamp())
 
     def until(self, later: Moment) -> float:
@@ -60,5 +60,5 @@ class Moment:
 
     @property
     def age(self) -> float:
-        """Seconds since then."""
+        """Seconds since this moment."""
         return self.until(Moment.now())

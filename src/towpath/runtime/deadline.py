@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(slots=True, eq=False)
 class Deadline:
-    """A point of the monotonic clock; every request spends what is left of it.
+    """A point of the monotonic clock, which limits a chain of requests.
 
     One thread uses it. It moves only by time that does not count (`put_off`).
     """
@@ -22,7 +22,7 @@ class Deadline:
         return cls(time.monotonic() + seconds)
 
     def share(self, parts: int) -> Deadline:
-        """Return a deadline for the first of so many equal parts of what is left."""
+        """Return a deadline for the first of `parts` equal shares of the remaining time."""
         return Deadline(time.monotonic() + self.left() / parts, self)
 
     def put_off(self, seconds: float) -> None:
@@ -32,10 +32,10 @@ class Deadline:
             self._whole.put_off(seconds)
 
     def left(self) -> float:
-        """Return the seconds that remain, never below zero."""
+        """Return the remaining seconds, never below zero."""
         return max(0.0, self.at - time.monotonic())
 
     @property
     def over(self) -> bool:
-        """Whether nothing remains."""
+        """Whether no time remains."""
         return time.monotonic() >= self.at

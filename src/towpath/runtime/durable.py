@@ -1,4 +1,4 @@
-"""Names of files and folders that stay after a power cut."""
+"""Durable names of files and folders, which survive a power failure."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def sync_folder(folder: Path) -> None:
-    """Make the names in a folder durable, after a file was made, replaced or deleted in it."""
+    """Make the names in a folder durable, after a file was created, replaced or deleted."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(handle)
@@ -16,7 +16,7 @@ def sync_folder(folder: Path) -> None:
 
 
 def make_folder(folder: Path, mode: int = 0o777) -> None:
-    """Make a folder with a durable name, and those above it that are missing.
+    """Create a folder and its missing parents, with durable names.
 
     Args:
         folder: The folder; it may be there already.

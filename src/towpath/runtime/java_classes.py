@@ -1,4 +1,4 @@
-"""An archive of the classes that a JVM loads, which halves the time that it needs to start.
+"""A JVM class data archive, which halves the start time of a Java program.
 
 A JVM writes the archive when it ends (dynamic class data sharing, JEP 350), so the second one is
 the first that gains. An archive of another Java or another class path is passed over by the JVM.
@@ -25,7 +25,7 @@ _QUIET = ("-Xlog:cds=off", "-Xlog:cds+dynamic=off")
 
 @dataclass(frozen=True, slots=True)
 class ClassArchive:
-    """The archive of one program, in the cache folder.
+    """The class data archive of one program, in the cache folder.
 
     Attributes:
         program: Its name, for people.
@@ -37,12 +37,12 @@ class ClassArchive:
 
     @property
     def file(self) -> Path:
-        """Where the archive for this Java is, or will be."""
+        """The path of the archive for the installed Java."""
         return home_folder() / "classes" / f"{self.program}-{self._key()}.jsa"
 
     @property
     def present(self) -> bool:
-        """Whether it is there."""
+        """Whether the archive exists."""
         return self.file.exists()
 
     def use(self) -> tuple[str, ...]:
@@ -55,13 +55,13 @@ class ClassArchive:
         return f"-XX:SharedArchiveFile={file}", *_QUIET
 
     def make(self) -> tuple[str, ...]:
-        """Return the JVM options that make it, under a name of our own until it is settled."""
+        """Return the JVM options that create the archive, under a temporary name."""
         file = self.file
         file.parent.mkdir(parents=True, exist_ok=True)
         return (f"-XX:ArchiveClassesAtExit={file}.{os.getpid()}", *_QUIET)
 
     def settle(self, age: float = _SETTLED) -> None:
-        """Take archives of JVMs that ended `age` seconds ago into use; the last one wins.
+        """Rename archives that JVMs wrote `age` seconds ago or earlier; the last one wins.
 
         Archives of the program that were not used for a week are deleted then.
         """

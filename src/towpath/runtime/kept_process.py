@@ -1,4 +1,4 @@
-"""A process that outlives whoever started it, and that anybody finds again by its folder.
+"""A process that outlives its starter, and is found again by its folder.
 
 The process holds the lock of its folder from before its program begins until its end, and the
 kernel frees it then. So neither a starter that was killed nor a pid that is used again leads to a
@@ -67,7 +67,7 @@ class KeptProcess:
 
     @property
     def started(self) -> int | None:
-        """When the running process was started, in ms since 1970."""
+        """The start time of the running process, in ms since 1970; `None` if it is stopped."""
         if not self.running:
             return None
         with suppress(FileNotFoundError):
@@ -100,7 +100,7 @@ class KeptProcess:
         return True
 
     def stop(self, deadline: Deadline) -> bool:
-        """Ask the process to end, kill it at the deadline; return whether it ended by itself.
+        """Stop the process, kill it at the deadline; return whether it ended by itself.
 
         One that somebody else has started meanwhile is another process, and is left alone.
         """
@@ -113,7 +113,7 @@ class KeptProcess:
         return False
 
     def kill(self) -> None:
-        """Kill the process, as a power cut would, and wait for its end.
+        """Kill the process without warning, like a power failure, and wait for its end.
 
         Raises:
             OSError: It does not end, as a disk or another device does not answer.
@@ -141,7 +141,7 @@ class KeptProcess:
         return True
 
     def log_end(self, lines: int = LOG_LINES) -> str:
-        """Return the last lines that it printed, without secrets."""
+        """Return the last lines of the process's output, without secrets."""
         try:
             text = self.log.read_text(errors="replace")
         except FileNotFoundError:

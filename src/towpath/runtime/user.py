@@ -1,4 +1,4 @@
-"""Who runs this process."""
+"""The user who runs this process."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import os
 
 
 def this_user() -> str:
-    """Return the user of this process; a container may have none by name."""
+    """Return the user's name; a container may only have a number."""
     try:
         return getpass.getuser()
     except (KeyError, OSError):

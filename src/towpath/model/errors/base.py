@@ -1,4 +1,4 @@
-"""The root of the errors, and the errors of any command."""
+"""The root of the error tree, and errors of any command."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class TowpathError(Exception):
 
     @property
     def reason(self) -> Reason:
-        """The error as a value, for whatever it keeps from moving."""
+        """The error as a reason, for what the error keeps from moving."""
         return Reason.of(ReasonCode.ERROR, error=self.code, text=str(self))
 
 
@@ -56,7 +56,7 @@ class ConfigProblem:
 
 
 class ConfigError(TowpathError):
-    """The file or the arguments are wrong; holds all problems at once."""
+    """The file or the arguments are wrong; the error holds all problems at once."""
 
     code = "CONFIG"
     exit_code = 2

@@ -7,14 +7,14 @@ from towpath.model.reasons import Reason, ReasonCode
 
 
 class ClusterError(TowpathError):
-    """A cluster could not be reached, or refused what was asked."""
+    """A cluster could not be reached, or refused a request."""
 
     code = "CLUSTER"
     exit_code = 4
 
 
 class UnreachableError(ClusterError):
-    """No broker answered: `side`, what was tried, why not, what to do."""
+    """No broker answered; the error has the side, the request, the cause and advice."""
 
     code = "CLUSTER_UNREACHABLE"
 
@@ -24,7 +24,7 @@ class UnreachableError(ClusterError):
 
     @property
     def reason(self) -> Reason:
-        """The error as a value."""
+        """The error as a reason."""
         side, what, why, advice = str(self.side), self.what, self.why, self.advice
         return Reason.of(ReasonCode(self.code), side=side, what=what, why=why, advice=advice)
 
@@ -49,7 +49,7 @@ class ClusterReplacedError(ClusterError):
 
     @property
     def reason(self) -> Reason:
-        """The error as a value."""
+        """The error as a reason."""
         code = ReasonCode.CLUSTER_REPLACED
         return Reason.of(code, side=str(self.side), before=self.before, now=self.now)
 
@@ -94,7 +94,7 @@ class RefusedError(ClusterError):
 
     @property
     def reason(self) -> Reason:
-        """The error as a value."""
+        """The error as a reason."""
         return Reason.of(
             ReasonCode.CLUSTER_REFUSED,
             side=str(self.side),

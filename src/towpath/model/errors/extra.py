@@ -1,4 +1,4 @@
-"""The error where a library is missing that only some installations have."""
+"""The error about a missing library of an optional extra."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from towpath.model.errors.base import TowpathError
 
 
 class ExtraMissingError(TowpathError):
-    """Something was asked for that needs an extra of Towpath, which is not installed.
+    """A command or store needs an extra of Towpath that is not installed.
 
     Args:
         what: The command, store or file that needs it.

@@ -15,7 +15,7 @@ class LedgerError(TowpathError):
 
 
 class LedgerGoneError(LedgerError):
-    """The ledger was deleted while it was in use; with `again`, another topic has its name now."""
+    """The ledger was deleted while in use; `again` if another topic has its name now."""
 
     code = "LEDGER_GONE"
 
@@ -48,7 +48,7 @@ class NewerLedgerError(LedgerError):
 
 
 class NewerLinkError(LedgerError):
-    """A newer version works on a link in a way that this program does not know.
+    """A newer version works on the link with features that this program does not know.
 
     Args:
         link: The link.
@@ -147,7 +147,7 @@ class LinkBusyError(LedgerError):
 
 
 class LinkHeldError(LedgerError):
-    """Another process holds the lease of the link: its command, and where it runs."""
+    """Another process holds the lease of the link; the error has its command and host."""
 
     code = "LINK_HELD"
 

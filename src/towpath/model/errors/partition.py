@@ -104,7 +104,7 @@ class TargetReplacedError(TowpathError):
 
 
 class NotIdenticalError(TowpathError):
-    """`records.offsets: identical` was asked for, and `why` keeps `partition` from it."""
+    """`records.offsets: identical` is required, and `why` makes it impossible."""
 
     code = "NOT_IDENTICAL"
     exit_code = 3
@@ -123,7 +123,7 @@ class NotIdenticalError(TowpathError):
 
 
 class UnknownIdsError(TowpathError):
-    """Records name schemas whose ids on the target nobody knows, and none of them may pass.
+    """Records have schema ids without a known id on the target, and none may pass.
 
     Args:
         ids: The ids, for people.

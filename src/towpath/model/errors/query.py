@@ -1,4 +1,4 @@
-"""The error of an engine of SQL about a query."""
+"""The error of a SQL engine."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from towpath.model.errors.base import TowpathError
 
 
 class QueryError(TowpathError):
-    """The engine does not accept a query of an archive, or fails at it; the text is its own."""
+    """The SQL engine rejects a query of an archive, or fails; the text is the engine's."""
 
     code = "QUERY"
     exit_code = 2

@@ -33,7 +33,7 @@ class RegistryRefusedError(ClusterError):
 
 
 class SchemaNotKeptError(TowpathError):
-    """The target's registry accepted a schema, and holds something else.
+    """The target's registry accepted a schema, but stored another one.
 
     Args:
         what: The schema that was sent, with its place.
@@ -66,7 +66,7 @@ class SchemaNotKeptError(TowpathError):
 
 
 class SchemaHeldBackError(TowpathError):
-    """Something cannot be done because a schema is not there.
+    """A schema step must wait because another schema is missing.
 
     Args:
         missing: The schema, or its subject.

@@ -1,4 +1,4 @@
-"""Errors about Spark, and about the Java that it and local brokers need."""
+"""Errors about Spark, and about the Java for Spark and local brokers."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from towpath.model.errors.cluster import ClusterError
 
 
 class JavaError(TowpathError):
-    """Java is missing or too old: `what` is wrong, and `advice` how to correct it."""
+    """Java is missing or too old: `what` is wrong, and `advice` to correct it."""
 
     code = "JAVA"
     exit_code = 2
@@ -21,7 +21,7 @@ class JavaError(TowpathError):
 
 
 class SparkStartError(TowpathError):
-    """Spark did not start, or no Spark cluster took us; `why` is what it printed of errors."""
+    """Spark did not start, or no Spark cluster accepted the application; `why` has its errors."""
 
     code = "SPARK_START"
     exit_code = 4
@@ -38,7 +38,7 @@ class SparkStartError(TowpathError):
 
 
 class SparkUnencryptedError(TowpathError):
-    """Spark would send credentials of the file to `master` unencrypted; `settings` prevent it."""
+    """Spark would send the file's credentials to `master` unencrypted; `settings` prevent that."""
 
     code = "SPARK_UNENCRYPTED"
     exit_code = 4
@@ -57,7 +57,7 @@ class SparkUnencryptedError(TowpathError):
 
 
 class SparkLostError(TowpathError):
-    """Spark's JVM ended while it was needed, or the process that starts slices where none is.
+    """Spark's JVM ended, or in a run without Spark the process that starts slices.
 
     Args:
         what: What ended.
@@ -77,7 +77,7 @@ class SparkLostError(TowpathError):
 
 
 class RepeatedError(TowpathError):
-    """Spark has begun a slice again, so that the earlier attempt at it ends."""
+    """Spark has started the slice again, so this earlier attempt ends."""
 
     code = "SLICE_REPEATED"
 
@@ -86,7 +86,7 @@ class RepeatedError(TowpathError):
 
 
 class WorkersError(TowpathError):
-    """The workers of a Spark cluster cannot run slices; `why` is what one of them said."""
+    """The workers of a Spark cluster cannot run slices; `why` is a worker's message."""
 
     code = "SPARK_WORKERS"
     exit_code = 4
@@ -100,7 +100,7 @@ class WorkersError(TowpathError):
 
 
 class TaskFailedError(ClusterError):
-    """An error of ours that ended a Spark task: what of it is left after it went through Spark.
+    """A Towpath error that ended a Spark task, rebuilt from its text.
 
     Args:
         said: Its sentence.

@@ -6,7 +6,7 @@ from towpath.model.errors.base import TowpathError
 
 
 class StepOutdatedError(TowpathError):
-    """The precondition of a step does not hold: what was expected of a thing, and what is there.
+    """The precondition of a step does not hold: the target has changed.
 
     Args:
         thing: What is meant.
@@ -30,7 +30,7 @@ class StepOutdatedError(TowpathError):
 
 
 class StepHeldBackError(TowpathError):
-    """An ACL that must be changed before another one could not be: `first`, and what was tried."""
+    """A change of an ACL must wait, because an earlier one (`first`) failed."""
 
     code = "STEP_HELD_BACK"
     exit_code = 3

@@ -6,7 +6,7 @@ from towpath.model.errors.base import TowpathError
 
 
 class StoreError(TowpathError):
-    """A store could not do what was asked.
+    """A store could not complete a request.
 
     Args:
         where: The store or the object, as a URL without secrets.
@@ -28,7 +28,7 @@ class StoreError(TowpathError):
 
 
 class ObjectMissingError(StoreError):
-    """There is no object with this key."""
+    """There is no object with this key in the store."""
 
     code = "STORE_MISSING"
 
@@ -40,7 +40,7 @@ class ObjectMissingError(StoreError):
 
 
 class ObjectExistsError(StoreError):
-    """There is an object with this key already, and only a new one may be written."""
+    """An object with this key already exists, and only a new one may be written."""
 
     code = "STORE_EXISTS"
 
@@ -52,7 +52,7 @@ class ObjectExistsError(StoreError):
 
 
 class ObjectChangedError(StoreError):
-    """The object is not the one that was to be replaced or read on."""
+    """The object was changed by another process since it was read."""
 
     code = "STORE_CHANGED"
 
@@ -64,7 +64,7 @@ class ObjectChangedError(StoreError):
 
 
 class ObjectColdError(StoreError):
-    """The object lies in a storage class that must be thawed before it can be read."""
+    """The object is in cold storage, and must be thawed before it can be read."""
 
     code = "STORE_COLD"
 
@@ -106,7 +106,7 @@ class StoreAwayError(StoreError):
 
 
 class StoreLockedError(StoreAwayError):
-    """Another process holds the lock of a folder, and does not go on.
+    """Another process holds the lock of a store folder and makes no progress.
 
     Args:
         where: The object, as a URL.
