@@ -1,4 +1,4 @@
-"""A real Kafka cluster on this machine."""
+"""A local Kafka cluster with real brokers."""
 
 from __future__ import annotations
 
@@ -64,22 +64,22 @@ class LocalCluster:
 
     @property
     def addresses(self) -> tuple[str, ...]:
-        """The addresses for clients, as host:port."""
+        """The client addresses of all brokers, as host:port."""
         return tuple(f"127.0.0.1:{each.client}" for each in self._ports)
 
     @property
     def bootstrap(self) -> str:
-        """The addresses for clients as one text."""
+        """The client addresses of all brokers, as one text."""
         return ",".join(self.addresses)
 
     @property
     def back_door(self) -> str:
-        """The addresses of the listener between brokers: plain text, no login."""
+        """The addresses of the inter-broker listener: plain text, no login."""
         return ",".join(f"127.0.0.1:{each.internal}" for each in self._ports)
 
     @property
     def controllers(self) -> tuple[str, ...]:
-        """The addresses at which each broker is a controller, as host:port; plain text."""
+        """The controller address of each broker, as host:port; plain text."""
         return tuple(f"127.0.0.1:{each.controller}" for each in self._ports)
 
     @property
@@ -88,7 +88,7 @@ class LocalCluster:
         return tuple(each.identity for each in self._processes.values() if each.running)
 
     def start(self) -> Self:
-        """Start all brokers and wait until each answers with its id.
+        """Start all brokers, and wait until each answers with its id.
 
         Raises:
             BrokerError: A broker did not start; the error shows the end of its log.
@@ -128,7 +128,7 @@ class LocalCluster:
         self._processes.clear()
 
     def leave_running(self) -> tuple[Identity, ...]:
-        """Release the brokers, so that they outlive this object; return their processes."""
+        """Release the broker processes, so that they outlive this object, and return them."""
         left = self.identities
         for process in self._processes.values():
             process.forget()
@@ -136,21 +136,21 @@ class LocalCluster:
         return left
 
     def kill9(self, broker: int) -> None:
-        """Kill a broker, as a power cut would."""
+        """Kill a broker without warning, like a power failure."""
         self._processes[broker].kill()
 
     def stop_broker(self, broker: int) -> None:
-        """Stop a broker, as an operator would."""
+        """Stop a broker cleanly, like an operator."""
         self._processes[broker].stop()
 
     def restart(self, broker: int) -> None:
-        """Start a broker that was killed or still runs, and wait until it answers."""
+        """Start a broker again, and wait until it answers."""
         self._processes[broker].stop()
         self._launch(broker)
         self._await(broker, Deadline.after(START_PATIENCE))
 
     def pause(self, broker: int) -> None:
-        """Freeze a broker: its connections stay open, nothing is answered."""
+        """Freeze a broker: its connections stay open, but nothing is answered."""
         self._processes[broker].freeze()
 
     def resume(self, broker: int) -> None:
@@ -158,7 +158,7 @@ class LocalCluster:
         self._processes[broker].send(signal.SIGCONT)
 
     def log(self, broker: int) -> Path:
-        """Return the file that holds the broker's log."""
+        """Return the log file of a broker."""
         return self._folder(broker) / "broker.log"
 
     def __enter__(self) -> Self:
@@ -261,7 +261,7 @@ class LocalCluster:
 
 @dataclass(frozen=True, slots=True)
 class ToldBrokers:
-    """A broker's answer: cluster id, and all brokers by id and port."""
+    """The answer of a broker: cluster id, and all brokers by id and port."""
 
     cluster_id: str = ""
     brokers: frozenset[tuple[int, int]] = frozenset()
@@ -300,7 +300,7 @@ def _read(answer: BinaryIO) -> ToldBrokers:
 
 
 def listens(port: int) -> bool:
-    """Whether something listens on a local port."""
+    """Return whether a server listens on a local port."""
     try:
         with socket.create_connection(("127.0.0.1", port), timeout=1):
             return True
@@ -314,7 +314,7 @@ def _all_ports(brokers: int, clients: Sequence[int]) -> tuple[Ports, ...]:
 
 
 def archive_classes(version: str = distribution.NEWEST) -> None:
-    """Have a broker write the class archive, which halves later start times.
+    """Let a broker write the class data archive, which halves later start times.
 
     Raises:
         DevError: See `LocalCluster.start`.

@@ -16,7 +16,7 @@ class Ports:
     controller: int
 
     def all(self) -> tuple[int, ...]:
-        """Return all three listeners."""
+        """Return all three ports."""
         return self.client, self.internal, self.controller
 
 
@@ -53,7 +53,7 @@ def properties_text(properties: Mapping[str, str]) -> str:
 
 
 def replication(brokers: int) -> dict[str, str]:
-    """Return the configs of replication for a number of brokers."""
+    """Return the replication configs for a number of brokers."""
     copies = min(brokers, 3)
     in_sync = str(max(1, copies - 1))
     return {

@@ -46,7 +46,7 @@ Module = tuple[str, str, str]
 
 
 def fetch(version: str = NEWEST) -> Path:
-    """Return the folder with the jars of a Kafka broker; fetch them if they are missing.
+    """Return the folder with a Kafka broker's jars; download missing ones.
 
     Args:
         version: Kafka's version.
@@ -71,7 +71,7 @@ def fetch_tools(version: str = NEWEST) -> Path:
 
 
 def fetch_zookeeper() -> Path:
-    """Return the folder with the jars of a ZooKeeper whose AdminServer runs, for tests.
+    """Return the folder with the jars of a ZooKeeper with its AdminServer, for tests.
 
     Kafka's jars hold the same ZooKeeper without the web server that it needs for that.
     """
@@ -87,7 +87,7 @@ def fetch_zookeeper() -> Path:
 
 
 def fetch_for_benchmarks(name: str, modules: Sequence[Module]) -> Path:
-    """Return the folder with the jars of other programs, and of all that they need.
+    """Return the folder with the jars of other programs, including dependencies.
 
     Args:
         name: What the folder is called.
@@ -166,7 +166,7 @@ def _ivy() -> Path:
 
 @contextmanager
 def alone(path: Path) -> Iterator[None]:
-    """Hold a lock that the kernel frees should this process die."""
+    """Hold a lock within the context; the kernel releases it if this process dies."""
     with path.open("wb") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield

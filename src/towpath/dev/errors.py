@@ -1,4 +1,4 @@
-"""Errors about this machine.
+"""Errors about the local machine.
 
 TowpathError
 └── DevError                    2  this machine lacks something
@@ -13,7 +13,7 @@ from towpath.model.errors import TowpathError
 
 
 class DevError(TowpathError):
-    """Error about this machine, with `what` is wrong and `advice` to correct it."""
+    """The local machine lacks something: `what` is wrong, and `advice` to correct it."""
 
     code = "DEV"
     exit_code = 2
@@ -27,13 +27,13 @@ class DevError(TowpathError):
 
 
 class DistributionError(DevError):
-    """Error: Kafka's jars could not be fetched."""
+    """Kafka's jars could not be fetched."""
 
     code = "DEV_DISTRIBUTION"
 
 
 class PortTakenError(DevError):
-    """Error: another process listens on the port."""
+    """Another process listens on the port."""
 
     code = "DEV_PORT_TAKEN"
 
@@ -50,7 +50,7 @@ class PortTakenError(DevError):
 
 
 class BrokerError(DevError):
-    """Error: a broker did not start or stop; `log` has the end of its log."""
+    """A broker did not start or stop; `log` has the end of its log."""
 
     code = "DEV_BROKER"
 

@@ -34,7 +34,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shape:
-    """A topic, and how its records are made.
+    """A demo topic, and the way its records are made.
 
     Attributes:
         topic: The name of the topic.
@@ -242,7 +242,7 @@ SHAPES = (
 
 
 def main() -> None:
-    """Load the cluster that the first argument names, with the login of the second one."""
+    """Load the cluster given by the first argument, with the login in the second one."""
     if len(sys.argv) not in {2, 3}:
         sys.exit("usage: python -m towpath.dev.load BOOTSTRAP [ADMIN.properties]")
     login = client_options(Path(sys.argv[2])) if len(sys.argv) == 3 else None

@@ -26,7 +26,7 @@ _held: dict[int, int] = {}
 
 
 def reserve(count: int, seed: int | None = None) -> list[int]:
-    """Return `count` free ports, reserved for this process until it ends.
+    """Reserve free ports for this process until it ends.
 
     Args:
         count: Number of ports.
@@ -44,7 +44,7 @@ def reserve(count: int, seed: int | None = None) -> list[int]:
 
 
 def require_free(port: int) -> None:
-    """Check that no process listens on the port.
+    """Raise if a process listens on the port.
 
     Raises:
         PortTakenError: A process does; the error names it if the system tells.

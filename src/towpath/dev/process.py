@@ -116,7 +116,7 @@ def command(
 
 
 class JavaProcess:
-    """A process whose output goes to a file, in a session of its own.
+    """A Java process whose output goes to a file, in a session of its own.
 
     Its own session keeps Ctrl-C, which reaches the whole foreground group, away from it: whoever
     started it decides when it stops.
@@ -169,7 +169,7 @@ class JavaProcess:
             self.kill()
 
     def kill(self) -> None:
-        """Kill the process, as a power cut would."""
+        """Kill the process without warning, like a power failure."""
         self.send(signal.SIGKILL)
         self._process.wait()
 

@@ -85,25 +85,25 @@ class Strongbox:
 
     @property
     def link(self) -> Path:
-        """The file of the link."""
+        """The path of the link's file."""
         return self.folder / "link.yaml"
 
     @property
     def authority(self) -> Path:
-        """The certificate of the authority, as PEM."""
+        """The path of the certificate authority's certificate, as PEM."""
         return self.folder / "ca.pem"
 
     @property
     def keystore(self) -> Path:
-        """The key and the certificate of the brokers, as PKCS 12."""
+        """The path of the brokers' key and certificate, as PKCS 12."""
         return self.folder / "brokers.p12"
 
     def admin_properties(self, side: Side) -> Path:
-        """The file with which Kafka's own clients log in to a cluster as `admin`."""
+        """Return the path of a login file for Kafka's own clients as `admin`."""
         return self.folder / f"{side}-admin.properties"
 
     def password(self, name: str) -> Secret:
-        """Return a password, which is drawn when it is first asked for."""
+        """Return a user's password, generated on first use."""
         path = self.folder / f"{name}-password"
         if not path.exists():
             _write(path, secrets.token_urlsafe(24) + "\n")
@@ -111,7 +111,7 @@ class Strongbox:
 
 
 def prepare(folder: Path) -> Strongbox:
-    """Make the folder with certificates and passwords; what is there already is kept.
+    """Create the folder with certificates and passwords; existing ones are kept.
 
     Raises:
         DevError: Java's keytool is missing, or failed.
@@ -142,7 +142,7 @@ def broker_configs(box: Strongbox) -> dict[str, str]:
 
 
 def settle(box: Strongbox, side: Side, back_door: str, bootstrap: str) -> None:
-    """Make the users of a running cluster, and the rights of the link's login.
+    """Create the users of a running cluster, and the rights of the link's login.
 
     Args:
         box: Their passwords.
@@ -163,7 +163,7 @@ def settle(box: Strongbox, side: Side, back_door: str, bootstrap: str) -> None:
 
 
 def rights(side: Side) -> tuple[Acl, ...]:
-    """Return the rights of the link's login on a side."""
+    """Return the rights of the link's login on one side."""
     return tuple(
         Acl(
             resource=kind,
@@ -187,7 +187,7 @@ def write_link(box: Strongbox, bootstraps: Mapping[Side, str]) -> None:
 
 
 def client_options(file: Path) -> dict[str, Any]:
-    """Return the options with which kafka-python logs in as a file of `admin_properties` says."""
+    """Return kafka-python's options for the login in a file of `admin_properties`."""
     lines = (line.split("=", 1) for line in file.read_text().splitlines() if "=" in line)
     said = dict(lines)
     found = _WORDS.search(said.get("sasl.jaas.config", ""))

@@ -31,7 +31,7 @@ _SECURE = "secure"
 
 @dataclass(frozen=True, slots=True)
 class DevCluster:
-    """A cluster that `up` started.
+    """A local cluster that `up` started.
 
     Attributes:
         side: Its side of a link.
@@ -49,7 +49,7 @@ class DevCluster:
 
     @property
     def running(self) -> bool:
-        """Whether the process still lives."""
+        """Whether the broker process still lives."""
         return self.process.process() is not None
 
 
@@ -110,12 +110,12 @@ def up(
 
 
 def link_file(home: Path | None = None) -> Path:
-    """Return the file of the link between secured clusters."""
+    """Return the path of the link's file for secured clusters."""
     return strongbox.Strongbox(_folder(home) / _SECURE).link
 
 
 def down(home: Path | None = None) -> tuple[DevCluster, ...]:
-    """Stop the clusters that `up` started; return them."""
+    """Stop the clusters that `up` started, and return them."""
     folder = _folder(home)
     stopped = tuple(each for each in running(folder) if each.running)
     for each in stopped:
@@ -125,7 +125,7 @@ def down(home: Path | None = None) -> tuple[DevCluster, ...]:
 
 
 def data(home: Path | None = None) -> tuple[Path, ...]:
-    """Return the folders that hold the data of the clusters, of all versions that were started."""
+    """Return the data folders of the clusters, of all versions that were started."""
     folder = _folder(home)
     found = folder.iterdir() if folder.is_dir() else ()
     return tuple(sorted(each for each in found if each.is_dir() and _DATA.fullmatch(each.name)))
@@ -134,7 +134,7 @@ def data(home: Path | None = None) -> tuple[Path, ...]:
 def reset(
     home: Path | None = None, *, tell: Callable[[str], None] = lambda _: None
 ) -> tuple[DevCluster, ...]:
-    """Delete the data of the clusters and start them anew, with the versions and ports they have.
+    """Delete the data of the clusters, and start them with the same versions and ports.
 
     Args:
         home: Folder for state and data; nothing else in it is deleted.

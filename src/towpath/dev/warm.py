@@ -42,7 +42,7 @@ def _plan(number: int) -> Sequence[int]:
 
 
 def work(number: int) -> Iterator[pa.RecordBatch]:
-    """Do nothing: an empty slice."""
+    """Run an empty slice, which does nothing."""
     yield pa.RecordBatch.from_pydict({"slice": [number]})
 
 

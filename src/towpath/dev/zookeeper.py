@@ -1,4 +1,4 @@
-"""A real Kafka cluster in ZooKeeper mode on this machine, which a migration to KRaft can take over.
+"""A local Kafka cluster in ZooKeeper mode, for trying a migration to KRaft.
 
 Its brokers run as the local driver runs nodes: each is a `KeptProcess` in the driver's folder. So
 the driver finds those that were started here, and this finds those that the driver has started.
@@ -85,12 +85,12 @@ class ZooKeeperCluster:
 
     @property
     def bootstrap(self) -> str:
-        """The addresses for clients, who log in."""
+        """The client addresses of all brokers, which demand a login."""
         return ",".join(f"127.0.0.1:{port}" for port in self.ports.clients)
 
     @property
     def back_door(self) -> str:
-        """The addresses of the listener between brokers: no login, every right."""
+        """The addresses of the inter-broker listener: no login, every right."""
         return ",".join(f"127.0.0.1:{port}" for port in self.ports.internal)
 
     @property
@@ -100,19 +100,19 @@ class ZooKeeperCluster:
 
     @property
     def config(self) -> Path:
-        """The file of the migration."""
+        """The path of the migration's file."""
         return self.files.config
 
     @property
     def password(self) -> Secret:
-        """The password of `admin`."""
+        """The password of the user `admin`."""
         if not self.files.password.exists():
             self.files.password.touch(mode=0o600)
             self.files.password.write_text(secrets.token_urlsafe(24) + "\n")
         return Secret(self.files.password.read_text().strip())
 
     def start(self) -> Self:
-        """Start ZooKeeper and all brokers that do not run, and wait until each answers.
+        """Start ZooKeeper and all stopped brokers, and wait until each answers.
 
         Raises:
             BrokerError: A process did not start; the error shows the end of its log.
@@ -138,7 +138,7 @@ class ZooKeeperCluster:
         return self
 
     def stop(self, *, hard: bool = False) -> None:
-        """Stop all processes: brokers, controllers, ZooKeeper last.
+        """Stop all processes: brokers, then controllers, then ZooKeeper.
 
         Args:
             hard: Kill it at once; for clusters whose data is no longer needed.
@@ -192,7 +192,7 @@ class ZooKeeperCluster:
             pause_before_next_look()
 
     def wait_forgotten(self, broker: int, deadline: Deadline | None = None) -> None:
-        """Wait until ZooKeeper has ended the session of a broker that was killed.
+        """Wait until ZooKeeper has ended the session of a killed broker.
 
         Before that the broker would end as it starts, as its znode exists.
 

@@ -19,7 +19,7 @@ _LOGIN = "org.apache.kafka.common.security.scram.ScramLoginModule required;"
 
 @dataclass(frozen=True, slots=True)
 class LabPorts:
-    """The ports of a lab: of each broker for clients and for brokers, of each controller."""
+    """The ports of a lab: for clients, between brokers, and of controllers."""
 
     zookeeper: int
     clients: tuple[int, ...]
@@ -54,12 +54,12 @@ class LabFiles:
 
     @property
     def config(self) -> Path:
-        """The file of the migration."""
+        """The path of the migration's file."""
         return self.home / "kraft.yaml"
 
     @property
     def password(self) -> Path:
-        """The password of `admin`."""
+        """The path of the file with `admin`'s password."""
         return self.home / "admin-password"
 
     @property
@@ -78,7 +78,7 @@ class LabFiles:
 
 
 def zookeeper_properties(port: int, data: Path) -> dict[str, str]:
-    """Return the configs of a ZooKeeper alone."""
+    """Return the configs of a standalone ZooKeeper."""
     return {
         "dataDir": str(data),
         "clientPort": str(port),
@@ -117,7 +117,7 @@ def broker_properties(node: int, all_ports: LabPorts, files: LabFiles) -> dict[s
 def kraft_file(
     name: str, all_ports: LabPorts, files: LabFiles, start: Sequence[str], form: Sequence[str]
 ) -> str:
-    """Return the file of the migration of a lab.
+    """Return the content of the migration's file for a lab.
 
     Args:
         name: Name of the migration.

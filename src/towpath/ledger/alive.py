@@ -79,13 +79,13 @@ class RunLife:
 
 
 def this_host() -> str:
-    """Return the name of this machine, as signs of life carry it."""
+    """Return the name of this machine, as heartbeats carry it."""
     return socket.gethostname()
 
 
 @cache
 def this_space() -> str:
-    """Return an identifier of this host's process space: processes of one container share it.
+    """Return an identifier of this host's process space, which one container shares.
 
     Containers may have the same host name and other processes. It is "" where nothing tells.
     """
@@ -121,7 +121,7 @@ def process_of(sign: Sign) -> ProcessKey:
 
 
 def is_gone(sign: Sign) -> bool:
-    """Whether a process of this machine has ended; `False` for processes of other machines."""
+    """Return whether a process of this machine has ended; `False` for other machines."""
     if sign.host != this_host() or sign.space not in {"", this_space()}:
         return False
     with suppress(PermissionError):  # it lives, and is of another user

@@ -1,4 +1,4 @@
-"""Encode ledger entries as record batches, and read them back.
+"""Encoding of ledger entries as record batches, and decoding.
 
 Neither numba nor Arrow is used: loading them takes longer than reading most ledgers.
 """

@@ -1,4 +1,4 @@
-"""Chunks of packed runs of an offset map: their ledger entries, and merging small ones. Pure."""
+"""Chunks of an offset map's packed runs: their ledger entries, and merging. Pure."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _MANY = 8
 
 
 def is_full(packer: Packer) -> bool:
-    """Whether no more runs are added to a chunk."""
+    """Return whether a chunk is too large for further runs."""
     return packer.count >= LARGE_RUNS or packer.size >= LARGE_BYTES
 
 

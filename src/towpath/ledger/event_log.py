@@ -1,4 +1,4 @@
-"""Write events to the target in a background thread, so that no work waits for them."""
+"""A background writer of events to the target, so that no work waits for them."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class EventLog:
         self.lost, self.why = 0, ""
 
     def tell(self, what: What, about: str = "", **facts: Any) -> None:
-        """Log an event, and queue it to be written soon."""
+        """Log an event, and queue it to be written."""
         log.event(what, self._link, about, facts, trouble=is_trouble(what, facts))
         event = Event(
             id=new_name(),
@@ -91,7 +91,7 @@ class EventLog:
             self._news.notify()
 
     def heard(self, entries: Iterable[Entry]) -> None:
-        """Add the events that ledger entries just written imply."""
+        """Add the events that follow from ledger entries just written."""
         for entry in entries:
             match entry:
                 case Journal(phase=Phase.DONE):

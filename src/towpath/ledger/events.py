@@ -65,7 +65,7 @@ _TROUBLE = {What.ROUND_FAILED, What.STEP_FAILED, What.PARTITION_GAP}
 
 
 def is_trouble(what: What, facts: Mapping[str, Any]) -> bool:
-    """Whether an event of this kind needs attention."""
+    """Return whether an event of this kind needs attention."""
     if what is What.PARTITION_STATE:
         return facts.get("state") == STOPPED
     if what is What.RUN_ENDED:
@@ -123,12 +123,12 @@ class Event:
         return self.what in _KNOWN and is_trouble(What(self.what), self.facts)
 
     def encode(self) -> tuple[bytes, bytes]:
-        """Return key and value of the record."""
+        """Return key and value of the event's record."""
         return self.link.encode(), _json.dump_json(self)
 
     @classmethod
     def decode(cls, value: bytes | None) -> Self | None:
-        """Return the event in a record, `None` if this version cannot read it."""
+        """Decode the event in a record, `None` if this version cannot read it."""
         try:
             event = _json.validate_json(value or b"")
         except ValidationError:
@@ -151,7 +151,7 @@ class EventReader:
         self.foreign = 0
 
     def exists(self) -> bool:
-        """Whether the target has a topic of events.
+        """Return whether the target has a topic of events.
 
         Raises:
             ClusterError: The target cannot be asked, or refuses to describe the topic.
@@ -159,7 +159,7 @@ class EventReader:
         return self._admin.topics.find(EVENTS) is not None
 
     def read(self, link: LinkName | None = None, since: int = 0) -> Iterator[Event]:
-        """Return all events in the order in which they were written.
+        """Yield all events in the order in which they were written.
 
         Args:
             link: Return only the events of this link.

@@ -20,17 +20,17 @@ slow requests and for clocks that differ."""
 
 
 def new_name() -> str:
-    """Return a random name that makes a key the writer's own."""
+    """Return a random name that makes a ledger key unique to one writer."""
     return uuid.uuid4().hex[:16]
 
 
 def is_silent(at: int) -> bool:
-    """Whether a writer was silent for so long that it must use a new key."""
+    """Return whether a writer was silent for so long that it must use a new key."""
     return not 0 <= now_ms() - at < SILENT
 
 
 def is_abandoned(at: int, read_at: int) -> bool:
-    """Whether a key whose last entry is of time `at` has no writer any more.
+    """Return whether a key whose last entry has time `at` has no writer any more.
 
     Args:
         at: When the last entry under the key was written, in ms.

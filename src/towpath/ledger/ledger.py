@@ -1,4 +1,4 @@
-"""Read and append the entries of the ledger on the target."""
+"""Reading and appending of the entries of the ledger on the target."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ class Ledger:
         self.usable()
 
     def usable(self) -> bool:
-        """Whether the topic exists with usable configs.
+        """Return whether the ledger topic exists with usable configs.
 
         Raises:
             LedgerError: The topic exists with configs that would lose entries.
@@ -139,7 +139,7 @@ class Ledger:
         return found is not None
 
     def require_same(self) -> None:
-        """Raise if the ledger topic is gone, or is another one than when it was first used.
+        """Raise if the ledger topic is gone, or was recreated since its first use.
 
         Raises:
             LedgerGoneError: It was deleted, or another topic has its name.
@@ -148,7 +148,7 @@ class Ledger:
         self._admin.topics.require_ledger()
 
     def books(self, link: LinkName, *, runs: bool = True) -> LinkBooks:
-        """Return all facts about a link, optionally with offset maps; none if there is no ledger.
+        """Return all facts about a link, optionally with offset maps; none without a ledger.
 
         Raises:
             NewerLedgerError: A newer version wrote about this link.
@@ -177,7 +177,7 @@ class Ledger:
         books.runs_read = True
 
     def read_groups(self, books: LinkBooks) -> None:
-        """Read the entries about consumer groups of a link that are new since the last call.
+        """Read the new entries about consumer groups of a link since the last call.
 
         Raises:
             NewerLedgerError: A newer version wrote about this link.
@@ -196,7 +196,7 @@ class Ledger:
         return self._at(SCHEMAS) == SCHEMAS
 
     def read_schemas(self, books: LinkBooks) -> None:
-        """Read the entries about schemas of a link that are new since the last call.
+        """Read the new entries about schemas of a link since the last call.
 
         Raises:
             NewerLedgerError: A newer version wrote about this link.
@@ -207,7 +207,7 @@ class Ledger:
                 books.take(entry)
 
     def read_ids(self, link: LinkName, *, wait: float = 0.0) -> list[ReadEntry]:
-        """Return the entries about schema ids that are new since the last call.
+        """Return the new entries about schema ids since the last call.
 
         Args:
             link: The link.
@@ -225,7 +225,7 @@ class Ledger:
         return found
 
     def stream_runs(self, link: LinkName) -> Iterator[ReadEntry]:
-        """Yield the chunks of offset maps that are new since the last call, one entry at a time."""
+        """Yield the new chunks of offset maps since the last call, one entry at a time."""
         for _, key, value in self._fetched(self._at(RUNS), 0.0):
             entry = decode(key, value) if decode_key(key)[:2] == (Runs.kind, link) else None
             if entry is not None:
@@ -234,7 +234,7 @@ class Ledger:
     def read(
         self, tp: TopicPartition = FACTS, *, wait: float = 0.0, wanted: KeyFilter = _is_small
     ) -> list[ReadEntry]:
-        """Return the entries that are new since the last call.
+        """Return the new entries since the last call.
 
         The first call begins with the first fact, and with recent sessions. Of receipts under one
         key only the last is returned, as the cleaner of the target might have left it.
@@ -276,7 +276,7 @@ class Ledger:
     def read_about(
         self, tps: Collection[TopicPartition], books: LinkBooks, first: int
     ) -> list[ReadEntry]:
-        """Return the facts about source partitions, starting at an offset of the ledger.
+        """Return the entries about source partitions, starting at an offset of the ledger.
 
         Where this object reads on later stays as it is.
         """

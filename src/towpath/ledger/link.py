@@ -37,7 +37,7 @@ class Known:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenTarget:
-    """An open target, and the name under which progress is kept in its ledger.
+    """An open target cluster, and the name under which its ledger keeps progress.
 
     Attributes:
         name: The link, or the restore.
@@ -56,14 +56,14 @@ class OpenTarget:
     books: LinkBooks
 
     def read(self) -> None:
-        """Read the ledger entries that are new since the last call."""
+        """Read the new ledger entries since the last call."""
         for entry in self.ledger.read(wanted=self.books.wants):
             self.books.take(entry)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenLink(OpenTarget):
-    """An open link, with everything that a command needs which changes something.
+    """An open link: both clusters, the ledger and the events.
 
     Attributes:
         config: The file.
@@ -104,7 +104,7 @@ class OpenLink(OpenTarget):
         self.books.check_clusters(self.source.cluster.id(), self.target.cluster.id())
 
     def read(self) -> None:
-        """Read the ledger entries that are new since the last call."""
+        """Read the new ledger entries since the last call."""
         OpenTarget.read(self)  # `super` does not know a class with slots
         if self.config.schemas is not None:
             self.ledger.read_schemas(self.books)
@@ -120,7 +120,7 @@ class SchemasLink(OpenLink):
     """An open link for work on schemas alone, which reads no facts about partitions."""
 
     def read(self) -> None:
-        """Read the ledger entries about schemas that are new since the last call."""
+        """Read the new ledger entries about schemas since the last call."""
         if self.ledger.schemas_apart:
             self.ledger.read_schemas(self.books)
         else:
@@ -129,7 +129,7 @@ class SchemasLink(OpenLink):
 
 @contextmanager
 def open_events(config: LinkConfig) -> Iterator[EventLog]:
-    """Open the event log of a link alone, and write the remaining events at the end."""
+    """Open the event log of a link alone; remaining events are written at the end."""
     with Admin(config.target, Side.TARGET) as target:
         events = EventLog(config.target, target, config.link)
         try:

@@ -1,4 +1,4 @@
-"""Other links that write to topics of the same target, by the ledger they share."""
+"""Other links that write to the same target's topics, found in the shared ledger."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Neighbours:
     """The link of each producer id that the target gave out."""
 
     def take(self, entry: ReadEntry) -> None:
-        """Add one fact of any link. Facts must come in the order of the ledger.
+        """Add one entry of any link. Entries must come in the order of the ledger.
 
         What a newer version wrote about another link is passed over.
         """
@@ -79,7 +79,7 @@ class Neighbours:
                 del known[each]
 
     def of(self, name: TopicName, number: TopicId) -> Iterable[Neighbour]:
-        """Return the other links that write to a topic; without topic ids, its name counts."""
+        """Return the other links that write to a topic; without topic ids, by its name."""
         merged = self._merged(name, number)
         merged.pop(self.mine, None)
         return [Neighbour(link, number, held) for link, held in sorted(merged.items())]
@@ -91,7 +91,7 @@ class Neighbours:
         return self._given.get(producer) or next(private, None)
 
     def before(self, name: TopicName, number: TopicId) -> LinkName | None:
-        """Return the other link that wrote to a topic first, `None` if this link did or none."""
+        """Return the other link that wrote to a topic first, `None` if there is none."""
         first = next(iter(self._merged(name, number)), self.mine)
         return None if first == self.mine else first
 

@@ -46,7 +46,7 @@ class Exactness(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class TranslatedOffset(Generic[O]):
-    """A translated offset of a consumer, with how exact it is.
+    """A translated offset of a consumer, and its exactness.
 
     Attributes:
         offset: Offset of the next record to read on the other side.
@@ -175,7 +175,7 @@ class OffsetMap:
         return _of_records(offsets, self._starts, self._ends, self._targets)
 
     def sources(self, offsets: Table) -> Table:
-        """Return the source offset of each target record, `NOWHERE` for records of others."""
+        """Return the source offset of each target record, `NOWHERE` for other writers' records."""
         return _of_records(offsets, self._targets, self._target_ends, self._starts)
 
     def next_target(self, offset: SourceOffset) -> TargetOffset:
@@ -268,7 +268,7 @@ def as_table(runs: Iterable[Run] | Table) -> Table:
 
 
 def joined(runs: Iterable[Run] | Table) -> Table:
-    """Join runs of an offset map that continue or repeat each other.
+    """Merge runs of an offset map that continue or repeat each other.
 
     Args:
         runs: In any order; one may come several times, shorter and longer.

@@ -1,4 +1,4 @@
-"""Mirror topics of a cluster and their source topics, by the ledger on the same cluster."""
+"""The source topics of mirror topics, from the ledger on the same cluster."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ _KINDS = {each.kind for each in (LinkIdentity, Opened, Receipt, Repaired, Cut, G
 
 
 def mirror_origins(admin: Admin, client: Client) -> MirrorOrigins:
-    """Return the origins of all topics of a cluster that are mirror topics.
+    """Return the link and source topic of each mirror topic in a cluster.
 
     Args:
         admin: The cluster. It may have no ledger.
@@ -71,7 +71,7 @@ def mirror_origins(admin: Admin, client: Client) -> MirrorOrigins:
 def mirrored(
     mirror: tuple[TopicName, TopicId], source: TopicId | None, by: Sequence[LinkBooks]
 ) -> Iterator[tuple[LinkName, TopicPartition, PartitionBooks]]:
-    """Yield the partitions of a mirror topic that links have opened, by their source partitions.
+    """Yield the source partitions whose copies a mirror topic holds.
 
     Args:
         mirror: Name and id of the mirror topic.
@@ -87,7 +87,7 @@ def mirrored(
 def is_mirrored(
     books: PartitionBooks, mirror: tuple[TopicName, TopicId], source: TopicId | None
 ) -> bool:
-    """Whether some link has opened a partition of a mirror topic."""
+    """Return whether a link has opened a partition of a mirror topic."""
     opened = books.opened
     return opened is not None and (
         (opened.target_topic, opened.target_topic_id, opened.source_topic_id) == (*mirror, source)

@@ -1,4 +1,4 @@
-"""Compact encoding of offset map runs: skipped offsets on each side and lengths, by column.
+"""A compact encoding of offset map runs: skipped offsets and lengths, by column.
 
 All numbers are varints, compressed with zlib; what is skipped may be negative, so it is zigzag. A
 source of equal transactions takes a fraction of a byte for each run, any other about a byte.
@@ -67,13 +67,13 @@ class Packer:
         self.end = max(self.end, int((runs[:, 1] + lengths).max()))
 
     def text(self) -> str:
-        """Return all runs, compressed, in base64; "" for none."""
+        """Return all runs, compressed, in base64; "" for no runs."""
         data = b"".join((self._skipped, self._skipped_there, self._lengths))
         return binascii.b2a_base64(zlib.compress(data), newline=False).decode() if data else ""
 
 
 def unpack(text: str) -> Table:
-    """Return packed runs as rows of source start, target start, length.
+    """Decode packed runs as rows of source start, target start, length.
 
     Raises:
         LedgerError: The text is not made by `Packer`.
@@ -91,7 +91,7 @@ def unpack(text: str) -> Table:
 
 
 def runs_of(text: str) -> tuple[Run, ...]:
-    """Return packed runs as tuples.
+    """Decode packed runs as tuples.
 
     Raises:
         LedgerError: The text is not made by `Packer`.

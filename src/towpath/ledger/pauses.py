@@ -1,4 +1,4 @@
-"""Pause and resume topics of a link, by notes in the ledger that its run reads."""
+"""Pausing and resuming of a link's topics, by ledger entries that its run reads."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from towpath.model.nouns import TopicName
 
 
 def pause(config: LinkConfig, topics: Sequence[TopicName] = ()) -> tuple[Pause, ...]:
-    """Pause source topics, or the whole link if none is named; return all pauses in force.
+    """Pause source topics, or the whole link if none is named; return all active pauses.
 
     What is paused already stays as it is. The source need not be reachable.
 
@@ -34,7 +34,7 @@ def pause(config: LinkConfig, topics: Sequence[TopicName] = ()) -> tuple[Pause, 
 
 
 def resume(config: LinkConfig, topics: Sequence[TopicName] = ()) -> tuple[Pause, ...]:
-    """Resume source topics, or all if none is named; return the pauses still in force.
+    """Resume source topics, or all if none is named; return the remaining pauses.
 
     Raises:
         ClusterError: The target could not be reached, or refused the entry.

@@ -21,7 +21,7 @@ def producer_id(
     tp: TopicPartition,
     purpose: str = "data",
 ) -> ProducerId:
-    """Return the producer id of a partition, which every copier computes alike.
+    """Compute the producer id of a partition, which is the same in every copier.
 
     Brokers give out ids from 0 upward, so ours begin at 2^40. Nothing has to be handed out or
     remembered: two copiers that start at once agree, and a topic that was deleted and created

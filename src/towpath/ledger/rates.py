@@ -1,4 +1,4 @@
-"""Rate limits of a link in bytes per second: from the file, and set later by `towpath rate`.
+"""The rate limits of a link in bytes per second, from the file and `towpath rate`.
 
 What was set with `towpath rate` holds, over restarts too, in the place of what the file says of the
 same thing: of the link as a whole, or of a topic.
@@ -58,13 +58,13 @@ class Limits:
         return ByteRate(wish.rate) if wish.rate else None
 
     def rates(self, topics: Iterable[TopicName]) -> RateLimits:
-        """Return the limits of the link and of those of these topics that have one."""
+        """Return the limit of the link, and those of the given topics that have one."""
         found = {name: rate for name in topics if (rate := self.topic(name)) is not None}
         return RateLimits(self.link, found)
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """Sentences about each limit, and about limits of the file that are overridden."""
+        """Sentences about each limit, and about limits in the file that are overridden."""
         return (*self._of_file(), *map(self._of_wish, sorted(self.set.values(), key=_by_topic)))
 
     def _of_file(self) -> Iterator[str]:
@@ -101,7 +101,7 @@ def limits(config: LinkConfig) -> Limits:
 
 
 def set_rate(config: LinkConfig, rate: ByteRate | None, topics: Sequence[TopicName]) -> Limits:
-    """Limit each of these source topics, or the whole link if none is named.
+    """Set a rate limit for source topics, or for the whole link if none is named.
 
     Args:
         config: The link.
@@ -125,7 +125,7 @@ def set_rate(config: LinkConfig, rate: ByteRate | None, topics: Sequence[TopicNa
 
 
 def reset_rate(config: LinkConfig, topics: Sequence[TopicName]) -> Limits:
-    """Remove the limits set later, of these source topics, or all if none is named.
+    """Remove rate limits that were set later than the file, by default all of them.
 
     Raises:
         ClusterError: The target could not be reached, or refused the entry.

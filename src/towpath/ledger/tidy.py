@@ -1,4 +1,4 @@
-"""Merge small chunks of offset maps, and remove those whose records the target deleted."""
+"""Merging of small chunks of offset maps, and removal of chunks for deleted records."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _PATIENCE = 5.0
 
 
 class Tidy:
-    """Merges and removes chunks of one link; each call reads only what is new."""
+    """Merges and removes chunks of one link; each call reads only new chunks."""
 
     def __init__(self, admin: Admin, client: Client, link: LinkName) -> None:
         self._admin, self._client, self._link = admin, client, link

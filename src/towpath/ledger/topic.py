@@ -67,13 +67,13 @@ class LedgerTopic:
 
 
 def create(admin: Admin, brokers: int, *, validate_only: bool = False) -> None:
-    """Create the ledger topic, or only let the target validate its creation."""
+    """Create the ledger topic, or only let the target validate the creation."""
     replicas = min(_REPLICAS, brokers)
     admin.topics.create(TOPIC, _PARTITIONS, replicas, _CONFIGS, validate_only=validate_only)
 
 
 def create_events(admin: Admin) -> None:
-    """Create the topic of events, unless another process has just done so.
+    """Create the topic of events, unless it exists.
 
     Raises:
         ClusterError: The target refuses it, or cannot be asked.

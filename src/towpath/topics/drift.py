@@ -1,4 +1,4 @@
-"""Drift of an existing mirror topic's configs, and the step that corrects it. Pure."""
+"""Drift of an existing mirror topic's configs, and the step that corrects them. Pure."""
 
 from __future__ import annotations
 
@@ -68,13 +68,13 @@ class _TopicComparison:
 
     @property
     def kept(self) -> frozenset[str]:
-        """The configs that stay held back."""
+        """The configs that stay withheld."""
         if not self.filled:
             return frozenset(self.waiting)
         return frozenset(self.waiting.keys() & (self.late | withheld(self.foreseen)))
 
     def compare(self, asked: WantedConfigs, rules: ConfigRules) -> None:
-        """Find the configs that have to change."""
+        """Find the configs that must change."""
         waits = tightened(asked.values, self.there.configs) - self.waiting.keys()
         self.later = waits & (self.late | withheld(self.foreseen)) if self.filled else waits
         if POLICY in self.later and not deletes(self.topic.configs):
@@ -126,7 +126,7 @@ class _TopicComparison:
         )
 
     def notes(self, asked: WantedConfigs) -> list[str]:
-        """Return texts that a person should know."""
+        """Return notes for people about the configs."""
         notes = [why for key, why in asked.reasons.items() if key in self.changes]
         notes += asked.notes
         if self.foreign:
@@ -245,7 +245,7 @@ def released(
     *,
     filled: bool = True,
 ) -> Mapping[str, str]:
-    """Return the configs in effect on a mirror topic once none is held back.
+    """Return the configs in effect on a mirror topic once none is withheld.
 
     If it is not `filled`, those that wait until it is count as held back.
     """
@@ -258,7 +258,7 @@ def released(
 
 
 def tightened(wanted: Mapping[str, str], there: Mapping[str, str]) -> frozenset[str]:
-    """Return the configs with which a mirror topic would refuse records that it takes now.
+    """Return the configs with which a mirror topic would reject records that it now accepts.
 
     Args:
         wanted: The configs that it should have.
@@ -280,7 +280,7 @@ def refusing(
     ours: OwnedTopics,
     override: Mapping[str, str] = MappingProxyType({}),
 ) -> bool:
-    """Whether a mirror topic gets configs later that may refuse older records of the source.
+    """Return whether a mirror topic will get configs that may reject the source's older records.
 
     Args:
         topic: The source topic.

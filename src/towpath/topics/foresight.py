@@ -1,4 +1,4 @@
-"""Forecast of source records that the target would delete early: values only."""
+"""Values of a forecast of source records that the target would delete early."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from towpath.model.reasons import Reason, sentence
 
 @dataclass(frozen=True, slots=True)
 class Foresight:
-    """A forecast: source records that the target would delete once retention is released.
+    """A forecast of source records that the target would delete once retention is released.
 
     Attributes:
         reasons: Why the target would keep less than the source.
@@ -30,12 +30,12 @@ class Foresight:
 
     @property
     def keeps(self) -> bool:
-        """Whether retention stays held back, so that nothing of this is deleted."""
+        """Whether retention stays withheld, so that nothing of the forecast is deleted."""
         return bool(self.reasons) and not self.meant and self.holdable
 
     @property
     def compacts(self) -> bool:
-        """Whether compaction stays held back, and not retention alone."""
+        """Whether compaction stays withheld, and not only retention."""
         return self.keeps and of_compaction(self.reasons)
 
     @property
@@ -51,5 +51,5 @@ NOTHING = Foresight()
 
 
 def note_of_meant(foresight: Foresight) -> str:
-    """Return the note about a mirror topic that is meant to keep less than the source."""
+    """Return the note about a mirror topic that is intended to keep less than the source."""
     return f"{foresight}; the file lets the target delete it (`topics.may_delete`)"

@@ -1,4 +1,4 @@
-"""Reads the committed records of one partition, up to its end. Blocking.
+"""A reader of the committed records of one partition, up to its end. Blocking.
 
 Records are decoded in plain Python, so this is for few records: topics that keep state, and what
 one of two clusters has alone.
@@ -25,7 +25,7 @@ _PATIENCE = 30.0
 
 
 class CommittedReader:
-    """Reads a partition; each call of `read` yields the records added since.
+    """Reads a partition; each call of `read` yields the records added since the last.
 
     Records may expire while they are read: reading then goes on where the log begins now, and what
     was read before still counts, as it was the last word when it was read.
@@ -56,7 +56,7 @@ class CommittedReader:
         self.expired = self.records = 0
 
     def read(self) -> Iterator[plain.Record]:
-        """Yield the committed records from the last call on, up to the present end.
+        """Yield the committed records since the last call, up to the present end.
 
         Raises:
             ClusterError: The partition cannot be read, or has no leader.
@@ -112,7 +112,7 @@ class CommittedReader:
 
 
 def committed(chunk: Records) -> Iterator[plain.Record]:
-    """Yield the records of a fetch response that consumers of committed records see (KIP-98)."""
+    """Yield the records in a fetch response that committed readers see (KIP-98)."""
     for batch in visible(chunk):
         yield from plain.decode(batch)
 

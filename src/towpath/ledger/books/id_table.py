@@ -23,7 +23,7 @@ class _Made(NamedTuple):
 
 
 class IdTables:
-    """Makes the tables of schema ids of topics; tables that several topics share are made once.
+    """Makes the schema id tables of topics; a table that topics share is made once.
 
     Args:
         books: The decisions, which may grow.
@@ -35,7 +35,7 @@ class IdTables:
         self._tables: dict[tuple[TopicName, IdChange], IdTable] = {}
 
     def of(self, topic: TopicName, change: IdChange) -> IdTable:
-        """Return the schema id table of a source topic; the same object while nothing is new."""
+        """Return the schema id table of a source topic; the same object while unchanged."""
         key, value = self._part(change, topic, KEY), self._part(change, topic, VALUE)
         known = self._tables.get((topic, change))
         if known is None or known.key is not key or known.value is not value:

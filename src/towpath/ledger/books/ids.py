@@ -125,7 +125,7 @@ class IdBooks:
     def is_decided(
         self, strategy: SubjectStrategy | None, topic: TopicName, part: str, name: SchemaName
     ) -> bool:
-        """Whether there is a decision about a schema id in the keys or values of a topic."""
+        """Return whether there is a decision about a schema id in a topic's keys or values."""
         return any(name in scope for scope in self._scopes(strategy, topic, part))
 
     def first_of(self, name: SchemaName) -> SchemaName | None:
@@ -134,7 +134,7 @@ class IdBooks:
         return None if found is None else found.becomes
 
     def has_own(self, topic: TopicName, part: str) -> bool:
-        """Whether keys or values of this topic have decisions that no other topic shares."""
+        """Return whether a topic's keys or values have decisions that no other topic shares."""
         return (topic, part) in self.topics
 
     def _scopes(

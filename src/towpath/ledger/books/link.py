@@ -1,4 +1,4 @@
-"""The state of one link, as the facts in the ledger add up."""
+"""The state of one link, accumulated from ledger entries."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ _OF_NEIGHBOURS = {Opened.kind, Journal.kind, TransactionalProducer.kind, Replaye
 
 @dataclass(slots=True)
 class LinkBooks:
-    """The state of one link, as the facts in the ledger add up.
+    """The state of one link, accumulated from ledger entries.
 
     Attributes:
         only: If not `None`, only facts about these source partitions are read.
@@ -111,7 +111,7 @@ class LinkBooks:
 
     @property
     def begun(self) -> bool:
-        """Whether a run of the link has opened partitions before."""
+        """Whether an earlier run of the link has opened partitions."""
         return any(books.opened is not None for books in self.partitions.values())
 
     def check_clusters(self, source: ClusterId, target: ClusterId) -> None:
@@ -129,7 +129,7 @@ class LinkBooks:
             )
 
     def made_again(self, ids: Mapping[TopicName, TopicId]) -> frozenset[TopicName]:
-        """Return those of these source topics that were copied before under another topic id.
+        """Return the source topics that were copied before under another topic id.
 
         Those that somebody has restarted are not among them.
         """
@@ -142,7 +142,7 @@ class LinkBooks:
         )
 
     def restart_of(self, tp: TopicPartition) -> Restarted | None:
-        """Return the accepted `restart` under which a partition is copied now, `None` for none."""
+        """Return the accepted `restart` that now applies to a partition, else `None`."""
         books = self.partitions.get(tp)
         if books is None or books.opened is None:
             return None
@@ -159,7 +159,7 @@ class LinkBooks:
         return self.defined(books.change)
 
     def defined(self, digest: str) -> RecordChange:
-        """Return the change of records that has a digest, none for "".
+        """Return the change of records with this digest; no change for "".
 
         Raises:
             LedgerError: The ledger does not say what it is, or a newer version has defined it.
@@ -179,13 +179,13 @@ class LinkBooks:
     def other_changes_of(
         self, books: PartitionBooks, change: RecordChange
     ) -> tuple[RecordChange, ...]:
-        """Return other changes under which copiers may have written, if none drops records."""
+        """Return other changes under which copiers may have written, unless they drop records."""
         others = books.named_changes - {change.digest}
         known = [NO_CHANGE if not each else self.changes.get(each) for each in sorted(others)]
         return tuple(each for each in known if each is not None and not each.drops)
 
     def pause_of(self, topic: TopicName) -> Pause | None:
-        """Return the pause that holds for a source topic, `None` if it is not paused."""
+        """Return the pause that applies to a source topic, `None` if it is not paused."""
         return self.pauses.get(WHOLE_LINK) or self.pauses.get(topic)
 
     def state_of(self, topic: TopicName = WHOLE_LINK) -> LinkState | None:
@@ -209,14 +209,14 @@ class LinkBooks:
             raise sealed(state)
 
     def of(self, tp: TopicPartition) -> PartitionBooks:
-        """Return the books of a source partition, empty ones if nothing is known of it."""
+        """Return the books of a source partition, empty ones if nothing is known."""
         known = self.partitions.get(tp)
         if known is None:
             known = self.partitions[tp] = PartitionBooks()
         return known
 
     def wants(self, key: EntryKey) -> bool:
-        """Whether the fact with this ledger key is read here; offset maps are read separately."""
+        """Return whether the entry with this key is needed; offset maps are read separately."""
         if key.link != self.link:
             return self.only is None and key.kind in _OF_NEIGHBOURS
         if self.only is None or key.kind in _OF_ALL:
@@ -224,7 +224,7 @@ class LinkBooks:
         return key.partition in self.only
 
     def take(self, entry: ReadEntry) -> None:
-        """Add one fact. Facts may come twice and in any order of writers.
+        """Add one entry. Entries may come twice and in any order of writers.
 
         Raises:
             NewerLedgerError: A newer version wrote about this link.

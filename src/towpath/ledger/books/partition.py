@@ -1,4 +1,4 @@
-"""The state of one source partition of one link, as the facts in the ledger add up."""
+"""The state of one source partition of one link, accumulated from ledger entries."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _Fact = (
 
 @dataclass(slots=True)
 class PartitionBooks:
-    """The state of one source partition of one link, as the facts in the ledger add up."""
+    """The state of one source partition of one link, accumulated from ledger entries."""
 
     opened: Opened | None = None
     receipts: dict[tuple[ProducerId, str], Receipt] = field(default_factory=dict)
@@ -56,7 +56,7 @@ class PartitionBooks:
     """Who told of a generation of an incarnation first, in the order of the ledger."""
 
     def copy(self) -> PartitionBooks:
-        """Return a copy of the books that later facts do not change."""
+        """Return a copy of the books that later entries do not change."""
         return replace(self, **collections_of(self))
 
     @property
@@ -71,7 +71,7 @@ class PartitionBooks:
 
     @property
     def mode(self) -> Mode | None:
-        """Whether offsets are identical or mapped, `None` if it was never opened."""
+        """Whether offsets are identical or mapped, `None` if the partition was never opened."""
         known = self.receipt or self.opened
         return known.mode if known is not None else None
 
@@ -82,7 +82,7 @@ class PartitionBooks:
 
     @property
     def change(self) -> str:
-        """The digest of the change under which records are copied, "" if they stay as they are."""
+        """The digest of the present change of records, "" for unchanged records."""
         told = self._told_of_change
         return told.change if told is not None else self.opened.change if self.opened else ""
 
@@ -116,7 +116,7 @@ class PartitionBooks:
         return self.receipts.get((latest[0].producer_id, first), latest[0])
 
     def is_first(self, receipt: Receipt) -> bool:
-        """Whether `receipt` is the first of its generation, and there is no later generation."""
+        """Return whether `receipt` is the first of its generation, and of the latest one."""
         first = self._first.get((receipt.producer_id, receipt.generation))
         return first == receipt.copier and self.generation == receipt.generation
 
@@ -163,7 +163,7 @@ class PartitionBooks:
         return known.at > gap.at and not (receipt is not None and receipt.trouble)
 
     def is_of(self, producer_id: ProducerId) -> bool:
-        """Whether a producer id belongs to the present incarnation of the partition."""
+        """Return whether a producer id belongs to the present incarnation of the partition."""
         return self.opened is not None and self.opened.producer_id == producer_id
 
     @property
@@ -197,7 +197,7 @@ class PartitionBooks:
         return self.repairs[-1].successor if repaired else first
 
     def take(self, entry: _Fact) -> None:
-        """Add one fact."""
+        """Add one ledger entry."""
         match entry:
             case Opened():
                 self._open(entry)
@@ -243,7 +243,7 @@ class PartitionBooks:
             self.receipts[key] = entry
 
     def forget(self, removed: Removed) -> None:
-        """Forget a receipt, or a chunk of the offset map."""
+        """Remove a receipt, or a chunk of the offset map."""
         if removed.kind == Receipt.kind:
             kept = self.receipts.items()
             self.receipts = {key: r for key, r in kept if r.about() != removed.key}
@@ -251,7 +251,7 @@ class PartitionBooks:
             self.runs = {key: r for key, r in self.runs.items() if key != removed.key[2:]}
 
     def offsets(self, log_start: TargetOffset | None = None) -> OffsetMap:
-        """Return the offset map of the present incarnation, as far as its runs were read.
+        """Return the offset map of the present incarnation, from the runs read so far.
 
         Args:
             log_start: Where the target log begins now, if that is known.

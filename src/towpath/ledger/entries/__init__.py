@@ -1,4 +1,4 @@
-"""The kinds of entries of the ledger, one module for each thing that entries are about.
+"""The kinds of ledger entries, one module for each subject.
 
 Besides, there is `operator`. `coding` is their format.
 """

@@ -1,4 +1,4 @@
-"""Ledger entries about changes of records on their way (docs/decisions/0034)."""
+"""Ledger entries about changes of records (docs/decisions/0034)."""
 
 from __future__ import annotations
 

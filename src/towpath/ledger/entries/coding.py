@@ -141,7 +141,7 @@ class EntryKey(NamedTuple):
 
 
 def decode_key(key: bytes) -> EntryKey:
-    """Return the ledger key that a record's key bytes hold.
+    """Decode the ledger key in a record's key bytes.
 
     Raises:
         LedgerError: The key is not a ledger key.
@@ -154,7 +154,7 @@ def decode_key(key: bytes) -> EntryKey:
 
 
 def decode(key: bytes | None, value: bytes | None) -> ReadEntry | None:
-    """Return the entry of a record, or `None` for a kind of a later minor version.
+    """Decode the entry in a record; `None` for a kind of a later minor version.
 
     Raises:
         LedgerError: The key is not a ledger key.

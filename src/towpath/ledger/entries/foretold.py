@@ -1,4 +1,4 @@
-"""Ledger entry about source records that the target is going to delete early."""
+"""The ledger entry about source records that the target will delete early."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ RELEASE = "name the topic under `topics.may_delete` to release it all the same"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Foretold:
-    """A forecast, written before a run released or kept back the retention of a mirror topic.
+    """A forecast, written before a run releases or withholds the retention of a mirror topic.
 
     Attributes:
         topic: The source topic.
@@ -45,7 +45,7 @@ class Foretold:
 
     @property
     def reason(self) -> str:
-        """The sentence of its reasons, for people."""
+        """The forecast's reasons as a sentence, for people."""
         return sentence(self.reasons)
 
     @property
@@ -54,7 +54,7 @@ class Foretold:
         return sum(end - first for _, first, end in self.ranges)
 
     def covers(self, partition: int, offset: int) -> bool:
-        """Whether the forecast says that the target may delete this source offset.
+        """Return whether the target may delete this source offset, by the forecast.
 
         A target that keeps less goes on deleting, beyond what would have gone at once.
         """
@@ -64,10 +64,10 @@ class Foretold:
 
 
 def of_compaction(reasons: Iterable[Reason]) -> bool:
-    """Whether one of these reasons holds compaction back."""
+    """Return whether compaction is withheld for one of these reasons."""
     return any(reason.code is ReasonCode.COMPACTION_TIGHTER for reason in reasons)
 
 
 def kept_back(reasons: Iterable[Reason]) -> str:
-    """Return the word for the kind of config held back for these reasons."""
+    """Return the kind of config withheld for these reasons: retention or compaction."""
     return "compaction" if of_compaction(reasons) else "retention"

@@ -1,4 +1,4 @@
-"""Ledger entries about consumer groups: offsets at the source, and what the target got."""
+"""Ledger entries about consumer groups: offsets at the source and on the target."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class SeenPosition(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeenGroup:
-    """A consumer group as last seen at the source, and what the target has of it.
+    """A consumer group as last seen at the source, and its state on the target.
 
     Attributes:
         group: Its name at the source.

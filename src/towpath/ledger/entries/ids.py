@@ -18,7 +18,7 @@ unchanged, or `None` if no schema that the records may use has it."""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecidedIds:
-    """The target's ids for schema ids of the source; the first decision about an id holds for good.
+    """The target's ids for schema ids of the source; the first decision is final.
 
     Attributes:
         name: A name that no other entry has, so that all of them are kept.
@@ -41,7 +41,7 @@ class DecidedIds:
 
     @property
     def cause(self) -> str:
-        """The sentence of `why`, "" if ids are not left unchanged."""
+        """The reason `why` as a sentence, "" if ids are not left unchanged."""
         return str(self.why) if self.why is not None else ""
 
     def about(self) -> tuple[str | int, ...]:
@@ -51,7 +51,7 @@ class DecidedIds:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AwaitedIds:
-    """Schema ids without a decision, for which the records of a partition wait.
+    """Schema ids without a decision, which the records of a partition wait for.
 
     Attributes:
         topic: The source topic.
@@ -109,7 +109,7 @@ class RefusedIds:
 
     @property
     def cause(self) -> str:
-        """The sentence of `why`, for people."""
+        """The reason `why` as a sentence, for people."""
         return str(self.why)
 
     def about(self) -> tuple[str | int, ...]:

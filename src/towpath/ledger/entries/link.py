@@ -35,7 +35,7 @@ UNCHANGED_LEVEL = 4
 
 @dataclass(frozen=True, slots=True)
 class LinkIdentity:
-    """The two clusters of a link, and the feature level that a program needs to work on it.
+    """The two clusters of a link, and the feature level that a program needs to run the link.
 
     The clusters of the first entry hold. A newer version writes the entry again with a higher
     `level` when it begins to work on the link; `version` is the Towpath that did so. Entries of
@@ -75,7 +75,7 @@ class Replayer:
 
 @dataclass(frozen=True, slots=True)
 class FirstLook:
-    """Marks that the first run with `start: latest` has written down where all partitions ended.
+    """The record that a first run with `start: latest` has stored all end offsets.
 
     It stands behind the `EndOffsets` entries of that look. A topic without one appeared later.
     """
@@ -93,7 +93,7 @@ class FirstLook:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EndOffsets:
-    """The end offsets of a source topic when a link with `start: latest` ran for the first time.
+    """The end offsets of a source topic at the first run of a link with `start: latest`.
 
     `offsets` are their last stable offsets, by partition. Where one is -1, the partition had no
     leader to tell it, and its mirror topic begins where the leader epoch in `epochs` ended.

@@ -1,4 +1,4 @@
-"""Ledger entries of operators: pause, restart and rate; each holds until it is taken back."""
+"""Ledger entries of operators: pause, restart and rate; each applies until removed."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Pause(_OfTopic):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Restarted(_OfTopic):
-    """Permission to copy a source topic from its start after it was deleted and recreated.
+    """Permission to copy a deleted and recreated source topic from its start.
 
     `str()` of it is a sentence.
 

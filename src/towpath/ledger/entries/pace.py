@@ -1,4 +1,4 @@
-"""Ledger entries about rate limits: the share of each slice, and how much of it was used."""
+"""Ledger entries about rate limits: the share of each slice, and its use."""
 
 from __future__ import annotations
 

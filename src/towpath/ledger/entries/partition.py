@@ -86,13 +86,13 @@ class Opened(_OfPartition):
 
     @property
     def reason(self) -> str:
-        """The sentence of `reasons`."""
+        """The reasons as a sentence, for people."""
         return sentence(self.reasons)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Receipt(_OfPartition):
-    """A receipt: how far one source partition was copied, with counts and a digest.
+    """A receipt: how far one source partition is copied, with counts and a digest.
 
     `source_end` and `target_end` are the next offsets, `sequence` the next sequence, `records` and
     `bytes` what was copied since the partition was opened; `digest` folds the checksums of all
@@ -153,17 +153,17 @@ class Receipt(_OfPartition):
 
     @property
     def reason(self) -> str:
-        """The sentence of `reasons`, for people."""
+        """The reasons as a sentence, for people."""
         return sentence(self.reasons)
 
     @property
     def error(self) -> str:
-        """The sentence of `trouble`, "" where there is none."""
+        """The trouble as a sentence, "" if there is none."""
         return str(self.trouble) if self.trouble is not None else ""
 
     @property
     def reach(self) -> tuple[int, int, bool, int, int, int, str]:
-        """A key by which receipts of one incarnation are ordered: the larger one reaches further.
+        """An ordering key for receipts of one incarnation: the larger one reaches further.
 
         The number of records never goes back, as the target's log keeps them. The source offset
         does, where the source's log was cut, and where another change begins behind the last record
@@ -217,7 +217,7 @@ class Gap(_OfPartition):
 
     @property
     def cause(self) -> str:
-        """The sentence of `why`, for people."""
+        """The reason `why` as a sentence, for people."""
         return str(self.why)
 
     @property
@@ -255,7 +255,7 @@ class RefusedRecords(_OfPartition):
 
     @property
     def cause(self) -> str:
-        """The sentence of `why`, for people."""
+        """The reason `why` as a sentence, for people."""
         return str(self.why)
 
     def about(self) -> tuple[str | int, ...]:
@@ -265,7 +265,7 @@ class RefusedRecords(_OfPartition):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TransactionalProducer(_OfPartition):
-    """A partition written in transactions, as the target refuses derived producer ids.
+    """A partition that is written in transactions, as the target refuses derived ids.
 
     `writer` is a producer id that the target gave out for `transactional_id`. The entry stands here
     before the first record does, so these ids tell all records of ours from those of others. No
@@ -283,7 +283,7 @@ class TransactionalProducer(_OfPartition):
 
     @property
     def reason(self) -> str:
-        """The sentence of `why`, for people."""
+        """The reason `why` as a sentence, for people."""
         return str(self.why)
 
     def about(self) -> tuple[str | int, ...]:
@@ -293,7 +293,7 @@ class TransactionalProducer(_OfPartition):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Repaired(_OfPartition):
-    """A repair: the target lost the end of an identical partition, copied again from `offset` on.
+    """A repair: the end of an identical partition, lost on the target, is copied again.
 
     A new incarnation begins there, at the same offset on both sides, under the producer id
     `successor`; of the one of `producer_id` the records from offset `start` up to `offset` stay.
@@ -317,7 +317,7 @@ class Repaired(_OfPartition):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cut(_OfPartition):
-    """The cutover of a partition: from here on, clients write to its mirror topic.
+    """The cutover of a partition, after which clients write to its mirror topic.
 
     What others write from the target offset `target_end` on is the clients' own, and no surplus.
     The source was copied up to `source_end` then, which came to `records`. A later cutover of the

@@ -1,4 +1,4 @@
-"""JSON form of reasons in ledger entries: codes with values, beside a sentence for people.
+"""The JSON form of reasons in ledger entries: codes, values, and a sentence for people.
 
 Versions up to 0.1 wrote and read the sentence alone. What they wrote is shown as it is; which of
 the reasons it was is recognised here, and nowhere else.
@@ -35,7 +35,7 @@ _TEXTS: Mapping[str, Mapping[str, str]] = {
 
 
 def written(entry: object, kind: str) -> dict[str, Any]:
-    """Return the JSON values that stand for the reasons of an entry."""
+    """Return the JSON values for the reasons of an entry."""
     body: dict[str, Any] = {}
     for field, text in _TEXTS.get(kind, {}).items():
         body[field] = _data(getattr(entry, field))
@@ -50,7 +50,7 @@ def _data(value: Reason | tuple[Reason, ...] | None) -> Any:
 
 
 def read(body: Mapping[str, Any], kind: str) -> dict[str, Any]:
-    """Return the reasons of an entry by field; unknown codes become their stored sentence."""
+    """Return the reasons of an entry by field; an unknown code becomes its stored sentence."""
     found: dict[str, Any] = {}
     for field, name in _TEXTS.get(kind, {}).items():
         data = body.get(field)
@@ -84,13 +84,13 @@ _IDS_REFUSED = re.compile(
 
 
 def reason_of(text: str) -> Reason:
-    """Return the reason that a sentence written by an older version stands for."""
+    """Return the reason that a sentence of an older version represents."""
     found = reasons_of(text)
     return found[0] if len(found) == 1 else Reason.of(ReasonCode.TOLD, text=text)
 
 
 def reasons_of(text: str) -> tuple[Reason, ...]:
-    """Return all reasons that a sentence of an older version stands for; none for ""."""
+    """Return all reasons that a sentence of an older version represents; none for ""."""
     found = _IDS_REFUSED.fullmatch(text)
     if found is not None:
         before, error = found.groups("")

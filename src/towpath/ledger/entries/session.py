@@ -61,7 +61,7 @@ class Session:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeaseHolder:
-    """The process that holds a lease, or held one.
+    """The present or former holder of a lease.
 
     Attributes:
         command: The command of Towpath: `run`, `apply`, `cutover`, `repair`.
@@ -162,7 +162,7 @@ def _may_live(beat: int, *, over: bool) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dealt:
-    """Partitions that a run gives to, or takes from, a slice that is already running.
+    """Partitions that a run assigns to, or withdraws from, a running slice.
 
     Attributes:
         round: The round of the slice.
@@ -194,7 +194,7 @@ class Dealt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attempt:
-    """The start of an attempt at a slice by Spark; earlier attempts stop sending when it appears.
+    """The start of an attempt at a slice; earlier attempts stop sending when it appears.
 
     Attributes:
         attempt: Counts the attempts that Spark has made at the slice, from 0.
@@ -219,7 +219,7 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Released:
-    """Partitions that a slice has given up, with no request under way that could still write.
+    """Partitions that a slice has given up, with no write request left in flight.
 
     Attributes:
         round: The round of the slice.
@@ -248,7 +248,7 @@ class Released:
 
 
 def by_topic(tps: Iterable[TopicPartition]) -> dict[TopicName, tuple[int, ...]]:
-    """Return partitions by topic, as entries name them."""
+    """Return partitions grouped by topic, as ledger entries list them."""
     found: defaultdict[TopicName, list[int]] = defaultdict(list)
     for tp in tps:
         found[tp.topic].append(tp.partition)

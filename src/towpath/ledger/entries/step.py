@@ -1,4 +1,4 @@
-"""Ledger entry about one step of a plan."""
+"""The ledger entry about one step of a plan."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Records of the quarantine topic: what was set aside, and marks of its replay. Pure.
+"""Records of the quarantine topic: quarantined records, and marks of their replay. Pure.
 
 The key of each is the origin of a source record, as a JSON array: link, source topic, partition,
 offset, and our private producer id, which names the incarnation of the mirror partition. A source
@@ -45,7 +45,7 @@ class QuarantineKey(NamedTuple):
         return TopicPartition(self.topic, self.partition)
 
     def encode(self) -> bytes:
-        """Return the key of a record."""
+        """Encode the key of a quarantine record."""
         return json.dumps(self, separators=(",", ":")).encode()
 
     def __str__(self) -> str:
@@ -71,7 +71,7 @@ class QuarantinedRecord:
     change: str = ""
 
     def encode(self) -> plain.Record:
-        """Return the record for the quarantine topic."""
+        """Encode the quarantined record as a record of the quarantine topic."""
         told = _Aside(
             v=_FORMAT,
             what="record",
@@ -141,7 +141,7 @@ _key: TypeAdapter[QuarantineKey] = TypeAdapter(QuarantineKey)
 
 
 def decode(record: plain.Record) -> QuarantinedRecord | ReplayMark | None:
-    """Return the quarantined record or replay mark that a record holds.
+    """Decode a record of the quarantine topic into a quarantined record or a replay mark.
 
     Returns:
         `None` for a record that this version did not define.

@@ -1,4 +1,4 @@
-"""Read the quarantine topic: its records, and which of them were replayed."""
+"""Reading of the quarantine topic: its records, and their replays."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class InQuarantine:
 
     @property
     def is_open(self) -> bool:
-        """Whether the record is missing on the target and can be replayed."""
+        """Whether the record is still missing on the target and can be replayed."""
         return self.replay is None and not self.outdated
 
 

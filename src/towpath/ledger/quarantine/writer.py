@@ -1,4 +1,4 @@
-"""Write records to the quarantine topic. Blocking."""
+"""Writing of records to the quarantine topic. Blocking."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def prepare(admin: Admin) -> None:
 
 
 def put(client: Client, records: Sequence[QuarantinedRecord]) -> None:
-    """Append records in order; all in-sync replicas have them on return.
+    """Append records in order; they are on all in-sync replicas on return.
 
     Records that are too large together are written in smaller batches.
 
