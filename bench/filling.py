@@ -27,7 +27,7 @@ from towpath.cluster.metadata import Answers
 from towpath.config import load
 from towpath.dev.broker import LocalCluster
 from towpath.ledger.ledger import Ledger
-from towpath.mirror.rounds import RoundPlan, plan_round
+from towpath.mirror.run.rounds import RoundPlan, plan_round
 from towpath.model.nouns import Side
 from towpath.records.copy import copy
 from towpath.records.session import LinkSession

@@ -84,7 +84,7 @@ def _measure(folder: Path, wish: argparse.Namespace) -> list[dict[str, Any]]:
 def _fill(file: Path, partitions: int) -> None:
     """Let each partition have some records, and mirror them."""
     # A sync needs neither, and is measured in a process that imports this module.
-    from towpath.mirror.rounds import RoundPlan, plan_round  # noqa: PLC0415
+    from towpath.mirror.run.rounds import RoundPlan, plan_round  # noqa: PLC0415
     from towpath.records.copy import copy  # noqa: PLC0415
 
     config = load(file)

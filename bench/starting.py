@@ -32,7 +32,7 @@ ROOT = Path(__file__).resolve().parents[1]
 MARKS = ROOT / "bench" / "marks"
 END, BEGIN = "ended", "began"
 STEPS = (
-    ("the command and the file are read", "import towpath.cli.run", END),
+    ("the command and the file are read", "import towpath.mirror.commands.run", END),
     ("PySpark is imported", "import towpath.engine.session", END),
     ("Spark's JVM answers", "SparkContext._ensure_initialized", END),
     ("Spark's session stands", "session", END),
@@ -45,7 +45,7 @@ STEPS = (
 """One after the other: what is done, the mark of it, and which end of that counts."""
 BESIDE = (
     ("plan, ledger, lease and topics are done", "_Mirror.prepare", END),
-    ("the template has imported what workers need", "import towpath.mirror.slices", END),
+    ("the template has imported what workers need", "import towpath.mirror.run.slices", END),
 )
 """What goes on beside them."""
 PATIENCE = 300.0

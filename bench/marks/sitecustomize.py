@@ -23,14 +23,14 @@ from typing import Any
 FOLDER = os.environ.get("TOWPATH_BENCH_MARKS", "")
 CALLS = {
     "towpath.engine.session": ("session", "SparkContext._ensure_initialized"),
-    "towpath.mirror.run": ("_Mirror.prepare", "Rounds.__init__"),
-    "towpath.mirror.planner": ("plan_round",),
+    "towpath.mirror.run.run": ("_Mirror.prepare", "Rounds.__init__"),
+    "towpath.mirror.run.round_planner": ("plan_round",),
     "towpath.records.copy": ("copy",),
     "towpath.records.target.opening": ("Opener.open",),
     "towpath.records.lane.lane": ("Lane.take",),
 }
 """By module: what is marked the first time that it is called in a process."""
-IMPORTS = frozenset({*CALLS, "towpath.cli.run", "towpath.mirror.slices"})
+IMPORTS = frozenset({*CALLS, "towpath.mirror.commands.run", "towpath.mirror.run.slices"})
 """Modules whose import is marked."""
 LACKING = "lacking"
 """A mark of what is no more where it was."""

@@ -7,7 +7,7 @@ from dataclasses import replace
 from tests.support.ledger.standings import ROW
 from towpath.cli.show.fold import folded, set_apart
 from towpath.cli.show.output import console
-from towpath.cli.show.status import picture
+from towpath.mirror.show.status_picture import picture
 
 
 def test_many_remarks_that_are_alike_are_one_line() -> None:

@@ -21,7 +21,7 @@ from towpath.model.changes import (
     SubjectStrategy,
     Undeliverable,
 )
-from towpath.status.ids import IdsStanding
+from towpath.schemas.ids_standing import IdsStanding
 
 Write = Callable[[str], Path]
 LINK = """\

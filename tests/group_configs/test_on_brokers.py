@@ -22,8 +22,8 @@ from towpath.dev.broker import LocalCluster
 from towpath.group_configs.apply import apply_all, checked
 from towpath.group_configs.steps import SetHolderConfig
 from towpath.ledger.link import OpenLink, open_link
-from towpath.mirror.plan import detailed
-from towpath.mirror.reconcile import Reconciled, reconcile
+from towpath.mirror.plan.link_plan import detailed
+from towpath.mirror.run.reconcile import Reconciled, reconcile
 from towpath.model.errors import StepOutdatedError
 from towpath.model.holders import ConfigHolder
 from towpath.runtime.deadline import Deadline

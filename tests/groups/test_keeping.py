@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from towpath.cli.show.groups import held_lines
 from towpath.cluster.admin.groups import GroupState
 from towpath.cluster.metadata import Broker
 from towpath.groups.keeping import expiry, holds_until, is_overdue
 from towpath.groups.kinds import arrives_classic
 from towpath.groups.model import Expiry, GroupReport, SyncReport
+from towpath.mirror.show.groups_picture import held_lines
 from towpath.model.groups import ClientGroup, GroupKind
 
 BROKER = Broker(1, "b", 9092)

@@ -31,7 +31,8 @@ def test_commands_that_read_the_ledger_start_without_heavy_libraries() -> None:
 
 
 def test_status_and_history_load_only_what_they_need() -> None:
-    code = "import sys, towpath.cli.status, towpath.cli.history; print(*sys.modules, sep='\\n')"
+    modules = "towpath.mirror.commands.status, towpath.mirror.commands.history"
+    code = f"import sys, {modules}; print(*sys.modules, sep='\\n')"
     assert not HEAVY & set(loaded(code))
 
 

@@ -44,7 +44,7 @@ from towpath.ledger.ledger import FACTS, RUNS, SCHEMAS, SESSIONS, Ledger
 from towpath.ledger.packed import Packer
 from towpath.ledger.tidy import Tidy
 from towpath.ledger.topic import TOPIC
-from towpath.mirror.plan import build
+from towpath.mirror.plan.link_plan import build
 from towpath.model.errors import LedgerError
 from towpath.model.groups import GroupKind
 from towpath.model.nouns import (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from towpath.cli.show.plan import as_markdown
+from towpath.mirror.show.plan_picture import as_markdown
 from towpath.model.findings import Cause, Note, Problem
 from towpath.model.nouns import LinkName
 from towpath.plan.explain import remarks

@@ -28,7 +28,7 @@ from towpath.config import LinkConfig
 from towpath.dev.broker import LocalCluster
 from towpath.ledger.ledger import Ledger
 from towpath.ledger.link import OpenLink, open_link
-from towpath.mirror.plan import build
+from towpath.mirror.plan.link_plan import build
 from towpath.mirror.subjects import SUBJECTS
 from towpath.model.acl import EVERY, Acl, Operation, Pattern, Permission, Resource
 from towpath.model.errors import RefusedError, StepHeldBackError, TowpathError, UnreachableError

@@ -24,8 +24,8 @@ from towpath.config import LinkConfig, load
 from towpath.dev.broker import LocalCluster
 from towpath.ledger.keys import new_name as new_run
 from towpath.ledger.link import open_link
-from towpath.mirror.plan import build
-from towpath.mirror.rounds import RoundPlan, plan_round
+from towpath.mirror.plan.link_plan import build
+from towpath.mirror.run.rounds import RoundPlan, plan_round
 from towpath.mirror.subjects import SUBJECTS
 from towpath.model.errors import TowpathError
 from towpath.model.nouns import Side, TopicName

@@ -27,8 +27,8 @@ from towpath.dev import ports
 from towpath.dev.broker import LocalCluster
 from towpath.ledger.link import open_link
 from towpath.mirror.metrics.meter import LinkMeter
-from towpath.mirror.plan import build
-from towpath.mirror.reconcile import reconcile
+from towpath.mirror.plan.link_plan import build
+from towpath.mirror.run.reconcile import reconcile
 from towpath.mirror.subjects import SUBJECTS
 from towpath.model.findings import Cause
 from towpath.model.nouns import Side, TopicName

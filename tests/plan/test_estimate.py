@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from towpath.cli.show.plan import as_markdown
+from towpath.mirror.show.plan_picture import as_markdown
 from towpath.mirror.subjects import SUBJECTS
 from towpath.model.amounts import time_left
 from towpath.model.nouns import ClusterId, LinkName, TopicName

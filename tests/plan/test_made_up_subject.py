@@ -21,13 +21,13 @@ import pytest
 from tests.support.here import Ended, Here
 from tests.support.kafka import create_topic
 from towpath.access.subject import ACCESS
-from towpath.cli import apply as apply_command
 from towpath.cli.main import main
 from towpath.config import LinkConfig, load
 from towpath.dev.broker import LocalCluster
 from towpath.ledger.entries import Phase
 from towpath.ledger.link import OpenLink, open_link
-from towpath.mirror.reconcile import reconcile
+from towpath.mirror.commands import apply as apply_command
+from towpath.mirror.run.reconcile import reconcile
 from towpath.mirror.subjects import SUBJECTS
 from towpath.model.errors import StepOutdatedError, TowpathError
 from towpath.model.findings import Note, Problem

@@ -21,7 +21,7 @@ from tests.support.subjects.access_sides import clear
 from towpath.cluster.admin import Admin
 from towpath.config import ClusterConfig, LinkConfig, load
 from towpath.dev.broker import LocalCluster
-from towpath.mirror.plan import build
+from towpath.mirror.plan.link_plan import build
 from towpath.mirror.subjects import SUBJECTS
 from towpath.model.acl import EVERY, Acl, Operation, Pattern, Permission, Resource
 from towpath.model.errors import TowpathError

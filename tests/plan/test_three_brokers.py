@@ -21,7 +21,7 @@ from towpath.cluster.metadata import non_default
 from towpath.config import ClusterConfig, load
 from towpath.dev.broker import LocalCluster
 from towpath.ledger.link import open_link
-from towpath.mirror.reconcile import reconcile
+from towpath.mirror.run.reconcile import reconcile
 from towpath.model.acl import EVERY, Acl, Operation, Pattern, Permission, Resource
 from towpath.model.nouns import Side, TopicName
 from towpath.model.quota import Entity, EntityKind, Quota, QuotaKey

@@ -17,14 +17,14 @@ from tests.support.pages.commands import blocks
 from tests.support.pages.queries import rules
 from towpath.cli.main import main
 from towpath.cli.show.output import console
-from towpath.cli.show.status import picture
 from towpath.dev.errors import DevError
 from towpath.ledger.entries import Gap
+from towpath.mirror.show.status_picture import picture
+from towpath.mirror.status.link_status import State
 from towpath.model.errors import ConfigError, StoppedError, TowpathError
 from towpath.model.nouns import LinkName, ProducerId, SourceOffset
 from towpath.model.reasons import Reason, ReasonCode
 from towpath.runbook import RunbookPage, pages, pointers
-from towpath.status.status import State
 
 HEADINGS = ["What it means", "What is safe", "What to look at", "What to do"]
 OF_COMMANDS = {"FAULT", "DIFFERENT", "ARCHIVE_DIFFERENT"}

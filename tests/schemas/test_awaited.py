@@ -9,7 +9,7 @@ import pytest
 
 from towpath.ledger.books.ids import IdBooks, SchemaName
 from towpath.ledger.entries import AwaitedIds, DecidedIds, RefusedIds, decode, encode
-from towpath.mirror.id_desk import overruled
+from towpath.mirror.run.id_desk import overruled
 from towpath.model.changes import Framing, IdChange, SubjectStrategy
 from towpath.model.nouns import LinkName, TopicName
 from towpath.model.reasons import Reason, ReasonCode

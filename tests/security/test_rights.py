@@ -33,15 +33,15 @@ from towpath.dev.broker import LocalCluster
 from towpath.ledger.books import LinkBooks
 from towpath.ledger.keys import new_name
 from towpath.ledger.ledger import Ledger
-from towpath.mirror.plan import build
-from towpath.mirror.rounds import RoundPlan, plan_round
+from towpath.mirror.plan.link_plan import build
+from towpath.mirror.run.rounds import RoundPlan, plan_round
+from towpath.mirror.status.link_status import PartitionStatus, State, status
+from towpath.mirror.verify.verdict import Verdict
+from towpath.mirror.verify.verify import Scope, verify
 from towpath.model.nouns import Side, TopicName
 from towpath.records import arrivals
 from towpath.records import copy as copying
 from towpath.runtime.backoff import BackOff
-from towpath.status.status import PartitionStatus, State, status
-from towpath.verify.verdict import Verdict
-from towpath.verify.verify import Scope, verify
 
 pytestmark = pytest.mark.broker
 SEE = (AclOperation.DESCRIBE, AclOperation.DESCRIBE_CONFIGS)

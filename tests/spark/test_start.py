@@ -12,10 +12,10 @@ from tests.support.kafka import Record, create_topic, produce
 from tests.support.links import Link
 from towpath.cluster.connect.control import Control
 from towpath.ledger.topic import TOPIC as LEDGER
-from towpath.mirror import planner
-from towpath.mirror import run as runs
-from towpath.mirror.plan import planned
-from towpath.mirror.rounds import plan_round
+from towpath.mirror.plan.link_plan import planned
+from towpath.mirror.run import round_planner as planner
+from towpath.mirror.run import run as runs
+from towpath.mirror.run.rounds import plan_round
 from towpath.model.nouns import Side
 
 pytestmark = [

@@ -13,7 +13,7 @@ from tests.support.here import Here
 from tests.support.kafka import Record, consume, create_topic, produce
 from tests.support.network.gate import Gate
 from towpath.dev.broker import LocalCluster
-from towpath.mirror import waiting
+from towpath.mirror.run import waiting
 
 pytestmark = pytest.mark.spark
 

@@ -13,7 +13,7 @@ from towpath.cluster.admin import Admin
 from towpath.cluster.admin.disks import DiskAdmin, Disks
 from towpath.config import LinkConfig
 from towpath.dev.broker import LocalCluster
-from towpath.mirror.plan import build
+from towpath.mirror.plan.link_plan import build
 from towpath.model.findings import Cause
 from towpath.model.nouns import Side, TopicName, TopicPartition
 

@@ -17,8 +17,9 @@ from towpath.config import LinkConfig
 from towpath.dev.broker import LocalCluster
 from towpath.ledger.entries import Foretold
 from towpath.ledger.link import open_link
-from towpath.mirror.plan import build
-from towpath.mirror.reconcile import reconcile
+from towpath.mirror.plan.link_plan import build
+from towpath.mirror.run.reconcile import reconcile
+from towpath.mirror.status.link_status import status
 from towpath.mirror.subjects import SUBJECTS
 from towpath.model.findings import Cause
 from towpath.model.nouns import TopicName, TopicPartition
@@ -27,7 +28,6 @@ from towpath.plan.applier import Applied
 from towpath.plan.apply import ApplyRequest, apply
 from towpath.plan.model import Plan
 from towpath.runtime.clock import now_ms
-from towpath.status.status import status
 
 pytestmark = pytest.mark.broker
 NewName = Callable[[str], str]

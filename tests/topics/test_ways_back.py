@@ -14,10 +14,10 @@ from tests.support.mirror import Mirror
 from tests.support.subjects.ways_back import COPIED, There, cut_over, outcomes, values, write
 from towpath.dev.broker import LocalCluster
 from towpath.ledger.link import open_link
-from towpath.mirror.plan import build
+from towpath.mirror.plan.link_plan import build
+from towpath.mirror.verify.ranges import Bounds, common_range
 from towpath.model.nouns import SourceOffset, TopicPartition
 from towpath.model.reasons import ReasonCode
-from towpath.verify.ranges import Bounds, common_range
 
 pytestmark = pytest.mark.broker
 

@@ -14,11 +14,10 @@ from towpath.cli.signals import KILLED
 from towpath.cluster.connect.connection import UnresolvedError
 from towpath.cluster.connect.login import SecurityError
 from towpath.dev.errors import DevError
-from towpath.mm2.beginnings import MirrorMakerRunsError
 from towpath.model import errors
 from towpath.plan.model import TopicsTakenError
 
-_WINGS = ("towpath.archive.errors", "towpath.kraft.errors")
+_WINGS = ("towpath.mirror.errors", "towpath.archive.errors", "towpath.kraft.errors")
 """Errors that products keep for themselves."""
 _INTRODUCTION = """\
 # Exit codes
@@ -150,7 +149,6 @@ def kinds() -> dict[str, int]:
         SecurityError,
         UnresolvedError,
         TopicsTakenError,
-        MirrorMakerRunsError,
         DevError,
         *DevError.__subclasses__(),
     ]

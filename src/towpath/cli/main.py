@@ -1,9 +1,9 @@
 """The program `towpath`: its commands, its errors, its exit codes.
 
-A new command is one line in `COMMANDS` and a module of that name here, or the one that `_MODULES`
-names, with a function (one command) or a `typer.Typer` (a group of them) of the same name. Only the
-module of the command that was asked for is imported, so `towpath --help` and `towpath lint` never
-wait for Spark.
+A new command is one line in `COMMANDS` and a module of that name in `mirror/commands/`, or the one
+that `_MODULES` names, with a function (one command) or a `typer.Typer` (a group) of the same name.
+Only the module of the command that was asked for is imported, so `towpath --help` and
+`towpath lint` never wait for Spark.
 """
 
 from __future__ import annotations
@@ -56,14 +56,16 @@ COMMANDS = {
 }
 
 
+_OF_ALL = ("init", "lint", "schema", "pack", "explain", "dev")
 _MODULES = {
-    "import": "towpath.cli.importing:importing",
+    **{name: f"towpath.cli.{name}:{name}" for name in _OF_ALL},
+    "import": "towpath.mirror.commands.importing:importing",
     "archive": "towpath.archive.commands.archive:archive",
     "restore": "towpath.archive.commands.restore:restore",
     "kraft": "towpath.kraft.commands:kraft",
 }
-"""Commands that do not lie here in a module of their name: Python has `import` for itself, and a
-product keeps its own commands."""
+"""Commands of all products and of those beside links; a product keeps its own commands. A command
+of links has a module of its name in `mirror/commands/`."""
 _SPARK = {"run", "cutover", "verify", "repair", "quarantine", "pack", "archive", "restore"}
 """Commands that need the extra `spark`."""
 _SLOW = {"run", "cutover", "verify", "restore"}
@@ -143,7 +145,9 @@ def _load(name: str) -> typer.Typer | Callable[..., int | None]:
     command: typer.Typer | Callable[..., int | None]
     if name in _SPARK:
         require_spark(f"towpath {name}")
-    module, _, attribute = _MODULES.get(name, f"towpath.cli.{name}:{name}").partition(":")
+    module, _, attribute = _MODULES.get(name, f"towpath.mirror.commands.{name}:{name}").partition(
+        ":"
+    )
     command = getattr(import_module(module), attribute)
     return command
 

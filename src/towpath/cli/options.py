@@ -6,12 +6,14 @@ import json
 import os
 import re
 from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from towpath.config import ByteRate, max_rate
+from towpath.config.units import Duration
 from towpath.engine.packages import OPTION, check
 from towpath.model.errors import ConfigError, ConfigProblem
 from towpath.model.foreign import foreign
@@ -227,3 +229,25 @@ def write_report(
 
 def _refusal(option: str, text: str) -> ConfigError:
     return ConfigError((ConfigProblem(option, text),))
+
+
+def time_of(text: str, now: int) -> int:
+    """Return the time that a text such as `2h` or `2026-01-31` means, in ms since 1970.
+
+    Args:
+        text: An age, or a date with or without a time; UTC where it names no zone.
+        now: The present time, in ms since 1970.
+
+    Raises:
+        ConfigError: The text is neither.
+    """
+    try:
+        return max(0, now - int(Duration.parse(text) * 1000))
+    except ValueError:
+        pass  # not an age
+    try:
+        when = datetime.fromisoformat(text)
+    except ValueError:
+        why = f"{text[:40]!r} is neither an age such as 2h or 3d nor a date such as 2026-01-31"
+        raise ConfigError((ConfigProblem("--since", why),)) from None
+    return max(0, int(when.replace(tzinfo=when.tzinfo or UTC).timestamp() * 1000))

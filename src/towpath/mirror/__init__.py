@@ -1,4 +1,4 @@
-"""Floor 5: the run of a link, with its rounds."""
+"""Links: topics mirrored with their groups, schemas and access, watched, proven and cut over."""
 
-COPYING = ("towpath.mirror.slices",)
+COPYING = ("towpath.mirror.run.slices",)
 """Modules that Python workers import before the slices of a mirror arrive."""

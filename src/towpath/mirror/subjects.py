@@ -11,4 +11,4 @@ from towpath.topics.subject import TOPICS
 SUBJECTS = Subjects((TOPICS, ACCESS, GROUP_CONFIG_SUBJECT, SCHEMAS))
 """In the order of observation: access depends on which topics are mirrored."""
 BESIDE_SCHEMAS = (TOPICS, ACCESS, GROUP_CONFIG_SUBJECT)
-"""Those that a run keeps up in its main loop; `mirror/schema_loop.py` is for the others."""
+"""Those that a run keeps up in its main loop; `mirror/run/schema_loop.py` is for the others."""

@@ -29,6 +29,7 @@ from towpath.cluster.admin import Admin
 from towpath.cluster.data.client import Client
 from towpath.dev.broker import LocalCluster
 from towpath.ledger.books import LinkBooks
+from towpath.mirror.status.link_status import State, status
 from towpath.model.errors import ClusterError
 from towpath.model.nouns import Mode, Side, SourceOffset, TopicName, TopicPartition
 from towpath.model.reasons import Reason
@@ -40,7 +41,6 @@ from towpath.records.target.trouble import NOT_ENOUGH_REPLICAS
 from towpath.records.target.writing import PartitionWriter
 from towpath.records.trouble import FENCED
 from towpath.runtime.deadline import Deadline
-from towpath.status.status import State, status
 from towpath.wire.filler import filler
 
 pytestmark = pytest.mark.broker

@@ -7,8 +7,8 @@ from tests.support.mirror import Mirror
 from towpath.cluster.admin import Admin
 from towpath.compare.slice import compare
 from towpath.compare.work import CompareSlice, Comparison
+from towpath.mirror.verify.ranges import Bounds, common_range, cut
 from towpath.model.nouns import Side, SourceOffset, TargetOffset, TopicName, TopicPartition
-from towpath.verify.ranges import Bounds, common_range, cut
 
 
 def assert_same_view(mirror: Mirror, partitions: int = 1, isolation: str = "read_committed") -> int:

@@ -21,7 +21,7 @@ from tests.support.mirror import Mirror
 from tests.support.network.proxy import Proxy
 from towpath.cluster.admin import Admin
 from towpath.dev.broker import LocalCluster
-from towpath.mirror.rounds import RoundPlan, plan_round
+from towpath.mirror.run.rounds import RoundPlan, plan_round
 from towpath.model.errors import ClusterError
 from towpath.model.nouns import Side
 from towpath.records import permit, session

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from towpath.config import ClusterConfig
-from towpath.mirror.deals import Table
+from towpath.mirror.run.deals import Table
 from towpath.model.nouns import (
     LinkName,
     ProducerId,

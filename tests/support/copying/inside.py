@@ -14,8 +14,8 @@ from typing import Any
 from tests.support.here import shared_spark
 from towpath.config import load
 from towpath.engine.starting import Starting
-from towpath.mirror.progress import RunProgress, Wishes
-from towpath.mirror.run import run
+from towpath.mirror.run.progress import RunProgress, Wishes
+from towpath.mirror.run.run import run
 
 
 class SharedSpark(Starting):

@@ -13,10 +13,10 @@ from towpath.ledger.link import open_link
 from towpath.ledger.quarantine import writer
 from towpath.ledger.quarantine.format import QuarantinedRecord, QuarantineKey
 from towpath.ledger.quarantine.reader import InQuarantine
+from towpath.mirror.quarantine.quarantined import RecordFilter, look
 from towpath.model.changes import Undeliverable
 from towpath.model.nouns import ProducerId, Side, SourceOffset, TopicName
 from towpath.model.reasons import Reason, ReasonCode
-from towpath.quarantine.look import RecordFilter, look
 from towpath.runtime.clock import now_ms
 from towpath.wire import plain
 

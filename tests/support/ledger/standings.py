@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from towpath.mirror.status.link_status import PartitionStatus, State
 from towpath.model.nouns import TopicName
-from towpath.status.status import PartitionStatus, State
 
 ORDERS = TopicName("orders")
 

@@ -6,15 +6,15 @@ from dataclasses import dataclass
 
 from tests.support.kafka import Record, consume, produce
 from tests.support.mirror import Mirror
-from towpath.cutover.cuts import cuts
-from towpath.cutover.groups import unmoved
 from towpath.dev.broker import LocalCluster
 from towpath.groups.model import GroupPosition
 from towpath.groups.settle import settle
 from towpath.groups.sync import GroupSync
 from towpath.ledger.link import open_link
+from towpath.mirror.cutover.cuts import cuts
+from towpath.mirror.cutover.groups_left import unmoved
+from towpath.mirror.status.link_status import status
 from towpath.model.nouns import TopicName
-from towpath.status.status import status
 
 COPIED = 10
 """Records that the first link has copied."""

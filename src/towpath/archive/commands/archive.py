@@ -17,7 +17,7 @@ from towpath.archive.commands.verify import verify
 from towpath.archive.config import load_archive
 from towpath.archive.log import AsOf
 from towpath.cli.on_spark import LoggedOnSpark, OnSpark, with_options
-from towpath.cli.options import MOST_EVENTS, ArchiveFile, EventsOption, SinceOption
+from towpath.cli.options import MOST_EVENTS, ArchiveFile, EventsOption, SinceOption, time_of
 from towpath.cli.show.output import Output, OutputOption, RowsForm, console, show
 from towpath.cli.signals import stopping
 from towpath.config.naming import require_expressions
@@ -243,7 +243,6 @@ def events(
     del output  # `show` reads it from the arguments
     from towpath.archive.log.happenings import history  # noqa: PLC0415  # help waits for none of it
     from towpath.archive.show.archive_events import as_json, picture  # noqa: PLC0415
-    from towpath.cli.history import time_of  # noqa: PLC0415
 
     config = load_archive(file)
     found = history(config, 0 if since is None else time_of(since, now_ms()), limit)

@@ -36,10 +36,10 @@ from towpath.registry.registry import Registry
 from towpath.runtime.backoff import BackOff
 from towpath.schemas.difference import Skip
 from towpath.schemas.ids import pairs
+from towpath.schemas.ids_standing import IdsStanding
 from towpath.schemas.observed_schemas import ObservedSchemas
 from towpath.schemas.steps import SCHEMAS, SchemaStep
 from towpath.schemas.subject import SUBJECT, PlacedDifference, SchemasClient
-from towpath.status.ids import IdsStanding
 
 _AGAIN = BackOff(first=2.0, longest=30.0)
 _ROUNDS = 5

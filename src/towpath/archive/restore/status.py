@@ -20,7 +20,7 @@ from towpath.ledger.link import open_target
 from towpath.model.nouns import TopicName
 from towpath.plan.lease import last_signs, lease_lines
 from towpath.runtime.clock import now_ms
-from towpath.status.ids import IdsStanding
+from towpath.schemas.ids_standing import IdsStanding
 from towpath.store import Store
 from towpath.topics.owned import ours_of
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from types import MappingProxyType
 from typing import Any
@@ -13,7 +12,7 @@ from rich.text import Text
 from towpath.archive.log.events import ArchiveWhat
 from towpath.archive.log.happenings import ArchiveHistory
 from towpath.archive.write.unread_records import unread_sentence
-from towpath.cli.show import history
+from towpath.cli.show.events import Facts, Sentences, event_line, sentence_of
 from towpath.cli.show.output import line
 from towpath.ledger.events import Event
 from towpath.model.amounts import counted, shortened
@@ -54,13 +53,7 @@ def as_json(archive: str, found: ArchiveHistory) -> dict[str, Any]:
 
 def sentence(event: Event) -> str:
     """Return the sentence that describes an event."""
-    make = _SENTENCES.get(event.what)
-    if make is not None:
-        try:
-            return make(event.facts)
-        except (KeyError, TypeError, ValueError):
-            pass  # another version wrote other facts
-    return history.sentence(event)
+    return sentence_of(event, _SENTENCES)
 
 
 def _is_trouble(event: Event) -> bool:
@@ -70,33 +63,25 @@ def _is_trouble(event: Event) -> bool:
 
 
 def _line(event: Event) -> Text:
-    origin = event.origin
-    who = f"{origin.user}@{origin.host}" if origin.user else origin.host
-    bad = _is_trouble(event)
-    shown = line(f"{readable(event.at)}  {who}  {'! ' if bad else ''}{sentence(event)}")
-    shown.stylize("yellow" if bad else "")
-    return shown
+    return event_line(event, sentence(event), is_trouble=_is_trouble(event))
 
 
-_Facts = Mapping[str, Any]
-
-
-def _of(facts: _Facts) -> str:
+def _of(facts: Facts) -> str:
     topics = facts["topics"]
     return f"{shortened(topics, _NAMED)} (version {facts['version']})"
 
 
-def _restore_started(facts: _Facts) -> str:
+def _restore_started(_about: str, facts: Facts) -> str:
     return f"{facts['restore']} started to restore to {facts['target']}"
 
 
-def _restore_ended(facts: _Facts) -> str:
+def _restore_ended(_about: str, facts: Facts) -> str:
     if facts["error"]:
         return f"{facts['restore']} ended with error {facts['error']}"
     return f"{facts['restore']} {'is complete' if facts['complete'] else 'ended incomplete'}"
 
 
-def _history_begun(facts: _Facts) -> str:
+def _history_begun(_about: str, facts: Facts) -> str:
     before = facts["history"] - 1
     return (
         f"the log of {facts['topic']}-{facts['partition']} was cut at the source, and has other"
@@ -105,11 +90,11 @@ def _history_begun(facts: _Facts) -> str:
     )
 
 
-def _unread_deleted(facts: _Facts) -> str:
+def _unread_deleted(_about: str, facts: Facts) -> str:
     return unread_sentence(facts["topic"], facts["offsets"], gone=facts["gone"])
 
 
-def _recovered(facts: _Facts) -> str:
+def _recovered(_about: str, facts: Facts) -> str:
     gap = f", and {facts['lost']} offsets given up as lost" if facts["lost"] else ""
     return (
         f"{counted(facts['records'], 'record')} in {counted(facts['objects'], 'object')} that were"
@@ -117,7 +102,7 @@ def _recovered(facts: _Facts) -> str:
     )
 
 
-def _forgotten(facts: _Facts) -> str:
+def _forgotten(_about: str, facts: Facts) -> str:
     records = counted(facts["records"], "record") if "records" in facts else "records"
     verb = "was" if facts.get("records") == 1 else "were"
     reason = f": {facts['reason']}" if facts.get("reason") else ""
@@ -125,26 +110,26 @@ def _forgotten(facts: _Facts) -> str:
     return f"{records} {verb} erased from {segments} of {_of(facts)}{reason}"
 
 
-_SENTENCES: Mapping[str, Callable[[_Facts], str]] = MappingProxyType(
+_SENTENCES: Sentences = MappingProxyType(
     {
         ArchiveWhat.RESTORE_STARTED: _restore_started,
         ArchiveWhat.RESTORE_ENDED: _restore_ended,
         ArchiveWhat.UNREAD_DELETED: _unread_deleted,
         ArchiveWhat.HISTORY_BEGUN: _history_begun,
         ArchiveWhat.RECOVERED: _recovered,
-        ArchiveWhat.COMPACTED: lambda facts: (
+        ArchiveWhat.COMPACTED: lambda _about, facts: (
             f"{counted(facts['removed'], 'segment')} became {facts['added']} by compaction of"
             f" {_of(facts)}"
         ),
-        ArchiveWhat.PRUNED: lambda facts: (
+        ArchiveWhat.PRUNED: lambda _about, facts: (
             f"{counted(facts['removed'], 'segment')} pruned of {_of(facts)}"
         ),
         ArchiveWhat.FORGOTTEN: _forgotten,
-        ArchiveWhat.LOST: lambda facts: (
+        ArchiveWhat.LOST: lambda _about, facts: (
             f"records of {counted(facts['removed'], 'segment')} of {_of(facts)} were given up as"
             " lost"
         ),
-        ArchiveWhat.SWEPT: lambda facts: (
+        ArchiveWhat.SWEPT: lambda _about, facts: (
             f"{counted(facts['objects'], 'object')} deleted that nobody needs any more"
             f" (version {facts['version']})"
         ),

@@ -14,6 +14,8 @@ from towpath.metering.serving import served
 from towpath.mirror.metrics.measure import About, measured
 from towpath.mirror.metrics.meter import LinkMeter, Tried
 from towpath.mirror.metrics.stand import Stand
+from towpath.mirror.status.changed import ChangedParts
+from towpath.mirror.status.link_status import PartitionStatus, State
 from towpath.model.errors import TowpathError
 from towpath.model.findings import Cause, Problem
 from towpath.model.nouns import Mode
@@ -22,8 +24,6 @@ from towpath.plan.differences import Differences
 from towpath.plan.kinds import Step
 from towpath.schemas.steps import RegisterSchemas, SetSubjectConfig
 from towpath.schemas.subject import SUBJECT as SCHEMAS
-from towpath.status.changed import ChangedParts
-from towpath.status.status import PartitionStatus, State
 from towpath.topics.steps import CreateTopic
 
 _FAILED_STEP = "step"

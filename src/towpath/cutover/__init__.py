@@ -1,1 +1,0 @@
-"""Floor 6: the end of a migration."""

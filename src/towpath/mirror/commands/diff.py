@@ -1,0 +1,22 @@
+"""`towpath diff`: how the target differs from what the file asks for."""
+
+from __future__ import annotations
+
+from towpath.cli.options import LinkFile
+from towpath.cli.show.output import Form, FormOption
+from towpath.config import load
+from towpath.mirror.plan.link_plan import build
+from towpath.mirror.show.plan_picture import show_plan
+
+DIFFERENT = 3
+
+
+def diff(file: LinkFile, *, output: FormOption = Form.TEXT) -> int:
+    """Show what differs between the target and what the file asks for: exit 0 equal, 3 different.
+
+    Records are compared by `towpath verify`.
+    """
+    del output  # `show` reads it from the arguments
+    found = build(load(file))
+    show_plan(found)
+    return found.exit_code or (DIFFERENT if found.steps else 0)

@@ -1,0 +1,18 @@
+"""`towpath pause`: stop copying topics for a while."""
+
+from __future__ import annotations
+
+from towpath.cli.options import LinkFile
+from towpath.cli.show.output import Output, OutputOption
+from towpath.config import load
+from towpath.ledger import pauses
+from towpath.mirror.commands.pausing import TopicsOption, names, show_pauses
+
+
+def pause(
+    file: LinkFile, *, topics: TopicsOption = None, output: OutputOption = Output.TEXT
+) -> None:
+    """Pause topics or the whole link, also over restarts, until `towpath resume`."""
+    del output  # `show` reads it from the arguments
+    config = load(file)
+    show_pauses(config.link, pauses.pause(config, names(topics)))

@@ -1,0 +1,80 @@
+"""`towpath restart`: copy source topics that were deleted and created again."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import asdict
+from typing import Annotated, Any
+
+import typer
+from rich.console import Group
+
+from towpath.cli.options import LinkFile
+from towpath.cli.show.output import Output, OutputOption, console, line, show
+from towpath.config import load
+from towpath.mirror.commands.pausing import names
+from towpath.mirror.restart.restart import RestartReport, RestartRequest
+from towpath.mirror.restart.restart import restart as restart_topics
+from towpath.mirror.restart.restart_plan import NotRestarted, Outcome
+from towpath.model.errors import ConfigError, ConfigProblem
+
+NOT_ALL = 3
+_CHOICE = (
+    "choose --keep (the new records come behind the old ones in the mirror topic, with mapped"
+    " offsets) or --replace (the mirror topic is deleted and created again, with identical offsets)"
+)
+
+
+def restart(
+    file: LinkFile,
+    *,
+    topics: Annotated[str, typer.Option(metavar="TOPIC,..", help="The source topics to restart.")],
+    replace: Annotated[
+        bool | None,
+        typer.Option(
+            "--replace/--keep", help="Delete the mirror topic and its records first, or keep it."
+        ),
+    ] = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
+    output: OutputOption = Output.TEXT,
+) -> int:
+    """Copy source topics that were deleted and created again from their beginning."""
+    del output  # `show` reads it from the arguments
+    config = load(file)
+    wanted = names(topics)
+    if replace is None:
+        raise ConfigError((ConfigProblem("--keep", _CHOICE),))
+
+    def agreed(plan: tuple[Outcome, ...]) -> bool:
+        console(stderr=True).print(*map(line, map(str, plan)), sep="\n")
+        return yes or _agreed()
+
+    found = restart_topics(config, RestartRequest(wanted, replace, agreed))
+    show(Group(*map(line, _lines(found))), _data(config.link, found))
+    return 0 if found.complete else NOT_ALL
+
+
+def _agreed() -> bool:
+    if not sys.stdin.isatty():
+        text = "not a terminal, so no confirmation is possible; add --yes to do what is above"
+        raise ConfigError((ConfigProblem("--yes", text),))
+    return typer.confirm("Restart these?", err=True)
+
+
+def _lines(found: RestartReport) -> list[str]:
+    left = [str(each) for each in found.plan if isinstance(each, NotRestarted)]
+    done = [
+        f"{each.topic}: restarted; `towpath run` copies it, within seconds if it runs already"
+        for each in found.done
+    ]
+    return [*left, *found.failed, *done] or ["nothing was done"]
+
+
+def _data(link: str, found: RestartReport) -> dict[str, Any]:
+    return {
+        "link": link,
+        "complete": found.complete,
+        "restarted": [asdict(each) for each in found.done],
+        "left": [asdict(each) for each in found.plan if isinstance(each, NotRestarted)],
+        "failed": list(found.failed),
+    }

@@ -1,0 +1,18 @@
+"""`towpath resume`: go on with paused topics."""
+
+from __future__ import annotations
+
+from towpath.cli.options import LinkFile
+from towpath.cli.show.output import Output, OutputOption
+from towpath.config import load
+from towpath.ledger import pauses
+from towpath.mirror.commands.pausing import TopicsOption, names, show_pauses
+
+
+def resume(
+    file: LinkFile, *, topics: TopicsOption = None, output: OutputOption = Output.TEXT
+) -> None:
+    """Let paused topics go on, each where it stands."""
+    del output  # `show` reads it from the arguments
+    config = load(file)
+    show_pauses(config.link, pauses.resume(config, names(topics)))

@@ -1,0 +1,312 @@
+"""`towpath cutover`: end a migration, in parts that begin only if the part before succeeded."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterable
+from contextlib import ExitStack, nullcontext
+from dataclasses import replace
+
+from towpath.cluster.admin import Admin
+from towpath.config import LinkConfig
+from towpath.engine.starting import Starting
+from towpath.groups.settle import settle
+from towpath.groups.sync import GroupSync
+from towpath.ledger.events import What
+from towpath.ledger.link import open_events, open_link
+from towpath.mirror.cutover.beside import holds_out, mapped, to_stop
+from towpath.mirror.cutover.cuts import cuts
+from towpath.mirror.cutover.estimate import RehearsalTimes
+from towpath.mirror.cutover.groups_left import unmoved
+from towpath.mirror.cutover.order import Order, named, told
+from towpath.mirror.cutover.proof import unproven
+from towpath.mirror.cutover.report import CutoverReport, CutoverRequest
+from towpath.mirror.cutover.writers import SourceSnapshot, look, moved
+from towpath.mirror.mm2.publish import publishing
+from towpath.mirror.plan.link_plan import build
+from towpath.mirror.run.progress import RunProgress, Wishes
+from towpath.mirror.run.reconcile import Reconciled, reconcile
+from towpath.mirror.run.run import run
+from towpath.mirror.status.backlog import with_backlog
+from towpath.mirror.status.link_status import PartitionStatus, status
+from towpath.mirror.status.totals import bytes_behind
+from towpath.mirror.staying.source_clients import look as look_at_staying
+from towpath.mirror.verify.schemas import proving
+from towpath.mirror.verify.stoppable import until
+from towpath.mirror.verify.verdict import Verdict
+from towpath.mirror.verify.verify import verify
+from towpath.model.errors import (
+    LedgerError,
+    LinkBusyError,
+)
+from towpath.model.findings import Cause, Problem
+from towpath.model.nouns import Side, TopicName, TopicPartition
+from towpath.model.reasons import ReasonCode
+from towpath.plan.lease import Lease
+from towpath.plan.model import refuse
+from towpath.records.session import LinkSession
+from towpath.schemas.steps import SCHEMAS
+
+_ACKNOWLEDGE = "to cut over all the same, add --without-groups"
+
+
+def cutover(
+    config: LinkConfig,
+    cut: CutoverRequest,
+    spark: Starting,
+    stop: threading.Event,
+    show: Callable[[RunProgress], None],
+) -> CutoverReport:
+    """End a migration: no producer writes, all records are copied and compared, all else is equal.
+
+    Args:
+        config: The link's configuration.
+        cut: How to cut over.
+        spark: Spark, which starts meanwhile.
+        stop: Set to end early.
+        show: Called with the progress of the drain.
+
+    Raises:
+        ClusterError: A cluster cannot be used; nothing was begun.
+        ConfigError: The file asks for something impossible.
+    """
+    parts = _Parts(config, cut, spark, stop, show)
+    report = parts.report
+    refuse(report.plan)
+    order = Order(report, parts, stop)
+    if cut.dry_run:
+        order.rehearse()
+    elif order.begin():
+        with open_events(config) as events:
+            events.tell(What.CUTOVER_STARTED, topics=len(report.plan.topics))
+            with parts:
+                order.finish()
+            events.tell(What.CUTOVER_ENDED, complete=report.complete, trouble=report.trouble)
+    return report
+
+
+class _Parts:
+    """The parts of a cutover of one link; see `Parts`."""
+
+    def __init__(
+        self,
+        config: LinkConfig,
+        cut: CutoverRequest,
+        spark: Starting,
+        stop: threading.Event,
+        show: Callable[[RunProgress], None],
+    ) -> None:
+        self._config, self._cut, self._spark = config, cut, spark
+        self._stop, self._show = stop, show
+        self._stack = ExitStack()
+        self._lease: Lease | None = None
+        began = time.monotonic()
+        self.report = CutoverReport(build(config))
+        self._planning = time.monotonic() - began
+        self._seen = SourceSnapshot()
+        self._matching: frozenset[TopicName] = frozenset()
+
+    def __enter__(self) -> None:
+        """Hold the lease, once the drain has got it, until the end."""
+        self._stack.__enter__()
+
+    def __exit__(self, *error: object) -> None:
+        """Give the lease back."""
+        self._stack.close()
+
+    def look(self) -> None:
+        """Find producers that still write, and everything that would be left out."""
+        report, topics = self.report, self.report.plan.topics
+        if not topics:
+            report.trouble.append("no topic matches, so there is nothing to cut over")
+        report.trouble += map(str, self._unmeant(report.plan.problems))
+        with Admin(self._config.source, Side.SOURCE) as source:
+            self._matching = self._matching_now(source)
+            first = look(source, topics)
+            report.staying = look_at_staying(self._config, source, topics)
+            self._stop.wait(self._cut.quiet)
+            self._seen = look(source, topics)
+            report.writing = moved(source, first, self._seen)
+        if self._cut.dry_run:
+            report.to_stop = to_stop(report.writing)
+            report.trouble += [str(each) for each in report.writing if each.after < each.before]
+        if not self._cut.without_groups:
+            report.trouble += [f"{text}; {_ACKNOWLEDGE}" for text in report.staying.of_groups]
+
+    def _unmeant(self, problems: Iterable[Problem]) -> list[Problem]:
+        """Return the problems without those that `--may-delete` says are meant."""
+        meant = {Cause.KEEPS_LESS} if self._cut.scope.may_delete else set()
+        return [each for each in problems if each.cause not in meant]
+
+    def _left_out(self, made: Reconciled) -> tuple[str, ...]:
+        return replace(made, problems=tuple(self._unmeant(made.problems))).left_out
+
+    def _matching_now(self, source: Admin) -> frozenset[TopicName]:
+        found = source.topics.describe()
+        return frozenset(n for n, info in found.items() if self._config.topics.takes(info))
+
+    def drain(self) -> None:
+        """Get the lease, and run until everything is copied."""
+        wishes = Wishes(until_caught_up=True, parallelism=self._cut.scope.parallelism)
+        link = self._stack.enter_context(open_link(self._config))
+        link.prepare()
+        self._lease = self._stack.enter_context(Lease(link, "cutover"))
+        progress = run(self._config, wishes, self._spark, self._stop, self._show, self._lease)
+        self.report.progress, self.report.mapped = progress, mapped(progress.rows)
+        # Records lost before they were copied are not on the source either; `verify` notes them.
+        behind = [_why(row) for row in progress.rows if row.error or not progress.caught_up(row)]
+        trouble = [progress.trouble] if progress.trouble else []
+        left = [] if self._stop.is_set() else behind
+        left_out = *self._left_out(progress.topics), *progress.schemas.left_out
+        self.report.trouble += [*left_out, *left, *trouble]
+
+    def sync(self) -> None:
+        """Apply all other steps, and release configs that were held back."""
+        self.report.synced = self._reconciled()
+
+    @property
+    def holds_out(self) -> bool:
+        """Whether something was held out of the copy that the target has to get now."""
+        return holds_out(self.report.last_look, self._config)
+
+    def settle(self) -> None:
+        """Set what was held out of the copy: behind the last record, the ledger knows the cut."""
+        self.report.settled = self._reconciled()
+
+    def _reconciled(self) -> Reconciled:
+        """Apply the file to the target; what is left out is trouble."""
+        progress = self.report.progress
+        with open_link(self._config) as link:
+            link.prepare()
+            made = reconcile(
+                link,
+                progress.rows if progress else (),
+                stop=self._stop,
+                hold=self._lease.require if self._lease else lambda: None,
+            )
+        self.report.trouble += self._left_out(made)
+        return made
+
+    def verify(self) -> None:
+        """Compare all records, and ask both registries for the schema ids in them."""
+        self._spark.result()
+        self._compare()
+
+    def _compare(self, *, proves: bool = True) -> None:
+        """Compare all topics that the file asks for with their mirror topics.
+
+        Args:
+            proves: Ask both registries for the schema ids, if the user wants that.
+        """
+        asks = proves and self._cut.scope.ids is not None
+        with proving(self._config) if asks else nullcontext() as prover:
+            found = verify(self._config, self._cut.scope, lambda _done, _of: None, self._stop)
+            rows = tuple(row for row in found if self._config.topics.matches(row.topic))
+            self.report.verdicts = rows
+            if prover is not None:
+                text = "not every schema id was looked at"
+                self.report.proof = until(self._stop, text, lambda: prover.prove(rows))
+                self.report.trouble += unproven(self.report.proof)
+
+    def look_again(self) -> None:
+        """Find records written since the first look, which the mirror topics would lack."""
+        with Admin(self._config.source, Side.SOURCE) as source:
+            self.report.appeared = self._matching_now(source) - self._matching
+            found = moved(source, self._seen, look(source, self.report.plan.topics))
+        rows = self.report.progress.rows if self.report.progress else ()
+        copied = {TopicPartition(row.topic, row.partition): row.source_end for row in rows}
+        self.report.writing = tuple(replace(each, copied=copied.get(each.tp, 0)) for each in found)
+        self.report.trouble += [
+            f"{name}: the topic appeared at the source since the first look, so somebody still"
+            " works there"
+            for name in sorted(self.report.appeared)
+        ]
+
+    @property
+    def brings_groups(self) -> bool:
+        """Whether the file asks for groups, and the user does not leave them out."""
+        return self._config.groups is not None and not self._cut.without_groups
+
+    def groups(self) -> None:
+        """Bring the groups of consumers over, read them back, and tell MirrorMaker 2's clients."""
+        if self._lease is not None:
+            self._lease.require()
+        with open_link(self._config) as link, publishing(link) as publish:
+            self.report.groups = settle(GroupSync(link), self._stop)
+            self.report.trouble += unmoved(self.report.groups, link.books)
+            self.report.trouble += publish(self.report.groups)
+
+    def _rehearse_groups(self) -> None:
+        """See where each group would stand; what is still to be copied is no trouble."""
+        with open_link(self._config) as link:
+            self.report.groups = GroupSync(link).once(write=False)
+            self.report.trouble += unmoved(self.report.groups, link.books, rehearsed=True)
+
+    def record(self) -> None:
+        """Write into the ledger where each partition was cut over."""
+        rows = self.report.progress.rows if self.report.progress else ()
+        clients = {
+            TopicPartition(each.topic, each.partition)
+            for each in self.report.verdicts
+            if each.clients
+        }
+        if self._lease is not None:
+            self._lease.require()
+        with open_link(self._config) as link:
+            link.ledger.append(cuts(self._config.link, rows, clients))
+
+    def rehearse(self) -> None:
+        """Find further problems, compare what is copied, and measure how long that takes."""
+        report = self.report
+        try:
+            rows = self._standing()
+            if self.brings_groups:
+                self._rehearse_groups()
+            began = time.monotonic()
+            self._spark.result()
+            started = time.monotonic()
+            # Schemas that are still to be brought over are no trouble.
+            self._compare(proves=all(step.subject != SCHEMAS for step in report.plan.steps))
+        except LedgerError as error:
+            report.trouble.append(str(error))
+            return
+        read = sum(each.comparison.bytes for each in report.verdicts if each.comparison)
+        report.behind = sum(max(0, row.lag_records) for row in rows)
+        report.measured = RehearsalTimes(
+            look=report.seconds["look"],
+            plan=self._planning,
+            spark=started - began,
+            verify=time.monotonic() - started,
+            read=read,
+            behind=sum(map(bytes_behind, rows)),
+            steps=len(report.plan.steps),
+        )
+        against = {Verdict.DIFFERENT, Verdict.DELETED}
+        report.trouble += named(row for row in report.verdicts if row.verdict in against)
+
+    def _standing(self) -> tuple[PartitionStatus, ...]:
+        """Return the status of each partition; errors and a live run are reported as trouble."""
+        with open_link(self._config) as link:
+            books = link.ledger.books(self._config.link)
+            if books.begun:
+                self._require_alone(link.target)
+            rows = with_backlog(status(self._config, books, link.source, link.target), link.source)
+        self.report.mapped = mapped(rows)
+        paused = {row.pause: None for row in rows if row.pause is not None}
+        self.report.trouble += [*map(str, paused), *(_why(row) for row in rows if row.error)]
+        return rows
+
+    def _require_alone(self, target: Admin) -> None:
+        try:
+            LinkSession(self._config.link, self._config.target, target).require_alone()
+        except LinkBusyError as error:
+            self.report.to_stop.append(told(error))
+
+
+def _why(row: PartitionStatus) -> str:
+    """Return why a partition is not copied, and what to do if no run can mend it."""
+    if ReasonCode.SOURCE_TOPIC_DELETED in row.codes and row.error:
+        how = "name it under `topics.exclude` to cut over without it, its mirror topic stays"
+        return f"{row.why}; {how}"
+    return row.why

@@ -1,0 +1,152 @@
+"""The order of a cutover's parts: each begins only if the parts before it succeeded. Pure."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterable
+from typing import Protocol
+
+from towpath.mirror.cutover.report import CutoverReport
+from towpath.mirror.verify.verdict import PartitionVerdict, Verdict
+from towpath.model.errors import LinkBusyError, LinkHeldError, StoppedError, TowpathError
+from towpath.model.nouns import TopicPartition
+
+
+class Parts(Protocol):
+    """The parts of a cutover. Each adds what it finds to the report."""
+
+    def look(self) -> None:
+        """Find producers that still write, and everything that would be left out."""
+        ...
+
+    def rehearse(self) -> None:
+        """Find further problems, compare what is copied, and measure how long that takes."""
+        ...
+
+    def drain(self) -> None:
+        """Copy everything that is still to be copied."""
+        ...
+
+    def sync(self) -> None:
+        """Apply all other steps, and release configs that were held back."""
+        ...
+
+    def verify(self) -> None:
+        """Compare all records."""
+        ...
+
+    def look_again(self) -> None:
+        """Find records and topics that appeared since the first look."""
+        ...
+
+    @property
+    def brings_groups(self) -> bool:
+        """Whether groups of consumers are brought over."""
+        ...
+
+    def groups(self) -> None:
+        """Bring the groups of consumers over, and read them back."""
+        ...
+
+    def record(self) -> None:
+        """Write into the ledger where each partition was cut over."""
+        ...
+
+    @property
+    def holds_out(self) -> bool:
+        """Whether something was held out of the copy that the target has to get now."""
+        ...
+
+    def settle(self) -> None:
+        """Set what was held out of the copy."""
+        ...
+
+
+class Order:
+    """Does the parts in order, as long as each succeeds.
+
+    Args:
+        report: The report that the parts fill.
+        parts: The parts.
+        stop: Set to end before the next part.
+    """
+
+    def __init__(self, report: CutoverReport, parts: Parts, stop: threading.Event) -> None:
+        self._report, self._parts, self._stop = report, parts, stop
+
+    def rehearse(self) -> None:
+        """Rehearse the cutover; nothing is changed."""
+        # Producers and a run go on during a rehearsal: what they cause is nothing to mend.
+        self._report.rehearsed = True
+        self._do("look", self._parts.look)
+        if self._report.plan.topics and self._report.failure is None:
+            self._do("rehearse", self._parts.rehearse)
+
+    def begin(self) -> bool:
+        """Do the first look; return whether the cutover may go on."""
+        return self._do("look", self._parts.look)
+
+    def finish(self) -> None:
+        """Do all parts after the first look."""
+        if self._do("drain", self._parts.drain) and self._do("sync", self._parts.sync):
+            self._do("verify", self._parts.verify)
+            if self._report.failure is None:
+                # Records that differ may have been written since the first look.
+                self._do("look again", self._parts.look_again)
+            judge(self._report)
+            if self._report.complete and self._parts.brings_groups:
+                self._do("groups", self._parts.groups)
+            if self._report.complete:
+                self._do("record", self._parts.record)
+            if self._report.complete and self._parts.holds_out:
+                self._do("settle", self._parts.settle)
+
+    def _do(self, name: str, part: Callable[[], None]) -> bool:
+        """Do a part; return whether the next one may begin."""
+        report = self._report
+        try:
+            if self._stop.is_set():
+                raise StoppedError(f"before the part `{name}`")
+            began = time.monotonic()
+            try:
+                part()
+            finally:
+                report.seconds[name] = round(time.monotonic() - began, 1)
+        except TowpathError as error:
+            report.failure = error
+            where = "" if isinstance(error, StoppedError) else f"{name}: "
+            report.trouble.append(where + told(error))
+        return report.complete
+
+
+def judge(report: CutoverReport) -> None:
+    """Report partitions that differ, except where records were written meanwhile.
+
+    Those are reported with the producers that wrote them.
+    """
+    writing = {each.tp for each in report.writing}
+    report.trouble += named(
+        row
+        for row in report.verdicts
+        if row.verdict is not Verdict.EQUAL
+        and row.topic not in report.appeared
+        and not (row.late and TopicPartition(row.topic, row.partition) in writing)
+    )
+
+
+def named(rows: Iterable[PartitionVerdict]) -> list[str]:
+    """Return a text for each verdict."""
+    return [f"{row.topic}-{row.partition}: {row.why}" for row in rows]
+
+
+def told(error: TowpathError) -> str:
+    """Return the text of an error; a run of the link elsewhere has to be stopped first."""
+    if isinstance(error, LinkBusyError) or (
+        isinstance(error, LinkHeldError) and error.command == "run"
+    ):
+        return (
+            f"link {error.link} is running ({error.where}); stop that `towpath run` first, it"
+            " drains when it gets Ctrl-C or SIGTERM"
+        )
+    return str(error)

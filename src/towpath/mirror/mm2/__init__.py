@@ -1,0 +1,1 @@
+"""What MirrorMaker 2 writes, and what reads it, both ways."""

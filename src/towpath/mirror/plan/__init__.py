@@ -1,0 +1,1 @@
+"""The plan of a link: its steps, and findings about the records that will be copied."""

@@ -1,0 +1,1 @@
+"""Copying again of records that the target lost."""

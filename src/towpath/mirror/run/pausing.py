@@ -1,0 +1,42 @@
+"""What people tell a link through the ledger while it runs: pauses and restarts of topics."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from collections.abc import Set as AbstractSet
+
+from towpath.ledger.entries import Restarted
+from towpath.ledger.link import OpenLink
+from towpath.mirror.run.dealer import Dealer
+from towpath.mirror.run.deals import Table
+from towpath.model.nouns import TopicName
+
+
+class Pausing:
+    """Takes paused topics from the slices, and tells when some of them are to go on.
+
+    Args:
+        link: The link; its books are read elsewhere.
+        dealer: Knows what the slices have.
+    """
+
+    def __init__(self, link: OpenLink, dealer: Dealer) -> None:
+        self._link, self._dealer = link, dealer
+        self._before: AbstractSet[TopicName] = frozenset()
+        self._restarts: Mapping[TopicName, Restarted] = {}
+
+    def look(self, tables: Iterable[Table]) -> bool:
+        """Take what is paused from the slices; return whether something is resumed or restarted.
+
+        Args:
+            tables: The slices of the rounds that go on.
+
+        Raises:
+            ClusterError: The ledger could not be written. A later look does it all the same.
+        """
+        books = self._link.books
+        for table in tables if books.pauses else ():
+            self._dealer.withdraw(table, lambda topic: books.pause_of(topic) is not None)
+        before, self._before = self._before, frozenset(books.pauses)
+        restarts, self._restarts = self._restarts, dict(books.restarts)
+        return bool(before - self._before) or restarts != self._restarts

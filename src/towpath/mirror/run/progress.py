@@ -1,0 +1,129 @@
+"""How to run, and what a run shows of itself."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from towpath.cluster.connect.answering import Silence
+from towpath.mirror.run.reconcile import Reconciled
+from towpath.mirror.status.link_status import PartitionStatus, State
+from towpath.model.findings import Note
+from towpath.model.nouns import TopicName
+from towpath.model.rates import NO_LIMIT, RateLimits
+
+
+@dataclass(frozen=True, slots=True)
+class Wishes:
+    """How to run."""
+
+    until_caught_up: bool = False
+    parallelism: int | None = None
+    wait: bool = False
+    """Wait for clusters that do not answer at the start, instead of ending with an error."""
+
+
+class RunPhase(StrEnum):
+    """What a run does now."""
+
+    LOOKING = "looking at both clusters"
+    APPLYING = "preparing the target"
+    STARTING = "Spark is starting"
+    COPYING = "copying"
+    DRAINING = "stopping: slices finish what they have begun"
+
+
+@dataclass(slots=True)
+class RunProgress:
+    """What the run tells while it goes on; `rows` is replaced, never changed.
+
+    Other threads may read it at any time.
+    """
+
+    began: float = field(default_factory=time.monotonic)
+    phase: RunPhase = RunPhase.LOOKING
+    silences: Callable[[], tuple[Silence, ...]] = tuple
+    """Returns which clusters do not answer now."""
+    away: Callable[[], tuple[str, ...]] = tuple
+    """Returns a sentence about each broker that is away now."""
+    round: int = 0
+    rows: tuple[PartitionStatus, ...] = ()
+    before: Mapping[int, tuple[int, int]] = field(default_factory=dict)
+    """Records and bytes of each partition when the run began, by producer id."""
+    ends: Mapping[tuple[TopicName, int], int | None] = field(default_factory=dict)
+    """Where each partition ended at the source when the run began; `None` where that is unknown."""
+    topics: Reconciled = field(default_factory=Reconciled)
+    """What was applied of all subjects but schemas."""
+    schemas: Reconciled = field(default_factory=Reconciled)
+    """What was applied of schemas."""
+    slots: int = 0
+    """How many slices run at the same time, once Spark runs."""
+    trouble: str = ""
+    held: str = ""
+    """The process that changes the target now, so that this run applies no step; "" for none."""
+    files: tuple[str, ...] = ()
+    """Files of secrets that changed but cannot be used as they are now."""
+    events: str = ""
+    """Why events are not written, "" where they are."""
+    paused: tuple[str, ...] = ()
+    """A sentence about each pause that holds."""
+    cut_over: str = ""
+    """That clients were moved to the mirror topics, "" where no cutover was."""
+    limited: tuple[str, ...] = ()
+    """A sentence about each limit in bytes per second."""
+    waiting: tuple[str, ...] = ()
+    """A sentence about each limit that slices wait for now."""
+    rates: RateLimits = NO_LIMIT
+    """The limits that hold."""
+    groups: tuple[str, ...] = ()
+    """A sentence about each group of consumers, or broker, that the last sync could not look at."""
+    ids: tuple[str, ...] = ()
+    """A sentence about each id of a schema that partitions wait for, and why nobody answers."""
+    takeover: str = ""
+    """The dead process that the lease was taken over from, "" where there was none."""
+
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """Sentences about what is not mirrored, or not as far as the file asks for."""
+        return (*self.topics.left_out, *self.schemas.left_out)
+
+    @property
+    def left_out_names(self) -> frozenset[str]:
+        """Names of what is not mirrored, or only in part."""
+        return self.topics.topics | self.schemas.topics
+
+    @property
+    def notes(self) -> tuple[Note, ...]:
+        """What may be unexpected about what was applied."""
+        return (*self.topics.notes, *self.schemas.notes)
+
+    def start(self) -> None:
+        """Take the latest rows for where the run begins."""
+        self.before = {row.producer_id: (row.records, row.bytes) for row in self.rows}
+        self.ends = {(row.topic, row.partition): _end(row) for row in self.rows}
+
+    def copied(self, row: PartitionStatus) -> tuple[int, int]:
+        """Return the records and bytes of a partition that this run copied."""
+        records, size = self.before.get(row.producer_id, (0, 0))
+        return row.records - records, row.bytes - size
+
+    def caught_up(self, row: PartitionStatus) -> bool:
+        """Whether everything of a partition was copied that was there when the run began."""
+        end = self.ends.get((row.topic, row.partition), 0)
+        if row.lost is not None or row.state is State.PAUSED:
+            return False
+        if end is None:
+            return row.lag_records == 0
+        # A log that has become shorter, as that of a topic that was made again, is done at its end.
+        shorter = row.state is not State.EXCLUDED and 0 <= row.source_log_end < end
+        return row.source_end >= (row.source_log_end if shorter else end)
+
+
+def _end(row: PartitionStatus) -> int | None:
+    """Return where a partition ends at the source now, if that is known."""
+    if row.state is State.EXCLUDED:
+        return row.source_end + row.lag_records
+    # Not the position plus the lag: that of a topic that was made again may be behind its new end.
+    return row.source_log_end if row.source_log_end >= 0 else None

@@ -1,0 +1,1 @@
+"""Pictures and JSON outputs of links."""

@@ -1,0 +1,1 @@
+"""Where a link stands."""

@@ -1,0 +1,37 @@
+"""Sentences about the cutover of a link, and about what its clients wrote since."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from towpath.ledger.books import LinkBooks
+from towpath.mirror.status.link_status import PartitionStatus
+from towpath.model.amounts import count, counted
+from towpath.runtime.clock import readable
+
+
+def cutovers(rows: Iterable[PartitionStatus]) -> str:
+    """Return a sentence about the cutover of partitions; "" if there was none.
+
+    Offsets are counted, so markers of the clients' transactions count, too.
+    """
+    cut = [row for row in rows if row.cut is not None]
+    if not cut:
+        return ""
+    last = readable(max(row.cut.at for row in cut if row.cut is not None))
+    own = sum(row.clients_own for row in cut)
+    if not own:
+        return f"{counted(len(cut), 'partition')} cut over on {last}"
+    return f"{count(own)} offsets behind the cutover of {last} are the clients' own"
+
+
+def still_running(books: LinkBooks) -> str:
+    """Return a warning for those who copy after a cutover; "" if there was none."""
+    cut = [each.cut.at for each in books.partitions.values() if each.cut is not None]
+    if not cut:
+        return ""
+    return (
+        f"the link was cut over on {readable(max(cut))}, so clients may write to the mirror topics;"
+        " new records of the source are copied behind theirs, at other offsets; stop"
+        " `towpath run` unless the clients went back to the source"
+    )

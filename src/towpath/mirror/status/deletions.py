@@ -1,0 +1,126 @@
+"""What the target deleted of each partition of a link, looked at now and then."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+
+from towpath.cluster.admin import Admin
+from towpath.config import LinkConfig
+from towpath.ledger.books import LinkBooks
+from towpath.mirror.status.deleted import (
+    DeletionLook,
+    Stretch,
+    WhyDeleted,
+    may_lack,
+    stretch_deleted,
+    told,
+)
+from towpath.mirror.status.foretold import with_foretold
+from towpath.mirror.status.link_status import PartitionStatus, State
+from towpath.model.deleted import DeletedRecords, Deleter
+from towpath.model.errors import ClusterError
+from towpath.model.nouns import Mode, SourceOffset, TopicPartition
+from towpath.model.reasons import ReasonCode
+
+_UNKNOWN = WhyDeleted((Deleter.UNKNOWN,), SourceOffset(0))
+
+
+@dataclass(slots=True)
+class DeletionWatch:
+    """Finds what the target deleted; remembers it for callers that look every second.
+
+    Attributes:
+        every: Seconds for which an answer is used again.
+    """
+
+    every: float = 0.0
+    _found: dict[TopicPartition, DeletedRecords] = field(default_factory=dict)
+    _next: float = 0.0
+
+    def told_in(
+        self,
+        rows: Iterable[PartitionStatus],
+        config: LinkConfig,
+        books: LinkBooks,
+        sides: tuple[Admin, Admin],
+        read_runs: Callable[[], None],
+        patience: float | None = None,
+    ) -> tuple[PartitionStatus, ...]:
+        """Return the rows with what the target deleted of each of them.
+
+        Args:
+            rows: The status of each partition.
+            config: The link.
+            books: What the ledger knows.
+            sides: The source and the target.
+            read_runs: Adds the runs to the books. It is called where offsets are mapped and the
+                target may have deleted something.
+            patience: Seconds for the leaders of each side; see `ask_leaders`.
+        """
+        known = tuple(rows)
+        now = time.monotonic()
+        if now >= self._next:
+            wanted = [row.tp for row in known if _is_asked(row)]
+            self._found = _find(wanted, config, books, sides, read_runs, patience)
+            self._next = now + self.every
+        return tuple(_with(row, self._found.get(row.tp)) for row in known)
+
+
+def _is_asked(row: PartitionStatus) -> bool:
+    return row.records > 0 and not row.error and row.state is not State.EXCLUDED
+
+
+def _with(row: PartitionStatus, found: DeletedRecords | None) -> PartitionStatus:
+    if found is None:
+        return row
+    code = [str(ReasonCode.TARGET_DELETED)] if found.unwanted else []
+    return replace(row, deleted=found, codes=(*row.codes, *code))
+
+
+def _find(
+    wanted: Iterable[TopicPartition],
+    config: LinkConfig,
+    books: LinkBooks,
+    sides: tuple[Admin, Admin],
+    read_runs: Callable[[], None],
+    patience: float | None,
+) -> dict[TopicPartition, DeletedRecords]:
+    targets = {tp: opened.target for tp in wanted if (opened := books.of(tp).opened) is not None}
+    starts = _starts(targets, sides, patience)
+    lacking = {tp: each for tp, each in starts.items() if may_lack(books.of(tp), each[1])}
+    if any(books.of(tp).mode is not Mode.IDENTICAL for tp in lacking) and not books.runs_read:
+        read_runs()
+    stretches: dict[TopicPartition, Stretch] = {}
+    for tp, (here, there) in lacking.items():
+        if found := stretch_deleted(books.of(tp), here, there):
+            stretches[tp] = found
+    try:
+        judged = DeletionLook(*sides, patience).judge(stretches, targets)
+    except ClusterError:  # that they are gone is told in any case, only not why
+        judged = {}
+    lets = config.topics.lets_delete
+    return {
+        tp: with_foretold(
+            books, tp, told(books.of(tp), each, judged.get(tp, _UNKNOWN), meant=lets(tp.topic))
+        )
+        for tp, each in stretches.items()
+    }
+
+
+def _starts(
+    targets: Mapping[TopicPartition, TopicPartition],
+    sides: tuple[Admin, Admin],
+    patience: float | None,
+) -> dict[TopicPartition, tuple[int, int]]:
+    """Return where both logs begin, of partitions of which both sides tell it."""
+    if not targets:
+        return {}
+    source, target = sides
+    try:
+        here = source.offsets.earliest(targets, patience=patience)
+        there = target.offsets.earliest(targets.values(), patience=patience)
+    except ClusterError:  # nobody answers, which the state of the partitions tells
+        return {}
+    return {tp: (here[tp], there[to]) for tp, to in targets.items() if tp in here and to in there}

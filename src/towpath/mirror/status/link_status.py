@@ -1,0 +1,386 @@
+"""Where a link stands: the ledger's books compared with the present state of both clusters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from towpath.cluster.admin import Admin
+from towpath.cluster.admin.leaders import leader_is_away
+from towpath.cluster.metadata import TopicInfo
+from towpath.config import LinkConfig
+from towpath.ledger.books import LinkBooks, PartitionBooks
+from towpath.ledger.entries import Cut, Gap, Pause, Receipt, Restarted, Tally
+from towpath.mirror.status.losses import Losses, LostRecords
+from towpath.mirror.status.set_aside import NOTHING, SetAside, set_aside
+from towpath.model.deleted import DeletedRecords
+from towpath.model.errors import ClusterError
+from towpath.model.nouns import TopicName, TopicPartition
+from towpath.model.reasons import Reason, ReasonCode
+from towpath.records.trouble import DELETED, RECREATED, told_again
+from towpath.runtime.clock import now_ms
+
+_MOMENTS = 60.0
+"""Upper bound on the lag of a mirror topic that counts as filled, in seconds."""
+
+
+class State(StrEnum):
+    """The state of a partition."""
+
+    NOT_STARTED = "not started"
+    BEHIND = "behind"
+    CAUGHT_UP = "caught up"
+    NO_LEADER = "no leader now"
+    """The partition has no leader at the source or target, or the leader does not answer."""
+    STOPPED = "stopped"
+    PAUSED = "paused"
+    """Somebody paused the topic or the link."""
+    EXCLUDED = "excluded"
+    """The file no longer asks for its topic."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionStatus:
+    """The status of a source partition.
+
+    Attributes:
+        producer_id: Our private producer id, which names the incarnation; -1 before the opening.
+        source_end: The source offset up to which records are copied; `target_end` is the offset
+            on the target behind the last of them.
+        source_log_end: Where the source log ends for consumers with
+            isolation.level=read_committed; -1 if unknown.
+        target_log_end: Where the target log ends; -1 if unknown, or if nothing is copied yet.
+        lag_records: Lag in source offsets; -1 if the end of the source is unknown.
+        lag_seconds: Lag in seconds; -1 if unknown.
+        lag_log_bytes: Bytes of the lag by the size of the source log, asked for where no record was
+            copied yet (`mirror/status/backlog.py`); -1 otherwise, or if the source does not tell.
+        lost: Acknowledged records that the target lost; `error` then says so.
+        holes: Number of offsets left empty by compaction and filled with markers.
+        transacted: Number of offsets filled in transactions, as the target takes no markers.
+        change: The digest of the change under which records are copied, "" if they stay as they
+            are.
+        tally: What changes did to records, and how often (`ledger/entries/partition.py`).
+        pause: The pause that holds for the topic, `None` if it is not paused.
+        restart: Who accepted that the source topic was made again, `None` if it was not. It is no
+            gap then.
+        cut: The last cutover of the partition, `None` if there was none.
+        set_aside: Records that were left out because they could not be changed or delivered.
+        deleted: Records that the target deleted and the source still has; `None` if there are none,
+            or if that was not looked at.
+        unread_end: The offset behind what the source has deleted before it was copied
+            (`mirror/status/unread.py`); -1 if it has deleted nothing so, or if that was not looked
+            at.
+        codes: Codes of `error`, `gaps` and `reason`, each of which `towpath explain` explains.
+    """
+
+    topic: TopicName
+    partition: int
+    target_topic: TopicName
+    state: State
+    mode: str
+    reason: str
+    producer_id: int
+    source_end: int
+    target_end: int
+    lag_records: int
+    lag_seconds: float
+    records: int
+    bytes: int
+    gaps: tuple[Gap, ...]
+    error: str
+    lost: LostRecords | None = None
+    holes: int = 0
+    transacted: int = 0
+    codes: tuple[str, ...] = ()
+    source_log_end: int = -1
+    target_log_end: int = -1
+    pause: Pause | None = None
+    cut: Cut | None = None
+    restart: Restarted | None = None
+    change: str = ""
+    tally: Tally = ()
+    set_aside: SetAside = NOTHING
+    deleted: DeletedRecords | None = None
+    lag_log_bytes: int = -1
+    unread_end: int = -1
+
+    @property
+    def tp(self) -> TopicPartition:
+        """The source partition."""
+        return TopicPartition(self.topic, self.partition)
+
+    @property
+    def clients_own(self) -> int:
+        """Number of target offsets behind the cutover that the link did not write; 0 if unknown."""
+        if self.cut is None or self.target_log_end < 0:
+            return 0
+        copied = max(0, self.records - self.cut.records)
+        return max(0, self.target_log_end - self.cut.target_end - copied)
+
+    @property
+    def left_out(self) -> bool:
+        """Whether records of this partition are not copied for another reason than lag."""
+        return bool(self.error or self.losses or self.unread)
+
+    @property
+    def unread(self) -> int:
+        """How many offsets the source has deleted before they were copied, as far as known."""
+        return max(0, self.unread_end - self.source_end) if self.unread_end >= 0 else 0
+
+    @property
+    def losses(self) -> tuple[Gap, ...]:
+        """The gaps in which records are missing that somebody could still want to read."""
+        return tuple(gap for gap in self.gaps if gap.is_loss)
+
+    @property
+    def lacks(self) -> bool:
+        """Whether the target deleted records that it should have kept."""
+        return self.deleted is not None and self.deleted.unwanted
+
+    @property
+    def why(self) -> str:
+        """The sentence about what is not copied."""
+        if self.error:
+            return self.named(self.error)
+        if self.losses:
+            gap = self.losses[0]
+            copied = f"offsets {gap.first} to {gap.end - 1} were not copied: "
+            return self.named((copied if gap.end > gap.first else "") + gap.cause)
+        if self.pause is not None:
+            return self.named(str(self.pause))
+        if self.lag_records < 0:
+            return self.named("the source did not tell where it ends")
+        return self.named(self.behind)
+
+    @property
+    def stands_still(self) -> bool:
+        """Whether copying has stopped, at least for now, and `error` tells why."""
+        return self.state in {State.STOPPED, State.NO_LEADER}
+
+    def named(self, text: str) -> str:
+        """Return a sentence about the partition that names it once."""
+        name = f"{self.topic}-{self.partition}: "
+        return text if text.startswith(name) else name + text
+
+    @property
+    def behind(self) -> str:
+        """A sentence about the offsets that are not yet copied."""
+        if self.lag_records == 0:
+            return "all that the source has now is copied"
+        first, last = self.source_end, self.source_end + self.lag_records - 1
+        text = f"offsets {first} to {last} not yet copied"
+        if not self.unread:
+            return text
+        return f"{text}, of which the source has deleted {first} to {self.unread_end - 1}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Trouble:
+    """Why a partition is not copied: a sentence, and the codes that it has in the runbook."""
+
+    text: str = ""
+    codes: tuple[str, ...] = ()
+
+
+_NONE = _Trouble()
+
+
+def status(
+    config: LinkConfig,
+    books: LinkBooks,
+    source: Admin,
+    target: Admin,
+    losses: Losses | None = None,
+    patience: float | None = None,
+) -> tuple[PartitionStatus, ...]:
+    """Return the status of every partition that matches or that the ledger knows.
+
+    Args:
+        config: The link.
+        books: What the ledger knows of the link.
+        source: Asked for its log end offsets.
+        target: Asked for its log end offsets.
+        losses: Finds lost records; callers that ask repeatedly keep this object.
+        patience: Seconds for the leaders of each side, each of which is asked once; see
+            `ask_leaders`.
+
+    Raises:
+        ClusterError: A cluster could not be reached.
+    """
+    told = source.topics.with_brokers()
+    topics = {n: info for n, info in told.topics.items() if config.topics.takes(info)}
+    tps = [TopicPartition(name, p.partition) for name, i in topics.items() for p in i.partitions]
+    leaders = {tp: leader for tp in tps if (leader := told.leader(tp)) is not None}
+    ends = source.offsets.latest(tps, committed=True, patience=patience, leaders=leaders)
+    known = {tp for tp, b in books.partitions.items() if b.opened is not None}
+    gone = {tp.topic for tp in known} - topics.keys()
+    hidden = (
+        {n: info for n, info in source.topics.describe(gone).items() if info.error} if gone else {}
+    )
+    names, misnamed = config.topics.target_names({tp.topic for tp in {*tps, *known}})
+    there = target.topics.describe(names.values())
+    again = books.made_again({name: info.id for name, info in topics.items()})
+    troubles: dict[TopicPartition, _Trouble] = {}
+    for tp in filter(lambda tp: config.topics.matches(tp.topic), {*tps, *known}):
+        info, copy = topics.get(tp.topic) or hidden.get(tp.topic), names.get(tp.topic)
+        made_again = tp.topic in again and config.records.stops_on_gap(tp.topic)
+        trouble = _identity(books.of(tp), info, there.get(copy) if copy else None, stop=made_again)
+        troubles[tp] = _Trouble(misnamed[tp.topic]) if tp.topic in misnamed else trouble
+    untold = {tp: error for tp, error in ends.failed.items() if troubles.get(tp) == _NONE}
+    begun = {tp: books.of(tp) for tp in known if troubles.get(tp) == _NONE and tp not in untold}
+    losses = losses or Losses()
+    lost, hidden_ends = losses.find(target, begun, patience)
+    untold |= hidden_ends
+    troubles |= {tp: _told(error) for tp, error in untold.items()}
+    away = {tp for tp, error in untold.items() if leader_is_away(error)}
+    rows = {
+        tp: row_of(tp, names.get(tp.topic, TopicName("")), books, ends, trouble, lost.get(tp))
+        for tp, trouble in troubles.items()
+    }
+    rows = {tp: replace(row, target_log_end=losses.ends.get(tp, -1)) for tp, row in rows.items()}
+    rows |= {tp: replace(rows[tp], state=State.NO_LEADER) for tp in away}
+    rows = {tp: _with_pause(row, books.pause_of(tp.topic)) for tp, row in rows.items()}
+    return tuple(rows[tp] if tp in rows else _excluded(tp, books) for tp in sorted({*tps, *known}))
+
+
+def _identity(
+    books: PartitionBooks, source: TopicInfo | None, target: TopicInfo | None, *, stop: bool
+) -> _Trouble:
+    """Return why the topics are not those of the books, or cannot be described."""
+    if books.opened is None:
+        return _NONE
+    if source is None:
+        return _Trouble(f"source: {DELETED}", DELETED.codes)
+    for seen in (source, target):
+        if seen is not None and seen.error is not None:
+            return _told(seen.error)
+    if books.opened.source_topic_id != source.id:
+        return _Trouble(told_again(source.name), RECREATED.codes) if stop else _NONE
+    if target is None or target.id != books.opened.target_topic_id:
+        what = "is no more there" if target is None else "is not the one that was written"
+        text = f"target: the topic {what}; `towpath run` copies it again"
+        return _Trouble(text, (ReasonCode.TARGET_REPLACED,))
+    return _NONE
+
+
+def _told(error: ClusterError) -> _Trouble:
+    return _Trouble(str(error), error.reason.codes)
+
+
+def row_of(
+    tp: TopicPartition,
+    target: TopicName,
+    link: LinkBooks,
+    ends: Mapping[TopicPartition, int],
+    trouble: _Trouble = _NONE,
+    lost: LostRecords | None = None,
+) -> PartitionStatus:
+    """Return the status of a partition.
+
+    Args:
+        tp: The source partition.
+        target: The mirror topic.
+        link: What the ledger knows.
+        ends: Where source logs end, as far as that is known.
+        trouble: What was found besides.
+        lost: What the target lost of it.
+    """
+    books, restart = link.of(tp), link.restart_of(tp)
+    opened, receipt = books.opened, books.receipt
+    gaps = tuple(gap for gap in books.gaps if restart is None or not _is_accepted(gap))
+    position = receipt.source_end if receipt else opened.source_start if opened else 0
+    lag = max(0, ends[tp] - position) if tp in ends else -1
+    if trouble == _NONE:
+        trouble = _found(lost, receipt)
+    error = trouble.text
+    reasons = receipt.reasons if receipt else opened.reasons if opened else ()
+    mode = receipt.mode if receipt else opened.mode if opened else ""
+    return PartitionStatus(
+        topic=tp.topic,
+        partition=tp.partition,
+        target_topic=target,
+        state=_state(lag, error, started=opened is not None),
+        mode=str(mode),
+        reason=receipt.reason if receipt else opened.reason if opened else "",
+        producer_id=opened.producer_id if opened else -1,
+        source_end=position,
+        target_end=receipt.target_end if receipt else opened.target_start if opened else 0,
+        lag_records=lag,
+        lag_seconds=_lag_seconds(lag, receipt.last_timestamp if receipt else -1),
+        records=receipt.records if receipt else 0,
+        bytes=receipt.bytes if receipt else 0,
+        gaps=gaps,
+        error=error,
+        lost=lost,
+        holes=receipt.holes if receipt else 0,
+        transacted=receipt.transacted if receipt else 0,
+        codes=_codes(trouble, gaps, reasons),
+        source_log_end=ends.get(tp, -1),
+        cut=books.cut,
+        restart=restart,
+        change=books.change,
+        tally=receipt.tally if receipt else (),
+        set_aside=set_aside(books),
+    )
+
+
+def _is_accepted(gap: Gap) -> bool:
+    """Whether a gap only says that the source topic was made again, which a restart accepts."""
+    return gap.end == gap.first and gap.why.code == ReasonCode.SOURCE_TOPIC_RECREATED
+
+
+def _found(lost: LostRecords | None, receipt: Receipt | None) -> _Trouble:
+    """Return what the target log, or else the last receipt, says is wrong."""
+    if lost is not None:
+        return _Trouble(str(lost), (ReasonCode.TARGET_LOST,))
+    if receipt is None or receipt.trouble is None:
+        return _NONE
+    return _Trouble(str(receipt.trouble), receipt.trouble.codes)
+
+
+def _codes(trouble: _Trouble, gaps: Iterable[Gap], reasons: Iterable[Reason]) -> tuple[str, ...]:
+    told = (code for reason in (*(gap.why for gap in gaps), *reasons) for code in reason.codes)
+    return tuple(dict.fromkeys((*trouble.codes, *told)))
+
+
+def _excluded(tp: TopicPartition, link: LinkBooks) -> PartitionStatus:
+    """Return the last status of a partition that the file no longer asks for."""
+    opened = link.of(tp).opened
+    row = row_of(tp, opened.target_topic if opened else TopicName(""), link, {tp: 0})
+    return replace(row, state=State.EXCLUDED, error="", gaps=(), codes=(), source_log_end=-1)
+
+
+def _with_pause(row: PartitionStatus, pause: Pause | None) -> PartitionStatus:
+    """Return the row of a partition whose topic may be paused; an error shows all the same."""
+    if pause is None:
+        return row
+    return replace(row, pause=pause, state=row.state if row.error else State.PAUSED)
+
+
+def _state(lag: int, error: str, *, started: bool) -> State:
+    if error:
+        return State.STOPPED
+    if not started:
+        return State.NOT_STARTED
+    return State.BEHIND if lag else State.CAUGHT_UP
+
+
+def _lag_seconds(lag: int, last_timestamp: int) -> float:
+    """Return the age of the last copied record in seconds: an upper bound of the lag."""
+    if lag <= 0:
+        return float(lag)
+    return max(0.0, (now_ms() - last_timestamp) / 1000) if last_timestamp >= 0 else -1.0
+
+
+def caught_up(rows: Iterable[PartitionStatus]) -> frozenset[TopicName]:
+    """Return the topics whose mirror topics have all but the most recent records."""
+    known = tuple(rows)
+    behind = {
+        row.topic
+        for row in known
+        if row.state in {State.NOT_STARTED, State.PAUSED}
+        or row.stands_still
+        or (row.lag_records and not 0 < row.lag_seconds < _MOMENTS)
+    }
+    return frozenset(row.topic for row in known) - behind

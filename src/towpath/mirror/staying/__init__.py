@@ -1,0 +1,1 @@
+"""What stays at the source when the clients move."""

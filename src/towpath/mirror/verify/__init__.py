@@ -1,0 +1,1 @@
+"""`towpath verify`: whether source and target are equal."""

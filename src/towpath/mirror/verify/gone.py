@@ -1,0 +1,187 @@
+"""Records that were copied and that not both sides have any more: who removed them. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from towpath.compare.work import Comparison, Counts
+from towpath.ledger.books import PartitionBooks
+from towpath.mirror.status.deleted import Stretch, WhyDeleted, told
+from towpath.model.amounts import count
+from towpath.model.deleted import DeletedRecords, Deleter
+from towpath.model.nouns import SourceOffset
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gone:
+    """Records of one partition that were copied and that not both sides have any more.
+
+    Attributes:
+        target: Those that the target deleted and the source still has, `None` for none.
+        source: The number of those that the source deleted and the target still has.
+        both: The number of those that neither side has; `None` if not all was compared.
+        compacted_target: The number of those that the target's cleaner removed and the source still
+            has; a later record of the same key is there.
+        compacted_source: The same, with the sides exchanged.
+        cleaned: The first of these as deleted records, where the source is not compacted and would
+            have kept them; `None` elsewhere.
+    """
+
+    target: DeletedRecords | None = None
+    source: int = 0
+    both: int | None = None
+    compacted_target: int = 0
+    compacted_source: int = 0
+    cleaned: DeletedRecords | None = None
+
+    def __bool__(self) -> bool:
+        numbers = self.source, self.both, self.compacted_target, self.compacted_source
+        return self.target is not None or any(numbers)
+
+    @property
+    def unwanted(self) -> bool:
+        """Whether the target deleted records that it should have kept."""
+        return any(each.unwanted for each in self._deleted)
+
+    @property
+    def _deleted(self) -> tuple[DeletedRecords, ...]:
+        return tuple(each for each in (self.target, self.cleaned) if each is not None)
+
+    @property
+    def deleted(self) -> int:
+        """How many records the target deleted that the source still has."""
+        return sum(each.records for each in self._deleted)
+
+    def reasons(self) -> Iterator[str]:
+        """Yield a sentence about each kind that is a difference."""
+        yield from (str(each) for each in self._deleted if each.unwanted)
+
+    def notes(self) -> Iterator[str]:
+        """Yield a sentence about each kind that is no difference."""
+        yield from (str(each) for each in self._deleted if not each.unwanted)
+        texts = (
+            (self.source, "on the target only: the source has deleted them since"),
+            (self.both or 0, "that were copied are gone on both sides"),
+            (
+                0 if self.cleaned is not None else self.compacted_target,
+                "left out: compacted away on the target",
+            ),
+            (self.compacted_source, "left out: compacted away on the source"),
+        )
+        for number, text in texts:
+            if number:
+                yield f"{count(number)} record{'' if number == 1 else 's'} {text}"
+
+
+NOTHING = Gone()
+
+
+def gone(
+    books: PartitionBooks,
+    found: Comparison | None,
+    target: DeletedRecords | None,
+    *,
+    whole: bool,
+    alone: bool = False,
+    meant: bool = False,
+) -> Gone:
+    """Return what not both sides have of a partition.
+
+    Args:
+        books: What the ledger knows.
+        found: The result of the comparison, if there was one.
+        target: What the target deleted.
+        whole: Whether all of the partition was compared, or counted.
+        alone: Whether the target is compacted and the source is not.
+        meant: Whether the file or an option allows the target to keep less.
+    """
+    if found is None:
+        return Gone(target=target)
+    counts = found.counts
+    cleaned = None
+    if alone and counts.compacted_there:
+        cleaned = DeletedRecords(
+            first=SourceOffset(found.first),
+            end=SourceOffset(found.end),
+            records=counts.compacted_there,
+            exact=not found.stopped,
+            why=(Deleter.CLEANER,),
+            meant=meant,
+        )
+    return Gone(
+        target=target,
+        source=counts.expired,
+        both=_both(books, found, target) if whole else None,
+        compacted_target=counts.compacted_there,
+        compacted_source=counts.compacted - counts.compacted_there,
+        cleaned=cleaned,
+    )
+
+
+def _both(books: PartitionBooks, found: Comparison, target: DeletedRecords | None) -> int | None:
+    """Return how many records neither side has: those copied, without those that one still has."""
+    receipt = books.receipt
+    if receipt is None or books.repairs or found.stopped or (target and not target.exact):
+        return None
+    there = target.records if target is not None else 0
+    return max(0, receipt.records - _seen(found.counts) - there)
+
+
+def _seen(counts: Counts) -> int:
+    return (
+        counts.equal
+        + counts.changed
+        + counts.missing
+        + counts.extra
+        + counts.compacted
+        + counts.expired
+        + counts.replaced
+    )
+
+
+def counted(
+    stretch: Stretch | None,
+    judged: WhyDeleted | None,
+    comparisons: tuple[Comparison | None, Comparison | None],
+    *,
+    meant: bool,
+) -> DeletedRecords | None:
+    """Return what the target deleted of a partition, as it was read; `None` if it is nothing.
+
+    Args:
+        stretch: The source offsets of which the target has nothing.
+        judged: Why it was deleted.
+        comparisons: What was counted of records that were gone before, and what was compared.
+        meant: Whether the file or an option allows it.
+    """
+    each = [one for one in comparisons if one is not None and one.counts.deleted]
+    number = sum(one.counts.deleted for one in each)
+    if not number or stretch is None:
+        return None
+    judged = judged or WhyDeleted((Deleter.UNKNOWN,), SourceOffset(0))
+    before = comparisons[0]
+    due = number if judged.due_until >= stretch[1] else sum(one.counts.due for one in each)
+    first, end = stretch
+    if before in each and before is not None:
+        first = SourceOffset(before.first)
+        end = SourceOffset(before.end) if len(each) == 1 else end
+    return DeletedRecords(
+        first=first,
+        end=end,
+        records=number,
+        exact=not any(one.stopped for one in each),
+        due=due,
+        why=judged.why,
+        meant=meant,
+    )
+
+
+def bounded(
+    books: PartitionBooks, stretch: Stretch | None, judged: WhyDeleted | None, *, meant: bool
+) -> DeletedRecords | None:
+    """Return what the target deleted of a partition by its offsets, where nothing was counted."""
+    if stretch is None:
+        return None
+    unknown = WhyDeleted((Deleter.UNKNOWN,), SourceOffset(0))
+    return told(books, stretch, judged or unknown, meant=meant)

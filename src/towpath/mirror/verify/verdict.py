@@ -1,0 +1,213 @@
+"""The verdict of `towpath verify` on each partition. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+
+from towpath.compare.named import SeenIds
+from towpath.compare.work import Comparison
+from towpath.ledger.books import PartitionBooks
+from towpath.mirror.status.link_status import PartitionStatus
+from towpath.mirror.verify.changes import told
+from towpath.mirror.verify.gone import NOTHING, Gone
+from towpath.mirror.verify.surplus import NOBODY, OthersRule, OtherWriter
+from towpath.model.at_risk import AtRisk
+from towpath.model.nouns import Mode, TopicName
+from towpath.model.reasons import ReasonCode
+
+
+class Verdict(StrEnum):
+    """The result for a partition."""
+
+    EQUAL = "equal"
+    DIFFERENT = "different"
+    DELETED = "deleted"
+    """Equal as far as both sides have the records; the target deleted others without leave."""
+    LEFT_OUT = "left out"
+    AT_RISK = "at risk"
+    """Equal now; the target deletes what the source has, by settings that nothing holds back."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionVerdict:
+    """The verdict on a source partition; `why` is "" if everything was compared and is equal.
+
+    `late` tells that the only reason is that the source has newer records. `codes` are those of
+    the reasons, for the runbook. `others` are those who wrote to the target partition beside the
+    link, `clients` those who wrote there after a cutover. `ids` are the schema ids that the records
+    on the target name, `None` if nothing was compared. `gone` is what not both sides have any more,
+    `risk` what the target is going to delete, `None` for nothing.
+    """
+
+    topic: TopicName
+    partition: int
+    target_topic: TopicName
+    mode: str
+    verdict: Verdict
+    why: str
+    behind: int
+    comparison: Comparison | None
+    late: bool
+    codes: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    others: tuple[OtherWriter, ...] = ()
+    clients: tuple[OtherWriter, ...] = ()
+    ids: SeenIds | None = None
+    gone: Gone = NOTHING
+    risk: AtRisk | None = None
+
+
+def verdict(
+    row: PartitionStatus,
+    books: PartitionBooks,
+    comparison: Comparison | None,
+    trouble: str,
+    hidden: str,
+    *,
+    uncommitted: bool = False,
+    others: OthersRule = NOBODY,
+    gone: Gone = NOTHING,
+    risk: AtRisk | None = None,
+) -> PartitionVerdict:
+    """Return the verdict on a partition.
+
+    Args:
+        row: The status of the partition.
+        books: What the ledger knows of the partition.
+        comparison: The result of the comparison, if there was one.
+        trouble: Why the partition could not be compared, "" if it could.
+        hidden: Why it is unknown whether the partition is compacted, "" if it is known.
+        uncommitted: Whether consumers with isolation.level=read_uncommitted must see the same.
+        others: Who else may write to the target partition.
+        gone: What not both sides have any more.
+        risk: What the target is going to delete of the topic.
+    """
+    reasons = [trouble] if trouble else []
+    beside = others.judge(comparison, mapped=row.mode == Mode.MAPPED)
+    clients = others.judge_clients(comparison, books.cut)
+    judged = beside, clients
+    surplus = any(each.surplus for each in judged)
+    ids = comparison.ids if comparison is not None else None
+    reasons += [each.text for each in judged if each.surplus]
+    if comparison is not None and comparison.empty:
+        comparison = None
+    if comparison is not None and not comparison.equal:
+        reasons += _told(comparison)
+    if comparison is not None and comparison.stopped:
+        reasons.append(f"not compared {comparison.stopped}")
+    seen = comparison.counts.uncommitted if comparison is not None and uncommitted else 0
+    if seen:
+        reasons.append(f"{seen} records on the target are seen with read_uncommitted only")
+    if row.lost is not None:
+        reasons.append(str(row.lost))
+    reasons += gone.reasons()
+    if row.lag_records and not trouble:
+        behind = row.behind if row.lag_records > 0 else "the source did not tell where it ends"
+        reasons.append(behind if row.lost or not row.error else f"{behind}: {row.error}")
+    different = bool(row.lost or seen or surplus) or (
+        comparison is not None and not comparison.equal
+    )
+    left_out = bool(reasons)
+    reasons += [str(risk)] if risk is not None else []
+    judgement = _verdict(different=different, deleted=gone.unwanted, left_out=left_out)
+    if risk is not None and judgement is Verdict.EQUAL:
+        judgement = Verdict.AT_RISK
+    return PartitionVerdict(
+        topic=row.topic,
+        partition=row.partition,
+        target_topic=row.target_topic,
+        mode=row.mode,
+        verdict=judgement,
+        why="; ".join(reasons),
+        behind=max(0, row.lag_records),
+        comparison=comparison,
+        late=not (different or gone.unwanted or trouble or row.error or row.unread or risk)
+        and row.lag_records > 0,
+        codes=(
+            *_codes(row, comparison, different=different),
+            *([str(ReasonCode.TARGET_DELETED)] if gone.unwanted else []),
+            *(code for reason in (risk.reasons if risk else ()) for code in reason.codes),
+        ),
+        notes=(
+            *_notes(books, comparison, hidden),
+            *gone.notes(),
+            *(each.text for each in judged if each.text and not each.surplus),
+            *([beside.replayed] if beside.replayed else []),
+        ),
+        others=beside.writers,
+        clients=clients.writers,
+        ids=ids,
+        gone=gone,
+        risk=risk,
+    )
+
+
+def _verdict(*, different: bool, deleted: bool, left_out: bool) -> Verdict:
+    if different:
+        return Verdict.DIFFERENT
+    if deleted:
+        return Verdict.DELETED
+    return Verdict.LEFT_OUT if left_out else Verdict.EQUAL
+
+
+def _codes(
+    row: PartitionStatus, comparison: Comparison | None, *, different: bool
+) -> tuple[str, ...]:
+    """Return what `towpath explain` is asked for: the status's codes, and those of a difference."""
+    doubled = comparison is not None and comparison.doubled.records > 0
+    found = [ReasonCode.DOUBLED] if doubled else ["DIFFERENT"] if different else []
+    return (*(row.codes if row.error or row.unread else ()), *map(str, found))
+
+
+def _told(comparison: Comparison) -> Iterator[str]:
+    doubled = comparison.doubled
+    if comparison.difference or not doubled.records:
+        yield difference(comparison)
+    if doubled.records:
+        places = ", ".join(f"{each.first} to {each.end - 1}" for each in doubled.stretches)
+        yield (
+            f"the target holds {doubled.records:,} records twice: the second copies lie at target"
+            f" offsets {places}; a copier sent them again after the target had forgotten its"
+            " producer id"
+        )
+
+
+def difference(comparison: Comparison) -> str:
+    """Return a sentence about the first difference."""
+    place = comparison.difference
+    if place is None:
+        return "the digests differ"
+    source = f"source offset {place.source_offset}" if place.source_offset >= 0 else ""
+    target = f"target offset {place.target_offset}" if place.target_offset >= 0 else ""
+    return f"first at {' and '.join(filter(None, (source, target)))}: {place.what}"
+
+
+def _notes(books: PartitionBooks, comparison: Comparison | None, hidden: str) -> Iterator[str]:
+    if hidden:
+        yield f"{hidden}; records that are missing on one side may have been compacted away"
+    for gap in books.gaps:
+        if books.opened is not None and gap.producer_id == books.opened.producer_id:
+            empty = gap.end <= gap.first
+            copied = f"source offsets {gap.first} to {gap.end - 1} were never copied: "
+            yield ("" if empty else copied) + gap.cause
+    if comparison is None:
+        if books.receipt is not None and books.receipt.records:
+            yield "nothing of what was copied is in range on both sides any more"
+        return
+    counts = comparison.counts
+    texts = (
+        (counts.replaced, "left out: on the target from before the source log was cut"),
+        (counts.untimed, "compared without timestamps, which the target sets by its own clock"),
+    )
+    for number, text in texts:
+        if number:
+            yield f"{number:,} records {text}"
+    yield from told(comparison.tally)
+    yield from comparison.notes
+    if comparison.beyond:
+        yield (
+            f"{comparison.beyond:,} records of this link lie behind what the ledger tells of: a run"
+            " writes them now, or ended before it could tell; the next round or run finds them"
+        )

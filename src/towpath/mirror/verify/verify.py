@@ -1,0 +1,335 @@
+"""`towpath verify`: compare source and target record by record, along the ledger's offset map."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+
+from towpath.cluster.admin import Admin
+from towpath.cluster.data.client import Client
+from towpath.cluster.metadata import Answers, ConfigEntry
+from towpath.compare import COMPARING
+from towpath.compare.slice import SCHEMA, compare_rows
+from towpath.compare.work import CompareSlice, Comparison
+from towpath.config import LinkConfig
+from towpath.engine.batch import run as run_slices
+from towpath.engine.failure import of_spark
+from towpath.engine.session import session
+from towpath.engine.slots import slots
+from towpath.ledger.books import LinkBooks
+from towpath.ledger.ledger import Ledger
+from towpath.mirror.status.link_status import PartitionStatus, State, status
+from towpath.mirror.status.unread import with_unread
+from towpath.mirror.verify.changes import changes_of, undefined
+from towpath.mirror.verify.deletions import TargetDeletions, parted
+from towpath.mirror.verify.gone import gone
+from towpath.model.errors import ConfigError, ConfigProblem, LedgerError
+from towpath.model.nouns import Side, TopicPartition
+from towpath.topics.at_risk import at_risk
+from towpath.mirror.verify.ranges import (
+    SLICE_BYTES,
+    Bounds,
+    Sized,
+    by_change,
+    common_range,
+    cut,
+    pack,
+    sample,
+)
+from towpath.mirror.verify.stoppable import until
+from towpath.mirror.verify.surplus import OthersRule
+from towpath.mirror.verify.verdict import PartitionVerdict, verdict
+from towpath.model.errors import ConfigError, ConfigProblem, LedgerError
+from towpath.model.nouns import Side, TopicPartition
+from towpath.wire.naming import IdSample
+
+_SMALLEST_SLICE = 16 << 20
+_SLICES_PER_SLOT = 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scope:
+    """What to compare, and with how many tasks at a time.
+
+    Attributes:
+        since_offset: Compare from this source offset on.
+        since_ms: Compare from the first record of this time on.
+        sample: Seed of a random sample; `None` to compare everything.
+        master: Spark's master.
+        parallelism: Number of slices at a time, on this machine.
+        uncommitted: Whether the target must hold no record that only consumers with
+            isolation.level=read_uncommitted see.
+        packages: Where Spark finds an archive of `towpath pack` for its workers.
+        ids: Which records on the target are looked at for schema ids, `None` for none.
+        may_delete: Whether all mirror topics are meant to keep less than the source.
+    """
+
+    since_offset: int = 0
+    since_ms: int | None = None
+    sample: int | None = None
+    master: str | None = None
+    parallelism: int | None = None
+    uncommitted: bool = False
+    packages: str | None = None
+    ids: IdSample | None = None
+    may_delete: bool = False
+
+    @property
+    def whole(self) -> bool:
+        """Whether all records are compared."""
+        return self.sample is None and not self.narrowed
+
+    @property
+    def narrowed(self) -> bool:
+        """Whether the comparison begins at some offset or time."""
+        return self.since_offset > 0 or self.since_ms is not None
+
+
+def verify(
+    config: LinkConfig,
+    scope: Scope,
+    on_done: Callable[[int, int], None],
+    stop: threading.Event | None = None,
+) -> tuple[PartitionVerdict, ...]:
+    """Compare every partition that matches or that the ledger knows.
+
+    Args:
+        config: The link.
+        scope: What to compare.
+        on_done: Called with the number of slices done and the number of all slices.
+        stop: Set to end within seconds, even if a cluster does not answer.
+
+    Raises:
+        ClusterError: A cluster could not be reached, or refused us.
+        ConfigError: The scope contains no copied records.
+        LedgerError: The target has no ledger, or the link joins other clusters.
+        SparkStartError: Spark did not start.
+        StoppedError: The user stopped the comparison.
+    """
+    told = stop or threading.Event()
+    text = "not everything was compared, so nothing is proven; compare again, from the start"
+    return until(told, text, lambda: _verify(config, scope, on_done, told))
+
+
+def _verify(
+    config: LinkConfig, scope: Scope, on_done: Callable[[int, int], None], stop: threading.Event
+) -> tuple[PartitionVerdict, ...]:
+    with ExitStack() as stack:
+        source = stack.enter_context(Admin(config.source, Side.SOURCE))
+        target = stack.enter_context(Admin(config.target, Side.TARGET))
+        client = stack.enter_context(Client(config.target, Side.TARGET, target))
+        books = _read(config, source, target, Ledger(target, client))
+        rows = with_unread(status(config, books, source, target), source)
+        observed = Observed(scope, books, source, target)
+        away = {_tp(row): row.error for row in rows if row.state is State.NO_LEADER}
+        troubles = away | {
+            tp: text for row in rows if (text := observed.trouble(tp := _tp(row), row))
+        }
+        troubles |= {
+            tp: text
+            for tp in map(_tp, rows)
+            if tp not in troubles and (text := undefined(books, tp))
+        }
+        bounds = observed.bounds([_tp(row) for row in rows if _tp(row) not in troubles])
+        deletions = TargetDeletions(config, books, may_delete=scope.may_delete)
+        bounds = deletions.look(source, target, bounds)
+        found_at_risk = () if scope.may_delete else at_risk(config, source, target, books)
+    risks = {each.topic: each for each in found_at_risk}
+    ranges = {tp: common_range(tp, books.of(tp), each) for tp, each in bounds.items()}
+    wanted = [sized for sized in ranges.values() if sized]
+    if scope.sample is None:  # a sample says at most how many records were deleted
+        wanted += deletions.ranges(bounds)
+    if scope.narrowed and ranges and not any(each.part.first < each.part.end for each in wanted):
+        text = "no partition has copied records from there on, so nothing would be compared"
+        raise ConfigError((ConfigProblem("--from", text),))
+    rows_read = _read_on_spark(config, scope, books, wanted, on_done, stop)
+    found, counted = map(_joined, parted(rows_read))
+    if late := deletions.during(found):
+        with Admin(config.source, Side.SOURCE) as source, Admin(config.target, Side.TARGET) as to:
+            deletions.look(source, to, Observed(scope, books, source, to).bounds(late))
+    deleted = dict(deletions.found(None if scope.sample is not None else counted, found))
+    return tuple(
+        verdict(
+            row,
+            books.of(tp := _tp(row)),
+            found.get(tp),
+            troubles.get(tp, ""),
+            observed.hidden.get(tp, ""),
+            uncommitted=scope.uncommitted,
+            others=OthersRule(
+                config.link, books.neighbours.link_of, config.topics.shared, books.replayers
+            ),
+            gone=gone(
+                books.of(tp),
+                found.get(tp),
+                deleted.get(tp),
+                whole=scope.whole,
+                alone=tp in bounds and bounds[tp].cleaned_alone and tp not in observed.hidden,
+                meant=deletions.meant(tp),
+            ),
+            risk=risks.get(row.topic),
+        )
+        for row in rows
+    )
+
+
+def _tp(row: PartitionStatus) -> TopicPartition:
+    return TopicPartition(row.topic, row.partition)
+
+
+def _read(config: LinkConfig, source: Admin, target: Admin, ledger: Ledger) -> LinkBooks:
+    clusters = source.cluster.id(), target.cluster.id()
+    books = ledger.books(config.link)
+    if books.identity is None and not books.partitions:
+        raise LedgerError(
+            f"the target's ledger knows nothing of link {config.link}; mirror first, with"
+            " `towpath run`, or correct `link`"
+        )
+    books.check_clusters(*clusters)
+    return books
+
+
+class Observed:
+    """What both clusters know of the partitions to compare."""
+
+    def __init__(self, scope: Scope, books: LinkBooks, source: Admin, target: Admin) -> None:
+        self._scope, self._books = scope, books
+        self._source, self._target = source, target
+        known = {tp.topic for tp, each in books.partitions.items() if each.opened is not None}
+        self._source_topics = source.topics.describe(known)
+        copies = {each.opened.target_topic for each in books.partitions.values() if each.opened}
+        self._target_topics = target.topics.describe(copies)
+        self.hidden: dict[TopicPartition, str] = {}
+        """Why it is unknown whether a partition is compacted, by source partition."""
+
+    def trouble(self, tp: TopicPartition, row: PartitionStatus) -> str:
+        """Return why a partition cannot be compared, "" if it can."""
+        opened = self._books.of(tp).opened
+        if opened is None:
+            return "never copied"
+        source = self._source_topics.get(tp.topic)
+        target = self._target_topics.get(opened.target_topic)
+        if source is None or tp.partition >= len(source.partitions):
+            return "it is no more at the source"
+        if source.id != opened.source_topic_id:
+            return "the topic was deleted and created again at the source since it was copied"
+        if target is None or row.partition >= len(target.partitions):
+            return f"{opened.target} is no more at the target"
+        if target.id != opened.target_topic_id:
+            return "the topic was deleted and created again at the target since it was copied"
+        return ""
+
+    def bounds(self, tps: Iterable[TopicPartition]) -> dict[TopicPartition, Bounds]:
+        """Ask for log start offsets, and which topics are compacted."""
+        targets = {tp: opened.target for tp in tps if (opened := self._books.of(tp).opened)}
+        if not targets:
+            return {}
+        earliest = self._source.offsets.earliest(targets)
+        target_earliest = self._target.offsets.earliest(targets.values())
+        target_latest = self._target.offsets.latest(targets.values())
+        since = self._since(targets)
+        source_configs = self._source.configs.describe({tp.topic for tp in targets})
+        target_configs = self._target.configs.describe({tp.topic for tp in targets.values()})
+        self.hidden = {
+            tp: str(why)
+            for tp, there in targets.items()
+            if (
+                why := source_configs.failed.get(tp.topic) or target_configs.failed.get(there.topic)
+            )
+        }
+        return {
+            tp: Bounds(
+                earliest.sure(tp),
+                target_earliest.sure(there),
+                since.sure(tp),
+                _may_compact(source_configs.get(tp.topic)),
+                _may_compact(target_configs.get(there.topic)),
+                target_latest.sure(there),
+            )
+            for tp, there in targets.items()
+        }
+
+    def _since(self, tps: Iterable[TopicPartition]) -> Answers[TopicPartition, int]:
+        if self._scope.since_ms is not None:
+            return self._source.offsets.at_time(tps, self._scope.since_ms)
+        return Answers(dict.fromkeys(tps, self._scope.since_offset), {})
+
+
+def _may_compact(configs: Mapping[str, ConfigEntry] | None) -> bool:
+    """Whether a topic is compacted, or may be because the login cannot see its configs."""
+    policy = configs.get("cleanup.policy") if configs else None
+    return policy is None or "compact" in (policy.value or "")
+
+
+def compared(
+    config: LinkConfig,
+    scope: Scope,
+    books: LinkBooks,
+    wholes: list[Sized],
+    on_done: Callable[[int, int], None],
+    stop: threading.Event,
+) -> dict[TopicPartition, Comparison]:
+    """Compare ranges on Spark; return the result for each source partition.
+
+    Raises:
+        ClusterError: A cluster could not be reached, or refused us.
+        LedgerError: It is not known how records were changed.
+        SparkStartError: Spark did not start.
+        TowpathError: Spark failed, or was stopped.
+    """
+    return _joined(_read_on_spark(config, scope, books, wholes, on_done, stop))
+
+
+def _read_on_spark(
+    config: LinkConfig,
+    scope: Scope,
+    books: LinkBooks,
+    wholes: list[Sized],
+    on_done: Callable[[int, int], None],
+    stop: threading.Event,
+) -> list[Comparison]:
+    """Compare ranges; return one result for each, in any order. For errors see `compared`."""
+    if not wholes:
+        return []
+    name, secret = f"towpath verify {config.link}", config.holds_credentials
+    spark = session(
+        scope.master,
+        name,
+        scope.parallelism,
+        credentials=secret,
+        works=COMPARING,
+        packages=scope.packages,
+    )
+    slices = _slices(config, scope, books, wholes, slots(spark, scope.parallelism))
+    try:
+        rows = run_slices(spark, slices, compare_rows, SCHEMA, on_done, stop)
+    except RuntimeError as error:
+        raise of_spark(error) from error
+    return [Comparison.from_json(text) for text in rows["comparison"].to_pylist()]
+
+
+def _slices(
+    config: LinkConfig, scope: Scope, books: LinkBooks, wholes: list[Sized], parallelism: int
+) -> list[CompareSlice]:
+    changes = changes_of(books, (whole.part.source for whole in wholes))
+    wholes = [part for whole in wholes for part in by_change(whole, books.of(whole.part.source))]
+    total = sum(whole.bytes for whole in wholes)
+    size = min(SLICE_BYTES, max(_SMALLEST_SLICE, total // (_SLICES_PER_SLOT * parallelism)))
+    if scope.sample is None:
+        parts = [part for whole in wholes for part in cut(whole, size)]
+    else:
+        parts = [part for whole in wholes for part in sample(whole, scope.sample)]
+    return [
+        CompareSlice(config.source, config.target, ranges, ids=scope.ids, changes=changes)
+        for ranges in pack(parts, size)
+    ]
+
+
+def _joined(comparisons: Iterable[Comparison]) -> dict[TopicPartition, Comparison]:
+    found: dict[TopicPartition, Comparison] = {}
+    for each in sorted(comparisons, key=lambda c: (c.source, c.first)):
+        before = found.get(each.source)
+        found[each.source] = before.then(each) if before else each
+    return found

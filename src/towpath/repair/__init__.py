@@ -1,1 +1,0 @@
-"""Floor 6: copy records again that the target lost."""

@@ -1,1 +1,0 @@
-"""Floor 4: what stays at the source when the clients move."""

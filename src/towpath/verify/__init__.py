@@ -1,1 +1,0 @@
-"""Floor 5: `towpath verify`: whether source and target are equal."""

@@ -1,0 +1,91 @@
+"""Which groups keep clients from moving, and which do not. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from tests.support.ledger.books import opened
+from tests.support.ledger.standings import ROW
+from towpath.groups.model import GroupPosition, GroupReport, PositionOutcome, SyncReport
+from towpath.ledger.books import LinkBooks
+from towpath.ledger.offsets import Exactness, TranslatedOffset
+from towpath.mirror.cutover.cuts import cuts
+from towpath.mirror.cutover.groups_left import unmoved
+from towpath.model.errors import UnreachableError
+from towpath.model.groups import ClientGroup
+from towpath.model.nouns import LinkName, SourceOffset, TargetOffset
+from towpath.model.reasons import Reason, ReasonCode
+
+LINK = LinkName("l")
+GROUP = ClientGroup("billing")
+DUE = GroupPosition(
+    group=GROUP,
+    mirror_group="billing",
+    tp=ROW.tp,
+    mirror=ROW.tp,
+    source=SourceOffset(5),
+    metadata="",
+    answer=TranslatedOffset(TargetOffset(5), Exactness.EXACT),
+)
+MEMBERS = Reason.of(ReasonCode.GROUP_HAS_MEMBERS, group="billing", state="Stable")
+AHEAD = Reason.of(ReasonCode.GROUP_AHEAD, known=9, offset=5)
+LATER = Reason.of(ReasonCode.POSITION_AHEAD, offset=9, end=5)
+ELSEWHERE = Reason.of(ReasonCode.TOPIC_NOT_MIRRORED)
+
+
+def report(*positions: GroupPosition) -> SyncReport:
+    group = GroupReport(
+        group=GROUP,
+        mirror_group="billing",
+        source_state="Empty",
+        target_state="",
+        at=0,
+        positions=positions,
+    )
+    return SyncReport(at=0, groups=(group,))
+
+
+def left(*positions: GroupPosition, rehearsed: bool = False) -> list[str]:
+    return unmoved(report(*positions), LinkBooks(LINK), rehearsed=rehearsed)
+
+
+@pytest.mark.parametrize(
+    ("position", "at_the_end", "rehearsed"),
+    [
+        (replace(DUE, outcome=PositionOutcome.CONFIRMED), 0, 0),
+        (replace(DUE, outcome=PositionOutcome.UNCHANGED), 0, 0),
+        (replace(DUE, outcome=PositionOutcome.UNKNOWN, reason=LATER), 1, 0),
+        (DUE, 1, 0),
+        (replace(DUE, reason=LATER), 1, 0),
+        (replace(DUE, reason=MEMBERS), 1, 1),
+        (replace(DUE, reason=AHEAD), 1, 1),
+        (replace(DUE, reason=ELSEWHERE), 0, 0),
+    ],
+)
+def test_what_keeps_clients_from_moving(
+    position: GroupPosition, at_the_end: int, rehearsed: int
+) -> None:
+    assert len(left(position)) == at_the_end
+    assert len(left(position, rehearsed=True)) == rehearsed
+
+
+def test_each_is_named() -> None:
+    away = UnreachableError("target", "asking", "no answer")
+    found = replace(report(replace(DUE, reason=MEMBERS)), failed={ClientGroup("mail"): away})
+    assert unmoved(found, LinkBooks(LINK)) == [
+        f"group mail: {away}",
+        f"group billing is not brought over in {ROW.tp}: {MEMBERS}",
+    ]
+
+
+def test_clients_that_have_moved_before_may_have_read_on() -> None:
+    books = LinkBooks(LINK)
+    [cut] = cuts(LINK, [ROW], ())
+    books.of(ROW.tp).cuts[cut.producer_id] = cut
+    ahead = report(replace(DUE, reason=AHEAD))
+    assert len(unmoved(ahead, books)) == 1, "the cutover was of another incarnation"
+    books.of(ROW.tp).opened = opened(ROW.tp, producer_id=cut.producer_id)
+    assert unmoved(ahead, books) == []
+    assert unmoved(report(replace(DUE, reason=MEMBERS)), books) == []
