@@ -8,9 +8,9 @@ from unittest.mock import MagicMock
 
 import pytest
 
+from towpath.mirror.run import relay
 from towpath.mirror.run.progress import RunProgress
 from towpath.mirror.run.relay import Relay
-from towpath.mirror.run import relay
 from towpath.mirror.run.run import _Mirror
 from towpath.model.nouns import Side
 
