@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import subprocess
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 import pytest
 
@@ -101,7 +101,8 @@ def test_the_table_of_promises_names_all_tests_with_brokers() -> None:
     paths = [path for path in tracked("tests/*/test_*.py") if b"mark.broker" in path.read_bytes()]
     files = [path.relative_to(ROOT / "tests").as_posix() for path in paths]
     assert len(files) > 50
-    assert [name for name in files if not {name, f"{name.partition('/')[0]}/"} & named] == []
+    above = {name: {f"{each}/" for each in PurePosixPath(name).parents} for name in files}
+    assert [name for name in files if not {name, *above[name]} & named] == []
 
 
 def test_the_folders_of_tests_are_those_of_the_packages() -> None:

@@ -8,7 +8,7 @@ import sys
 LOADING = """
 import importlib, sys
 for command in sys.argv[1:]:
-    importlib.import_module(f"towpath.cli.{command}")
+    importlib.import_module(f"towpath.mirror.commands.{command}")
     print(command, *sorted({"numba", "pyarrow"} & set(sys.modules)))
 """
 HEAVY = {
