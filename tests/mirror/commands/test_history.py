@@ -15,6 +15,7 @@ from tests.support.kafka import PATIENCE, wait_until
 from tests.support.mirror import Mirror
 from towpath.cli.main import main
 from towpath.cli.options import time_of
+from towpath.cli.show import events
 from towpath.cluster.admin import Admin
 from towpath.dev.broker import LocalCluster
 from towpath.ledger.entries import MissingEvents
@@ -146,7 +147,7 @@ def test_an_event_is_a_sentence(what: str, about: str, facts: Mapping[str, Any],
 
 
 def test_every_kind_of_event_has_a_sentence() -> None:
-    assert shown._SENTENCES.keys() == set(What)
+    assert {*shown._SENTENCES, *events._COMMON} == set(What)
 
 
 def test_a_line_tells_when_who_where_and_what_and_marks_trouble() -> None:

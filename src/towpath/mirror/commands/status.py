@@ -21,8 +21,6 @@ from towpath.mirror.status.link_look import LinkLook, LinkStatus, looking
 from towpath.mirror.status.totals import SortOrder
 from towpath.model.errors import ClusterError, ConfigError, ConfigProblem, UnreachableError
 from towpath.runtime.clock import now_ms, readable
-from towpath.mirror.status.link_look import LinkLook, LinkStatus, looking
-from towpath.mirror.status.totals import SortOrder
 from towpath.topics.at_risk import at_risk
 
 _PAUSE = 2.0

@@ -5,8 +5,6 @@ from __future__ import annotations
 from towpath.ledger.alive import RunLife
 from towpath.ledger.entries import Cut, Foretold, Gap, Journal, LinkLease, Pause, Restarted
 from towpath.mirror.show import limits
-from towpath.mirror.show.shapes import deleted_as_json
-from towpath.cli.show import limits
 from towpath.mirror.show.shapes import deleted_as_json, risks_as_json
 from towpath.mirror.show.status_shapes import (
     AwaitedJson,

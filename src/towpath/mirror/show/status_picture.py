@@ -15,7 +15,7 @@ from towpath.mirror.show.deleted import deleted
 from towpath.mirror.show.states import counts, marked
 from towpath.mirror.status.changed import ChangedParts
 from towpath.mirror.status.cutovers import cutovers
-from towpath.mirror.status.foretold import kept_lines
+from towpath.mirror.status.foretold import kept_lines, risk_lines
 from towpath.mirror.status.link_look import LinkStatus
 from towpath.mirror.status.link_status import PartitionStatus
 from towpath.mirror.status.set_aside import summed as summed_aside
@@ -25,13 +25,6 @@ from towpath.model.reasons import ReasonCode
 from towpath.plan.lease import lease_lines
 from towpath.runbook import pointers
 from towpath.runtime.clock import readable
-from towpath.mirror.status.changed import ChangedParts
-from towpath.mirror.status.cutovers import cutovers
-from towpath.mirror.status.foretold import kept_lines, risk_lines
-from towpath.mirror.status.link_look import LinkStatus
-from towpath.mirror.status.set_aside import summed as summed_aside
-from towpath.mirror.status.link_status import PartitionStatus
-from towpath.mirror.status.totals import SortOrder, Totals, ordered, totals
 
 _NUMBERS = ("copied to", "source end", "written to", "target end", "lag", "lag time")
 _HEADERS = ("partition", "target", "state", "mode", *_NUMBERS)

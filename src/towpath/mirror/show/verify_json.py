@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from towpath.compare.work import Comparison, RecordDifference
-from towpath.mirror.show.shapes import deleted_as_json
 from towpath.mirror.show.shapes import deleted_as_json, risks_as_json
 from towpath.mirror.show.verify_shapes import (
     ComparedPartitionJson,

@@ -6,7 +6,6 @@ from typing import NotRequired
 
 from typing_extensions import TypedDict
 
-from towpath.mirror.show.shapes import DeletedJson, shape
 from towpath.mirror.show.shapes import AtRiskJson, DeletedJson, shape
 
 

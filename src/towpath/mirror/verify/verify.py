@@ -25,9 +25,6 @@ from towpath.mirror.status.unread import with_unread
 from towpath.mirror.verify.changes import changes_of, undefined
 from towpath.mirror.verify.deletions import TargetDeletions, parted
 from towpath.mirror.verify.gone import gone
-from towpath.model.errors import ConfigError, ConfigProblem, LedgerError
-from towpath.model.nouns import Side, TopicPartition
-from towpath.topics.at_risk import at_risk
 from towpath.mirror.verify.ranges import (
     SLICE_BYTES,
     Bounds,
@@ -43,6 +40,7 @@ from towpath.mirror.verify.surplus import OthersRule
 from towpath.mirror.verify.verdict import PartitionVerdict, verdict
 from towpath.model.errors import ConfigError, ConfigProblem, LedgerError
 from towpath.model.nouns import Side, TopicPartition
+from towpath.topics.at_risk import at_risk
 from towpath.wire.naming import IdSample
 
 _SMALLEST_SLICE = 16 << 20
