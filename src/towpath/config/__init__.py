@@ -1,4 +1,4 @@
-"""Floor 1: the YAML file of a link as typed, frozen models, and what all files share.
+"""Floor 1: the YAML file of a link as typed, frozen models, and the base of all files.
 
 `load` returns a `LinkConfig`, or raises with every problem at once. Files of other kinds are the
 products' own (`kinds.py`). The models pickle, secrets and PEM texts included, so tasks on other

@@ -1,4 +1,4 @@
-"""The section `access`: which ACLs, users and quotas the target gets."""
+"""The section `access`: the ACLs, users and quotas that the target gets."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from towpath.config.shape import Section
 
 
 class AclMode(StrEnum):
-    """The ACLs of the source that the target gets."""
+    """The modes of copying ACLs to the target."""
 
     OFF = "off"
     SAFE = "safe"
@@ -26,7 +26,7 @@ def _named(users: dict[str, SecretText]) -> dict[str, SecretText]:
 
 
 class AccessConfig(Section):
-    """Who may do what on the target; Towpath reads only what is asked for here."""
+    """The access rules to copy to the target; Towpath reads only the kinds listed here."""
 
     acls: AclMode = Field(
         AclMode.OFF,

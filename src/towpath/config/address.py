@@ -11,7 +11,7 @@ _ADDRESS = re.compile(
 
 
 def check_address(value: str, such_as: str) -> str:
-    """Return the address unchanged, if it is valid.
+    """Return the address unchanged if it is valid.
 
     Args:
         value: The address to check.
@@ -35,7 +35,7 @@ def check_address(value: str, such_as: str) -> str:
 
 
 def listen_address(value: str) -> str:
-    """Return an address to serve metrics on unchanged, if it is valid.
+    """Return an address for serving metrics unchanged if it is valid.
 
     Raises:
         ValueError: The value is not HOST:PORT.
@@ -46,7 +46,7 @@ def listen_address(value: str) -> str:
 
 
 def host_and_port(address: str) -> tuple[str, int]:
-    """Return the host, an IPv6 address without its brackets, and the port."""
+    """Split an address into host (an IPv6 address without brackets) and port."""
     host, _, port = address.rpartition(":")
     return host.strip("[]"), int(port)
 

@@ -1,4 +1,4 @@
-"""Login to Azure Blob Storage in the file, and what a connection string of Azure says."""
+"""The login to Azure Blob Storage, and the parsing of Azure's connection strings."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from towpath.model.secret import Secret
 
 
 class AzureLogin(Section):
-    """Login to Azure Blob Storage."""
+    """The section with the login to Azure Blob Storage."""
 
     account_key: SecretText | None = Field(None, description="Secret: a key of the account.")
     sas: SecretText | None = Field(
@@ -41,7 +41,7 @@ class AzureLogin(Section):
 
 @dataclass(frozen=True, slots=True)
 class ConnectionText:
-    """What a connection string says.
+    """The content of an Azure connection string.
 
     Attributes:
         endpoint: The URL of the account's blobs; "" where it does not say.
@@ -55,7 +55,7 @@ class ConnectionText:
 
     @classmethod
     def of(cls, text: Secret | None) -> ConnectionText:
-        """Return what a connection string says; without one, nothing."""
+        """Parse a connection string; without one, all fields are empty."""
         if text is None:
             return cls()
         pairs = (each.partition("=") for each in text.reveal().split(";"))

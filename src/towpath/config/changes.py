@@ -1,4 +1,4 @@
-"""The section `changes`: what happens to records between source and target."""
+"""The section `changes`: changes of records between source and target."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ HeaderName = Annotated[str, Field(min_length=1, max_length=_MOST_NAME)]
 
 
 class SubjectNames(StrEnum):
-    """How subjects of keys or values are named, or that these have no schemas."""
+    """The ways to name subjects of keys or values, or `none` without schemas."""
 
     TOPIC = "topic"
     RECORD = "record"
@@ -56,7 +56,7 @@ class SubjectNames(StrEnum):
 
 
 class HeaderOf(StrEnum):
-    """What a header tells that is not the same for all records."""
+    """The kinds of header content that differ between records."""
 
     TOPIC = "topic"
     PARTITION = "partition"
@@ -67,7 +67,7 @@ class HeaderOf(StrEnum):
 
 
 class Codec(StrEnum):
-    """Codecs of record batches."""
+    """The codecs of record batches."""
 
     NONE = "none"
     GZIP = "gzip"
@@ -77,7 +77,7 @@ class Codec(StrEnum):
 
 
 class IdsConfig(Section):
-    """How schema ids in keys, values and headers are rewritten."""
+    """The rewriting of schema ids in keys, values and headers."""
 
     key: SubjectNames = Field(
         SubjectNames.TOPIC,
@@ -117,7 +117,7 @@ class IdsConfig(Section):
 
     @property
     def by_file(self) -> bool:
-        """Whether the file itself says which id becomes which."""
+        """Whether the file itself maps the ids."""
         return self.framing is not Framing.CONFLUENT
 
     @field_validator("glue")
@@ -137,11 +137,11 @@ class IdsConfig(Section):
         return self
 
     def has(self, part: str) -> bool:
-        """Whether a part of the records, `key` or `value`, has schemas."""
+        """Return whether a part of the records, `key` or `value`, has schemas."""
         return (self.key if part == KEY else self.value) is not SubjectNames.NONE
 
     def change(self, *, strict: bool) -> IdChange | None:
-        """Return the change that this section means, `None` if no byte of an id may change.
+        """Return the section as a change of ids, `None` if no id may change.
 
         Args:
             strict: What holds where the section does not say it.
@@ -180,7 +180,7 @@ def _strategy(subjects: SubjectNames) -> SubjectStrategy | None:
 
 
 class HeaderConfig(Section):
-    """A header that each record gets."""
+    """A header that is added to each record."""
 
     name: HeaderName = Field(
         description="Name of the header. It takes the place of the last header of that name; where"
@@ -201,7 +201,7 @@ class HeaderConfig(Section):
         return self
 
     def header(self) -> AddedHeader:
-        """Return the header that this section means."""
+        """Return the header that the section describes."""
         if self.of is None:
             return AddedHeader(name=self.name, text=self.value or "")
         return AddedHeader(name=self.name, content=HeaderContent(self.of.value))
@@ -222,7 +222,7 @@ class RedpandaConfig(Section):
     )
 
     def headers(self) -> Iterator[AddedHeader]:
-        """Yield the headers that this section means, in the order of Redpanda's migrator."""
+        """Yield the headers that the section describes, in the order of Redpanda's migrator."""
         if self.provenance:
             yield AddedHeader(name=self.provenance, content=HeaderContent.REDPANDA_PROVENANCE)
         if self.offset:
@@ -230,7 +230,7 @@ class RedpandaConfig(Section):
 
 
 class MatchConfig(Section):
-    """Texts that a key or the value of a header must be equal to, or begin with."""
+    """The texts that a key or a header's value must equal or begin with."""
 
     equals: tuple[Text, ...] = Field((), description="It must be equal to one of these texts, ...")
     prefixes: tuple[Text, ...] = Field((), description="... or begin with one of these.")
@@ -255,24 +255,24 @@ class MatchConfig(Section):
 
     @property
     def is_empty(self) -> bool:
-        """Whether no text is given."""
+        """Whether the section gives no text."""
         return not (self.equals or self.prefixes)
 
     def match(self) -> BytesMatch | None:
-        """Return the condition that this section means, `None` for any bytes."""
+        """Return the section as a condition, `None` if any bytes match."""
         if self.is_empty:
             return None
         return BytesMatch(equal=self.equals, prefixes=self.prefixes, encoding=self.encoding)
 
 
 class HeaderMatchConfig(MatchConfig):
-    """A header that a record must have; without texts, whatever its value is."""
+    """A header that a record must have; without texts, its value does not matter."""
 
     name: HeaderName = Field(description="Name of the header; its last one counts.")
 
 
 class ConditionsConfig(Section):
-    """Records for which all conditions hold that are given."""
+    """The conditions of a rule, all of which must hold."""
 
     name: HeaderName | None = Field(
         None,
@@ -315,7 +315,7 @@ class ConditionsConfig(Section):
         return [name for name, condition in given.items() if condition is not None]
 
     def rule(self) -> DropRule:
-        """Return the rule that this section means."""
+        """Return the rule that the section describes."""
         return DropRule(
             name=self.name or "+".join(self._given()),
             key=self.key.match() if self.key else None,
@@ -329,15 +329,15 @@ class ConditionsConfig(Section):
 
 
 class DropConfig(ConditionsConfig):
-    """Records that are not copied: those for which all conditions hold that are given."""
+    """A rule for records that are not copied: those for which all given conditions hold."""
 
 
 class KeepConfig(ConditionsConfig):
-    """Records that are kept: those for which all conditions hold that are given."""
+    """A rule for records that are kept: those for which all given conditions hold."""
 
 
 class ChangesConfig(Section):
-    """What happens to the records of some topics."""
+    """The changes of the records of some topics."""
 
     topics: Annotated[tuple[Expression, ...], AfterValidator(not_empty)] = Field(
         description="Python regular expressions; a source topic whose whole name matches one is"
@@ -396,7 +396,7 @@ class ChangesConfig(Section):
             yield ("redact", index), name
 
     def change(self, ids: IdChange | None, *, strict: bool) -> RecordChange:
-        """Return the change that this section means.
+        """Return the section as a change of records.
 
         Args:
             ids: What happens to schema ids unless the section says it.
@@ -423,7 +423,7 @@ def section_of(sections: Iterable[ChangesConfig], topic: str) -> ChangesConfig |
 def change_of(
     sections: Iterable[ChangesConfig], topic: str, *, translated: bool, strict: bool
 ) -> RecordChange:
-    """Return what happens to the records of a source topic.
+    """Return the change of the records of a source topic.
 
     Args:
         sections: The section `changes`.

@@ -25,7 +25,7 @@ from towpath.model.foreign import foreign
 
 
 class Tls(Section):
-    """Encryption and certificates; tasks get the PEM texts with this value."""
+    """Encryption and certificates; Spark tasks receive the PEM texts with the config."""
 
     ca: Pem | None = Field(
         None,
@@ -86,7 +86,7 @@ class PasswordSasl(Section):
 
 
 def arguments(value: object) -> object:
-    """Split a command that is written as one string, as a shell does."""
+    """Split a command that is written as one string, like a shell."""
     if not isinstance(value, str):
         return value
     try:
@@ -96,7 +96,7 @@ def arguments(value: object) -> object:
 
 
 def tls_or_true(value: object) -> object:
-    """Read `tls: true` as the defaults, which are those without the key, too."""
+    """Convert `tls: true` to an empty mapping, which means the defaults."""
     if value is True:
         return {}
     if isinstance(value, dict | Tls) or value is None:
@@ -202,12 +202,12 @@ class ClusterConfig(Section):
 
     @property
     def login(self) -> str:
-        """The name that we log in with, "" if the file does not contain it."""
+        """The user name of the login, "" if the file does not contain one."""
         return self.sasl.username if isinstance(self.sasl, PasswordSasl) else ""
 
     @property
     def holds_credentials(self) -> bool:
-        """Whether someone who reads this value could log in with it."""
+        """Whether someone who reads the section could log in with it."""
         return isinstance(self.sasl, PasswordSasl | OauthSasl) or bool(self.tls and self.tls.cert)
 
     @field_validator("sasl")

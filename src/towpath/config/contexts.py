@@ -1,4 +1,4 @@
-"""Which contexts of a schema registry are brought over, and their names on the target."""
+"""The contexts of a schema registry to copy, and their names on the target."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _NAME = re.compile(r"\.[A-Za-z0-9._-]*")
 
 
 def checked(contexts: dict[str, str]) -> dict[str, str]:
-    """Return a map of contexts.
+    """Validate a map of contexts, and return it.
 
     Raises:
         ValueError: A name on the target has a group that its expression lacks, or is no name.
@@ -42,7 +42,7 @@ def dotted(name: str) -> str:
 
 
 def mapped(contexts: dict[str, str], context: str) -> str | None:
-    """Return the context on the target: `skip` to leave it out, `None` if the file has no rule.
+    """Return the context on the target: `skip` to leave it out, `None` without a rule.
 
     Args:
         contexts: The expressions of the file in their order, each with a name on the target.

@@ -1,4 +1,4 @@
-"""Points in time that come again and again, written as in cron: `0 0 1 * * *`.
+"""Recurring times, written as in cron: `0 0 1 * * *`.
 
 Six fields, the first of them seconds, as cron libraries of Go and Java have it; with five there are
 no seconds, as in Unix. A field is `*`, a number, a range `1-5`, a step `*/10`, or several of these
@@ -46,14 +46,14 @@ _YEARS = 30
 
 
 class Cron(FromText, str):
-    """A schedule; `after` returns its next point in time."""
+    """A schedule; `after` returns its next time."""
 
     __slots__ = ("_fields",)
     _fields: dict[str, frozenset[int]]
 
     @classmethod
     def parse(cls, value: object) -> Self:
-        """Return the schedule that a text means.
+        """Parse the text of a schedule.
 
         Raises:
             ValueError: The text is none.
@@ -74,7 +74,7 @@ class Cron(FromText, str):
         return schedule
 
     def after(self, moment: datetime) -> datetime | None:
-        """Return the first point of the schedule after a moment, `None` if there is none.
+        """Return the first scheduled time after a moment, `None` if there is none.
 
         Points in time that a change of clocks leaves out are left out here, too, and of those that
         come twice the first one counts.

@@ -1,4 +1,4 @@
-"""A YAML 1.2 text as plain values, with every problem of its syntax.
+"""The parser of YAML 1.2 files into plain values, which reports every syntax problem.
 
 Values are built here from the parser's nodes, not by its constructor, for three reasons: equal
 keys are all found at once, times stay texts, and no message ever quotes the file, where a password
@@ -49,7 +49,7 @@ _SYNTAX = (
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A YAML text: its top mapping, the faults of its form, and where everything stands."""
+    """A parsed YAML text: its top mapping, its faults, and the position of everything."""
 
     tree: dict[str, Tree]
     faults: tuple[Fault, ...]
@@ -88,7 +88,7 @@ def _position(file: str, before: str) -> Spot:
 
 
 def parse(text: str, file: str) -> Document:
-    """Return the document in a text.
+    """Parse a YAML text.
 
     Args:
         text: The YAML text.
@@ -158,7 +158,7 @@ class _Builder:
         self._scalars = YAML(typ="safe", pure=True).constructor
 
     def build(self, node: Node, at: Place) -> Tree | None:
-        """Return the value of `node`, `None` if it has a problem."""
+        """Convert `node` into a plain value, `None` if it has a problem."""
         self.values += 1
         if self.values > _MAX_VALUES:
             return None

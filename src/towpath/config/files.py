@@ -1,4 +1,4 @@
-"""Secrets and certificates in files: read again when a file changes, as a rotation changes them.
+"""Secrets and certificates in files, which are read again when a file changes.
 
 Each process keeps what a file held when it was last usable. Slices get that from the driver,
 pickled; where a slice sees the file as well, and the file changed later than what the driver had
@@ -21,7 +21,7 @@ _BEGINS, _ENDS = (re.compile(rf"-----{word} [^-\n]+-----") for word in ("BEGIN",
 
 @dataclass(frozen=True, slots=True)
 class Stamp:
-    """Identifies a version of a file; `changed` is the time in ns at which its inode changed.
+    """The version of a file; `changed` is the time in ns at which its inode changed.
 
     That is when it was written, or moved to its place with the times that it had elsewhere.
     """
@@ -110,7 +110,7 @@ class _Files:
         self._notes: dict[str, str] = {}
 
     def tell(self, path: str, known: _Held) -> None:
-        """Add what another process knows of a file, if that is newer."""
+        """Store another process's content of a file, if it is newer."""
         with self._lock:
             held = self._held.get(path)
             if held is None or known.stamp.changed > held.stamp.changed:
@@ -124,12 +124,12 @@ class _Files:
             return held.text, held.stamp
 
     def note(self, about: str, text: str) -> None:
-        """Keep a problem that several files have together; "" if they have none."""
+        """Store a problem that several files have together; "" if they have none."""
         with self._lock:
             self._notes[about] = text
 
     def forget(self) -> None:
-        """Forget all files; secrets that are still in use add what they know again."""
+        """Forget all files; secrets still in use add their content again."""
         with self._lock:
             self._held.clear()
             self._notes.clear()

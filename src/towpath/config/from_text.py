@@ -1,4 +1,4 @@
-"""Values that are written as texts in a file, and have a type of their own."""
+"""The base of types that are written as texts in a file."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from pydantic_core import CoreSchema, core_schema
 
 
 class FromText:
-    """Tells pydantic how a value is read and written; comes before the type that it is made of."""
+    """Base of a type that is parsed from a text; tells pydantic how to read and write it."""
 
     __slots__ = ()
 
     @classmethod
     def parse(cls, value: object) -> Self:
-        """Return the value that a text means.
+        """Parse the text of a value.
 
         Raises:
             ValueError: It means none.
@@ -24,7 +24,7 @@ class FromText:
 
     @classmethod
     def json_schema(cls) -> dict[str, Any]:
-        """Return the JSON schema of such texts."""
+        """Return the JSON schema of texts of this type."""
         return {"type": "string"}
 
     @classmethod

@@ -1,4 +1,4 @@
-"""The ids of AWS Glue in the file: which becomes which, over all sections of `changes`."""
+"""The id map of AWS Glue in the file, over all sections of `changes`."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ GlueId = int | UUID
 
 
 def given_ids(sections: Iterable[ChangesConfig]) -> dict[GlueId, GlueId]:
-    """Return which ids become which as the file itself says."""
+    """Return the id map that the file itself gives."""
     return {name: becomes for _, name, becomes in _entries(sections)}
 
 
 def two_answers(sections: Iterable[ChangesConfig]) -> Iterator[Placed]:
-    """Yield entries that give an id another answer: records of all topics share the map."""
+    """Yield contradictory entries for an id, as records of all topics share the map."""
     known: dict[GlueId, tuple[Place, GlueId]] = {}
     for place, name, becomes in _entries(sections):
         first, other = known.setdefault(name, (place, becomes))

@@ -1,4 +1,4 @@
-"""The section `groups`: which groups of consumers go on on the target, and how that is kept up."""
+"""The section `groups`: the groups to copy, and how they are kept in sync."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ _ALIAS = re.compile(r"[A-Za-z0-9._-]{1,100}")
 
 
 class GroupStates(StrEnum):
-    """The states at the source of groups that are brought over."""
+    """The source states of groups that are copied."""
 
     ANY = "any"
     EMPTY = "empty"
 
 
 class Following(StrEnum):
-    """Whether the target follows a change that takes something away."""
+    """Whether a removal at the source is repeated on the target."""
 
     KEEP = "keep"
     FOLLOW = "follow"
 
 
 class Mm2Topic(StrEnum):
-    """A topic in MirrorMaker 2's format."""
+    """The topics in MirrorMaker 2's formats."""
 
     CHECKPOINTS = "checkpoints"
     OFFSET_SYNCS = "offset_syncs"
@@ -57,7 +57,7 @@ Alias = Annotated[str, AfterValidator(_alias)]
 
 
 class Mm2Config(Section):
-    """The topics in MirrorMaker 2's formats that are written on the target."""
+    """The topics in MirrorMaker 2's formats that are written to the target."""
 
     alias: Alias = Field(description="MirrorMaker 2's alias of the target cluster.")
     source_alias: Alias = Field(
@@ -95,7 +95,7 @@ def _template(text: str) -> str:
 
 
 class ForeignConfig(Section):
-    """Topics that another tool mirrors, so that the ledger knows nothing of their offsets."""
+    """Topics that another tool mirrors, whose offsets the ledger does not know."""
 
     include: Annotated[tuple[Expression, ...], AfterValidator(not_empty)] = Field(
         description="Python regular expressions; a source topic whose whole name matches one is"
@@ -117,7 +117,7 @@ class ForeignConfig(Section):
         return fits(topic, self.include)
 
     def target_name(self, topic: str) -> TopicName:
-        """Return the name of its copy.
+        """Return the name of the topic's copy.
 
         Raises:
             ConfigError: The topic would have no name.
@@ -127,7 +127,7 @@ class ForeignConfig(Section):
 
 
 class GroupConfigRules(Section):
-    """Which configs of groups are copied, and whether subscriptions to client metrics are."""
+    """The group configs to copy, and whether client metrics subscriptions are copied."""
 
     include: Annotated[tuple[Expression, ...], AfterValidator(not_empty)] = Field(
         (".*",),
@@ -155,7 +155,7 @@ class GroupConfigRules(Section):
 
 
 class GroupsConfig(Section):
-    """Groups of consumers that go on on the target where they stand at the source."""
+    """The groups whose committed offsets are copied to the target."""
 
     include: Annotated[tuple[Expression, ...], AfterValidator(not_empty)] = Field(
         (".*",),
@@ -209,7 +209,7 @@ class GroupsConfig(Section):
         return rename
 
     def matches(self, group: str) -> bool:
-        """Return whether a group of the source is brought over."""
+        """Return whether a group of the source is copied."""
         return fits(group, self.include) and not fits(group, self.exclude)
 
     @property
@@ -218,7 +218,7 @@ class GroupsConfig(Section):
         return not PLACEHOLDER.search(self.rename)
 
     def target_name(self, group: str) -> str:
-        """Return the name on the target of a group of the source.
+        """Return the target name of a source group.
 
         Raises:
             ConfigError: The group would have no name.

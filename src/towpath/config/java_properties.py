@@ -1,4 +1,4 @@
-"""Java's properties files, as brokers and other tools have them: read, and changed key by key.
+"""Java properties files of brokers and tools: parsed, and changed key by key.
 
 Kafka reads its own with `Properties.load(InputStream)`: ISO 8859-1, escapes, lines that go on.
 """
@@ -24,12 +24,12 @@ _NEEDLESS = frozenset(":=#!")
 
 
 class PropertiesFormError(ValueError):
-    """A file that Java would refuse: it has a wrong escape."""
+    """A properties file has an escape that Java would reject."""
 
 
 @dataclass(frozen=True, slots=True)
 class Property:
-    """A key with its value; the value may be a secret, so it is never shown as it is.
+    """A key with its value; the value may be a secret, so it is never shown.
 
     Attributes:
         key: The key.
@@ -46,7 +46,7 @@ class Property:
 
 
 def parse(text: str) -> tuple[Property, ...]:
-    r"""Return the properties of a text in order; of several with one key, the last one counts.
+    r"""Parse properties in order; the last value of a repeated key counts.
 
     Raises:
         PropertiesFormError: A `\u` is not followed by four hexadecimal digits; the text names the
@@ -73,7 +73,7 @@ def _whole(text: str) -> str:
 
 
 def read_properties(data: bytes) -> Mapping[str, str]:
-    """Return the keys and values; of a key that stands twice the last value counts, as in Java.
+    """Parse keys and values; the last value of a repeated key counts, as in Java.
 
     Raises:
         PropertiesFormError: An escape of `u` is not followed by four hexadecimal digits.
@@ -82,7 +82,7 @@ def read_properties(data: bytes) -> Mapping[str, str]:
 
 
 def change_properties(data: bytes, changes: Mapping[str, str | None]) -> bytes:
-    """Return the file with other values, and all of its comments and order.
+    """Change values in a properties file, keeping its comments and order.
 
     Args:
         data: The file.

@@ -1,4 +1,4 @@
-"""What the keys of Kafka's clients, MirrorMaker 2 and Redpanda's migrator are called here.
+"""Keys of Kafka clients, MirrorMaker 2 and Redpanda's migrator, with our equivalents.
 
 Sources: Kafka's client and MirrorMaker 2 configs (kafka.apache.org, 4.1), librdkafka's
 CONFIGURATION.md, Redpanda Connect's `redpanda_migrator`.
@@ -111,7 +111,7 @@ def _policy(value: object) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Name:
-    """What a key of another program means here.
+    """The equivalent of another program's key in our files.
 
     Attributes:
         ours: Path of our key, "" if there is none; below `source` or `target` if `side` is set.
@@ -248,7 +248,7 @@ _OWNER = re.compile(r"(?P<side>source|target)(\.cluster)?\.|[\w-]+(->[\w-]+)?\."
 
 
 def name_of(key: str) -> tuple[str, str] | None:
-    """Return the known name that a key is, and the side before it: `us.`, `source.cluster.` ...
+    """Return another program's key in its known form, and the side in its prefix (`us.`, ...).
 
     The side is "" if the key does not tell it.
     """
@@ -266,7 +266,7 @@ def name_of(key: str) -> tuple[str, str] | None:
 
 
 def advice(key: str, value: object, below: str) -> str | None:
-    """Return what to write instead of a key of another program, `None` if it is none of those.
+    """Return advice for a key of another program, `None` for any other unknown key.
 
     Args:
         key: The unknown key.

@@ -1,4 +1,4 @@
-"""Kinds of files, by their key `kind`: what each describes, and the model of its content.
+"""The kinds of files by their key `kind`, and the model of each.
 
 A new kind is one entry here. Models are named, not imported: each belongs to the product whose file
 it is, and a command loads that of its own file alone.
@@ -16,7 +16,7 @@ from towpath.config.shape import Section
 
 
 class FileKind(StrEnum):
-    """What a file describes; without the key `kind` it is a link."""
+    """The kinds of files; a file without the key `kind` describes a link."""
 
     LINK = "link"
     ARCHIVE = "archive"
@@ -25,7 +25,7 @@ class FileKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class KindOfFile:
-    """A kind of file.
+    """A kind of file, with the name of its model.
 
     Attributes:
         module: The module of its model.

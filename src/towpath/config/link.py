@@ -1,4 +1,4 @@
-"""The whole file: a link from a source to a target."""
+"""The whole file of a link from a source to a target."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _WORD = re.compile(r"[A-Za-z_]*")
 
 
 class StartAt(StrEnum):
-    """Where mirroring of a new partition begins; the file may also name a time."""
+    """Where mirroring of a new partition begins; the file may also give a time."""
 
     EARLIEST = "earliest"
     LATEST = "latest"
@@ -54,7 +54,7 @@ class StartAt(StrEnum):
 
 
 class OffsetsPolicy(StrEnum):
-    """Whether records must keep their offsets."""
+    """The policies about keeping record offsets."""
 
     AUTO = "auto"
     IDENTICAL = "identical"
@@ -62,7 +62,7 @@ class OffsetsPolicy(StrEnum):
 
 
 class OnGap(StrEnum):
-    """What to do after records were lost at the source before they were copied."""
+    """The policies for records that the source lost before they were copied."""
 
     STOP = "stop"
     RECORD = "record"
@@ -70,14 +70,14 @@ class OnGap(StrEnum):
 
 
 class WithoutArchive(StrEnum):
-    """What to do about records that the archive behind the source does not give either."""
+    """The policies for lost records that the archive does not have either."""
 
     STOP = "stop"
     RECORD = "record"
 
 
 class GapRules(Section):
-    """What to do after records were lost at the source before they were copied."""
+    """The policies for records that the source lost before they were copied, by topic."""
 
     default: OnGap = Field(
         OnGap.STOP,
@@ -92,7 +92,7 @@ class GapRules(Section):
     )
 
     def stops(self, topic: str) -> bool | None:
-        """Return whether a topic stops at a gap, `None` if no expression names it."""
+        """Return whether a topic stops at a gap, `None` if no expression matches the topic."""
         found = (policy for each, policy in self.topics.items() if fits(topic, (each,)))
         policy = next(found, None)
         return None if policy is None else policy is WithoutArchive.STOP
@@ -111,7 +111,7 @@ OnGaps = Annotated[GapRules, BeforeValidator(_of_all, json_schema_input_type=OnG
 
 
 class GapArchive(Section):
-    """The archive that has what the source has deleted."""
+    """The archive with the records that the source has deleted."""
 
     store: StoreConfig = Field(description="Where the archive is kept.")
     region: Annotated[str, AfterValidator(region_name)] = Field(
@@ -156,7 +156,7 @@ Start = Annotated[
 
 
 class RecordsConfig(Section):
-    """Where copying begins, and which offsets the copies get."""
+    """The start of copying, and the policy for offsets."""
 
     start: Start = Field(
         StartAt.EARLIEST,
@@ -197,13 +197,13 @@ class RecordsConfig(Section):
     )
 
     def stops_on_gap(self, topic: str) -> bool:
-        """Whether partitions of a source topic stop where lost records come from no archive."""
+        """Return whether partitions of a source topic stop at gaps that no archive fills."""
         said = self.on_gap.stops(topic)
         return self.stops_by_default if said is None else said
 
     @property
     def stops_by_default(self) -> bool:
-        """The same for topics that no expression of `on_gap.topics` names."""
+        """Whether partitions stop at gaps, for topics that `on_gap.topics` does not match."""
         if self.archive is not None:
             return self.archive.otherwise is WithoutArchive.STOP
         return self.on_gap.default is OnGap.STOP
@@ -273,7 +273,7 @@ def _link_name(text: str) -> str:
 
 
 class LinkConfig(Section):
-    """A link: everything that the file says."""
+    """The complete configuration of a link."""
 
     kind: Literal["link"] = Field("link", description="What the file describes: `link`.")
     source: ClusterConfig = Field(description="The cluster to mirror from.")
@@ -321,7 +321,7 @@ class LinkConfig(Section):
 
     @property
     def holds_credentials(self) -> bool:
-        """Whether slices carry credentials that others could log in with."""
+        """Whether the slices sent to Spark carry credentials that others could log in with."""
         registries = (self.schemas.source, self.schemas.target) if self.schemas else ()
         stores = (self.records.archive.store,) if self.records.archive else ()
         places = (self.source, self.target, *registries, *stores)
@@ -329,7 +329,7 @@ class LinkConfig(Section):
 
     @property
     def changes_records(self) -> bool:
-        """Whether records of any topic may change on their way."""
+        """Whether records of any topic may be changed."""
         return bool(self.changes) or self._translates
 
     @property
@@ -337,7 +337,7 @@ class LinkConfig(Section):
         return self.schemas is not None and self.schemas.ids is SchemaIds.TRANSLATE
 
     def change_of(self, topic: str) -> RecordChange:
-        """Return what happens to the records of a source topic."""
+        """Return the change of a source topic's records."""
         strict = self.schemas is not None and self.schemas.strict
         return change_of(self.changes, topic, translated=self._translates, strict=strict)
 

@@ -33,7 +33,7 @@ class _Target(Section):
 
 
 def load(path: Path) -> LinkConfig:
-    """Return the content of a link's file, with secrets, PEM files and variables filled in.
+    """Load a link's file, with secrets, PEM files and variables filled in.
 
     Raises:
         ConfigError: With every problem of the file, or it describes something else than a link.
@@ -42,7 +42,7 @@ def load(path: Path) -> LinkConfig:
 
 
 def load_as(path: Path, kind: FileKind, model: type[C]) -> C:
-    """Return the content of a file, with secrets, PEM files and variables filled in.
+    """Load a file as its model, with secrets, PEM files and variables filled in.
 
     Args:
         path: The file.
@@ -68,7 +68,7 @@ def load_as(path: Path, kind: FileKind, model: type[C]) -> C:
 
 
 def load_described(path: Path) -> Section:
-    """Load a file as the model of what it describes.
+    """Load a file as the model of its kind.
 
     Raises:
         ConfigError: With every problem of the file.
@@ -86,7 +86,7 @@ def _described(tree: Mapping[str, Tree]) -> FileKind:
 
 
 def load_target(path: Path) -> ClusterConfig:
-    """Return the section `target` of a file, whatever else the file holds.
+    """Load the section `target` of a file, whatever else the file contains.
 
     Raises:
         ConfigError: The file has no such section, or with every problem of it.
@@ -122,7 +122,7 @@ def tree(path: Path) -> Mapping[str, Tree]:
 
 
 def from_tree(tree: Mapping[str, Tree], folder: Path) -> LinkConfig:
-    """Return the configuration of a tree, with secrets, PEM files and variables filled in.
+    """Convert a tree to a configuration, with secrets, PEM files and variables filled in.
 
     Args:
         tree: What `tree` returned.
@@ -138,7 +138,7 @@ def from_tree(tree: Mapping[str, Tree], folder: Path) -> LinkConfig:
 
 
 def check(path: Path, *, with_environment: bool = True) -> tuple[ConfigProblem, ...]:
-    """Return every problem of the file, in the order in which they stand there.
+    """Return every problem of the file, in file order.
 
     Args:
         path: The YAML file.
@@ -197,7 +197,7 @@ class _Variables:
         self._open: set[Place] = set()
 
     def left_open(self, place: Place) -> bool:
-        """Return whether a variable is missing, so that the value cannot be checked."""
+        """Return whether a missing variable makes the value impossible to check."""
         return any(place[: len(gap)] == gap for gap in self._open)
 
     def fill(self, value: Tree, at: Place) -> Tree:

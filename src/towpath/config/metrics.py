@@ -1,4 +1,4 @@
-"""The section `metrics`: what a run offers to Prometheus, and where."""
+"""The section `metrics`: the metrics that a run offers to Prometheus, and the address."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from towpath.model.nouns import Detail
 
 
 class MetricsConfig(Section):
-    """The section `metrics`: what a run offers to Prometheus, and where."""
+    """The section `metrics`: the metrics that a run offers to Prometheus, and the address."""
 
     listen: Annotated[str, AfterValidator(listen_address)] | None = Field(
         None,

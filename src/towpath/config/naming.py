@@ -1,4 +1,4 @@
-"""Regular expressions that select names, and the names that selected things get on the target."""
+"""Regular expressions that select names, and the renaming of selected items."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
 
 @cache
 def pattern(text: str) -> re.Pattern[str]:
-    """Return a regular expression; what Python warns of, as its meaning will change, is refused.
+    """Compile a regular expression; Python's future warnings count as errors.
 
     A dot matches all characters: names of groups may have line breaks, and `.*` means every one.
     """
@@ -40,7 +40,7 @@ Expression = Annotated[str, AfterValidator(_expression)]
 
 
 def require_expressions(texts: tuple[str, ...], path: str) -> tuple[str, ...]:
-    """Return texts that are regular expressions.
+    """Return texts unchanged if all are valid regular expressions.
 
     Args:
         texts: The texts.
@@ -62,7 +62,7 @@ def fits(text: str, expressions: tuple[str, ...]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Renaming:
-    """How names on the target are made of those on the source.
+    """A template that makes target names from source names.
 
     Attributes:
         what: The kind of thing, which is also the placeholder for its whole name, such as `topic`.
@@ -83,7 +83,7 @@ class Renaming:
         return f"{{{self.what}}}"
 
     def check(self) -> None:
-        """Raise if a placeholder is no group of one of the expressions.
+        """Raise if a placeholder is not a group of each expression.
 
         Raises:
             ValueError: One is not.
@@ -99,7 +99,7 @@ class Renaming:
                     )
 
     def name(self, source: str) -> str:
-        """Return the name on the target.
+        """Return the target name of a source name.
 
         Raises:
             ConfigError: A group of the expression matches nothing, or the name is empty.
@@ -111,7 +111,7 @@ class Renaming:
         return name
 
     def misnamed(self, text: str) -> ConfigError:
-        """Return the error for a name that cannot be."""
+        """Return the error for an invalid target name."""
         return ConfigError((ConfigProblem(self.path, text),))
 
     def _filled(self, placeholder: str, source: str) -> str:
@@ -133,7 +133,7 @@ def _groups_of(expression: str) -> tuple[str, ...]:
 
 
 def collisions(names: Iterable[tuple[str, str]]) -> dict[str, tuple[str, ...]]:
-    """Return target names that several source names would get, with those source names.
+    """Return the target names that several source names would share, with the sources.
 
     Args:
         names: Source name and target name of each thing.

@@ -1,4 +1,4 @@
-"""The section `restore.notify`: a queue that tells of objects as they arrive in a bucket."""
+"""The section `restore.notify`: a queue that announces new objects of a bucket."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from towpath.config.units import Duration, between
 
 
 class NotifyConfig(Section):
-    """A queue of S3's notifications. The commit log stays the truth; they only say when to look."""
+    """A queue of S3 notifications, which only say when to look at the commit log."""
 
     kind: Literal["sqs"] = Field(description="What it is: `sqs`, a queue of Amazon SQS.")
     queue: Annotated[str, Field(min_length=1)] = Field(
@@ -60,7 +60,7 @@ class NotifyConfig(Section):
         return self
 
     def beside(self, store: StoreConfig) -> NotifyConfig:
-        """Return it with the login and region of a store where it names none."""
+        """Return the section with the login and region of a store as defaults."""
         if store.kind is not StoreKind.S3:
             return self
         has_login = self.keys is not None or self.profile is not None

@@ -1,4 +1,4 @@
-"""Topics that are not data: those that a cluster keeps for itself, and those of tools. Pure."""
+"""Topics that are not user data: those of the cluster itself, and those of tools. Pure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from towpath.model.nouns import EVENTS, LEDGER, QUARANTINE
 
 @dataclass(frozen=True, slots=True)
 class OwnTopics:
-    """Topics that a cluster keeps for itself, so that a copy of them would do harm.
+    """Topics that a cluster uses internally, so that a copy would do harm.
 
     Attributes:
         names: A regular expression for the whole name.
@@ -126,12 +126,12 @@ _ANY = re.compile("|".join(f"(?:{each.names})" for each in NEVER_MIRRORED))
 
 @cache
 def is_own(topic: str) -> bool:
-    """Return whether clusters keep topics of this name for themselves; see `NEVER_MIRRORED`."""
+    """Return whether a cluster uses a topic of this name internally (`NEVER_MIRRORED`)."""
     return _ANY.fullmatch(topic) is not None
 
 
 def of_tools(topics: Iterable[str]) -> Mapping[ToolTopics, list[str]]:
-    """Return which topics seem to be those of tools, by tool."""
+    """Return the topics that seem to belong to tools, by tool."""
     found: defaultdict[ToolTopics, list[str]] = defaultdict(list)
     for name in topics:
         for each in TOOLS:

@@ -1,4 +1,4 @@
-"""Problems that pydantic found, in our words, each with its path in the file."""
+"""Pydantic's problems as Towpath's sentences, each with its path in the file."""
 
 from __future__ import annotations
 
@@ -52,14 +52,14 @@ _SHOWN = 40
 
 
 class Placed(NamedTuple):
-    """A problem of a section: where it is, below the section, and what it is."""
+    """A problem of a section, with its path below the section."""
 
     below: Place
     text: str
 
 
 def not_empty(entries: tuple[str, ...]) -> tuple[str, ...]:
-    """Check that a list has an entry; pydantic's own check does not count invalid entries."""
+    """Raise if a list is empty; pydantic's own check does not count invalid entries."""
     if not entries:
         raise ValueError("needs at least one entry")
     return entries
@@ -71,12 +71,12 @@ def environment_error(text: str) -> PydanticCustomError:
 
 
 def placed_error(text: str, *below: str | int) -> PydanticCustomError:
-    """Return an error whose path continues with `below`."""
+    """Return an error for a place below the section: its path continues with `below`."""
     return PydanticCustomError(_PLACED, "{text}", {"text": text, "below": below})
 
 
 def require_none(problems: Iterable[Placed]) -> None:
-    """Refuse a section for all of its problems at once.
+    """Raise one error for all problems of a section, if there are any.
 
     Raises:
         PydanticCustomError: There are some.
@@ -87,7 +87,7 @@ def require_none(problems: Iterable[Placed]) -> None:
 
 
 def faults_of(error: ValidationError, root: type[BaseModel]) -> Iterable[tuple[str, Fault]]:
-    """Yield pydantic's type and our sentence of each problem that pydantic found."""
+    """Yield the pydantic type and Towpath's sentence of each problem."""
     for details in error.errors(include_url=False):
         place = without_tags(tuple(part for part in details["loc"] if part != _OF_KEY))
         several = details.get("ctx", {}).get("all", ())
@@ -120,7 +120,7 @@ def _text(details: ErrorDetails, root: type[BaseModel]) -> str:
 
 
 def must_be(wanted: str, value: object) -> str:
-    """Return the sentence for a value of the wrong type.
+    """Return a sentence about a value of the wrong type.
 
     A text is shown only where true, false or a number is wanted: elsewhere it may be a secret.
     """
@@ -163,13 +163,13 @@ def _kind_of(value: object) -> str:
 
 
 def shown(value: str) -> str:
-    """Return the first word of a value: where a comma is missing, the next may be a secret."""
+    """Return the first word of a value; the next words may be a secret after a missing comma."""
     first, blank, _ = value[:_SHOWN].partition(" ")
     return first + "*" * len(blank)
 
 
 def not_one_of(value: object, choices: list[str]) -> str:
-    """Return the sentence for a word that is none of the choices."""
+    """Return a sentence about a word that is not among the choices."""
     if not isinstance(value, str):
         return must_be(f"one of {', '.join(choices)}", value)
     return f"{shown(value)!r} is not one of {', '.join(choices)}"

@@ -1,4 +1,4 @@
-"""The most bytes per second that a link copies, as a whole and of each topic."""
+"""Limits on the copying rate of a link, as a whole and by topic."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _LOWEST, _HIGHEST = ByteRate.parse("1KB"), ByteRate.parse("100GB")
 
 
 def max_rate(value: object) -> ByteRate:
-    """Return the limit that a text such as `50MB` means.
+    """Parse a rate limit such as `50MB`.
 
     Raises:
         ValueError: The number or the unit is missing, or the rate is out of bounds.
@@ -29,7 +29,7 @@ MaxRate = Annotated[ByteRate, BeforeValidator(max_rate)]
 
 
 class RateConfig(Section):
-    """The most bytes per second that a link copies."""
+    """Limits on the copying rate of a link, in bytes per second."""
 
     link: MaxRate | None = Field(
         None, description="The most bytes per second of the link as a whole, over all slices."
@@ -42,7 +42,7 @@ class RateConfig(Section):
     )
 
     def of(self, topic: str) -> ByteRate | None:
-        """Return the most bytes per second of a source topic, `None` if it has no limit."""
+        """Return the rate limit of a source topic, `None` if it has no limit."""
         return next((rate for each, rate in self.topics.items() if fits(topic, (each,))), None)
 
 

@@ -1,4 +1,4 @@
-"""Reference pages of the files that users write, one for each kind, from their fields.
+"""The reference pages of configuration files, generated from the models' fields.
 
 `python -m towpath.config.reference KIND > docs/reference/KIND-file.md` writes one anew; KIND is
 `link`, `archive` or `kraft`.
@@ -52,7 +52,7 @@ _WORDS: dict[object, str] = {
 
 
 def markdown(kind: FileKind) -> str:
-    """Return the page of one kind of file."""
+    """Return the reference page of one kind of file."""
     title = _HEADS[kind]
     above = None if kind is FileKind.LINK else ()
     lines = _section(KINDS[kind].model, "Top level", [], above)

@@ -8,7 +8,7 @@ _REGION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
 def region_name(text: str) -> str:
-    """Return the name of a region unchanged, if it is valid.
+    """Return the name of a region unchanged if it is valid.
 
     Raises:
         ValueError: It is not.

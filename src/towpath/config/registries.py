@@ -1,4 +1,4 @@
-"""A schema registry in the file: where it is, of which make, and how to log in."""
+"""A schema registry in the file: its URLs, its make, and the login."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ APICURIO_PATH = "/apis/ccompat/"
 
 
 class RegistryKind(StrEnum):
-    """Makes of registries, as far as they differ in what they can hold."""
+    """The makes of registries, as far as their features differ."""
 
     AUTO = "auto"
     CONFLUENT = "confluent"
@@ -29,7 +29,7 @@ class RegistryKind(StrEnum):
 
 
 class ApicurioId(StrEnum):
-    """Which of Apicurio's two numbers clients write into records."""
+    """The two kinds of ids that Apicurio's clients can write into records."""
 
     CONTENT = "content"
     GLOBAL = "global"
@@ -90,7 +90,7 @@ def _listed(value: object) -> object:
 
 
 class RegistryConfig(Section):
-    """A schema registry: where it is, and how to log in."""
+    """A schema registry: its URLs, and the login."""
 
     url: Annotated[
         tuple[Annotated[str, AfterValidator(_url)], ...],
@@ -147,7 +147,7 @@ class RegistryConfig(Section):
 
     @property
     def places(self) -> frozenset[tuple[str, str, int, str]]:
-        """Where its URLs lead, whatever their case and whether they have the usual port."""
+        """The normalized addresses of the URLs, for comparing registries."""
         found = [urlsplit(url) for url in self.url]
         return frozenset(
             (

@@ -1,4 +1,4 @@
-"""The JSON schema of each kind of file, for editors, made from its fields.
+"""The JSON schema of each kind of file, for editors, generated from the fields.
 
 `python -m towpath.config.schema > docs/link.schema.json` writes it anew, and with the argument
 `archive` that of an archive.
@@ -27,7 +27,7 @@ def schema(kind: FileKind = FileKind.LINK) -> dict[str, Any]:
 
 
 def text(kind: FileKind = FileKind.LINK) -> str:
-    """Return the schema of a kind of file, as it stands in a file."""
+    """Return the JSON schema of a kind of file, as text."""
     return json.dumps(schema(kind), indent=2) + "\n"
 
 

@@ -1,4 +1,4 @@
-"""The section `schemas`: which subjects of a schema registry the target's registry gets."""
+"""The section `schemas`: the subjects of a schema registry to copy."""
 
 from __future__ import annotations
 
@@ -37,28 +37,28 @@ _WHOLE = "{subject}"
 
 
 class SchemaIds(StrEnum):
-    """Which ids schemas get on the target."""
+    """The policies for schema ids on the target."""
 
     KEEP = "keep"
     TRANSLATE = "translate"
 
 
 class SchemaVersions(StrEnum):
-    """Which versions of a subject are brought over."""
+    """The policies for the versions of a subject to copy."""
 
     ALL = "all"
     LATEST = "latest"
 
 
 class DeletedVersions(StrEnum):
-    """What becomes of versions that are soft-deleted at the source."""
+    """The policies for versions that are soft-deleted at the source."""
 
     SKIP = "skip"
     KEEP = "keep"
 
 
 class Extras(StrEnum):
-    """What becomes of parts of a schema that not every registry can hold."""
+    """The policies for parts of a schema that not every registry can hold."""
 
     KEEP = "keep"
     STRIP = "strip"
@@ -66,7 +66,7 @@ class Extras(StrEnum):
 
 
 class SchemaRules(Section):
-    """Which subjects a registry gets, and how; a link has them, and a restore."""
+    """The rules for copying subjects to a registry, for links and restores."""
 
     target: RegistryConfig = Field(description="The schema registry to write to.")
     include: Annotated[tuple[Expression, ...], AfterValidator(not_empty)] = Field(
@@ -164,11 +164,11 @@ class SchemaRules(Section):
 
     @property
     def is_one_registry(self) -> bool:
-        """Whether the registry that is written to is the one that is read."""
+        """Whether source and target are the same registry."""
         return False
 
     def matches(self, subject: str) -> bool:
-        """Return whether a subject of the source is brought over for its own sake."""
+        """Return whether a subject of the source is copied for its own sake."""
         try:
             has_context = self.target_context(qualified(subject).context) is not None
         except ConfigError:
@@ -176,15 +176,15 @@ class SchemaRules(Section):
         return has_context and self.selects(subject)
 
     def selects(self, subject: str) -> bool:
-        """Return whether `include` and `exclude` ask for a subject, whatever its context."""
+        """Return whether `include` and `exclude` select a subject, whatever its context."""
         return selected(subject, self.include, self.exclude)
 
     def leaves_out(self, context: str) -> bool:
-        """Return whether the file says to leave a context of the source out."""
+        """Return whether the file leaves out a context of the source."""
         return mapped(self.contexts, context) == SKIP
 
     def target_context(self, context: str) -> str | None:
-        """Return the context on the target, `None` for one that is not brought over.
+        """Return the context on the target, `None` if the context is left out.
 
         Raises:
             ConfigError: The rule for it makes no name that registries accept.
@@ -193,7 +193,7 @@ class SchemaRules(Section):
         return None if found == SKIP else found
 
     def target_name(self, subject: str) -> str:
-        """Return the name on the target of a subject of the source.
+        """Return the target name of a source subject.
 
         A subject that only references reach has no groups; it keeps its name then.
 
@@ -217,7 +217,7 @@ class SchemaRules(Section):
 
     @property
     def policies(self) -> dict[str, Extras]:
-        """What becomes of the parts that not every registry can hold."""
+        """The policies for schema parts that not every registry can hold."""
         return {
             METADATA: self.metadata,
             TAGS: self.tags,
@@ -231,7 +231,7 @@ class _Source(Section):
 
 
 class SchemasConfig(SchemaRules, _Source):
-    """Subjects of a schema registry that the target's gets, with all that they refer to."""
+    """Subjects of a schema registry to copy to the target's, with all their references."""
 
     interval: Annotated[Duration, between("1s", "1d")] = Field(
         Duration.parse("1m"), description="How often a run looks at both registries."
@@ -251,7 +251,7 @@ class SchemasConfig(SchemaRules, _Source):
 
 
 def selected(subject: str, include: tuple[str, ...], exclude: tuple[str, ...]) -> bool:
-    """Return whether expressions ask for a subject, by its name in its context or its whole one."""
+    """Return whether expressions select a subject, by its short or its full name."""
     parts = qualified(subject)
     forms = (parts.name, f":{parts.context}:{parts.name}")
     return any(fits(each, include) for each in forms) and not any(

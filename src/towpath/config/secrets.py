@@ -1,4 +1,4 @@
-"""Secrets and PEM files: the file names them and never contains them."""
+"""Secrets and PEM files, which the YAML file names but never contains."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ _HOW = "a secret is never written into the file; write env:NAME, file:PATH or ${
 
 @dataclass(frozen=True, slots=True)
 class PemFile:
-    """A PEM file; its text is read again when the file changes (`config/files.py`)."""
+    """A PEM file whose text is read again when the file changes (`config/files.py`)."""
 
     path: str
     text: Secret
 
 
 def certificates(pem: str) -> str:
-    """Return the certificates of a PEM text without the comments around them.
+    """Return the certificates in a PEM text, without the comments around them.
 
     The ssl module takes ASCII alone, and comments are in any language.
 

@@ -1,4 +1,4 @@
-"""What all sections of the file have in common, and which keys each may have."""
+"""The base of all sections of a file, and the keys that each may have."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Section(BaseModel):
 
     @classmethod
     def faults(cls, tree: Mapping[str, Any]) -> Iterable[tuple[Place, str]]:
-        """Return what is wrong between parts of a whole file, by place; nothing unless a kind does.
+        """Return the contradictions between parts of a whole file, by place; none by default.
 
         Args:
             tree: The content of the file, whose parts may be of a wrong form.
@@ -39,7 +39,7 @@ class Section(BaseModel):
         return ()
 
     def notes(self) -> Iterable[str]:
-        """Return sentences about a whole file without problems; none unless a kind has some."""
+        """Return notes about a whole file without problems; none by default."""
         return ()
 
 
@@ -61,7 +61,7 @@ def path_text(place: Place) -> str:
 
 
 def key_start(key: str) -> str:
-    """Return the part of a key that could be a key of ours or of a SASL extension."""
+    """Return the part of a key that could be a Towpath key or a SASL extension."""
     match = _KEY.match(key)
     return match[0] if match else ""
 
@@ -76,7 +76,7 @@ def sections(annotation: Any) -> tuple[type[BaseModel], ...]:
 
 
 def fields(model: type[BaseModel]) -> dict[str, FieldInfo]:
-    """Return the fields of a model by the keys of the file, which may be words of Python."""
+    """Return the fields of a model by their keys in the file."""
     return {field.alias or name: field for name, field in model.model_fields.items()}
 
 
@@ -87,14 +87,14 @@ def tags(model: type[BaseModel]) -> tuple[str, ...]:
 
 
 def without_tags(loc: Place) -> Place:
-    """Return a place without the tag that pydantic puts behind a section of several forms."""
+    """Return a place without the tag that pydantic adds for a section with several forms."""
     return tuple(
         part for above, part in zip((None, *loc), loc, strict=False) if above not in TAGGED
     )
 
 
 def keys_at(root: type[BaseModel], loc: Place) -> tuple[list[str], list[str]]:
-    """Return the keys that are known at a place, and those of other forms there."""
+    """Return the known keys at a place, and the keys of other forms of the section."""
     models: tuple[type[BaseModel], ...] = (root,)
     others: list[str] = []
     for part in loc:

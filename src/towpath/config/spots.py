@@ -1,4 +1,4 @@
-"""Where the keys and values of a YAML file stand, and the problems found there."""
+"""The lines of keys and values in a YAML file, and the problems found there."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from towpath.model.errors import ConfigProblem, Spot
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """A problem at a place of the file; `on_key` tells that the key is wrong, not its value."""
+    """A problem at a place in the file; `on_key` if the key is wrong, not its value."""
 
     place: Place
     text: str
@@ -32,23 +32,23 @@ class Spots:
         self._values: dict[Place, Spot] = {}
 
     def add_key(self, place: Place, node: Node) -> None:
-        """Keep where a key stands; the last one counts where a key stands twice."""
+        """Store the position of a key; of a repeated key the last one counts."""
         self._keys[place] = self._start(node)
 
     def add_value(self, place: Place, node: Node) -> None:
-        """Keep where a value begins; the value of an alias begins behind its anchor."""
+        """Store the position of a value; an alias' value is at its anchor."""
         self._values[place] = self._start(node)
 
     def rename(self, place: Place, better: Place) -> None:
-        """Let a key be found under another place as well."""
+        """Make a key's position available under another place as well."""
         self._keys.setdefault(better, self._keys[place])
 
     def at(self, line: int, column: int) -> Spot:
-        """Return a spot of this file; both numbers count from 1."""
+        """Return a position in the file; both numbers count from 1."""
         return Spot(self._file, line, column)
 
     def problem(self, fault: Fault) -> ConfigProblem:
-        """Return the problem with its path and its line and column."""
+        """Return the problem with its path, line and column."""
         return ConfigProblem(path_text(fault.place), fault.text, self._of(fault))
 
     def _of(self, fault: Fault) -> Spot:

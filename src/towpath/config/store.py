@@ -1,4 +1,4 @@
-"""An object store in the file: where it is, how to log in, and how objects are written."""
+"""An object store in the file: its URL, the login, and the settings of objects."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _SUCH_AS = "s3://bucket/prefix, gs://bucket/prefix, abfs://container@account/pre
 
 
 class StoreKind(StrEnum):
-    """Kinds of stores, by the scheme of their URL."""
+    """The kinds of stores, by the scheme of their URL."""
 
     S3 = "s3"
     GOOGLE = "gs"
@@ -40,7 +40,7 @@ _BUCKETS = frozenset({StoreKind.S3, StoreKind.GOOGLE})
 
 
 class StoreLayout(StrEnum):
-    """What lies in a store."""
+    """The layouts of a store: an archive, or the log files of brokers."""
 
     ARCHIVE = "archive"
     BROKER_LOG = "broker-log"
@@ -48,7 +48,7 @@ class StoreLayout(StrEnum):
 
 
 class AwsKeys(Section):
-    """Login to an S3 store with a pair of keys."""
+    """The login to an S3 store with a pair of keys."""
 
     access_key_id: str = Field(min_length=1, description="Name of the access key.")
     secret_access_key: SecretText = Field(description="Secret of the access key.")
@@ -58,7 +58,7 @@ class AwsKeys(Section):
 
 
 class EncryptionMode(StrEnum):
-    """How S3 encrypts objects."""
+    """The ways in which S3 encrypts objects."""
 
     S3 = "AES256"
     KMS = "aws:kms"
@@ -66,7 +66,7 @@ class EncryptionMode(StrEnum):
 
 
 class StoreEncryption(Section):
-    """Encryption of objects by an S3 store itself."""
+    """Encryption of objects by the S3 store itself."""
 
     mode: EncryptionMode = Field(description="Who holds the keys.")
     kms_key: str | None = Field(
@@ -81,14 +81,14 @@ class StoreEncryption(Section):
 
 
 class LockMode(StrEnum):
-    """Who may delete a locked object before its time."""
+    """The modes of object locks: who may delete a locked object early."""
 
     GOVERNANCE = "governance"
     COMPLIANCE = "compliance"
 
 
 class StoreLock(Section):
-    """Locks on objects, which the store itself keeps: nobody replaces or deletes one meanwhile."""
+    """Locks that the store keeps on objects, so that nobody can replace or delete them."""
 
     mode: LockMode = Field(
         description="`governance`: who has a right of its own may delete an object all the same"
@@ -100,7 +100,7 @@ class StoreLock(Section):
     )
 
     def until(self, written: int) -> int:
-        """Return until when an object is locked that was written at a time, both in ms."""
+        """Return until when an object written at a time is locked, both in ms."""
         return written + self.days * _DAY
 
 
@@ -149,7 +149,7 @@ def _file_url(text: str, host: str, path: str, info: ValidationInfo) -> str:
 
 
 def endpoint_url(text: str) -> str:
-    """Return the URL of a service, checked.
+    """Return the URL of a service, if it is valid.
 
     Raises:
         ValueError: It is none.
@@ -182,7 +182,7 @@ _NOT_WITH_FILES = ("endpoint", "tls", "storage_class")
 
 
 class StoreConfig(Section):
-    """A place for objects: a bucket, or a folder."""
+    """A location for objects: a bucket, or a folder."""
 
     url: Annotated[str, AfterValidator(_url)] = Field(
         description=f"Where the objects are: {_SUCH_AS}. `file:path` is relative to the folder of"
@@ -280,24 +280,24 @@ class StoreConfig(Section):
 
     @property
     def blob_host(self) -> str:
-        """The host that has the blobs of the storage account."""
+        """The host of the storage account's blobs."""
         return (urlsplit(self.url).hostname or "").replace(".dfs.", ".blob.", 1)
 
     @property
     def prefix(self) -> str:
-        """What keys begin with in the bucket, without slashes at its ends; the folder of files."""
+        """The prefix of keys in the bucket, without outer slashes; the folder of a file store."""
         path = urlsplit(self.url).path
         return unquote(path) if self.kind is StoreKind.FILES else path.strip("/")
 
     @property
     def holds_credentials(self) -> bool:
-        """Whether someone who reads this value could log in with it."""
+        """Whether someone who reads the section could log in with it."""
         azure = self.azure is not None and self.azure.client_id is None
         logins = (self.keys, self.service_account, self.tls and self.tls.cert)
         return azure or any(each is not None for each in logins)
 
     def class_of(self, level: int) -> str:
-        """Return the storage class of segments of a level; "" for the bucket's default."""
+        """Return the storage class of a level's segments; "" for the bucket's default."""
         chosen = self.storage_class
         return chosen[min(level, len(chosen) - 1)] if chosen else ""
 

@@ -1,4 +1,4 @@
-"""Points in time, as the file writes them."""
+"""Parsing of times in the file."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LIKE = "a time such as 2025-01-31T08:00:00Z"
 
 
 def milliseconds(value: int) -> int:
-    """Return a number that is milliseconds since 1970.
+    """Return a number unchanged if it can be milliseconds since 1970.
 
     Raises:
         ValueError: It has too few or too many digits for that.
@@ -25,7 +25,7 @@ def milliseconds(value: int) -> int:
 
 
 def parse_time(text: str, else_write: str = "") -> int:
-    """Return the milliseconds since 1970 of a text in ISO 8601 with a zone, or of digits.
+    """Parse an ISO 8601 time with a zone, or digits, into milliseconds since 1970.
 
     Args:
         text: The text.

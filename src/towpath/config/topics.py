@@ -1,4 +1,4 @@
-"""Which topics are mirrored, under which names, and with which configs."""
+"""The topics to mirror, their names on the target, and their configs."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Replicas(StrEnum):
 
 
 def template(text: str) -> str:
-    """Return a template for names on the target as it is.
+    """Return a template for target names unchanged if it is valid.
 
     Raises:
         ValueError: What stands beside its placeholders is no part of a topic name.
@@ -89,7 +89,7 @@ ConfigValue = Annotated[
 
 
 class ConfigRules(Section):
-    """The topic configs that are copied."""
+    """The rules for topic configs: which are copied, and which are overridden."""
 
     include: Annotated[tuple[Expression, ...], AfterValidator(not_empty)] = Field(
         (".*",),
@@ -113,19 +113,19 @@ class ConfigRules(Section):
 
 
 class Listed(Protocol):
-    """A topic as a broker lists it."""
+    """Protocol of a topic as a broker lists it."""
 
     @property
     def name(self) -> str:
-        """Its name."""
+        """The topic's name."""
 
     @property
     def internal(self) -> bool:
-        """Whether the broker calls it internal."""
+        """Whether the broker marks the topic as internal."""
 
 
 class TopicSelection(Section):
-    """Which topics are taken."""
+    """The selection of topics by regular expressions."""
 
     include: Annotated[tuple[Expression, ...], AfterValidator(not_empty)] = Field(
         description="Python regular expressions; a topic whose whole name matches one is taken.",
@@ -135,7 +135,7 @@ class TopicSelection(Section):
     )
 
     def matches(self, topic: str, *, internal: bool = False) -> bool:
-        """Return whether a source topic is taken.
+        """Return whether a source topic is selected.
 
         Args:
             topic: Its name.
@@ -144,16 +144,16 @@ class TopicSelection(Section):
         return not (internal or is_own(topic)) and self.asks_for(topic)
 
     def asks_for(self, topic: str) -> bool:
-        """Return whether the expressions fit a name, even one that is never taken."""
+        """Return whether the expressions match a name, even one that is never selected."""
         return fits(topic, self.include) and not fits(topic, self.exclude)
 
     def takes(self, topic: Listed) -> bool:
-        """Return whether a topic that the source lists is taken."""
+        """Return whether a topic that the source lists is selected."""
         return self.matches(topic.name, internal=topic.internal)
 
 
 class TopicsConfig(TopicSelection):
-    """Which topics are mirrored, under which names, and with which configs."""
+    """The topics to mirror, their names on the target, and their configs."""
 
     rename: Annotated[str, AfterValidator(template)] = Field(
         _WHOLE,
@@ -193,7 +193,7 @@ class TopicsConfig(TopicSelection):
         return rename
 
     def lets_delete(self, topic: str) -> bool:
-        """Return whether the mirror topic of a source topic may delete what the source has."""
+        """Return whether a mirror topic may delete records that the source still has."""
         return fits(topic, self.may_delete)
 
     @property
@@ -207,7 +207,7 @@ class TopicsConfig(TopicSelection):
         return not PLACEHOLDER.search(self.rename)
 
     def target_prefix(self, prefix: str) -> str | None:
-        """Return the prefix of the mirror topics of topics with a prefix, `None` if they differ."""
+        """Return the prefix of mirror topics for a source prefix, `None` if there is no such."""
         before = self.rename.removesuffix(_WHOLE)
         alike = before != self.rename and not PLACEHOLDER.search(before)
         return before + prefix if alike else None

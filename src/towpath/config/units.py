@@ -46,7 +46,7 @@ class Duration(FromText, float):
 
     @classmethod
     def parse(cls, value: object) -> Self:
-        """Return the duration that a text such as `5m` means.
+        """Parse a duration such as `5m`.
 
         Raises:
             ValueError: The number or the unit is missing.
@@ -60,7 +60,7 @@ class Duration(FromText, float):
 
     @classmethod
     def json_schema(cls) -> dict[str, Any]:
-        """Return the JSON schema of such texts."""
+        """Return the JSON schema of durations."""
         return _json_schema(cls.UNITS)
 
 
@@ -72,7 +72,7 @@ class Size(FromText, int):
 
     @classmethod
     def parse(cls, value: object) -> Self:
-        """Return the number of bytes that a text such as `4MiB` means.
+        """Parse a size such as `4MiB`.
 
         Raises:
             ValueError: The number or the unit is missing.
@@ -86,7 +86,7 @@ class Size(FromText, int):
 
     @classmethod
     def json_schema(cls) -> dict[str, Any]:
-        """Return the JSON schema of such texts."""
+        """Return the JSON schema of sizes."""
         return _json_schema(cls.UNITS)
 
 
@@ -101,7 +101,7 @@ class ByteRate(Size):
 
     @classmethod
     def parse(cls, value: object) -> Self:
-        """Return the bytes per second that a text such as `50MB` means.
+        """Parse a rate such as `50MB`.
 
         Raises:
             ValueError: The number or the unit is missing.
@@ -116,12 +116,12 @@ class ByteRate(Size):
 
     @classmethod
     def json_schema(cls) -> dict[str, Any]:
-        """Return the JSON schema of such texts."""
+        """Return the JSON schema of rates."""
         return _json_schema(cls.UNITS, f"({cls._EACH})?")
 
 
 def between(low: str, high: str) -> WrapValidator:
-    """Return a check that a value lies between two bounds, given as texts."""
+    """Return a validator that checks bounds, which are given as texts."""
 
     def check(value: object, handler: ValidatorFunctionWrapHandler) -> Any:
         read: Duration | Size = handler(value)
