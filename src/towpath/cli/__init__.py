@@ -1,1 +1,1 @@
-"""Floor 7: the command line. Each command is a module of its name; `show/` has what they share."""
+"""Floor 7: the command line. Each command is a module of its name; `show/` prints results."""

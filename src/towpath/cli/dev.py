@@ -103,7 +103,7 @@ def reset(
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
     output: OutputOption = Output.TEXT,
 ) -> int:
-    """Delete the data of both clusters, and start them anew on the same ports."""
+    """Delete the data of both clusters, and start them again on the same ports."""
     del output  # `show` reads it from the arguments
     folders = updown.data(home)
     if folders and not yes and not _agreed(folders):

@@ -1,4 +1,4 @@
-"""The exit codes of all commands, and the page of them.
+"""The exit codes of all commands, and their reference page.
 
 `python -m towpath.cli.exits > docs/reference/exit-codes.md` writes the page.
 """
@@ -111,7 +111,7 @@ _ROOT = errors.TowpathError
 
 @dataclass(frozen=True, slots=True)
 class ExitCode:
-    """An exit code.
+    """An exit code and its meaning.
 
     Attributes:
         number: The number.
@@ -156,7 +156,7 @@ def kinds() -> dict[str, int]:
 
 
 def markdown() -> str:
-    """Return the page."""
+    """Return the reference page of exit codes."""
     words = {None: "", True: "yes", False: "no, correct the file first"}
     found = kinds()
     rows = []

@@ -21,7 +21,7 @@ def explain(
     *,
     output: OutputOption = Output.TEXT,
 ) -> None:
-    """Show what a code or an alert means, what is safe, what to look at and what to do."""
+    """Show the meaning of a code or an alert, what is safe, what to look at and what to do."""
     del output  # `show` reads it from the arguments
     if code is None:
         rows = [(name, page.title) for page in pages() for name in page.codes]

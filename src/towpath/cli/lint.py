@@ -1,4 +1,4 @@
-"""`towpath lint`: check the file."""
+"""`towpath lint`: check a file."""
 
 from __future__ import annotations
 

@@ -87,19 +87,19 @@ def run() -> None:
 
 
 def greeting(arguments: Sequence[str]) -> str:
-    """Return what a terminal shows before anything is imported."""
+    """Return the first line on a terminal, shown before slow imports."""
     wanted = wanted_of(arguments)
     is_asked = {"-h", "--help"} & set(arguments)
     return f"towpath {__version__} {wanted}\n" if wanted in _SLOW and not is_asked else ""
 
 
 def wanted_of(arguments: Sequence[str]) -> str:
-    """Return the name of the command that was asked for, "" for none."""
+    """Return the name of the requested command, "" for none."""
     return next((word for word in arguments if not word.startswith("-")), "")
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run one command, show what went wrong if anything did, and return the exit code.
+    """Run one command, show its error if there is one, and return the exit code.
 
     It is what the command returned, where that is a number.
     """
@@ -123,7 +123,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def program(arguments: Sequence[str]) -> typer.Typer:
-    """Return the program with the wanted command in full, the others by name and help only."""
+    """Return the program; only the requested command is loaded completely."""
     app = typer.Typer(
         add_completion=False,
         rich_markup_mode=None,

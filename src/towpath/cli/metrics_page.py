@@ -1,4 +1,4 @@
-"""The page of all metrics. `python -m towpath.cli.metrics_page > docs/metrics.md` writes it."""
+"""The reference page of all metrics (`python -m towpath.cli.metrics_page > docs/metrics.md`)."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ NAMES = {
 
 
 def markdown() -> str:
-    """Return the page."""
+    """Return the reference page of metrics."""
     parts = (text + _table(import_module(names).ALL) for names, text in NAMES.items())
     return "".join(parts) + _REPLICATOR
 

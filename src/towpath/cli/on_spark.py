@@ -1,4 +1,4 @@
-"""What all commands have whose work runs on Spark: the same options, checked before the work."""
+"""Options shared by all commands that run on Spark, checked before the work."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class OnSpark:
-    """The options of a command that shows no log.
+    """The Spark options of a command that shows no log.
 
     Attributes:
         report: Where to write the report.
@@ -56,7 +56,7 @@ class OnSpark:
 
     @functools.cached_property
     def packages(self) -> str | None:
-        """Where Spark finds the archive for its workers."""
+        """The package archive for Spark's workers, as path or URL."""
         return checked_packages(self.master, self.packages_archive)
 
     def fork(self, works: Sequence[str]) -> None:
@@ -76,7 +76,7 @@ class OnSpark:
     def start(
         self, name: str, works: Sequence[str], *, credentials: bool, rounds: int = 1
     ) -> Starting:
-        """Return the Spark session, which starts in the background, or what stands for it here.
+        """Start the Spark session in the background, or return the local engine.
 
         Args:
             name: Name of the application, behind the name of the program.
@@ -117,7 +117,7 @@ class OnSpark:
 
 @dataclass(frozen=True, kw_only=True)
 class LoggedOnSpark(OnSpark):
-    """The options of a command that may show a log.
+    """The Spark options of a command that may show a log.
 
     Attributes:
         log_level: What to log.
@@ -129,12 +129,12 @@ class LoggedOnSpark(OnSpark):
 
     @property
     def logs(self) -> LogWanted | None:
-        """How to log; `None` where no option asks for a log."""
+        """The logging options; `None` if no log is requested."""
         return logs_wanted(self.log_level, self.log_format)
 
 
 def with_options(command: Callable[..., int]) -> Callable[..., int]:
-    """Give a command the options of its arguments that are frozen classes of options.
+    """Replace a command's arguments of option classes by one Typer option for each field.
 
     Typer knows only functions with one argument for each option; so it is shown one.
     """

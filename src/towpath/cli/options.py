@@ -1,4 +1,4 @@
-"""Arguments and options that several commands have."""
+"""Arguments and options that several commands share."""
 
 from __future__ import annotations
 
@@ -93,14 +93,14 @@ MayDeleteOption = Annotated[
 
 
 def logs_wanted(level: LogLevel | None, form: LogFormat | None) -> LogWanted | None:
-    """Return how to log; `None` where no option asks for a log."""
+    """Return the logging options; `None` if no log is requested."""
     if level is None and form is None:
         return None
     return LogWanted(level or LogLevel.INFO, form or LogFormat.LOGFMT)
 
 
 def require_writable(file: Path | None, option: str = "--report") -> None:
-    """Check before the work that its result can be written.
+    """Raise before the work if its result could not be written.
 
     Args:
         file: Where to write, `None` for nowhere.
@@ -121,7 +121,7 @@ def require_writable(file: Path | None, option: str = "--report") -> None:
 
 
 def require_master(master: str | None) -> None:
-    """Check before the work that a Spark master has a valid form.
+    """Raise before the work if the Spark master has an invalid form.
 
     The forms are those of Spark's guide to submitting applications.
 
@@ -138,7 +138,7 @@ def require_master(master: str | None) -> None:
 
 
 def checked_packages(master: str | None, packages: str | None) -> str | None:
-    """Return where Spark finds the archive for its workers, after a check before the work.
+    """Check the package archive for Spark's workers, and return its location.
 
     Raises:
         ConfigError: The archive does not fit this Towpath, or slices run on this machine.
@@ -152,7 +152,7 @@ def checked_packages(master: str | None, packages: str | None) -> str | None:
 
 
 def rate_of(text: str, path: str, also: str = "") -> ByteRate:
-    """Return the bytes per second that a text means.
+    """Parse a rate in bytes per second.
 
     Args:
         text: Such as `50MB`.
@@ -169,7 +169,7 @@ def rate_of(text: str, path: str, also: str = "") -> ByteRate:
 
 
 def pattern_of(text: str, option: str = "--topics") -> re.Pattern[str]:
-    """Return the regular expression that an option names.
+    """Compile the regular expression of an option.
 
     Raises:
         ConfigError: It is none.
@@ -181,7 +181,7 @@ def pattern_of(text: str, option: str = "--topics") -> re.Pattern[str]:
 
 
 def numbers_of(text: str, option: str = "--partitions") -> frozenset[int]:
-    """Return the numbers that an option names, such as `0,3-5`.
+    """Parse an option with numbers such as `0,3-5`.
 
     Raises:
         ConfigError: It names none.
@@ -232,7 +232,7 @@ def _refusal(option: str, text: str) -> ConfigError:
 
 
 def time_of(text: str, now: int) -> int:
-    """Return the time that a text such as `2h` or `2026-01-31` means, in ms since 1970.
+    """Parse an age such as `2h` or a date such as `2026-01-31` into ms since 1970.
 
     Args:
         text: An age, or a date with or without a time; UTC where it names no zone.

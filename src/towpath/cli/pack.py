@@ -22,7 +22,7 @@ def pack(
     *,
     output: OutputOption = Output.TEXT,
 ) -> int:
-    """Pack Towpath and what its slices need, for Spark workers that have Python alone."""
+    """Pack Towpath and the packages of its slices, for Spark workers with plain Python."""
     del output  # `show` reads it from the arguments
     if not out.name.endswith(ENDS):
         raise _refusal(f"{out} must end in {' or '.join(ENDS)}, else Spark does not unpack it")

@@ -1,4 +1,4 @@
-"""The page of all commands.
+"""The reference page of all commands.
 
 `python -m towpath.cli.reference > docs/reference/commands.md` writes it.
 """
@@ -26,7 +26,7 @@ internal error came from. What commands return: [Exit codes](exit-codes.md).
 
 
 def markdown() -> str:
-    """Return the page."""
+    """Return the reference page of commands."""
     return "\n".join([_INTRODUCTION, *(line for name in COMMANDS for line in _lines(name))])
 
 

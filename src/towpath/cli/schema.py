@@ -19,6 +19,6 @@ def schema(
     ] = FileKind.LINK,
     output: OutputOption = Output.JSON,
 ) -> None:
-    """Print the JSON schema of the file, with which editors complete and check it."""
+    """Print the JSON schema of the file, for completion and checks in editors."""
     del output  # a schema is JSON in any case
     sys.stdout.write(text(kind))

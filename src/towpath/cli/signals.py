@@ -1,4 +1,4 @@
-"""Ctrl-C, SIGTERM and SIGHUP, which end every command in good order.
+"""Signal handling: Ctrl-C, SIGTERM and SIGHUP end every command in good order.
 
 A command that changes something or runs long asks an event whether to stop, and ends at a safe
 point. Any other command is interrupted as by Ctrl-C. What `nohup` ignores stays ignored.
@@ -28,7 +28,7 @@ _ECHO = 1.0
 
 
 class SignalledError(BaseException):
-    """A signal ends the command, as Ctrl-C does; Typer keeps its hands off this one."""
+    """A signal ends the command, like Ctrl-C; Typer does not catch this exception."""
 
     def __init__(self, number: int) -> None:
         super().__init__(number)
@@ -42,7 +42,7 @@ class SignalledError(BaseException):
 
 @contextmanager
 def interrupting() -> Iterator[None]:
-    """Let SIGTERM and SIGHUP interrupt the command, as Ctrl-C does."""
+    """Let SIGTERM and SIGHUP interrupt the command, like Ctrl-C."""
     is_echo = _echoes()
 
     def on_signal(number: int, _frame: FrameType | None) -> None:

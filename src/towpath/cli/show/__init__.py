@@ -1,1 +1,1 @@
-"""What commands show: results, plans, partitions and progress, for people and for programs."""
+"""Output of commands: results, plans, partitions and progress, for people and programs."""

@@ -19,7 +19,7 @@ from towpath.cli.show.output import console
 
 
 class Bar:
-    """Shows how much of a job is done, and how long the rest may take.
+    """Shows the completed share of a job, and the estimated remaining time.
 
     Args:
         doing: Names the job, such as `comparing`.
@@ -50,11 +50,11 @@ class Bar:
         self._progress.stop()
 
     def done(self, number: int, total: int) -> None:
-        """Show how many are done."""
+        """Show how many items are done."""
         self._progress.update(self._task, completed=number, total=total)
 
     def doing(self, doing: str, unit: str, number: int, total: int) -> None:
-        """Show how much is done of a part of the job, which begins when its name is new."""
+        """Show the progress of a part of the job; a new name starts a new part."""
         if doing != self._doing:
             self._doing = doing
             self._progress.reset(self._task, description=doing, unit=unit)

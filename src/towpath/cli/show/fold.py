@@ -1,4 +1,4 @@
-"""One line for remarks that are alike about many partitions or topics; JSON keeps each of them."""
+"""Folding of similar remarks about many partitions into one line; JSON keeps each."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _NUMBER = re.compile(r"\d[\d,.]*")
 
 
 def folded(remarks: Iterable[tuple[str, str]]) -> list[str]:
-    """Return remarks as lines, in order; many that are alike become one line.
+    """Return remarks as lines, in order; many similar ones become one line.
 
     Remarks are alike if they differ only by their numbers and the name of what they are about.
 
@@ -28,7 +28,7 @@ def folded(remarks: Iterable[tuple[str, str]]) -> list[str]:
 
 
 def set_apart(remarks: Iterable[tuple[str, str]]) -> tuple[list[str], list[str]]:
-    """Return the text of each remark, "" for those of many alike, and the lines of these.
+    """Return each remark's text ("" for folded ones), and the lines of the folded ones.
 
     For remarks that stand in the rows of a table; see `folded`.
     """
@@ -48,7 +48,7 @@ def _many(remarks: Iterable[tuple[str, str]]) -> dict[str, str]:
 
 
 def folded_sentences(sentences: Iterable[str]) -> list[str]:
-    """Return sentences that begin with what they are about and a colon; see `folded`."""
+    """Fold sentences that begin with their subject and a colon; see `folded`."""
     parted = (text.partition(": ") for text in sentences)
     return folded((about, text) if text else ("", about) for about, _, text in parted)
 

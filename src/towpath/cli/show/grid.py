@@ -1,4 +1,4 @@
-"""Tables for any width: no number is cut, and no cell loses a character."""
+"""Tables for any terminal width, without cutting numbers or losing characters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A picture on the terminal that moves by itself while a command goes on."""
+"""A live picture on the terminal, redrawn by a timer while a command runs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _STOPPING = "stopping; Ctrl-C again ends at once"
 
 
 class LivePicture:
-    """A picture on stderr that is drawn again twice a second, in a thread of its own.
+    """A picture on stderr that a thread redraws twice a second.
 
     Args:
         draw: Draws what is to be seen now.
@@ -48,7 +48,7 @@ class LivePicture:
         return self._console.width, self._console.height
 
     def close(self) -> None:
-        """Draw it for the last time."""
+        """Draw the picture for the last time."""
         self._live.stop()
         self._file.close()
 

@@ -1,4 +1,4 @@
-"""Results of commands: text for people, or one JSON document for programs; and what prints them."""
+"""The results of commands: text for people, or one JSON document for programs."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ _asked: ContextVar[Form] = ContextVar("asked", default=Form.TEXT)
 
 
 def remember_form(arguments: Sequence[str]) -> None:
-    """Keep the form that the arguments ask for, so that an error about them has that form, too."""
+    """Store the output form in the arguments, for errors about the arguments themselves."""
     words = [*arguments, ""]
     said = {after for word, after in pairwise(words) if word in {"--output", "-o"}}
     for start in ("--output=", "-o"):
@@ -88,7 +88,7 @@ class Failure:
 
 
 def show(text: RenderableType, data: Mapping[str, Any], markdown: str = "") -> None:
-    """Print a result in the wanted form.
+    """Print a result in the requested form.
 
     Args:
         text: The result for people.
@@ -129,7 +129,7 @@ def _print_json(data: Mapping[str, Any]) -> None:
 
 
 def console(*, stderr: bool = False) -> Console:
-    """Return the console to print on: as wide as the terminal, or as `COLUMNS` says.
+    """Return the console for output, as wide as the terminal or `COLUMNS`.
 
     Without either, lines are as long as they are.
     """

@@ -1,4 +1,4 @@
-"""Pages of HTML that need nothing else, for whoever keeps evidence.
+"""Self-contained HTML pages, kept as evidence.
 
 A page holds its facts as JSON, and the SHA-256 of these bytes. What it shows comes from elsewhere,
 so every text is escaped, and the page has no script.
@@ -26,7 +26,7 @@ _STYLE = (
 def page(
     title: str, facts: Mapping[str, Any], body: Callable[[Mapping[str, Any]], Iterator[str]]
 ) -> str:
-    """Return a page.
+    """Return an HTML page.
 
     Args:
         title: Its title.
@@ -51,17 +51,17 @@ def page(
 
 
 def canonical(facts: Mapping[str, Any]) -> str:
-    """Return facts as the JSON text of which the digest is made."""
+    """Return facts as canonical JSON, from which the digest is computed."""
     return json.dumps(facts, sort_keys=True, indent=1, ensure_ascii=False)
 
 
 def verdict(told: str, *, good: bool) -> str:
-    """Return the sentence that says what a page proves."""
+    """Return the sentence about what a page proves."""
     return f'<p class="{"good" if good else "bad"}"><strong>{text(told)}</strong></p>'
 
 
 def listed(title: str, texts: Iterable[str]) -> Iterator[str]:
-    """Yield a list with its heading, nothing where it is empty."""
+    """Yield a list with its heading; nothing for an empty list."""
     items = "".join(f"<li>{text(each)}</li>" for each in dict.fromkeys(texts))
     if items:
         yield f"<h2>{text(title)}</h2><ul>{items}</ul>"
@@ -70,7 +70,7 @@ def listed(title: str, texts: Iterable[str]) -> Iterator[str]:
 def table(
     headers: Sequence[str], rows: Iterable[Sequence[object]], numbers: int | None = None
 ) -> str:
-    """Return a table.
+    """Return an HTML table.
 
     Args:
         headers: Names of the columns.
@@ -88,7 +88,7 @@ def table(
 
 
 def text(value: object) -> str:
-    """Return a value as text of HTML."""
+    """Escape a value as HTML text."""
     return escape(str(value), quote=True)
 
 

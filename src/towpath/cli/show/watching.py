@@ -1,4 +1,4 @@
-"""A picture that is drawn again and again, in place on a terminal, until the user stops it."""
+"""Repeated drawing of a picture, in place on a terminal, until the user stops it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def watched(
     draw: Callable[[T, int | None], RenderableType],
     stop: threading.Event,
 ) -> T:
-    """Show what is looked at until the user stops it, and return the last look.
+    """Show repeated looks until the user stops, and return the last look.
 
     Args:
         first: The first look.

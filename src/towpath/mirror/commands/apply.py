@@ -45,7 +45,7 @@ def apply(
     report: ReportOption = None,
     output: OutputOption = Output.TEXT,
 ) -> int:
-    """Apply the steps of a plan; a second call applies only the steps that are left."""
+    """Apply the steps of a plan; a second call applies only the remaining steps."""
     del output  # `show` reads it from the arguments
     require_writable(report)
     wanted = _wanted(file, None if only is None else _subjects(only))

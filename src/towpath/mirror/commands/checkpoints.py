@@ -1,4 +1,4 @@
-"""`towpath checkpoints apply`: let groups of the target go on at MirrorMaker 2's checkpoints."""
+"""`towpath checkpoints apply`: set group offsets from MirrorMaker 2's checkpoints."""
 
 from __future__ import annotations
 

@@ -78,7 +78,7 @@ def cutover(
     on: LoggedOnSpark,
     output: OutputOption = Output.TEXT,
 ) -> int:
-    """End a migration: check that nobody writes, copy the rest, sync all else, prove equality."""
+    """End a migration: check that producers are silent, copy and sync the rest, prove equality."""
     del output  # `show` reads it from the arguments
     config = load(file)
     doing = "looking at both clusters"

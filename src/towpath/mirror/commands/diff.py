@@ -1,4 +1,4 @@
-"""`towpath diff`: how the target differs from what the file asks for."""
+"""`towpath diff`: the differences between the target and the file."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ DIFFERENT = 3
 
 
 def diff(file: LinkFile, *, output: FormOption = Form.TEXT) -> int:
-    """Show what differs between the target and what the file asks for: exit 0 equal, 3 different.
+    """Show the differences between the target and the file: exit 0 equal, 3 different.
 
     Records are compared by `towpath verify`.
     """

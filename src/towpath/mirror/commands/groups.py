@@ -1,4 +1,4 @@
-"""`towpath groups`: where groups stand on both sides, and bringing them over."""
+"""`towpath groups`: offsets of groups on both sides, and their sync."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def status(
     *,
     output: OutputOption = Output.TEXT,
 ) -> int:
-    """Show how far groups are behind on both sides, and what the target has of them."""
+    """Show the lag of groups on both sides, and their offsets on the target."""
     del output  # `show` reads it from the arguments
     seen = look(load(file), None if group is None else (group,))
     if group is None:
@@ -98,7 +98,7 @@ def translate(
     ] = None,
     output: OutputOption = Output.TEXT,
 ) -> int:
-    """Show which target offsets belong to the source offsets of a group, and how exact that is."""
+    """Show the target offsets for a group's source offsets, and their exactness."""
     del output  # `show` reads it from the arguments
     config, only = load(file), None if partition is None else _partition(partition)
     found = list(_translated(config, group, at, only))
@@ -116,7 +116,7 @@ def sync(
     ] = False,
     output: OutputOption = Output.TEXT,
 ) -> int:
-    """Bring all groups over once, as a run does at intervals, and read them back."""
+    """Sync all groups once, as a run does at intervals, and read them back."""
     del output  # `show` reads it from the arguments
     config = load(file)
     if config.groups is None:
@@ -144,7 +144,7 @@ def sync(
 
 @groups.command("diff")
 def diff(file: LinkFile, *, output: OutputOption = Output.TEXT) -> int:
-    """Show which groups stand elsewhere on the target: exit 0 none, 3 some."""
+    """Show the groups whose offsets differ on the target: exit 0 none, 3 some."""
     del output  # `show` reads it from the arguments
     seen = look(load(file)).differences
     show(group_picture(seen), as_json(seen))

@@ -1,4 +1,4 @@
-"""`towpath history`: show what happened to a link, from the target's topic of events."""
+"""`towpath history`: show the history of a link, from the target's topic of events."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def history(
     limit: EventsOption = MOST_EVENTS,
     output: OutputOption = Output.TEXT,
 ) -> int:
-    """Show what happened to the link, the newest event last, from the target's topic of events."""
+    """Show the history of the link, the newest event last, from the target's topic of events."""
     del output  # `show` reads it from the arguments
     config = load(file)
     found = _read(config, 0 if since is None else time_of(since, now_ms()), limit)

@@ -1,4 +1,4 @@
-"""`towpath import`: make our files from those of other tools."""
+"""`towpath import`: make Towpath's files from those of other tools."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def mm2(
     ] = Path(),
     output: OutputOption = Output.TEXT,
 ) -> int:
-    """Write a YAML file for each flow of MirrorMaker 2's file, and tell what has no equal.
+    """Write a YAML file for each flow in MirrorMaker 2's file, and list what has no equivalent.
 
     Secrets are not written into these files, nor shown: they refer to environment variables.
     """
@@ -97,7 +97,7 @@ def mm2_positions(
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
     output: OutputOption = Output.TEXT,
 ) -> int:
-    """Let a link begin where MirrorMaker 2 stopped, in the same mirror topics.
+    """Begin a link where MirrorMaker 2 stopped, in the same mirror topics.
 
     Nothing is copied again: the last records of each mirror partition are looked for at the source.
     MirrorMaker 2 must have been stopped.

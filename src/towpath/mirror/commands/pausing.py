@@ -1,4 +1,4 @@
-"""What `towpath pause` and `towpath resume` share."""
+"""The shared parts of `towpath pause` and `towpath resume`."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ TopicsOption = Annotated[
 
 
 def show_pauses(link: str, pauses: Sequence[Pause]) -> None:
-    """Show which pauses of a link hold now."""
+    """Show the pauses of a link that are in force."""
     lines = [str(each) for each in pauses] or [f"nothing of link {link} is paused"]
     lines.append("a run of the link follows within seconds; `towpath status` shows it")
     show(Group(*map(line, lines)), {"link": link, "paused": [asdict(each) for each in pauses]})
 
 
 def names(topics: str | None) -> tuple[TopicName, ...]:
-    """Return the topics of the option; none where it was not given, which is the whole link.
+    """Parse the option with topics; none stands for the whole link.
 
     Raises:
         ConfigError: The option was given, but names no topic, as with a variable that is not set.

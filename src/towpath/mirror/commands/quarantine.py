@@ -59,7 +59,7 @@ def ls(
     ] = _ROWS,
     output: OutputOption = Output.TEXT,
 ) -> int:
-    """Count records that were set aside, by topic and reason, and list them, the newest last."""
+    """Count quarantined records by topic and reason, and list them, the newest last."""
     del output  # `show` reads it from the arguments
     wanted = RecordFilter(
         topics=frozenset(names(topics)), reasons=_codes(reasons), is_open=only_open
@@ -82,7 +82,7 @@ def show_one(
     ] = 4096,
     output: OutputOption = Output.TEXT,
 ) -> int:
-    """Show one record: where it came from, why it was set aside, its key, headers and value."""
+    """Show one quarantined record: origin, reason, key, headers and value."""
     del output  # `show` reads it from the arguments
     config, wanted = load(file), RecordId.of(record)
     known, found = look.one(config, wanted)
@@ -114,7 +114,7 @@ def replay(
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
     output: OutputOption = Output.TEXT,
 ) -> int:
-    """Write records to the ends of their mirror topics, as the file changes them now, each once."""
+    """Write quarantined records once to their mirror topics' ends, changed as the file says."""
     del output  # `show` reads it from the arguments
     config = load(file)
     if not (records or topics or reasons or everything):

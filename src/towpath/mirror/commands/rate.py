@@ -35,7 +35,7 @@ def rate(
     ] = False,
     output: OutputOption = Output.TEXT,
 ) -> None:
-    """Show or change how fast a link copies at most, also over restarts."""
+    """Show or change the rate limits of a link, which outlast restarts."""
     del output  # `show` reads it from the arguments
     wanted, config = _read(limit, reset=reset), load(file)
     if reset:

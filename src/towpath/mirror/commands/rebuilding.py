@@ -1,4 +1,4 @@
-"""`towpath repair --ledger`: bring back what the ledger knew of partitions."""
+"""`towpath repair --ledger`: restore lost ledger entries about partitions."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ NOT_KNOWN = (
 def rebuild(
     config: LinkConfig, topics: Sequence[TopicName], scope: Scope, *, yes: bool, dry_run: bool
 ) -> RebuildReport:
-    """Find where partitions stand, show it, ask, and write it to the ledger."""
+    """Find the positions of partitions, ask for confirmation, and write them to the ledger."""
     with stopping() as stop, Bar("comparing") as bar:
 
         def agreed(outcomes: tuple[Outcome, ...]) -> bool:
@@ -69,7 +69,7 @@ def lines(found: RebuildReport) -> list[str]:
 
 
 def report(link: str, found: RebuildReport) -> dict[str, Any]:
-    """Return the outcome as data."""
+    """Return the outcome as data for JSON."""
     return {
         "link": link,
         "complete": not found.left and (found.done or not found.found),

@@ -1,4 +1,4 @@
-"""`towpath repair`: copy again the records that the target lost."""
+"""`towpath repair`: copy records again that the target lost."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def repair(
     on: OnSpark,
     output: OutputOption = Output.TEXT,
 ) -> int:
-    """Copy lost records again, where offsets and records can be exactly the same as before."""
+    """Copy lost records again, if offsets and records can be exactly the same as before."""
     del output  # `show` reads it from the arguments
     config = load(file)
     scope = Scope(master=on.master, parallelism=on.parallelism, packages=on.packages)

@@ -1,4 +1,4 @@
-"""`towpath restart`: copy source topics that were deleted and created again."""
+"""`towpath restart`: copy source topics that were deleted and recreated."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def restart(
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
     output: OutputOption = Output.TEXT,
 ) -> int:
-    """Copy source topics that were deleted and created again from their beginning."""
+    """Copy deleted and recreated source topics from their beginning."""
     del output  # `show` reads it from the arguments
     config = load(file)
     wanted = names(topics)

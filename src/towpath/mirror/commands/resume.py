@@ -1,4 +1,4 @@
-"""`towpath resume`: go on with paused topics."""
+"""`towpath resume`: continue with paused topics."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from towpath.mirror.commands.pausing import TopicsOption, names, show_pauses
 def resume(
     file: LinkFile, *, topics: TopicsOption = None, output: OutputOption = Output.TEXT
 ) -> None:
-    """Let paused topics go on, each where it stands."""
+    """Resume paused topics, each at its last position."""
     del output  # `show` reads it from the arguments
     config = load(file)
     show_pauses(config.link, pauses.resume(config, names(topics)))

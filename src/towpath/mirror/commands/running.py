@@ -1,4 +1,4 @@
-"""What `towpath run` shows and reports at its end."""
+"""The final output and report of `towpath run`."""
 
 from __future__ import annotations
 

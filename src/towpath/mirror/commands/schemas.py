@@ -1,4 +1,4 @@
-"""`towpath schemas`: list, compare and bring over the subjects of a schema registry."""
+"""`towpath schemas`: list, compare and sync the subjects of a schema registry."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def diff(file: LinkFile, *, output: FormOption = Form.TEXT) -> int:
 
 @schemas.command()
 def sync(file: LinkFile, *, output: OutputOption = Output.TEXT) -> int:
-    """Bring over what the target's registry lacks; nothing is deleted or overwritten."""
+    """Register what the target's registry lacks; nothing is deleted or overwritten."""
     del output  # `show` reads it from the arguments
     config = load(file)
     plan = schemas_alone.planned(config)
@@ -104,7 +104,7 @@ def sync(file: LinkFile, *, output: OutputOption = Output.TEXT) -> int:
 
 @schemas.command()
 def verify(file: LinkFile, *, output: OutputOption = Output.TEXT) -> int:
-    """Ask the target for every id, as clients do, and compare what it answers."""
+    """Request every schema id from the target, as clients do, and compare the answers."""
     del output  # `show` reads it from the arguments
     found = schemas_alone.compared(load(file), ask=True)
     wrong = [row for row in found.rows if row.verdict != EQUAL]

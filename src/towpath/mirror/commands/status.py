@@ -1,4 +1,4 @@
-"""`towpath status`: show where a link stands."""
+"""`towpath status`: show the state of a link."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def status(
     ] = False,
     output: OutputOption = Output.TEXT,
 ) -> int:
-    """Show where each partition stands, from the target's ledger and both clusters."""
+    """Show the state of each partition, from the target's ledger and both clusters."""
     if watch and output is Output.JSON:
         raise _refusal("--watch", "shows text only; leave out `--output json`")
     pattern = pattern_of(topics)

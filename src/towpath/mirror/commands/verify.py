@@ -40,7 +40,7 @@ from towpath.wire.naming import IdSample
 
 
 class Isolation(StrEnum):
-    """The consumers whose view is compared."""
+    """The isolation levels of consumers whose view is compared."""
 
     COMMITTED = "committed"
     BOTH = "both"

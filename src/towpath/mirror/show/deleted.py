@@ -1,4 +1,4 @@
-"""Sentences about what the target deleted, one for each topic, or for many alike. Pure."""
+"""Sentences about records that the target deleted, by topic. Pure."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _NAMED = 3
 
 
 def deleted(rows: Iterable[PartitionStatus]) -> Iterator[str]:
-    """Yield sentences about the topics of whose records the target has deleted some.
+    """Yield sentences about topics with records that the target has deleted.
 
     Many topics of which the same is said are one sentence.
     """

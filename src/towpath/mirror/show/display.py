@@ -1,4 +1,4 @@
-"""What a run shows while it goes on: a picture on a terminal, otherwise a log.
+"""The display of a running command: a live picture on a terminal, otherwise a log.
 
 The picture moves by a timer of its own, so the clock goes on while the run waits for a cluster.
 What the picture needs is imported when the run begins, because that takes a second.
@@ -68,7 +68,7 @@ class Display:
             self._form.close()
 
     def show(self, progress: RunProgress) -> None:
-        """Show the present progress; the picture follows what changes in it later."""
+        """Show the current progress; the picture follows later changes in it."""
         if self._form is not None:
             self._form.show(progress)
 
@@ -131,7 +131,7 @@ class _Log:
         self._slots = 0
 
     def close(self) -> None:
-        """Leave the log as it is: what follows may log, too."""
+        """Do nothing, as later output may also be logged."""
 
     def show(self, progress: RunProgress) -> None:
         now = time.monotonic()

@@ -1,4 +1,4 @@
-"""Where groups stand, as tables and as JSON. Pure."""
+"""The display of groups' offsets, as tables and as JSON. Pure."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _MOST_REMARKS = 20
 
 
 def heading(seen: GroupsLook) -> list[str]:
-    """Return the lines above a table: whose groups they are, and when they were seen."""
+    """Return the lines above a table of groups: the link, and the time of observation."""
     lines = [f"link {seen.link}: {counted(len(seen.report.groups), 'group')}"]
     if seen.gone:
         at = max((group.at for group in seen.report.groups), default=0)
@@ -61,7 +61,7 @@ def heading(seen: GroupsLook) -> list[str]:
 
 
 def list_picture(seen: GroupsLook) -> RenderableType:
-    """Return the groups for people, one a line."""
+    """Return the groups for people, one per line."""
     rows = (
         (
             group.group.name,
@@ -78,7 +78,7 @@ def list_picture(seen: GroupsLook) -> RenderableType:
 
 
 def summary_picture(seen: GroupsLook) -> RenderableType:
-    """Return for each group how far it is behind, and how many positions the target has."""
+    """Return each group's lag, and the number of its offsets on the target."""
     rows = (
         (group.group.name, *_lag_cells(_total(seen, group)), _counted(group))
         for group in seen.report.groups
@@ -93,7 +93,7 @@ def summary_picture(seen: GroupsLook) -> RenderableType:
 
 
 def group_picture(seen: GroupsLook) -> RenderableType:
-    """Return for one or more groups where each stands in each partition."""
+    """Return the offsets of one or more groups in each partition."""
     parts: list[RenderableType] = [*_above(seen)]
     for group in seen.report.groups:
         parts.append(line(_sentence(group)))
@@ -105,7 +105,7 @@ def group_picture(seen: GroupsLook) -> RenderableType:
 
 
 def where_picture(seen: GroupsLook) -> RenderableType:
-    """Return in one table where each group stands on the target, or would stand."""
+    """Return one table with the present or future offsets of each group on the target."""
     rows = (
         (
             each.group.name,
@@ -122,7 +122,7 @@ def where_picture(seen: GroupsLook) -> RenderableType:
 
 
 def outcome_lines(seen: GroupsLook) -> RenderableType:
-    """Return what a sync came to."""
+    """Return the outcome of a sync."""
     outcomes = seen.report.outcomes
     told = ", ".join(f"{outcomes[each]:,} {each}" for each in PositionOutcome if outcomes[each])
     return Group(
@@ -305,7 +305,7 @@ def _marked(position: GroupPosition) -> Text:
 
 
 def held_lines(report: SyncReport) -> Iterator[str]:
-    """Yield until when the target keeps what it has of groups, counted by time."""
+    """Yield until when the target keeps the offsets of groups, sorted by time."""
     kept = {group.group.name: holds_until(group, report.retention) for group in report.groups}
     times = {name: at for name, at in kept.items() if at is not None}
     if times:
@@ -331,7 +331,7 @@ def _kept(group: GroupReport, retention: int) -> Iterator[str]:
 
 
 def remarks(report: SyncReport) -> Iterator[Text]:
-    """Yield what is to be known of the groups of a report, and of their positions."""
+    """Yield remarks about the groups in a report, and about their offsets."""
     yield from _remarks(report.groups, named=True)
 
 

@@ -1,4 +1,4 @@
-"""Types of the JSON that `towpath groups` writes; its schema is made of them (docs/output)."""
+"""Types of the JSON output of `towpath groups`, from which its schema is made (docs/output)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class PlaceJson(TypedDict):
 
 @shape
 class AnswerJson(TypedDict):
-    """The offset on the target that belongs to the committed one at the source."""
+    """The target offset for a group's committed source offset."""
 
     offset: int
     exactness: str
@@ -38,7 +38,7 @@ class LagJson(TypedDict):
 
 @shape
 class GroupPositionJson(TypedDict):
-    """A group in one partition."""
+    """The offset of a group in one partition."""
 
     topic: str
     """The source topic."""

@@ -1,4 +1,4 @@
-"""Events as sentences, and a history of them as text and as JSON. Pure."""
+"""The display of events: as sentences, text and JSON. Pure."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _ABSENT = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class History:
-    """What happened to a link.
+    """The history of a link.
 
     Attributes:
         events: The latest events, in the order of writing.
@@ -50,14 +50,14 @@ class History:
 
 
 def picture(link: str, history: History) -> RenderableType:
-    """Return a line for each event: when, who and where, and what happened."""
+    """Return one line for each event: time, user, host, and a sentence."""
     earlier = f"{counted(history.earlier, 'earlier event')} not shown; raise --limit to see more"
     before = [line(earlier)] if history.earlier else []
     return Group(*before, *map(_line, history.events), *map(line, _remarks(link, history)))
 
 
 def as_json(link: str, history: History) -> HistoryJson:
-    """Return a history for programs; each event as it was written, and its sentence."""
+    """Return a history for programs; each event as stored, with its sentence."""
     missing = history.missing
     return HistoryJson(
         link=link,

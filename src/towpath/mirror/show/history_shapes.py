@@ -1,4 +1,4 @@
-"""Types of the JSON that `towpath history` writes; its schema is made of them (docs/output)."""
+"""Types of the JSON output of `towpath history`, from which its schema is made (docs/output)."""
 
 from __future__ import annotations
 

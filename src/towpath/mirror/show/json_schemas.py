@@ -1,4 +1,4 @@
-"""JSON schemas of JSON outputs, made of their types.
+"""JSON schemas of the JSON outputs, generated from their types.
 
 `python -m towpath.mirror.show.json_schemas COMMAND` writes one, for
 `docs/output/COMMAND.schema.json`.
@@ -27,7 +27,7 @@ OUTPUTS: dict[str, Any] = {
 
 
 def text(command: str) -> str:
-    """Return the schema of a command's output (JSON Schema 2020-12), as it stands in a file."""
+    """Return the schema of a command's output (JSON Schema 2020-12), as text."""
     made = TypeAdapter(OUTPUTS[command]).json_schema(mode="serialization")
     whole = {"$schema": "https://json-schema.org/draft/2020-12/schema", **made}
     return json.dumps(whole, indent=2) + "\n"

@@ -1,4 +1,4 @@
-"""Limits in bytes per second for people and for programs; `rate` and `status` share them. Pure."""
+"""The display of rate limits in bytes per second, for people and programs. Pure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from towpath.model.nouns import TopicName
 
 
 def as_data(limits: Limits) -> RatesJson:
-    """Return limits for programs: what holds for the link, what the file says, what was set."""
+    """Return rate limits for programs: in force, in the file, and set later."""
     config = limits.config
     return RatesJson(
         link=_number(limits.link),
@@ -36,7 +36,7 @@ def as_data(limits: Limits) -> RatesJson:
 
 
 def least_seconds(limits: Limits, rows: Iterable[PartitionStatus]) -> float | None:
-    """Return how long the lag takes at least because of limits, `None` if none concerns it."""
+    """Return the least time for the lag under the rate limits, `None` without a limit."""
     behind: defaultdict[TopicName, float] = defaultdict(float)
     for row in rows:
         if row.state is not State.EXCLUDED:

@@ -1,4 +1,4 @@
-"""Plans for a terminal, and as Markdown for a review; shared by the commands that show plans."""
+"""The display of plans on a terminal, and as Markdown for a review."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _UNSAVED = (
 
 
 def show_plan(plan: Plan, *, saved: bool | None = None, subjects: Subjects = SUBJECTS) -> None:
-    """Print a plan in the wanted form.
+    """Print a plan in the requested form.
 
     Args:
         plan: The plan.
@@ -47,7 +47,7 @@ def show_plan(plan: Plan, *, saved: bool | None = None, subjects: Subjects = SUB
 
 
 def picture(plan: Plan, subjects: Subjects = SUBJECTS) -> RenderableType:
-    """Return a plan for people."""
+    """Return the tables and notes of a plan, for people."""
     parts: list[RenderableType] = [*map(line, clusters(plan)), ""]
     for group in groups(plan, subjects):
         parts += [line(group.title), _grid(group), ""]

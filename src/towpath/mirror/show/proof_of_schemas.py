@@ -1,4 +1,4 @@
-"""What `towpath verify --schemas` found, as text and as data."""
+"""The display of the schema ids that `towpath verify --schemas` compared."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _NAMED = 50
 
 
 def picture(proof: SchemaProof, sample: IdSample) -> Iterator[RenderableType]:
-    """Yield the ids that are not answered equally, holes and notes, and a sentence."""
+    """Yield the differing ids, holes and notes, and a closing sentence."""
     wrong = [each for each in proof.ids if each.verdict is not IdVerdict.EQUAL]
     if wrong:
         rows = map(_row, wrong[:_NAMED])

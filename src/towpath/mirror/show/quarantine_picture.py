@@ -1,4 +1,4 @@
-"""Pictures of records that were set aside. No byte of a record steers a terminal. Pure."""
+"""The display of quarantined records; their bytes cannot control a terminal. Pure."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _HEX_ROW = 16
 
 
 def list_picture(seen: QuarantineLook, limit: int) -> RenderableType:
-    """Return the counts and the last records."""
+    """Return the counts of quarantined records, and the last records."""
     parts: list[RenderableType] = []
     counts = seen.counts
     if not counts:
@@ -80,7 +80,7 @@ def _row(one: InQuarantine) -> tuple[str, ...]:
 
 
 def as_json(seen: QuarantineLook, limit: int) -> Mapping[str, Any]:
-    """Return the same for programs."""
+    """Return the counts and the last records for programs."""
     last = seen.records[max(0, len(seen.records) - limit) :]
     return {
         "link": seen.link,
@@ -114,7 +114,7 @@ def _mark(one: InQuarantine) -> dict[str, Any]:
 
 
 def record_picture(one: InQuarantine, found: QuarantinedRecord, most: int) -> RenderableType:
-    """Return one record with its bytes.
+    """Return one quarantined record with its bytes.
 
     Args:
         one: What is known of it.
@@ -178,7 +178,7 @@ def _hex(data: bytes) -> Iterator[str]:
 
 
 def record_as_json(one: InQuarantine, found: QuarantinedRecord, most: int) -> Mapping[str, Any]:
-    """Return the same for programs."""
+    """Return one quarantined record for programs."""
     record = found.record
     return {
         **_facts(one),
@@ -201,20 +201,20 @@ def _data(data: bytes | None, most: int) -> dict[str, Any] | None:
 
 
 def plan_picture(due: Sequence[Replay], left: Sequence[NotReplayed]) -> RenderableType:
-    """Return what would be replayed, and what cannot be."""
+    """Return the records to replay, and those that cannot be replayed."""
     by_target = Counter(str(each.target) for each in due)
     lines = [f"{name}: replay {counted(n, 'record')}" for name, n in sorted(by_target.items())]
     return Group(*map(line, [*map(str, left), *lines]))
 
 
 def replay_picture(done: ReplayReport) -> RenderableType:
-    """Return what was replayed, and what was not."""
+    """Return the replayed records, and those that were not replayed."""
     lines = [*map(str, done.left), f"{counted(len(done.done), 'record')} replayed"]
     return Group(*map(line, lines))
 
 
 def replay_as_json(link: str, done: ReplayReport) -> Mapping[str, Any]:
-    """Return the same for programs."""
+    """Return the result of a replay for programs."""
     return {
         "link": link,
         "replayed": [{"record": str(each.key), "target": str(each.target)} for each in done.done],

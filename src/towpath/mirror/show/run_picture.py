@@ -1,4 +1,4 @@
-"""The picture of a run on a terminal. Pure."""
+"""The live picture of a run on a terminal. Pure."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def picture(
     screen: tuple[int, int],
     began: float | None = None,
 ) -> RenderableType:
-    """Return the picture.
+    """Return the live picture of a run.
 
     Args:
         link: The name of the link.

@@ -1,4 +1,4 @@
-"""Types of JSON outputs: how their schemas are made, and types that several outputs share."""
+"""Types that several JSON outputs share, and helpers for their schemas."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class DeletedJson(TypedDict):
 
 @shape
 class AtRiskJson(TypedDict):
-    """A topic of which the target deletes what the source has, as nothing is held back."""
+    """A topic whose mirror may lose records that the source has, as nothing is withheld."""
 
     topic: str
     reasons: list[dict[str, Any]]
@@ -50,7 +50,7 @@ class AtRiskJson(TypedDict):
 
 
 def risks_as_json(found: Iterable[AtRisk]) -> list[AtRiskJson]:
-    """Return topics of which the target deletes what the source has for programs."""
+    """Return the topics at risk of deletions, for programs."""
     return [
         AtRiskJson(
             topic=each.topic,
@@ -64,7 +64,7 @@ def risks_as_json(found: Iterable[AtRisk]) -> list[AtRiskJson]:
 
 
 def deleted_as_json(found: DeletedRecords) -> DeletedJson:
-    """Return records that the target deleted for programs."""
+    """Return the records that the target deleted, for programs."""
     return DeletedJson(
         first=found.first,
         end=found.end,

@@ -1,4 +1,4 @@
-"""States of partitions, by a sign and a colour: the sign alone is enough for those who see none."""
+"""Symbols and colours of partition states; the symbol alone is sufficient."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ WORST_FIRST = tuple(_LOOKS)
 
 
 def sign(state: State) -> Text:
-    """Return the sign of a state."""
+    """Return the coloured symbol of a state."""
     return Text(*_LOOKS[state])
 
 
 def marked(state: State) -> Text:
-    """Return the sign of a state with its name."""
+    """Return the coloured symbol of a state with its name."""
     mark, style = _LOOKS[state]
     return Text(f"{mark} {state}", style=style)
 
 
 def counts(states: Mapping[State, int]) -> Text:
-    """Return how many partitions are in each state, the worst first: `✗ 1 stopped, ✓ 3 ...`."""
+    """Return the number of partitions in each state, the worst first: `✗ 1 stopped, ✓ 3 ...`."""
     parts = []
     for state, (mark, style) in _LOOKS.items():
         number = states.get(state, 0)

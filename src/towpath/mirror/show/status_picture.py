@@ -1,4 +1,4 @@
-"""The status of a link as tables and as JSON; `status` and `run` share them. Pure."""
+"""The display of a link's status, as tables and as JSON. Pure."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _UNKNOWN = "?"
 def link_picture(
     seen: LinkStatus, order: SortOrder = SortOrder.TROUBLE, most: int | None = None
 ) -> RenderableType:
-    """Return a link for people, with at most so many partitions."""
+    """Return the status of a link for people, with a limited number of partitions."""
     lines = [f"step {e.do} {e.name} failed at {readable(e.at)}: {e.error}" for e in seen.failed]
     lines += lease_lines(seen.lease)
     lines += map(str, seen.pauses)
@@ -68,7 +68,7 @@ def _of_limits(seen: LinkStatus) -> Iterable[str]:
 
 
 def summed(sums: Totals) -> RenderableType:
-    """Return what was copied of all partitions and the lag, and below it their states."""
+    """Return the totals of all partitions: copied, lag, and states."""
     lag = f"lag {count(sums.lag_records)}"
     if sums.lag_records:
         lag += f" ({_bytes(sums)}, {_seconds(sums)})"
@@ -96,7 +96,7 @@ def _seconds(sums: Totals) -> str:
 
 
 def picture(rows: Iterable[PartitionStatus], most: int | None = None) -> RenderableType:
-    """Return a table of partitions in their order, and below it remarks about some of them.
+    """Return a table of partitions in their order, followed by remarks.
 
     Args:
         rows: The partitions.
@@ -147,7 +147,7 @@ def _known(number: int) -> str:
 
 
 def remarks(row: PartitionStatus) -> Iterable[str]:
-    """Yield why a partition is mapped, what is unusual or missing, and why it is stopped."""
+    """Yield why a partition is mapped, its gaps and losses, and why it is stopped."""
     if row.reason:
         yield row.named(f"{row.mode}, because {row.reason}")
     if row.transacted:

@@ -1,4 +1,4 @@
-"""Types of the JSON that `towpath status` writes; its schema is made of them (docs/output)."""
+"""Types of the JSON output of `towpath status`, from which its schema is made (docs/output)."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class MissingEventsJson(TypedDict):
 
 @shape
 class LeaseJson(TypedDict):
-    """The process that may change the target for the link, or the last one that might."""
+    """The present or last holder of a link's lease."""
 
     link: str
     owner: str
@@ -71,7 +71,7 @@ class LeaseJson(TypedDict):
 
 @shape
 class TotalsJson(TypedDict):
-    """Sums over the partitions that are shown."""
+    """Sums over the shown partitions."""
 
     partitions: int
     states: dict[str, int]
@@ -159,7 +159,7 @@ class CutJson(TypedDict):
 
 @shape
 class RestartJson(TypedDict):
-    """Who accepted that the source topic was deleted and created again."""
+    """The person who accepted that a source topic was deleted and recreated."""
 
     link: str
     topic: str
@@ -172,7 +172,7 @@ class RestartJson(TypedDict):
 
 @shape
 class SetAsideJson(TypedDict):
-    """Records that were left out, as pairs of the kind of reason and a number."""
+    """Counts of records that were left out, by kind of reason."""
 
     quarantined: list[tuple[str, int]]
     skipped: list[tuple[str, int]]
@@ -264,7 +264,7 @@ class RatesJson(TypedDict):
 
 @shape
 class GroupsJson(TypedDict):
-    """Consumer groups, by the ledger."""
+    """Counts of consumer groups, from the ledger."""
 
     asked: bool
     """Whether the file asks for groups."""

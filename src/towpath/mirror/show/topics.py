@@ -1,4 +1,4 @@
-"""Topics of a run: their partitions added up, how fast they move, and which ones matter. Pure."""
+"""Topics of a run: their totals, their rates, and the most important ones. Pure."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _WINDOW = 10.0
 
 @dataclass(slots=True)
 class TopicLine:
-    """Partitions added up: those of one topic, or all."""
+    """Totals over the partitions of one topic, or of all topics."""
 
     records: int = 0
     size: int = 0
@@ -45,7 +45,7 @@ class TopicLine:
 
     @property
     def state(self) -> State:
-        """The worst state of a partition."""
+        """The worst state among the partitions."""
         return next((state for state in WORST_FIRST if self.states[state]), State.CAUGHT_UP)
 
 
@@ -86,7 +86,7 @@ def _urgency(item: tuple[TopicName, TopicLine]) -> tuple[bool, bool, int, str]:
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """How fast something moves.
+    """A rate of copying: records and bytes per second, and the remaining time.
 
     Attributes:
         records: Records per second.
@@ -107,7 +107,7 @@ class Rates:
         self._seen: deque[tuple[float, TopicLines]] = deque()
 
     def take(self, now: float, lines: TopicLines) -> None:
-        """Take sums, if they are new ones.
+        """Record totals, if they are new.
 
         Args:
             now: The present time, in seconds of any clock.

@@ -127,7 +127,7 @@ def _writers(found: Iterable[OtherWriter]) -> list[WriterJson]:
 
 
 def gone_as_json(found: Gone) -> GoneJson:
-    """Return the records that not both sides have any more for programs."""
+    """Return the records that are missing on either side, for programs."""
     return GoneJson(
         target=deleted_as_json(found.target) if found.target is not None else None,
         source=found.source,

@@ -1,4 +1,4 @@
-"""Types of the JSON that `towpath verify` writes; its schema is made of them (docs/output)."""
+"""Types of the JSON output of `towpath verify`, from which its schema is made (docs/output)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class WriterJson(TypedDict):
 
 @shape
 class GoneJson(TypedDict):
-    """Records that not both sides have any more."""
+    """Records that are missing on either side."""
 
     target: DeletedJson | None
     source: int
@@ -46,7 +46,7 @@ class DigestJson(TypedDict):
 
 @shape
 class DifferenceJson(TypedDict):
-    """The first difference; an offset is -1 where a side has none."""
+    """The first difference; an offset is -1 on a side without one."""
 
     source_offset: int
     target_offset: int
@@ -126,7 +126,7 @@ class ComparedPartitionJson(TypedDict):
 
 @shape
 class IdAnswerJson(TypedDict):
-    """A schema id in the records of a mirror topic, and what both registries answer for it."""
+    """A schema id in the records of a mirror topic, and the answers of both registries."""
 
     topic: str
     target_topic: str
