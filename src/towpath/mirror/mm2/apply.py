@@ -1,4 +1,4 @@
-"""Writes MirrorMaker 2's checkpoints to the groups of the target. It needs the target alone."""
+"""Writing of MirrorMaker 2's checkpoints to the target's groups; needs the target alone."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from towpath.model.nouns import Side, TopicName, TopicPartition
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckpointsRequest:
-    """What to apply.
+    """The options of applying checkpoints.
 
     Attributes:
         alias: MirrorMaker 2's alias of the source, "" for the only one that the target knows.
@@ -46,7 +46,7 @@ class CheckpointsRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckpointsReport:
-    """What became of the checkpoints.
+    """The result of applying checkpoints.
 
     Attributes:
         checkpoints: What was read.
@@ -64,12 +64,12 @@ class CheckpointsReport:
 
     @property
     def complete(self) -> bool:
-        """Whether each group stands where its checkpoints say."""
+        """Whether each group's offsets match its checkpoints."""
         return all(each.settled or each.due for each in self.positions)
 
 
 def apply(target: ClusterConfig, request: CheckpointsRequest) -> CheckpointsReport:
-    """Read the checkpoints, decide, write, and read back.
+    """Read the checkpoints, decide, commit the offsets, and read them back.
 
     Raises:
         ConfigError: There are no checkpoints, or a group that was named has none.

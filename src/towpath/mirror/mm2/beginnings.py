@@ -1,4 +1,4 @@
-"""Lets a link begin where MirrorMaker 2 stopped, without copying anything again.
+"""The start of a link where MirrorMaker 2 stopped, without copying anything again.
 
 Each partition is opened in the ledger behind the last record that the mirror topic holds. From
 there on its offsets are mapped: what is before them was mirrored by MirrorMaker 2, and the ledger
@@ -47,7 +47,7 @@ _GROUP = "-mm2"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SuccessionRequest:
-    """What to begin with.
+    """The options of a link that continues after MirrorMaker 2.
 
     Attributes:
         alias: MirrorMaker 2's alias of the source, "" for the only one that the target knows.
@@ -68,7 +68,7 @@ class SuccessionRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SuccessionReport:
-    """What was found, and whether it was written.
+    """The result of preparing a link that continues after MirrorMaker 2.
 
     Attributes:
         alias: MirrorMaker 2's alias of the source.
@@ -84,18 +84,18 @@ class SuccessionReport:
 
     @property
     def possible(self) -> bool:
-        """Whether every partition can go on as it should."""
+        """Whether every partition can continue correctly."""
         return all(each.is_fine or each.begins is not None for each in self.partitions)
 
     @property
     def complete(self) -> bool:
-        """Whether every partition goes on as it should."""
+        """Whether every partition is prepared to continue correctly."""
         due = any(each.begins is not None for each in self.partitions)
         return self.possible and (self.done or not due)
 
 
 def succeed(config: LinkConfig, request: SuccessionRequest) -> SuccessionReport:
-    """Begin where MirrorMaker 2 stopped.
+    """Find where MirrorMaker 2 stopped, and record the link's start in the ledger.
 
     Raises:
         ConfigError: There are no positions, or the file demands identical offsets.

@@ -14,7 +14,7 @@ from towpath.model.nouns import TopicName, TopicPartition
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """A checkpoint, and when it was written, in ms since 1970."""
+    """A checkpoint with the time of its record, in ms since 1970."""
 
     checkpoint: Checkpoint
     at: int
@@ -39,7 +39,7 @@ class Checkpoints:
     expired: int = 0
 
     def take(self, key: bytes | None, value: bytes | None, at: int) -> None:
-        """Add a record; a later one with the same key replaces an earlier one."""
+        """Add a record; the last record of each key counts."""
         try:
             found = Checkpoint.read(key or b"", value or b"")  # neither may be empty
         except NotOfMirrorMakerError:
@@ -50,7 +50,7 @@ class Checkpoints:
 
 
 class CheckpointReader:
-    """Reads a topic of checkpoints, and later what was added to it.
+    """Reads a topic of checkpoints, and later the records added since.
 
     Attributes:
         found: What was read so far.
@@ -61,7 +61,7 @@ class CheckpointReader:
         self.found = Checkpoints(topic)
 
     def read(self) -> int:
-        """Read up to the present end; return how many records were added since the last call.
+        """Read up to the present end; return the number of new records.
 
         Raises:
             ClusterError: The topic cannot be read.

@@ -1,4 +1,4 @@
-"""Our YAML files from MirrorMaker 2's file: one for each flow, and what has no equal."""
+"""Conversion of MirrorMaker 2's file to YAML files, one for each flow."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _NUMBER = re.compile(r"\d{1,9}")
 
 @dataclass(frozen=True, slots=True)
 class Converted:
-    """The file of one flow.
+    """The YAML file of one flow.
 
     Attributes:
         flow: The flow.
@@ -46,18 +46,18 @@ class Converted:
 
 @dataclass(frozen=True, slots=True)
 class Conversion:
-    """The files of all flows, and what became of each property, in the order of the file."""
+    """The files of all flows, and the fate of each property, in the order of the file."""
 
     files: tuple[Converted, ...]
     facts: tuple[Fact, ...]
 
     def with_fate(self, fate: Fate) -> tuple[Fact, ...]:
-        """Return the properties with this fate."""
+        """Return the properties with one fate."""
         return tuple(fact for fact in self.facts if fact.fate is fate)
 
 
 def convert(text: str, name: str) -> Conversion:
-    """Return our files for the flows of a file of MirrorMaker 2.
+    """Convert a file of MirrorMaker 2 to YAML files.
 
     Args:
         text: The text of its file.

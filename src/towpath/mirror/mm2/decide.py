@@ -1,4 +1,4 @@
-"""What each group gets from a checkpoint, or why it gets nothing. Pure."""
+"""The decision about each checkpoint: the offset to write, or why none. Pure."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SOME = 5
 
 @dataclass(frozen=True, slots=True)
 class LogRange:
-    """The offsets of a partition of the target: of its first record, and behind its last one."""
+    """The offset range of a target partition: of its first record, and after its last one."""
 
     start: int
     end: int
@@ -28,7 +28,7 @@ class LogRange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Terms:
-    """What the user told.
+    """The user's options for applying checkpoints.
 
     Attributes:
         alias: MirrorMaker 2's alias of the source.
@@ -45,7 +45,7 @@ class Terms:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckpointedTarget:
-    """The target, as it was seen.
+    """The observed state of the target.
 
     Attributes:
         partitions: How many partitions each mirror topic has.
@@ -62,13 +62,13 @@ class CheckpointedTarget:
     looked: Mapping[TopicPartition, Looked] = field(default_factory=dict)
 
     def commit(self, group: str, tp: TopicPartition) -> int | None:
-        """Return where a group stands, `None` if it has no commit."""
+        """Return the committed offset of a group, `None` if there is none."""
         known = self.commits.get(ClientGroup(group), {}).get(tp)
         return known.offset if known is not None else None
 
 
 def decide(seen: Seen, view: CheckpointedTarget, terms: Terms) -> GroupPosition:
-    """Return what becomes of a checkpoint: what is to be written, or the reason why nothing is."""
+    """Return the decision about a checkpoint: the offset to write, or why there is none."""
     checkpoint = seen.checkpoint
     group, tp = checkpoint.group, checkpoint.tp
     upstream = terms.policy.original(terms.alias, tp.topic)
@@ -93,7 +93,7 @@ def decide(seen: Seen, view: CheckpointedTarget, terms: Terms) -> GroupPosition:
 
 
 def clamped(offset: int, log: LogRange) -> TranslatedOffset[TargetOffset]:
-    """Return an offset within a log, and why it is not the one of the checkpoint."""
+    """Return an offset within a log, and why it differs from the checkpoint's."""
     if offset < log.start:
         why = f"records from offset {offset} to {log.start - 1} were deleted on the target"
         return TranslatedOffset(TargetOffset(log.start), Exactness.LOST, why)
@@ -163,7 +163,7 @@ def _left(position: GroupPosition, code: ReasonCode, **values: int | str) -> Gro
 
 
 def resets(positions: Iterable[GroupPosition], view: CheckpointedTarget) -> Iterator[str]:
-    """Yield what auto.offset.reset of the consumers decides, a sentence for each group."""
+    """Yield a sentence for each group whose consumers depend on auto.offset.reset."""
     topics: dict[str, set[TopicName]] = {}
     given: dict[str, set[TopicPartition]] = {}
     for each in positions:

@@ -1,4 +1,4 @@
-"""Where each mirror topic of MirrorMaker 2 ends at the source."""
+"""The end of each mirror topic of MirrorMaker 2, as a source offset."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _WAIT = 0.5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SucceededPartition:
-    """One source partition.
+    """A source partition that a link continues after MirrorMaker 2.
 
     Attributes:
         tp: The source partition.
@@ -64,7 +64,7 @@ class SeamFinder:
     def find(
         self, one: SucceededPartition, topic: Topic, mirror: Topic, *, trust: bool
     ) -> SucceededPartition:
-        """Return a partition with where copying begins, or why it cannot.
+        """Return a partition with its start offset, or why there is none.
 
         Args:
             one: The partition.

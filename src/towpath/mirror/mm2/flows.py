@@ -1,4 +1,4 @@
-"""MirrorMaker 2's file: its clusters, its flows, and which property holds for which of them.
+"""MirrorMaker 2's file: its clusters, its flows, and the scope of each property.
 
 Prefixes are those of `MirrorMakerConfig` (KIP-382): `us.` for a cluster, `us->eu.` for a flow.
 Properties without a prefix hold for all flows, or, where they concern logins, for all clusters.
@@ -19,7 +19,7 @@ _YES = "true"
 
 
 class Fate(StrEnum):
-    """What becomes of a property."""
+    """The possible fates of a property in the conversion."""
 
     TAKEN = "taken over"
     NEEDLESS = "not needed"
@@ -32,7 +32,7 @@ _ORDER = list(Fate)
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """What becomes of a property, and why.
+    """The fate of a property, with the reason.
 
     Attributes:
         key: The property.
@@ -54,7 +54,7 @@ class Flow:
 
     @property
     def name(self) -> str:
-        """A name for a link and its file."""
+        """A name for the flow's link and file."""
         return re.sub(r"[^A-Za-z0-9._-]", "-", f"{self.source}-to-{self.target}")
 
     def __str__(self) -> str:
@@ -62,7 +62,7 @@ class Flow:
 
 
 class Mm2File:
-    """The properties of MirrorMaker 2 in its dedicated mode, and what became of each so far.
+    """The properties of MirrorMaker 2's dedicated mode, and the fates decided so far.
 
     Attributes:
         clusters: The aliases of all clusters.
@@ -77,11 +77,11 @@ class Mm2File:
         self.flows = tuple(flow for flow in pairs if self.is_on(f"{flow}.enabled"))
 
     def is_on(self, key: str) -> bool:
-        """Whether a property is there, and true."""
+        """Return whether a property exists and is true."""
         return self._value(key).strip().lower() == _YES
 
     def of_flow(self, flow: Flow, *names: str) -> Property | None:
-        """Return the property of a connector of a flow: its own, else the one for all flows.
+        """Return a flow's connector property: its own, or the one for all flows.
 
         Args:
             flow: The flow.
@@ -91,7 +91,7 @@ class Mm2File:
         return next((self._all[key] for key in keys if key in self._all), None)
 
     def of_cluster(self, alias: str, *names: str) -> Property | None:
-        """Return the property of a cluster: its own, or the one for the logins of all clusters."""
+        """Return a cluster's property: its own, or the one for all clusters' logins."""
         keys = [f"{alias}.{name}" for name in names]
         keys += [name for name in names if _LOGIN.fullmatch(name)]
         return next((self._all[key] for key in keys if key in self._all), None)
@@ -112,7 +112,7 @@ class Mm2File:
         return self._value(f"config.providers.{name}.class")
 
     def note(self, found: Property | None, fate: Fate, text: str) -> None:
-        """Note what becomes of a property; of several fates the one with most to do holds."""
+        """Record the fate of a property; the fate that needs most attention wins."""
         if found is None:
             return
         known = self._facts.get(found.key)
@@ -120,7 +120,7 @@ class Mm2File:
             self._facts[found.key] = Fact(found.key, fate, text)
 
     def fact(self, key: str) -> Fact | None:
-        """Return what became of a property so far."""
+        """Return the fate of a property, as far as decided."""
         return self._facts.get(key)
 
     @property
@@ -129,7 +129,7 @@ class Mm2File:
         return tuple(self._all.values())
 
     def bare(self, key: str) -> tuple[str, str]:
-        """Return the prefix of a key (a flow, an alias, or "") and the name behind it."""
+        """Split a key into its prefix (a flow, an alias, or "") and the name after it."""
         arrows = [f"{a}{_ARROW}{b}" for a in self.clusters for b in self.clusters]
         prefixes = sorted((*arrows, *self.clusters), key=len, reverse=True)
         found = next((each for each in prefixes if key.startswith(f"{each}.")), "")
@@ -145,5 +145,5 @@ def _words(text: str) -> list[str]:
 
 
 def words(found: Property) -> list[str]:
-    """Return the parts of a list with commas."""
+    """Return the parts of a comma-separated list."""
     return _words(found.value)

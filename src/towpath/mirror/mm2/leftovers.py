@@ -1,4 +1,4 @@
-"""What becomes of properties that no key of ours has taken over."""
+"""The fates of properties without an equivalent key."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ _BY_VALUE: tuple[tuple[str, Callable[[Property], Fact]], ...] = (
 
 
 def leftover(file: Mm2File, found: Property) -> Fact:
-    """Return what becomes of a property that no key of ours has taken over."""
+    """Return the fate of a property without an equivalent key."""
     prefix, name = file.bare(found.key)
     if "->" in prefix and not file.is_on(f"{prefix}.enabled"):
         return Fact(found.key, Fate.NEEDLESS, f"the flow {prefix} is not enabled")

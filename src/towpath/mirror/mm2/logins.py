@@ -1,4 +1,4 @@
-"""The `source` and `target` of our file, from the properties of a cluster in MirrorMaker 2's.
+"""The sections `source` and `target`, made from a cluster's properties in MirrorMaker 2's file.
 
 A secret is never taken over: the file of ours refers to an environment variable or a file, and the
 user is told what belongs there.
@@ -54,7 +54,7 @@ class Login:
 
 
 def login(file: Mm2File, alias: str, side: str) -> Login:
-    """Return the section of a cluster, and note what became of its properties.
+    """Return the section of a cluster, and record the fates of its properties.
 
     Args:
         file: MirrorMaker 2's file.

@@ -1,4 +1,4 @@
-"""Looks at mirror topics for records that MirrorMaker 2 did not write."""
+"""The search for records in mirror topics that MirrorMaker 2 did not write."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _FETCH_BYTES = 4 << 20
 
 @dataclass(frozen=True, slots=True)
 class SkippedSpan:
-    """Offsets [first, end) of a partition that a consumer would skip, and where it was sent."""
+    """Offsets [first, end) that a consumer would skip, and the checkpoints that cause it."""
 
     first: int
     end: int
@@ -50,7 +50,7 @@ class WriterLook:
     def look(
         self, spans: Mapping[TopicPartition, SkippedSpan], policy: Policy, alias: str
     ) -> dict[TopicPartition, Looked]:
-        """Return what is known of the writers of each partition.
+        """Return the known writers of each partition.
 
         Args:
             spans: What to look at.
@@ -75,7 +75,7 @@ class WriterLook:
     def notes(
         self, spans: Mapping[TopicPartition, SkippedSpan], looked: Mapping[TopicPartition, Looked]
     ) -> Iterator[str]:
-        """Yield what could not be seen, in sentences."""
+        """Yield sentences about what could not be observed."""
         if not spans:
             return
         if not self._most:
@@ -148,7 +148,7 @@ def _header(raw: memoryview) -> WrittenBatch:
 
 
 def joined(batches: Iterable[WrittenBatch]) -> Iterator[WrittenBatch]:
-    """Join neighbouring batches of one producer that have a record at each offset."""
+    """Join adjacent batches of one producer that have a record at each offset."""
     last: WrittenBatch | None = None
     for batch in batches:
         if last is not None and _continues(last, batch):

@@ -1,4 +1,4 @@
-"""Which records of a mirror topic MirrorMaker 2 did not write, as far as the target can tell. Pure.
+"""Detection of records that MirrorMaker 2 did not write, as far as possible. Pure.
 
 Kafka Connect's producers have no producer id unless exactly-once support or the file switches
 idempotence on, and a batch tells its producer's id. So the writers of MirrorMaker 2 are known by
@@ -26,7 +26,7 @@ _TASK = re.compile(r".*-MirrorSourceConnector-\d+")
 
 @dataclass(frozen=True, slots=True)
 class WrittenBatch:
-    """The header of a batch of records.
+    """The header data of a record batch.
 
     Attributes:
         first: Its first offset.
@@ -61,7 +61,7 @@ class StrangeRecords:
 
 @dataclass(frozen=True, slots=True)
 class Looked:
-    """What is known of the writers of one partition.
+    """The known writers of one partition.
 
     Attributes:
         others: What others wrote.
@@ -76,7 +76,7 @@ class Looked:
     counted: bool
 
     def within(self, first: int, end: int) -> tuple[StrangeRecords, ...]:
-        """Return what others wrote that a consumer skips which goes from `first` to `end`."""
+        """Return the other writers' records that a consumer skips from `first` to `end`."""
         return tuple(each for each in self.others if each.first < end and first < each.end)
 
 
@@ -91,7 +91,7 @@ def judge(
     tasks: frozenset[ProducerId],
     syncs: Sequence[OffsetSync] = (),
 ) -> Looked:
-    """Return which records others wrote.
+    """Decide which records other producers wrote.
 
     Args:
         batches: Neighbouring batches of one partition, ascending.

@@ -1,4 +1,4 @@
-"""How MirrorMaker 2 names topics: its replication policies (KIP-382, KAFKA-9726, KIP-949)."""
+"""MirrorMaker 2's replication policies, which name topics (KIP-382, KAFKA-9726, KIP-949)."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Policy:
         return TopicName(f"{alias}{self.separator}{topic}")
 
     def source_alias(self, topic: str) -> str | None:
-        """Return the alias that the name of a mirror topic tells, `None` if it tells none.
+        """Return the alias in the name of a mirror topic, `None` if there is none.
 
         By its name alone a topic such as `team.orders`, which is no mirror topic, seems to come
         from a cluster `team`: MirrorMaker 2 cannot tell either.
@@ -55,23 +55,23 @@ class Policy:
         return alias if separator and rest.replace(self.separator, "") else None
 
     def original(self, alias: str, topic: str) -> TopicName | None:
-        """Return the name on the cluster `alias` of one of its mirror topics, `None` for others."""
+        """Return the original name of a mirror topic of cluster `alias`, `None` for others."""
         if self.kind is PolicyKind.IDENTITY and not topic.endswith(HEARTBEATS):
             return TopicName(topic)
         begin = f"{alias}{self.separator}"
         return TopicName(topic.removeprefix(begin)) if topic.startswith(begin) else None
 
     def checkpoints(self, source_alias: str) -> TopicName:
-        """Return the topic of the checkpoints of the groups of a cluster."""
+        """Return the topic with the checkpoints for a cluster's groups."""
         return TopicName(source_alias + self.checkpoints_suffix)
 
     def offset_syncs(self, alias: str) -> TopicName:
-        """Return the topic of the offset syncs; `alias` is that of the cluster it is not on."""
+        """Return the topic of the offset syncs; `alias` is the cluster that does not hold it."""
         return TopicName(f"mm2-offset-syncs{self._dot}{alias}{self._internal}")
 
     @property
     def checkpoints_suffix(self) -> str:
-        """What the name of each topic of checkpoints ends with."""
+        """The suffix of all topics of checkpoints."""
         return f"{self._dot}checkpoints{self._internal}"
 
     @property
@@ -84,7 +84,7 @@ class Policy:
 
 
 def connect_topic(kind: str, source_alias: str) -> TopicName:
-    """Return a topic that Kafka Connect keeps for MirrorMaker 2 in its dedicated mode.
+    """Return an internal topic of Kafka Connect in MirrorMaker 2's dedicated mode.
 
     Args:
         kind: `configs`, `offsets` or `status`.
@@ -94,7 +94,7 @@ def connect_topic(kind: str, source_alias: str) -> TopicName:
 
 
 def only_alias(aliases: Sequence[str], kept: str, none: str) -> str:
-    """Return the alias of the only source of which MirrorMaker 2 has left something.
+    """Return the alias of the only source that left data of MirrorMaker 2.
 
     Args:
         aliases: Those that were found.

@@ -1,4 +1,4 @@
-"""Where MirrorMaker 2 stands at the source, by the offsets that Kafka Connect keeps for it.
+"""The source positions of MirrorMaker 2, from Kafka Connect's stored offsets.
 
 A key is a JSON list: the connector, and `{"cluster": alias, "partition": number, "topic": name}`. A
 value is `{"offset": number}`, the offset of the last record that was copied, or null where the
@@ -35,7 +35,7 @@ class CopiedPositions:
         self.offsets: dict[TopicPartition, SourceOffset] = {}
 
     def take(self, key: bytes | None, value: bytes | None) -> None:
-        """Add a record of the topic; a later one about the same partition counts."""
+        """Add a record of the topic; the last one for each partition counts."""
         about = _json(key)
         match about:
             case [str(), {"cluster": self._alias, "topic": str(topic), "partition": int(number)}]:
@@ -78,7 +78,7 @@ def read_positions(
 
 
 def find_source(admin: Admin) -> str:
-    """Return the alias of the only source for which the target has such a topic.
+    """Return the alias of the only source with a topic of positions on the target.
 
     Raises:
         ClusterError: The target cannot be asked.

@@ -1,4 +1,4 @@
-"""Writes checkpoints, offset syncs and heartbeats to the target, in MirrorMaker 2's formats.
+"""Checkpoints, offset syncs and heartbeats in MirrorMaker 2's formats, for its consumers.
 
 Java clients translate offsets by them (`RemoteClusterUtils`). Only what has changed is written, and
 never a null value, which would end such a reader with an error. Everything is on the target, as
@@ -45,7 +45,7 @@ Wanted = Mapping[TopicName, Mapping[bytes, tuple[Mm2Record, Headers]]]
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """What was written at one time.
+    """The result of one update of MirrorMaker 2's topics.
 
     Attributes:
         records: How many records, by topic.
@@ -57,7 +57,7 @@ class Published:
 
     @property
     def notes(self) -> Iterator[str]:
-        """What the user should know, in sentences."""
+        """Sentences for the user about the update."""
         for topic in self.others:
             yield (
                 f"another program writes to {topic}, too: is MirrorMaker 2 still running? Stop it,"
@@ -67,7 +67,7 @@ class Published:
 
 @contextmanager
 def publishing(link: OpenLink) -> Iterator[Callable[[SyncReport], tuple[str, ...]]]:
-    """Open what writes these topics after each sync of groups; it returns what went wrong.
+    """Yield a function to call after each sync of groups, which returns its failures.
 
     It writes nothing where the file does not ask for it, and raises no error of a cluster: groups
     do not depend on it.
@@ -89,7 +89,7 @@ def publishing(link: OpenLink) -> Iterator[Callable[[SyncReport], tuple[str, ...
 
 
 class Publisher:
-    """Keeps MirrorMaker 2's topics of one link; for one thread.
+    """Updates MirrorMaker 2's topics of one link; for one thread.
 
     Args:
         config: Which topics, and MirrorMaker 2's names of the clusters.
@@ -102,7 +102,7 @@ class Publisher:
         self._topics: dict[TopicName, _Topic] = {}
 
     def publish(self, report: SyncReport, books: LinkBooks) -> Published:
-        """Write what has changed since the last call.
+        """Write the records that changed since the last call.
 
         Args:
             report: Where the groups stand.
@@ -132,7 +132,7 @@ class Publisher:
 
 
 def wanted_records(config: Mm2Config, report: SyncReport, books: LinkBooks, at: int) -> Wanted:
-    """Return what each topic shall hold, by key.
+    """Return the wanted records of each topic, by key.
 
     Args:
         config: Which topics, and MirrorMaker 2's names of the clusters.
@@ -176,7 +176,7 @@ def _checkpoint(position: GroupPosition) -> tuple[Checkpoint, Headers] | None:
 
 
 def offset_syncs(books: LinkBooks) -> Iterator[OffsetSync]:
-    """Yield the offsets of the last record that was mirrored of each partition."""
+    """Yield the source and target offset of the last mirrored record of each partition."""
     for tp, known in sorted(books.partitions.items()):
         receipt = known.receipt
         if receipt is None:
@@ -202,7 +202,7 @@ class _Topic:
         """Whether somebody else has written since the first call."""
 
     def write(self, records: Mapping[bytes, tuple[Mm2Record, Headers]]) -> int:
-        """Write the records whose value has changed; return how many."""
+        """Write the records whose value has changed; return their number."""
         for record in self._reader.read():
             if record.key is not None:
                 self._holds[record.key] = record.value

@@ -30,12 +30,12 @@ _LONGEST = 2**15 - 1
 
 
 class NotOfMirrorMakerError(ValueError):
-    """A record that is not in MirrorMaker 2's format; the text says why."""
+    """A record is not in MirrorMaker 2's format; the text says why."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checkpoint:
-    """Where a consumer group of the source goes on in a partition of the target.
+    """The offset at which a source group continues in a target partition.
 
     Attributes:
         group: The name of the group.
@@ -53,18 +53,18 @@ class Checkpoint:
 
     @property
     def key(self) -> bytes:
-        """The key of its record."""
+        """The key of the checkpoint's record."""
         return _text(self.group) + _text(self.tp.topic) + _I32.pack(self.tp.partition)
 
     @property
     def value(self) -> bytes:
-        """The value of its record."""
+        """The value of the checkpoint's record."""
         offsets = _PAIR.pack(self.source, self.target)
         return _I16.pack(_VERSION) + offsets + _text(self.metadata)
 
     @classmethod
     def read(cls, key: bytes, value: bytes) -> Checkpoint:
-        """Return the checkpoint of a record.
+        """Parse the record of a checkpoint.
 
         Raises:
             NotOfMirrorMakerError: It is not a checkpoint.
@@ -85,7 +85,7 @@ class Checkpoint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Heartbeat:
-    """A sign of life of what mirrors from one cluster to another.
+    """The heartbeat of a mirroring flow between two clusters.
 
     Attributes:
         source: Alias of the source.
@@ -99,17 +99,17 @@ class Heartbeat:
 
     @property
     def key(self) -> bytes:
-        """The key of its record."""
+        """The key of the heartbeat's record."""
         return _text(self.source) + _text(self.target)
 
     @property
     def value(self) -> bytes:
-        """The value of its record."""
+        """The value of the heartbeat's record."""
         return _I16.pack(_VERSION) + _I64.pack(self.at)
 
     @classmethod
     def read(cls, key: bytes, value: bytes) -> Heartbeat:
-        """Return the heartbeat of a record.
+        """Parse the record of a heartbeat.
 
         Raises:
             NotOfMirrorMakerError: It is not a heartbeat.
@@ -138,17 +138,17 @@ class OffsetSync:
 
     @property
     def key(self) -> bytes:
-        """The key of its record."""
+        """The key of the offset sync's record."""
         return _text(self.tp.topic) + _I32.pack(self.tp.partition)
 
     @property
     def value(self) -> bytes:
-        """The value of its record."""
+        """The value of the offset sync's record."""
         return _PAIR.pack(self.source, self.target)
 
     @classmethod
     def read(cls, key: bytes, value: bytes) -> OffsetSync:
-        """Return the offset sync of a record.
+        """Parse the record of an offset sync.
 
         Raises:
             NotOfMirrorMakerError: It is not an offset sync.
@@ -187,7 +187,7 @@ class _Reader:
         return raw.decode()
 
     def partition(self) -> TopicPartition:
-        """Read a topic and the number of its partition."""
+        """Read a topic and a partition number."""
         topic = TopicName(self.text())
         (number,) = self.numbers(_I32)
         return TopicPartition(topic, number)

@@ -1,4 +1,4 @@
-"""Finds the record of the source that is the last one in a mirror topic. Pure.
+"""The search for the source record that is the last one in a mirror topic. Pure.
 
 MirrorMaker 2 notes its positions once a minute. If it did not end in good order, the mirror topic
 holds more than they tell, and copying from there on would write records twice. So the last records
@@ -19,7 +19,7 @@ Digest = bytes
 
 @dataclass(frozen=True, slots=True)
 class Seam:
-    """Where the mirror topic ends at the source.
+    """The end of a mirror topic, as a source offset.
 
     Attributes:
         next: The first source offset that the mirror topic does not hold.
@@ -31,7 +31,7 @@ class Seam:
 
 
 def digest(record: Record, *, with_time: bool) -> Digest:
-    """Return a digest of a record: its key, its value, its headers, and its timestamp if wanted."""
+    """Return a digest of a record: key, value, headers, and optionally the timestamp."""
     made = hashlib.blake2b(digest_size=16)
     for part in (record.key, record.value, *(each for pair in record.headers for each in pair)):
         made.update(b"-" if part is None else b"%d:" % len(part))
@@ -44,7 +44,7 @@ def digest(record: Record, *, with_time: bool) -> Digest:
 def find_seam(
     mirror: Sequence[Digest], source: Sequence[tuple[SourceOffset, Digest]]
 ) -> Seam | None:
-    """Return where the mirror topic ends at the source, `None` where that is not certain.
+    """Return the end of the mirror topic as a source offset, `None` if uncertain.
 
     The place is certain if the last record of the mirror topic is at one place of the source only,
     or if more of the records before it are the same at one place than at any other.
