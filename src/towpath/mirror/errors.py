@@ -14,7 +14,7 @@ __all__ = ["MirrorMakerRunsError"]
 
 
 class MirrorMakerRunsError(TowpathError):
-    """MirrorMaker 2 runs, or somebody else writes to the mirror topics: `why`."""
+    """MirrorMaker 2 still runs, or another producer writes to the mirror topics: `why`."""
 
     code = "MM2_RUNS"
     exit_code = 3

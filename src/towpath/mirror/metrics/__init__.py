@@ -1,1 +1,1 @@
-"""Metrics of a link's run: their names, the meter that counts, and what is measured of it."""
+"""Metrics of a link's run: their names, the meter, and the measurements."""

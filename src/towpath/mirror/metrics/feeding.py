@@ -1,4 +1,4 @@
-"""Updates the meter of a run, which Prometheus can read if the file asks for it."""
+"""Updates of a run's meter, which Prometheus reads if the file configures it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _FAILED_STEP = "step"
 
 @contextmanager
 def telling(config: LinkConfig) -> Iterator[LinkMeter]:
-    """Return the meter, served for Prometheus within the context if the file asks for it.
+    """Return the run's meter, served for Prometheus if the file configures an address.
 
     Raises:
         ConfigError: The address of `metrics.listen` cannot be listened on.
@@ -104,7 +104,7 @@ def telling_changes(meter: LinkMeter) -> Callable[[Step, float], None]:
 
 
 def tell_schemas(found: Differences, meter: LinkMeter) -> None:
-    """Update what is known of both schema registries, if they are among the subjects."""
+    """Update the meter with the state of both schema registries, if they were observed."""
     for part in found.parts:
         if part.subject is not SCHEMAS or not part.found.counts:
             continue
@@ -112,7 +112,7 @@ def tell_schemas(found: Differences, meter: LinkMeter) -> None:
 
 
 def tell_left_out(problems: Iterable[Problem], failed: int, meter: LinkMeter) -> None:
-    """Update the number of left-out things, by cause."""
+    """Update the number of left-out items, by cause."""
     causes = Counter[str](problem.cause for problem in problems)
     causes[_FAILED_STEP] += failed
     meter.left_out(causes)

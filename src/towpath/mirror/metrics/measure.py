@@ -36,7 +36,7 @@ _BY_TOPIC: Mapping[Metric, Callable[[Stand], Mapping[str, int]]] = {
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """Facts about a link that do not change while it runs.
+    """Constant facts about a link's run.
 
     Attributes:
         states: All states of a partition.
@@ -51,7 +51,7 @@ class About:
 
 
 def measured(now: Reading, about: About) -> Iterator[Measurement]:
-    """Yield every metric of a run, also those without a series now.
+    """Yield every metric of a run, including those without a series at present.
 
     Args:
         now: All counts.

@@ -26,7 +26,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """A step that was tried: its subject, its kind, and the error code if it failed."""
+    """A step that was attempted: its subject, its kind, and the error code if it failed."""
 
     subject: str
     do: str
@@ -36,7 +36,7 @@ class Tried:
 
 @dataclass(frozen=True, slots=True)
 class SchemasReading:
-    """What is known of both schema registries at one moment.
+    """The observed state of both schema registries.
 
     Attributes:
         since: When both were last looked at, or the run began, on the monotonic clock.
@@ -49,17 +49,17 @@ class SchemasReading:
 
     @property
     def age(self) -> float:
-        """Seconds since both registries were looked at, or since the run began."""
+        """Seconds since both registries were observed, or since the run began."""
         return max(0.0, time.monotonic() - self.since)
 
     def of(self, what: str) -> dict[tuple[str, ...], int]:
-        """Return the numbers of one thing, by label."""
+        """Return the numbers of one kind, by label."""
         return {(label,): number for (name, label), number in self.counts.items() if name == what}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """All counts at one moment.
+    """The counts of a run at one moment.
 
     Attributes:
         copied: Records and bytes that this run copied, by topic and partition.
@@ -112,7 +112,7 @@ class Reading:
 
 
 class Copied:
-    """Records and bytes by topic and partition, from what the ledger holds look by look.
+    """The records and bytes that this run copied, by topic and partition.
 
     Where a mirror topic is begun anew the ledger counts from 0 again; here it is added to what
     the one before had. What was there at the first look was copied by earlier runs.
@@ -152,18 +152,18 @@ class LinkMeter(Meter[Reading]):
 
     @property
     def ready(self) -> bool:
-        """Whether both clusters were looked at."""
+        """Whether both clusters have been observed."""
         return self.read().looked_at is not None
 
     def looked(self, stands: Iterable[Stand]) -> None:
-        """Take in where every partition stands now."""
+        """Record the present standing of every partition."""
         found = tuple(stands)
         with self._lock:
             copied = self._copied.look(found)
             self.tell(replace(self.read(), stands=found, copied=copied, looked_at=now_ms()))
 
     def tried(self, step: Tried) -> None:
-        """Count a step."""
+        """Count an attempted step."""
         with self._lock:
             now, key = self.read(), (step.subject, step.do)
             if step.reason:
@@ -173,7 +173,7 @@ class LinkMeter(Meter[Reading]):
                 self.tell(replace(now, done=_one_more(now.done, key)))
 
     def created(self, seconds: float) -> None:
-        """Count a topic that was created, which took so long."""
+        """Count a created topic, with its duration."""
         with self._lock:
             now = self.read()
             self.tell(
@@ -181,35 +181,35 @@ class LinkMeter(Meter[Reading]):
             )
 
     def registered(self, versions: int, seconds: float) -> None:
-        """Count versions of a subject that were registered, which took so long together."""
+        """Count the registered versions of a subject, with their common duration."""
         with self._lock:
             number, spent = self.read().registered
             now = number + versions, spent + seconds
             self.tell(replace(self.read(), registered=now))
 
     def configured(self, seconds: float) -> None:
-        """Count a subject that got what the source has set for it, which took so long."""
+        """Count a subject that got the source's settings, with the duration."""
         with self._lock:
             number, spent = self.read().configured
             self.tell(replace(self.read(), configured=(number + 1, spent + seconds)))
 
     def ids(self, awaited: int, passed: Mapping[str, int]) -> None:
-        """Take in how many ids of schemas are waited for, and how many have none, by reason."""
+        """Record the number of awaited schema ids, and of ids without a counterpart by reason."""
         with self._lock:
             self.tell(replace(self.read(), ids_awaited=awaited, ids_passed=dict(passed)))
 
     def left_out(self, causes: Mapping[str, int]) -> None:
-        """Take in how many things are left out now, by cause."""
+        """Record the number of left-out items, by cause."""
         with self._lock:
             self.tell(replace(self.read(), left_out=dict(causes)))
 
     def slots(self, number: int) -> None:
-        """Take in how many slices Spark runs at the same time."""
+        """Record how many slices Spark runs at the same time."""
         with self._lock:
             self.tell(replace(self.read(), slots=number))
 
     def round_begins(self) -> None:
-        """Begin to measure a round; behind one that ends the next begins by itself."""
+        """Start the measurement of a round; a round that ends starts the next measurement."""
         self._began = time.monotonic()
 
     def round_ended(self) -> None:
@@ -221,34 +221,34 @@ class LinkMeter(Meter[Reading]):
             self.tell(replace(self.read(), rounds=rounds, round_seconds=took))
 
     def round_failed(self, reason: str) -> None:
-        """Count a round that failed with an error of this stable code."""
+        """Count a failed round by its error code."""
         with self._lock:
             failed = _one_more(self.read().failed_rounds, reason)
             self.tell(replace(self.read(), failed_rounds=failed))
 
     def throttled(self, seconds: Mapping[str, float]) -> None:
-        """Take in for how long brokers of each side asked us to wait so far."""
+        """Record for how long the brokers of each side have throttled the run so far."""
         with self._lock:
             self.tell(replace(self.read(), throttled=dict(seconds)))
 
     def limited(self, limits: RateLimits, waits: Mapping[TopicName, float]) -> None:
-        """Take in the limits that hold, and for how many seconds slices waited for each so far."""
+        """Record the rate limits in force, and the seconds that slices waited for each."""
         with self._lock:
             found = {str(topic): seconds for topic, seconds in waits.items()}
             self.tell(replace(self.read(), limits=limits, limit_waits=found))
 
     def retention_held(self, topics: int) -> None:
-        """Take in on how many mirror topics retention stays held back."""
+        """Record the number of mirror topics whose retention stays withheld."""
         with self._lock:
             self.tell(replace(self.read(), retention_held=topics))
 
     def events_lost(self, number: int) -> None:
-        """Take in how many events were not written so far."""
+        """Record the number of events that were not written so far."""
         with self._lock:
             self.tell(replace(self.read(), events_lost=number))
 
     def groups_begin(self) -> None:
-        """Take in that groups are brought over from now on."""
+        """Record that the sync of groups has started."""
         with self._lock:
             self.tell(replace(self.read(), groups=GroupsReading(since=time.monotonic())))
 
@@ -270,7 +270,7 @@ class LinkMeter(Meter[Reading]):
             self.tell(replace(self.read(), groups=groups))
 
     def schemas_seen(self, counts: Mapping[tuple[str, str], int], at: float | None) -> None:
-        """Take in what a look at both schema registries has shown.
+        """Record an observation of both schema registries.
 
         Args:
             counts: Numbers by what is counted and a label; see `SchemasReading`.
@@ -284,7 +284,7 @@ class LinkMeter(Meter[Reading]):
             self.tell(replace(self.read(), schemas=schemas))
 
     def in_trouble(self, trouble: bool) -> None:
-        """Take in whether the run as a whole is in trouble."""
+        """Record whether the run as a whole is in trouble."""
         with self._lock:
             self.tell(replace(self.read(), trouble=trouble))
 

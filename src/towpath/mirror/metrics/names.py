@@ -1,4 +1,4 @@
-"""Every metric of a link's run. A test freezes their names, as dashboards live on them.
+"""The names of all metrics of a link's run. A test freezes them, for dashboards.
 
 The first sixteen are those of Redpanda Connect's migrator, so that its dashboards live on.
 """

@@ -1,4 +1,4 @@
-"""Positions of partitions, and their sums. Pure."""
+"""The standing of partitions, and sums over it. Pure."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Key = tuple[str, str]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stand:
-    """Where one source partition stands.
+    """The standing of one source partition.
 
     Attributes:
         incarnation: Our producer id; another one begins with 0 records. -1 before the first.
@@ -52,7 +52,7 @@ class Stand:
 
 @dataclass(slots=True)
 class Sum:
-    """Partitions added up."""
+    """Sums over several partitions."""
 
     lag_records: int | None = None
     lag_seconds: float | None = None
@@ -66,7 +66,7 @@ class Sum:
     states: Counter[str] = field(default_factory=Counter)
 
     def add(self, stand: Stand) -> None:
-        """Add where one partition stands; what was copied of it comes by `add_copied`."""
+        """Add the standing of one partition; `add_copied` adds its copied records."""
         if stand.lag_records is not None:
             self.lag_records = stand.lag_records + (self.lag_records or 0)
         if stand.lag_seconds is not None:
@@ -80,11 +80,11 @@ class Sum:
 
     @property
     def known_lag(self) -> float | None:
-        """The largest lag that is known; not 0 where that of a partition is not known."""
+        """The largest known lag in seconds, `None` if no lag is known."""
         return None if self.untimed and not self.lag_seconds else self.lag_seconds
 
     def add_copied(self, copied: tuple[int, int]) -> None:
-        """Add records and bytes."""
+        """Add copied records and bytes."""
         self.records += copied[0]
         self.bytes += copied[1]
 
@@ -92,7 +92,7 @@ class Sum:
 def sums(
     detail: Detail, stands: Iterable[Stand], copied: Mapping[tuple[str, int], tuple[int, int]]
 ) -> dict[Key, Sum]:
-    """Add up what has one series together.
+    """Return the sum of the partitions that share a series, by series.
 
     What was copied of partitions that are there no more stays in the sum of their topic and of the
     link, which thereby never becomes less.
@@ -110,7 +110,7 @@ def sums(
 def by_topic(
     detail: Detail, told: Iterable[tuple[str, Mapping[str, int]]]
 ) -> dict[tuple[str, str], int]:
-    """Add up by topic and another label; the topic is empty where topics have no series.
+    """Return sums by topic and another label; the topic is empty without series by topic.
 
     Args:
         detail: What has a series, never `AUTO`.

@@ -1,4 +1,4 @@
-"""What a plan says of the archive that stands behind the source (`records.on_gap: archive`)."""
+"""Notes in a plan about the archive behind the source (`records.on_gap: archive`)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _NAMED = 5
 def backing(
     config: LinkConfig, cluster: ClusterId, topics: Mapping[TopicName, TopicId]
 ) -> Iterator[Note | Problem]:
-    """Yield what the archive can give of the source, if the file names one.
+    """Yield notes on what the archive can replace of the source, if the file names one.
 
     Args:
         config: The link.

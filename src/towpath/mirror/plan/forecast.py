@@ -1,4 +1,4 @@
-"""What a run would decide about partitions that no run has opened yet."""
+"""The forecast of a run's decisions about partitions that no run has opened yet."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Finding = Note | Problem
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """What a run would decide about new partitions.
+    """The forecast for new partitions: findings and start offsets.
 
     Attributes:
         findings: What a person should know of it.
@@ -59,7 +59,7 @@ def forecast(
     found: Difference[TopicStep],
     fill: int = 0,
 ) -> Forecast:
-    """Return what a run would decide about each new partition.
+    """Return a forecast of a run's decisions about each new partition.
 
     Args:
         config: The link.

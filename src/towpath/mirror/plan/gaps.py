@@ -1,4 +1,4 @@
-"""What filling the gaps of compacted topics takes."""
+"""The cost of filling the gaps of compacted topics."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _PER_SECOND = 20_000
 
 
 def to_fill(topic: TopicName, offsets: dict[int, int], most: int) -> Iterator[Note]:
-    """Tell what it takes to fill the offsets that compaction may have left empty in a topic.
+    """Yield a note on the offsets to fill in a compacted topic, and the time that takes.
 
     Args:
         topic: The source topic.

@@ -44,13 +44,13 @@ from towpath.topics.subject import TOPICS
 
 
 def build(config: LinkConfig) -> Plan:
-    """Return the plan that a run would begin with. It contains the problems that were found."""
+    """Return the plan that a run would begin with, including the problems found."""
     with open_link(config) as link, SUBJECTS.open(link) as clients:
         return planned(link, clients).plan
 
 
 def detailed(config: LinkConfig, rate: float | None = None) -> Plan:
-    """Return the same with what copying takes, what is paused, and what stays at the source.
+    """Return the plan with the cost of copying, the paused topics, and what stays behind.
 
     Args:
         config: The link.
@@ -162,7 +162,7 @@ class _Records:
         yield from unread(with_unread(rows, link.source, PATIENCE), link.config)
 
     def estimated(self, link: OpenLink, found: Differences, plan: Plan, said: float | None) -> Plan:
-        """Return the plan with what copying takes, or with a note on why that is not known."""
+        """Return the plan with the cost of copying, or with a note why it is unknown."""
         seen, books = found.of(TOPICS).seen, link.books
         limit = Limits.of(link.config, books).link
         try:

@@ -1,4 +1,4 @@
-"""Topics that programs clean up behind themselves, as far as their names tell. Pure."""
+"""Topics that programs purge themselves, judged by their names. Pure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _NAMED = 5
 
 
 def purged(topics: Iterable[TopicName]) -> Iterator[Note]:
-    """Yield what happens to topics that Kafka Streams purges itself.
+    """Yield notes on topics that Kafka Streams purges itself.
 
     Args:
         topics: The mirrored topics, with their names at the source.

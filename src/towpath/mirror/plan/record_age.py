@@ -1,4 +1,4 @@
-"""The age of the records that will be copied, and what it means on the target."""
+"""The age of the records to copy, compared with the target's memory of producers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MANY = 2000
 
 
 def history(source: Admin, target: Admin, begins: Mapping[TopicPartition, int]) -> Iterator[Note]:
-    """Tell which topics have records older than the target's memory of producer ids.
+    """Yield the topics with records older than the target's memory of producer ids.
 
     A broker forgets a producer id by the time of its last batch (Kafka's
     `ProducerStateManager.isProducerExpired`), which here is the time of the copied records. If

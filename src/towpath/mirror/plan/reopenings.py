@@ -1,4 +1,4 @@
-"""What a plan says of partitions that are opened again, under another change of their records."""
+"""Notes in a plan about partitions that are reopened under another change of records."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from towpath.records.modes import dropped
 def reopenings(
     config: LinkConfig, books: LinkBooks, topics: Collection[TopicName]
 ) -> Iterator[Note]:
-    """Yield a note for each topic whose change differs from the one in the ledger.
+    """Yield a note for each topic whose change of records differs from the ledger's.
 
     Args:
         config: The link.

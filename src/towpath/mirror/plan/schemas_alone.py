@@ -1,4 +1,4 @@
-"""The schemas of a link alone: compared, and brought over, without its topics."""
+"""The schemas of a link alone: compared and registered, without the link's topics."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ def planned(config: LinkConfig) -> Plan:
 
 
 def sync(plan: Plan, config: LinkConfig, on_step: Told, stop: threading.Event) -> Applied:
-    """Do the steps of such a plan; see `towpath.plan.apply.apply`."""
+    """Apply a plan of schema steps; see `towpath.plan.apply.apply`."""
     return apply(ApplyRequest(config, plan), ALONE, on_step, stop)
 
 
 def compared(config: LinkConfig, *, ask: bool) -> CompareReport:
-    """Return all versions that the file asks for, with what the target has for them.
+    """Return all versions that the file asks for, with their counterparts on the target.
 
     Args:
         config: The link.

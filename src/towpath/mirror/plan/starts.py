@@ -1,4 +1,4 @@
-"""The first offsets of partitions that have no entry in the ledger yet."""
+"""The start offsets of partitions without an entry in the ledger."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Offsets = Mapping[TopicPartition, int]
 
 
 def looks_first(records: RecordsConfig, books: LinkBooks) -> bool:
-    """Whether `start: latest` means the current end, as no run of the link has looked before."""
+    """Return whether `start: latest` means the current end, as the link has never run."""
     return records.start is StartAt.LATEST and books.first_look is None and not books.begun
 
 
@@ -119,7 +119,7 @@ def _since_first_look(books: LinkBooks, tp: TopicPartition, topic_id: TopicId) -
 def from_earliest(
     records: RecordsConfig, books: LinkBooks, tp: TopicPartition, topic_id: TopicId
 ) -> bool:
-    """Whether to copy a partition from the log start offset."""
+    """Return whether to copy a partition from the log start offset."""
     if records.start is StartAt.LATEST:
         looked = books.first_look is not None
         return looked and _since_first_look(books, tp, topic_id) == EARLIEST
@@ -127,5 +127,5 @@ def from_earliest(
 
 
 def from_group(committed: Offsets, earliest: Offsets) -> Offsets:
-    """Return the committed offsets of a group, or the log start offset where there is none."""
+    """Return the committed offsets of a group, or the log start offset without a commit."""
     return {tp: max(committed.get(tp, 0), first) for tp, first in earliest.items()}

@@ -1,4 +1,4 @@
-"""Subjects that no topic names by the file, where ids of schemas are rewritten. Pure."""
+"""Subjects that no topic refers to, where schema ids are rewritten. Pure."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _NAMED = 3
 def unnamed_subjects(
     config: LinkConfig, topics: Collection[TopicName], seen: ObservedSchemas
 ) -> Iterator[Note]:
-    """Yield a note if producers seem to name subjects otherwise than the file says.
+    """Yield a note if producers seem to name subjects differently than the file.
 
     Records whose ids are of other subjects than the topic's pass unchanged for ever, and no client
     of the target can read them. So this is asked before the first of them is copied.

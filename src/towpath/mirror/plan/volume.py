@@ -1,4 +1,4 @@
-"""How many bytes are still to be copied, and at which rate that may go."""
+"""The bytes still to be copied, and the likely rate."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def estimated(
     said: float | None = None,
     limit: float | None = None,
 ) -> CopyEstimate | None:
-    """Return what copying takes; `None` if the source does not tell the sizes of its partitions.
+    """Return the estimate of copying; `None` if the source does not reveal log sizes.
 
     Args:
         source: Asked for its first and last offsets.
@@ -71,7 +71,7 @@ def estimated(
 
 
 def rate(books: LinkBooks, said: float | None = None, limit: float | None = None) -> CopyRate:
-    """Return the rate that the user said, or that of the link so far, or else a guess.
+    """Return the rate that the user gave, the link's measured rate, or a guess.
 
     None but the first is higher than the limit of the link.
     """

@@ -1,1 +1,1 @@
-"""Records that were set aside: which there are, and how they are replayed."""
+"""Quarantined records: listing, display and replay."""

@@ -1,4 +1,4 @@
-"""Records in quarantine, changed as the file says now."""
+"""Changes of quarantined records by the present file."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ Ids = Callable[[TopicName, IdChange], IdTable]
 
 
 class UnchangedError(Exception):
-    """The link cannot change a record now, or would leave it out; `str()` of it says why."""
+    """The link cannot change a record now, or would leave it out; `str()` says why."""
 
 
 class PresentChange:
-    """Changes records as the file says now.
+    """Changes records as the file now says.
 
     Args:
         config: The file.

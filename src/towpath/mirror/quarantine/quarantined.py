@@ -1,4 +1,4 @@
-"""Which records of a link are in quarantine, or were skipped."""
+"""The records of a link that are in quarantine, or were skipped."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ _ID = re.compile(r"(?P<topic>[A-Za-z0-9._-]+)-(?P<partition>\d{1,10})@(?P<offset
 
 @dataclass(frozen=True, slots=True)
 class RecordId:
-    """What a person calls a record: a source partition and an offset, as in `orders-3@4711`."""
+    """The display id of a record: source partition and offset, as in `orders-3@4711`."""
 
     tp: TopicPartition
     offset: SourceOffset
 
     @classmethod
     def of(cls, text: str) -> RecordId:
-        """Return the id that a text means.
+        """Parse the text of a record id.
 
         Raises:
             ConfigError: It means none.
@@ -56,7 +56,7 @@ class RecordId:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordFilter:
-    """Which records are meant: those for which all holds that is given.
+    """A filter for quarantined records; all given conditions must hold.
 
     Attributes:
         ids: They are one of these.
@@ -71,7 +71,7 @@ class RecordFilter:
     is_open: bool | None = None
 
     def takes(self, one: InQuarantine) -> bool:
-        """Whether a record is meant."""
+        """Return whether the filter selects a record."""
         return (
             (not self.ids or RecordId(one.key.tp, one.key.offset) in self.ids)
             and (not self.topics or one.key.topic in self.topics)
@@ -80,13 +80,13 @@ class RecordFilter:
         )
 
     def takes_reason(self, code: str) -> bool:
-        """Whether records with this code of a reason are meant."""
+        """Return whether the filter selects records with this code of a reason."""
         return not self.reasons or code in self.reasons
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CountedRecords:
-    """Records of one source topic that were left out for one reason.
+    """Counts of one source topic's records that were left out for one reason.
 
     Attributes:
         topic: The source topic.
@@ -107,7 +107,7 @@ class CountedRecords:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuarantineLook:
-    """What was found.
+    """The quarantined records of a link, and the number of skipped ones.
 
     Attributes:
         link: The link.
@@ -125,7 +125,7 @@ class QuarantineLook:
 
     @property
     def counts(self) -> Sequence[CountedRecords]:
-        """The numbers of records, by source topic and reason."""
+        """Counts of the records, by source topic and reason."""
         held, done, old = Counter[Group](), Counter[Group](), Counter[Group]()
         for each in self.records:
             group = each.key.topic, each.why.kind
@@ -160,7 +160,7 @@ class OpenQuarantine:
     reader: QuarantineReader
 
     def records(self) -> tuple[InQuarantine, ...]:
-        """Return all records of the link, each once, in the order in which they were set aside.
+        """Return all quarantined records of the link, each once, in order.
 
         Raises:
             ClusterError: The target cannot be reached.
@@ -169,7 +169,7 @@ class OpenQuarantine:
 
 
 def known_records(found: Iterable[InQuarantine], books: LinkBooks) -> tuple[InQuarantine, ...]:
-    """Return records as the ledger knows them: which are outdated, and each source record once.
+    """Return records with the ledger's facts: outdated ones marked, each record once.
 
     After a repair, a source record may have been set aside under two incarnations. A record that
     the target refused may have been copied after all, if its copier was killed before it could
@@ -197,7 +197,7 @@ def _lacking(books: PartitionBooks) -> frozenset[SourceOffset]:
 
 @contextmanager
 def open_quarantine(config: LinkConfig) -> Iterator[OpenQuarantine]:
-    """Open the quarantine of a link. The source is not asked, so it may be gone.
+    """Open the quarantine of a link. The source is not needed.
 
     Raises:
         ClusterError: The target cannot be reached.
@@ -211,7 +211,7 @@ def open_quarantine(config: LinkConfig) -> Iterator[OpenQuarantine]:
 
 
 def look(config: LinkConfig, wanted: RecordFilter) -> QuarantineLook:
-    """Return which records are in quarantine, and how many were skipped.
+    """Return the selected quarantined records, and the number of skipped ones.
 
     Raises:
         ClusterError: The target cannot be reached.
@@ -228,7 +228,7 @@ def look(config: LinkConfig, wanted: RecordFilter) -> QuarantineLook:
 
 
 def one(config: LinkConfig, wanted: RecordId) -> tuple[InQuarantine, QuarantinedRecord]:
-    """Return a record with its bytes; of several incarnations, the one that was last set aside.
+    """Return a record with its bytes; of several incarnations the last one.
 
     Raises:
         ClusterError: The target cannot be reached.

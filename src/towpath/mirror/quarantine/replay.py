@@ -1,4 +1,4 @@
-"""`towpath quarantine replay`: write records that were set aside to their mirror topics.
+"""`towpath quarantine replay`: write quarantined records to their mirror topics.
 
 A record and the mark that it was replayed are written in one transaction, so the target has both or
 neither, also where this process is killed at any moment. A replay begins by fencing every earlier
@@ -52,7 +52,7 @@ class Replay:
 
 @dataclass(frozen=True, slots=True)
 class NotReplayed:
-    """A record that is not replayed, and why; `str()` of it is a sentence."""
+    """A record that is not replayed, and why; `str()` gives a sentence."""
 
     key: QuarantineKey
     why: str
@@ -63,7 +63,7 @@ class NotReplayed:
 
 @dataclass(frozen=True, slots=True)
 class ReplayRequest:
-    """What is to be replayed.
+    """The options of a replay.
 
     Attributes:
         wanted: Which records; those that were replayed before are never meant.
@@ -78,7 +78,7 @@ class ReplayRequest:
 
 @dataclass(frozen=True, slots=True)
 class ReplayReport:
-    """The outcome of a replay.
+    """The result of a replay.
 
     Attributes:
         done: Records that were written.
@@ -90,7 +90,7 @@ class ReplayReport:
 
 
 def replay(config: LinkConfig, asked: ReplayRequest) -> ReplayReport:
-    """Replay records. A run of the link may go on meanwhile.
+    """Replay records; a run of the link may continue meanwhile.
 
     Raises:
         ClusterError: The target cannot be reached, or refused the transaction as a whole. What was

@@ -1,4 +1,4 @@
-"""Whether records can be put into quarantine, for a plan to say it before one is."""
+"""A check for plans whether records can be put into quarantine."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from towpath.model.nouns import QUARANTINE, Side
 
 
 def may_set_aside(config: LinkConfig) -> bool:
-    """Whether the file wants records of any topic in quarantine."""
+    """Return whether the file puts records of any topic into quarantine."""
     return any(
         each.undeliverable is Undeliverable.QUARANTINE
         or (each.ids is not None and each.ids.malformed is Malformed.QUARANTINE)
@@ -23,7 +23,7 @@ def may_set_aside(config: LinkConfig) -> bool:
 
 
 def findings(config: LinkConfig, target: Admin) -> Iterator[Note]:
-    """Yield what would keep records from being set aside.
+    """Yield notes on what would prevent records from being put into quarantine.
 
     Raises:
         ClusterError: The target cannot be reached.

@@ -28,7 +28,7 @@ def transactional_id(link: LinkName) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """A record, the partition that it is written to, and the mark that it was replayed."""
+    """A record to replay: its target partition, and the mark of its replay."""
 
     target: TopicPartition
     record: plain.Record
@@ -43,7 +43,7 @@ class ReplayWriter:
         self._writer = TransactionWriter(link.target, client, name, timeout)
 
     def begin(self) -> int:
-        """Fence all earlier writers and end what they left open. Returns the producer id.
+        """Fence all earlier writers and abort their transactions. Returns the producer id.
 
         Raises:
             ClusterError: The target refuses transactions, or did not answer.
@@ -51,7 +51,7 @@ class ReplayWriter:
         return self._writer.begin()
 
     def write(self, records: Sequence[Written]) -> None:
-        """Write records and their marks in one transaction, which is committed on return.
+        """Write records and their marks in one transaction, committed on return.
 
         Raises:
             RefusedError: The target refused it. Nothing of it will be committed once `abort` was
@@ -65,7 +65,7 @@ class ReplayWriter:
         self._writer.commit(parts)
 
     def abort(self) -> None:
-        """End the transaction that was refused, so that another one can be written.
+        """Abort a refused transaction, so that another one can be written.
 
         It fences nobody: a replay that has begun meanwhile may have written the same records.
 
@@ -77,5 +77,5 @@ class ReplayWriter:
 
     @staticmethod
     def fenced_by(error: RefusedError) -> bool:
-        """Whether an error says that another replay of the link has begun."""
+        """Return whether an error says that another replay of the link has begun."""
         return error.error in REFUSES_IDS

@@ -1,4 +1,4 @@
-"""Where partitions stand whose ledger entries are lost, as far as the target's logs tell. Pure."""
+"""The positions of partitions with lost ledger entries, found in the target's logs. Pure."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _RECREATE = "delete the topic on the target; the next run copies all of it again
 
 
 class LostCause(StrEnum):
-    """Why a partition's place is not brought back."""
+    """The reasons why a partition's position cannot be restored."""
 
     CHANGED = "changed"
     UNSETTLED = "unsettled"
@@ -40,7 +40,7 @@ class LostCause(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BooklessMirror:
-    """A mirror partition that holds records of the link, and of which the ledger has no entry.
+    """A mirror partition with records of the link and without a ledger entry.
 
     Attributes:
         link: The link.
@@ -73,7 +73,7 @@ class BooklessMirror:
 
     @property
     def generation(self) -> int:
-        """Under which of its producer ids the last batch was written."""
+        """The producer id generation of the last batch."""
         last = self.last
         return 0 if last is None else (last.producer_id - self.producer_id) % GENERATIONS
 
@@ -87,7 +87,7 @@ class BooklessMirror:
 
     @property
     def written(self) -> str:
-        """What the last batch tells, as the end of a sentence."""
+        """The facts of the last batch, as the end of a sentence."""
         if self.last is None:
             return "none of its batches is left"
         return (
@@ -98,7 +98,7 @@ class BooklessMirror:
 
 @dataclass(frozen=True, slots=True)
 class FoundPlace:
-    """A partition whose place is proven; `str()` of it is a sentence.
+    """A partition whose position is proven; `str()` gives a sentence.
 
     Attributes:
         orphan: The partition.
@@ -121,7 +121,7 @@ class FoundPlace:
 
 @dataclass(frozen=True, slots=True)
 class LostPlace:
-    """A partition whose place is not brought back; `str()` of it is a sentence."""
+    """A partition whose position cannot be restored; `str()` gives a sentence."""
 
     tp: TopicPartition
     cause: LostCause
@@ -135,7 +135,7 @@ Outcome = FoundPlace | LostPlace
 
 
 def last_own(headers: Iterator[BatchHeader], first: ProducerId) -> BatchHeader | None:
-    """Return the last of some batches that holds records written under a partition's ids."""
+    """Return the last batch that a partition's own producer ids wrote."""
     own = generations(first)
     found = None
     for each in headers:
@@ -145,7 +145,7 @@ def last_own(headers: Iterator[BatchHeader], first: ProducerId) -> BatchHeader |
 
 
 def hindered(at: BooklessMirror) -> LostPlace | None:
-    """Return why a partition's place cannot be found, judging by everything but its records."""
+    """Return why a partition's position cannot be found, without reading its records."""
     why = next(_hindrances(at), None)
     return None if why is None else LostPlace(at.source, *why)
 
@@ -189,7 +189,7 @@ def _before(sequence: int) -> int:
 
 
 def judged(at: BooklessMirror, found: Comparison | None) -> Outcome:
-    """Return what the comparison of all common records at their own offsets proves."""
+    """Return the result of comparing all common records at their own offsets."""
     if found is None or not (found.counts.equal or found.counts.different):
         text = f"no record is on both sides at the same offset; {at.written}; {_RECREATE}"
         return LostPlace(at.source, LostCause.NOTHING_COMMON, text)
@@ -209,7 +209,7 @@ def judged(at: BooklessMirror, found: Comparison | None) -> Outcome:
 
 
 def entries(at: BooklessMirror, run_id: str, records: int, size: int) -> list[Entry]:
-    """Return the ledger entries after which a run goes on at the end of the target's log.
+    """Return the ledger entries with which a run continues at the end of the target's log.
 
     Args:
         at: The partition.

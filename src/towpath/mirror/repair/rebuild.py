@@ -1,4 +1,4 @@
-"""`towpath repair --ledger`: bring back where partitions stand after the ledger was lost.
+"""`towpath repair --ledger`: restore the positions of partitions after the ledger was lost.
 
 The private producer ids are derived (`ledger/producers.py`), so the link's own batches are known in
 the target's logs without a ledger. Where a mirror partition has the offsets of the source, the end
@@ -46,7 +46,7 @@ _WINDOW = 1 << 10
 
 @dataclass(frozen=True, slots=True)
 class RebuildRequest:
-    """A request to bring back entries of the ledger.
+    """The options of restoring ledger entries.
 
     Attributes:
         topics: The source topics; empty for all of the file.
@@ -65,7 +65,7 @@ class RebuildRequest:
 
 @dataclass(frozen=True, slots=True)
 class RebuildReport:
-    """The outcome.
+    """The result of restoring ledger entries.
 
     Attributes:
         outcomes: What was found for each mirror partition that lacks its entries.
@@ -77,17 +77,17 @@ class RebuildReport:
 
     @property
     def found(self) -> tuple[FoundPlace, ...]:
-        """The partitions whose place is proven."""
+        """The partitions whose position is proven."""
         return tuple(each for each in self.outcomes if isinstance(each, FoundPlace))
 
     @property
     def left(self) -> tuple[LostPlace, ...]:
-        """The partitions whose place is not brought back."""
+        """The partitions whose position cannot be restored."""
         return tuple(each for each in self.outcomes if isinstance(each, LostPlace))
 
 
 def rebuild(config: LinkConfig, asked: RebuildRequest) -> RebuildReport:
-    """Find where partitions stand, prove it, and write it to the ledger.
+    """Find and prove the positions of partitions, and write them to the ledger.
 
     Raises:
         ClusterError: A cluster could not be reached, or refused a request.
@@ -188,7 +188,7 @@ class _Search:
         self._link, self._cluster = link, cluster
 
     def among(self, pairs: Collection[_Pair]) -> Iterator[BooklessMirror]:
-        """Yield those pairs of partitions whose target holds batches of the link."""
+        """Yield the pairs of partitions whose target holds batches of the link."""
         sources, targets = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
         if not pairs:
             return

@@ -1,4 +1,4 @@
-"""`towpath repair`: copy records again that the target lost, on partitions where that is exact.
+"""`towpath repair`: copy lost records again, on partitions where that is exact.
 
 The target log must be a prefix of the source log, at the same offsets. A new incarnation of the
 partition begins at its end (docs/decisions/0021), and records are copied again up to what the
@@ -39,7 +39,7 @@ from towpath.records.work import TOLD, CopySlice
 
 @dataclass(frozen=True, slots=True)
 class RepairRequest:
-    """A request to repair topics.
+    """The options of a repair.
 
     Attributes:
         topics: The source topics.
@@ -58,7 +58,7 @@ class RepairRequest:
 
 @dataclass(frozen=True, slots=True)
 class RepairReport:
-    """The outcome of a repair.
+    """The result of a repair.
 
     Attributes:
         plan: The plan.

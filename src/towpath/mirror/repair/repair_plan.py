@@ -1,4 +1,4 @@
-"""What `towpath repair` can copy again exactly, and what to do where it cannot. Pure."""
+"""The partitions that `towpath repair` can copy again exactly, and advice for others. Pure."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _RECREATE = "delete the topic on the target; the next run copies all of it again
 
 
 class Unrepairable(StrEnum):
-    """Why a partition cannot be repaired exactly."""
+    """The reasons why a partition cannot be repaired exactly."""
 
     MAPPED = "mapped"
     REPLICAS = "replicas"
@@ -45,7 +45,7 @@ class Ahead:
 
 @dataclass(frozen=True, slots=True)
 class Repair:
-    """A partition that is copied again from `offset`, which is the same on both clusters."""
+    """A partition that is copied again from `offset`, up to which both clusters are equal."""
 
     tp: TopicPartition
     target: TopicPartition
@@ -62,7 +62,7 @@ class Repair:
 
 @dataclass(frozen=True, slots=True)
 class Unrepaired:
-    """A partition that cannot be repaired, with the cause and what to do."""
+    """A partition that cannot be repaired, with the cause and advice."""
 
     tp: TopicPartition
     cause: Unrepairable
@@ -127,7 +127,7 @@ def begin_at(books: PartitionBooks, lost: LostRecords) -> SourceOffset:
 def hindered(
     tp: TopicPartition, books: PartitionBooks, lost: LostRecords, facts: PartitionFacts
 ) -> Unrepaired | None:
-    """Return why a partition cannot be repaired, judging by everything but its records."""
+    """Return why a partition cannot be repaired, without reading its records."""
     why = next(_hindrances(books, lost, facts), None)
     return None if why is None else Unrepaired(tp, *why)
 
@@ -184,7 +184,7 @@ def _hindrances_at_source(
 
 
 def different(tp: TopicPartition, why: str) -> Unrepaired:
-    """Return the outcome for a target log that is not a prefix of the source log."""
+    """Return the result for a target log that is not a prefix of the source log."""
     return Unrepaired(
         tp,
         Unrepairable.DIFFERENT,
@@ -196,7 +196,7 @@ def different(tp: TopicPartition, why: str) -> Unrepaired:
 def new_incarnation(
     repair: Repair, books: PartitionBooks, cluster: ClusterId, run_id: str
 ) -> list[Entry]:
-    """Return the ledger entries, for one append, after which copying goes on from the offset.
+    """Return the ledger entries with which copying continues from the offset.
 
     Args:
         repair: The partition and the offset.

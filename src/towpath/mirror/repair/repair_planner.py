@@ -1,4 +1,4 @@
-"""Plan a repair: ask both clusters about partitions that lost records, and decide on each."""
+"""The planner of a repair: asks both clusters about lost records, and decides."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def plan_repair(
     lost: Mapping[TopicPartition, LostRecords],
     compare: Compare,
 ) -> RepairPlan:
-    """Return what can be copied again exactly, and why the rest cannot be.
+    """Return the partitions that can be copied again exactly, and why others cannot.
 
     Args:
         link: The link; its books must have been read.

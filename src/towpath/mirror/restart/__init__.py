@@ -1,1 +1,1 @@
-"""`towpath restart`: copy source topics that were deleted and created again."""
+"""`towpath restart`: copies deleted and recreated source topics."""

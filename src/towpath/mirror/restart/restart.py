@@ -1,4 +1,4 @@
-"""`towpath restart`: allow a source topic that was made again to be copied from its beginning.
+"""`towpath restart`: permit copying of a recreated source topic from its beginning.
 
 The ledger notes the id of the new source topic. The next planning opens its partitions as a new
 incarnation: their producer ids derive from the ids of both topics, so nothing of the old topic
@@ -29,7 +29,7 @@ from towpath.topics.steps import DeleteTopic
 
 @dataclass(frozen=True, slots=True)
 class RestartRequest:
-    """A request to restart topics.
+    """The options of a restart.
 
     Attributes:
         topics: The source topics.
@@ -44,7 +44,7 @@ class RestartRequest:
 
 @dataclass(frozen=True, slots=True)
 class RestartReport:
-    """The outcome of a restart.
+    """The result of a restart.
 
     Attributes:
         plan: What was planned for each topic.
@@ -63,7 +63,7 @@ class RestartReport:
 
 
 def restart(config: LinkConfig, asked: RestartRequest) -> RestartReport:
-    """Restart topics. A run of the link may go on meanwhile, unless mirror topics are replaced.
+    """Restart topics; a run of the link may continue unless mirror topics are replaced.
 
     Raises:
         ClusterError: A cluster could not be reached, or refused a request.

@@ -1,4 +1,4 @@
-"""What `towpath restart` would do for each topic, and for which topics it can do nothing. Pure."""
+"""The plan of `towpath restart` for each topic, and the topics it cannot restart. Pure."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class MirrorTopic:
 
 @dataclass(frozen=True, slots=True)
 class Restart:
-    """A source topic that is copied from its beginning; `str()` of it is a sentence.
+    """A source topic that is copied from its beginning; `str()` gives a sentence.
 
     Attributes:
         topic: The source topic.
@@ -72,7 +72,7 @@ class Restart:
 
 @dataclass(frozen=True, slots=True)
 class NotRestarted:
-    """A topic that is not restarted, and why; `str()` of it is a sentence."""
+    """A topic that is not restarted, and why; `str()` gives a sentence."""
 
     topic: TopicName
     why: str

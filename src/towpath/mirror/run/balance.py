@@ -1,4 +1,4 @@
-"""Notices that one slice has too much to copy while another has room. Pure."""
+"""Detection of an overloaded slice while another slice has room. Pure."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _Tps = AbstractSet[TopicPartition]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Uneven:
-    """Why partitions should be spread anew.
+    """The reason to distribute partitions anew: an overloaded slice.
 
     Attributes:
         slice: The number of the overloaded slice.
@@ -45,7 +45,7 @@ class Uneven:
 
 @dataclass(frozen=True, slots=True)
 class Limited:
-    """What limits say of topics (`run.max_rate`): where one holds a topic back, no slice does.
+    """The rate limits of topics (`run.max_rate`), which no new distribution can overcome.
 
     Attributes:
         holds_back: Whether a source topic would be copied faster without its limits.
@@ -60,7 +60,7 @@ _NOT_LIMITED = Limited()
 
 
 class Balance:
-    """Watches the lag of partitions, one window after the other.
+    """Watches the lag of partitions, one time window after the other.
 
     Args:
         window: Seconds for which partitions must lag.
@@ -100,7 +100,7 @@ class Balance:
         room: bool = True,
         limited: Limited = _NOT_LIMITED,
     ) -> Uneven | None:
-        """Return why the next round should begin now with another spread, if it should.
+        """Return why the next round should begin now with another distribution, else `None`.
 
         Args:
             now: Seconds of any clock that only goes forward.
@@ -199,7 +199,7 @@ def uneven(
     lagging: _Tps,
     slices: int,
 ) -> Uneven | None:
-    """Return why partitions should be spread anew, `None` if that would not help.
+    """Return why partitions should be distributed anew, `None` if that would not help.
 
     A slice is overloaded if partitions in it lag that make up half of its load. Another slice has
     room if none of its partitions lags and it copies at most half as much. A partition is crowded

@@ -1,4 +1,4 @@
-"""Gives partitions that appear during a round to its running slices, and takes paused ones."""
+"""Distribution of new partitions to the running slices, and removal of paused ones."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _WITHDRAWN = 1000
 
 
 class Dealer:
-    """Knows the partitions of the slices of the current round, and deals new ones to them.
+    """Knows the partitions of the current round's slices, and assigns new ones to them.
 
     Args:
         link: The link.
@@ -44,18 +44,18 @@ class Dealer:
         self.again: set[TopicPartition] = set()
 
     def planned(self, slices: Sequence[Slice], number: int) -> None:
-        """Remember the slices of a new round; any thread may call this."""
+        """Store the slices of a new round; any thread may call this."""
         follows = any(each.follows for each in slices)
         self._leaving = self.table if follows else None
         self.table = Table.of(slices, number, settled=self._session.settled.before)
 
     @property
     def tables(self) -> list[Table]:
-        """The slices of all rounds that go on: two while one hands over to the next."""
+        """The slices of all running rounds: two while one hands over to the next."""
         return [table for table in (self._leaving, self.table) if table is not None]
 
     def left(self, number: int, *, settled: bool) -> None:
-        """No slice of a round runs any more; the next one took over.
+        """Record that no slice of a round runs any more, as the next round took over.
 
         Args:
             number: The round.
@@ -66,7 +66,7 @@ class Dealer:
             self.table.settled = self._session.settled.before and settled
 
     def deal(self, plan: RoundPlan, table: Table, look: Look | None = None) -> None:
-        """Deal partitions that no slice has, that are to be tried again, or that have new terms.
+        """Assign partitions that no slice has, that are to be retried, or whose terms changed.
 
         Args:
             plan: The part of a plan that all rounds of the run share.
@@ -86,7 +86,7 @@ class Dealer:
         self.flush()
 
     def withdraw(self, table: Table, topics: Callable[[TopicName], bool]) -> None:
-        """Take the partitions of some source topics from the slices.
+        """Remove the partitions of some source topics from the slices.
 
         Args:
             table: The slices.
@@ -104,21 +104,21 @@ class Dealer:
         self.flush()
 
     def mended(self, topics: Collection[str]) -> None:
-        """Try all partitions of these topics again; the names may be those of the target."""
+        """Retry all partitions of these topics; the names may be those of the target."""
         held = self.table.held if self.table is not None else {}
         self.again.update(
             tp for tp, a in held.items() if {a.source.topic, a.target.topic} & set(topics)
         )
 
     def lacks(self, tps: Iterable[TopicPartition]) -> bool:
-        """Whether one of these source partitions belongs to no slice, once a round is planned."""
+        """Return whether some of these source partitions belong to no slice of a planned round."""
         if self.table is None:
             return False
         held = self.table.held
         return any(tp not in held for tp in tps)
 
     def repeat(self) -> None:
-        """Tell slices that have just begun what was dealt to them before, in case they missed it.
+        """Repeat earlier assignments to slices that have just begun, in case they missed them.
 
         Raises:
             ClusterError: The ledger could not be written.
@@ -133,7 +133,7 @@ class Dealer:
         self.flush()
 
     def flush(self) -> None:
-        """Write the entries that are not written yet; a slice ignores an entry that it reads twice.
+        """Write the pending entries; a slice ignores an entry that it reads twice.
 
         Raises:
             ClusterError: The ledger could not be written.

@@ -1,4 +1,4 @@
-"""Which slice of a round has which partition, and which slice gets a later one. Pure."""
+"""The assignment of partitions to the slices of a round, and of later ones. Pure."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _IDLE = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """What was written to partitions lately.
+    """Recent write rates of partitions, and their limits.
 
     Attributes:
         rates: Records per second that were written to each source partition; those without any are
@@ -41,7 +41,7 @@ class Demand:
     limits: Mapping[TopicName, float] = field(default_factory=dict)
 
     def weight(self, tp: TopicPartition, lag: int, records: int, size: int) -> int:
-        """Return the load of a partition: the bytes to copy so that it has no lag in a minute.
+        """Return the load of a partition: the bytes to copy to remove its lag in a minute.
 
         Args:
             tp: The source partition.
@@ -76,7 +76,7 @@ class Hand:
         self.withdrawn.discard(assignment.source)
 
     def take(self, tps: Iterable[TopicPartition]) -> list[TopicPartition]:
-        """Remove those of these partitions that the slice has, and return them."""
+        """Remove the given partitions from the slice, and return those that it had."""
         taken = [tp for tp in tps if tp in self.held]
         for tp in taken:
             del self.held[tp]
@@ -122,7 +122,7 @@ class Table:
         return {tp: a for hand in self.hands for tp, a in hand.held.items()}
 
     def is_crowded(self, slots: int) -> bool:
-        """Whether so many partitions were added that a new round with more slices is worthwhile.
+        """Return whether a new round with more slices is worthwhile after many additions.
 
         Args:
             slots: Number of slices that could run at the same time.
@@ -130,7 +130,7 @@ class Table:
         return len(self.hands) < slots and len(self.held) >= _CROWDED * slots
 
     def deal(self, weighed: Iterable[Weighed]) -> dict[int, list[Assignment]]:
-        """Give partitions to the slices with the fewest; return the new partitions of each slice.
+        """Assign partitions to the slices with the fewest; return the new partitions by slice.
 
         A partition that already belongs to a slice stays with it.
         """
@@ -142,7 +142,7 @@ class Table:
         return dealt
 
     def withdraw(self, tps: Collection[TopicPartition]) -> dict[int, list[TopicPartition]]:
-        """Take partitions from the slices that have them; return those of each slice."""
+        """Remove partitions from the slices that have them; return them by slice."""
         taken = {number: hand.take(tps) for number, hand in enumerate(self.hands)}
         return {number: gone for number, gone in taken.items() if gone}
 
@@ -160,7 +160,7 @@ def heaviest_first(weighed: Iterable[Weighed]) -> Iterator[Assignment]:
 
 
 def spread(weighed: Sequence[Weighed], slices: int) -> list[tuple[Assignment, ...]]:
-    """Deal partitions, the heaviest first, each to the slice with the least weight so far."""
+    """Distribute partitions, the heaviest first, each to the slice with the least weight."""
     weights = {assignment.source: weight for weight, assignment in weighed}
     parts: list[tuple[list[int], list[Assignment]]] = [
         ([0, 0], []) for _ in range(min(slices, len(weighed)))

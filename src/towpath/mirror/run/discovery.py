@@ -1,4 +1,4 @@
-"""Looks for new topics and partitions, and for those to try again, while a run goes on."""
+"""Detection of new topics and partitions during a run, and of those to retry."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Discovery:
         self._took(self._reconciler.all(self._progress.rows))
 
     def look_when_due(self) -> bool:
-        """Look for new topics if it is time; return whether there may be more to copy.
+        """Look for new topics if a look is due; return whether there may be more to copy.
 
         Raises:
             ClusterError: A cluster could not be reached, or the journal could not be written.
@@ -81,7 +81,7 @@ class Discovery:
             self._next = began + max(self._link.config.run.discover, _SPARING * took)
 
     def fresh_look(self) -> Look | None:
-        """Return the last look at topics once, if it is recent; `None` asks for another one."""
+        """Return the last look at topics once, if it is recent, else `None`."""
         looked, self._looked = self._looked, None
         return looked[0] if looked is not None and not looked[1].over else None
 

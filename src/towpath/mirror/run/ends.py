@@ -11,7 +11,7 @@ from towpath.records.work import UNKNOWN, Assignment
 
 @dataclass(slots=True)
 class Ends:
-    """The end of each partition, as the first round that could ask its leader saw it.
+    """The end offset of each partition, from the first round that could ask its leader.
 
     Later rounds end at the same offset. Otherwise a run whose source is written to all the time
     would never end.

@@ -1,4 +1,4 @@
-"""Writes events about a run and its partitions to the topic of events."""
+"""Events about a run and its partitions, written to the topic of events."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from towpath.model.reasons import as_data
 
 @contextmanager
 def told_run(events: EventLog, run_id: str, *, until_caught_up: bool) -> Iterator[None]:
-    """Write an event at the start and at the end of a run, with the error that ended it."""
+    """Write an event at the start and the end of a run, with the error that ended the run."""
     events.tell(What.RUN_STARTED, run_id=run_id, until_caught_up=until_caught_up)
     try:
         yield
@@ -46,7 +46,7 @@ class Partitions:
         self._seen: dict[TopicPartition, _Seen] | None = None
 
     def look(self, rows: Iterable[PartitionStatus]) -> None:
-        """Compare with the last look. After the first look, only stopped partitions have events."""
+        """Compare with the last look; after the first look, only stopped partitions have events."""
         before, now = self._seen, {}
         for row in rows:
             last = before.get(row.tp) if before is not None else None

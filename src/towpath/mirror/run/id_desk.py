@@ -1,4 +1,4 @@
-"""Where a run answers slices that wait for ids of schemas, and keeps the map of ids."""
+"""The desk of a run that answers slices waiting for schema ids, and keeps the id map."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _NOT_LOOKED = Reason.of(ReasonCode.SCHEMAS_UNSEEN, why="they were not looked at 
 
 
 class IdDesk:
-    """Keeps the map of ids of a link whose schemas get ids of the target.
+    """Keeps the schema id map of a link whose records get the target's ids.
 
     Args:
         link: The link.
@@ -62,7 +62,7 @@ class IdDesk:
         self._taken: SubjectPart[SchemaStep, ObservedSchemas] | None = None
 
     def begin(self) -> None:
-        """Write the map before the first slice begins; what earlier slices asked needs no answer.
+        """Write the id map before the first slice begins; drop requests of earlier slices.
 
         Raises:
             ClusterError: The ledger could not be read or written.
@@ -75,7 +75,7 @@ class IdDesk:
             self._tell()
 
     def look(self) -> None:
-        """Read what slices wait for, and answer what is due.
+        """Read the slices' requests for schema ids, and answer those that are due.
 
         Raises:
             ClusterError: A cluster could not be reached, or the journal could not be written.
@@ -160,7 +160,7 @@ class IdDesk:
 def overruled(
     given: Mapping[SchemaName, SchemaName], books: IdBooks, changes: Changes
 ) -> Iterator[str]:
-    """Yield a sentence about each id for which the file now gives another one than is decided.
+    """Yield a sentence for each id whose value in the file contradicts an earlier decision.
 
     Args:
         given: Which ids become which by the file.

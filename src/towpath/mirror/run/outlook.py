@@ -1,4 +1,4 @@
-"""Where each partition stands, looked at now and then while a run goes on."""
+"""Periodic looks at the standing of all partitions during a run."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _SPARING = 50
 
 
 class Outlook:
-    """Looks at all partitions of a link, and tells the display, metrics and events.
+    """Observes all partitions of a link, and updates the display, metrics and events.
 
     Args:
         link: The link.
@@ -51,7 +51,7 @@ class Outlook:
         self.unopened: Mapping[tuple[str, int], str] = {}
 
     def look_when_due(self) -> None:
-        """Look, but seldom where a look is expensive: idle partitions must cost nothing.
+        """Look if a look is due; idle partitions must cost nothing.
 
         Raises:
             ClusterError: A cluster could not be reached.
@@ -62,7 +62,7 @@ class Outlook:
             self._next = began + _PAUSE + _SPARING * (time.monotonic() - began)
 
     def look_last(self, stop: threading.Event) -> None:
-        """Look at the end of the run.
+        """Look once more at the end of the run.
 
         Args:
             stop: Set if the user stopped the run. A cluster that is away is then shown as trouble,
@@ -82,7 +82,7 @@ class Outlook:
             self._progress.trouble = str(error)
 
     def look(self, patience: float | None = None) -> None:
-        """Look where each partition stands.
+        """Observe where each partition stands.
 
         Args:
             patience: Seconds to wait for a partition without a leader; `None` waits for the request

@@ -1,4 +1,4 @@
-"""Shares the limits of a link (`run.max_rate`, `towpath rate`) among its slices while it runs."""
+"""The distribution of rate limits (`run.max_rate`, `towpath rate`) among running slices."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class _Heard:
 
 
 class Pacing:
-    """Tells each slice its share of the limits.
+    """Assigns each slice its share of the rate limits.
 
     Args:
         link: The link; its books are read elsewhere.
@@ -56,16 +56,16 @@ class Pacing:
 
     @property
     def limits(self) -> Limits:
-        """The limits that hold now."""
+        """The rate limits in force."""
         return Limits.of(self._link.config, self._link.books)
 
     @property
     def waited(self) -> Mapping[TopicName, float]:
-        """For how many seconds slices have waited for each limit so far, all slices together."""
+        """Seconds that slices have waited for each limit so far, all slices together."""
         return self._waited
 
     def holds_back(self, topic: TopicName) -> bool:
-        """Whether a source topic would be copied faster without its limits."""
+        """Return whether a source topic would be copied faster without its limits."""
         return any(
             need.hungry
             for each in self._heard.values()
@@ -75,7 +75,7 @@ class Pacing:
 
     @property
     def waiting(self) -> tuple[str, ...]:
-        """A sentence about each limit that slices wait for now."""
+        """A sentence for each limit that slices wait for now."""
         found: dict[TopicName, float] = {}
         for each in [*self._heard.values()]:
             for name, need in each.needs.items():
@@ -96,7 +96,7 @@ class Pacing:
         return [replace(each, rates=rates[n]) for n, each in enumerate(slices)]
 
     def look(self, tables: Collection[Table]) -> None:
-        """Take in what the slices have told, and tell them their shares where these have changed.
+        """Read the slices' reports, and send them their shares where these have changed.
 
         Args:
             tables: The slices of the rounds that go on.

@@ -1,4 +1,4 @@
-"""What people tell a link through the ledger while it runs: pauses and restarts of topics."""
+"""Operators' pauses and restarts of topics, which a run reads from the ledger."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from towpath.model.nouns import TopicName
 
 
 class Pausing:
-    """Takes paused topics from the slices, and tells when some of them are to go on.
+    """Removes paused topics from the slices, and detects resumed ones.
 
     Args:
         link: The link; its books are read elsewhere.
@@ -26,7 +26,7 @@ class Pausing:
         self._restarts: Mapping[TopicName, Restarted] = {}
 
     def look(self, tables: Iterable[Table]) -> bool:
-        """Take what is paused from the slices; return whether something is resumed or restarted.
+        """Remove paused topics from the slices; return whether some are resumed or restarted.
 
         Args:
             tables: The slices of the rounds that go on.

@@ -1,4 +1,4 @@
-"""How to run, and what a run shows of itself."""
+"""The options of a run, and its displayed progress."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from towpath.model.rates import NO_LIMIT, RateLimits
 
 @dataclass(frozen=True, slots=True)
 class Wishes:
-    """How to run."""
+    """The options of a run."""
 
     until_caught_up: bool = False
     parallelism: int | None = None
@@ -26,7 +26,7 @@ class Wishes:
 
 
 class RunPhase(StrEnum):
-    """What a run does now."""
+    """The phases of a run."""
 
     LOOKING = "looking at both clusters"
     APPLYING = "preparing the target"
@@ -37,7 +37,7 @@ class RunPhase(StrEnum):
 
 @dataclass(slots=True)
 class RunProgress:
-    """What the run tells while it goes on; `rows` is replaced, never changed.
+    """The progress of a run; `rows` is replaced, never changed.
 
     Other threads may read it at any time.
     """
@@ -86,21 +86,21 @@ class RunProgress:
 
     @property
     def left_out(self) -> tuple[str, ...]:
-        """Sentences about what is not mirrored, or not as far as the file asks for."""
+        """Sentences about everything that is not mirrored as the file asks."""
         return (*self.topics.left_out, *self.schemas.left_out)
 
     @property
     def left_out_names(self) -> frozenset[str]:
-        """Names of what is not mirrored, or only in part."""
+        """Names of the topics that are not mirrored, or only in part."""
         return self.topics.topics | self.schemas.topics
 
     @property
     def notes(self) -> tuple[Note, ...]:
-        """What may be unexpected about what was applied."""
+        """Notes about the steps that were applied."""
         return (*self.topics.notes, *self.schemas.notes)
 
     def start(self) -> None:
-        """Take the latest rows for where the run begins."""
+        """Use the latest rows as the starting point of the run."""
         self.before = {row.producer_id: (row.records, row.bytes) for row in self.rows}
         self.ends = {(row.topic, row.partition): _end(row) for row in self.rows}
 
@@ -110,7 +110,7 @@ class RunProgress:
         return row.records - records, row.bytes - size
 
     def caught_up(self, row: PartitionStatus) -> bool:
-        """Whether everything of a partition was copied that was there when the run began."""
+        """Return whether all records that existed when the run began are copied."""
         end = self.ends.get((row.topic, row.partition), 0)
         if row.lost is not None or row.state is State.PAUSED:
             return False

@@ -1,4 +1,4 @@
-"""Asks both clusters each second whether they live, whatever else the run waits for."""
+"""Checks each second that both clusters answer, whatever else the run waits for."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Say = Callable[[str, str, bool], None]
 
 
 class Brokers:
-    """The brokers of one cluster that are away, and the lines about those that go or come back."""
+    """The unavailable brokers of one cluster, with log lines for changes."""
 
     def __init__(self, say: Say) -> None:
         self._say = say
@@ -36,7 +36,7 @@ class Brokers:
         self.away: Mapping[int, Broker] = {}
 
     def listed(self, brokers: tuple[Broker, ...]) -> None:
-        """Take the brokers that the cluster lists as alive."""
+        """Record the brokers that the cluster lists as alive."""
         if self._silent:
             self._silent = False
             self._say("cluster.back", "", False)
@@ -52,14 +52,14 @@ class Brokers:
         self.away = away
 
     def silent(self, why: str) -> None:
-        """Take that no broker answers."""
+        """Record that no broker answers."""
         if not self._silent:
             self._silent = True
             self._say("cluster.silent", why, True)
 
 
 class Pulse:
-    """Asks both clusters, each in a thread of its own, within the context."""
+    """Polls both clusters, each in a thread of its own, within the context."""
 
     def __init__(self, link: LinkName, source: Admin, target: Admin) -> None:
         self._link = link
@@ -86,12 +86,12 @@ class Pulse:
             thread.join(max(0.0, until - time.monotonic()))
 
     def silences(self) -> tuple[Silence, ...]:
-        """Return which clusters have not answered for a second or more."""
+        """Return the clusters that have not answered for a second or more."""
         found = (cluster.answering.silence() for cluster in self._clusters.values())
         return tuple(each for each in found if each is not None and each.seconds >= _NOTICED)
 
     def away(self) -> tuple[str, ...]:
-        """Return a sentence about each broker that is away."""
+        """Return a sentence for each unavailable broker."""
         return tuple(
             f"{side}: {broker} is away"
             for side, brokers in self._brokers.items()
@@ -99,7 +99,7 @@ class Pulse:
         )
 
     def require_same(self) -> None:
-        """Make sure that both clusters are those that they were at first.
+        """Raise if the addresses of a cluster lead to another one than at first.
 
         Raises:
             ClusterReplacedError: The addresses of one of them lead to another cluster.

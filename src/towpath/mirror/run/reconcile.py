@@ -1,4 +1,4 @@
-"""Applies the file to the target while a run goes on, with the steps that `plan` shows."""
+"""Applying of the file to the target during a run, with the steps that `plan` shows."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from towpath.topics.subject import TOPICS
 
 @dataclass(frozen=True, slots=True)
 class Reconciled:
-    """The steps that were applied, and what a person should know.
+    """The applied steps, and notes for people.
 
     Attributes:
         outcome: The steps and their errors.
@@ -109,7 +109,7 @@ class Reconciler:
         return self._do(planned.found, planned.checked, frozenset())
 
     def all(self, rows: Iterable[PartitionStatus] = ()) -> Reconciled:
-        """Look at both clusters, and apply the file to the target.
+        """Observe both clusters, and apply the file to the target.
 
         Args:
             rows: Where each partition stands. Some configs are withheld until a mirror topic has
@@ -121,7 +121,7 @@ class Reconciler:
         return self._of(self._clients.subjects, rows)
 
     def due(self, rows: Iterable[PartitionStatus] = ()) -> Reconciled | None:
-        """Do the same for the subjects that are due; return `None` if none is.
+        """Apply the subjects that are due; return `None` if none is.
 
         Raises:
             ClusterError: A cluster could not be reached, or the journal could not be written.
@@ -131,7 +131,7 @@ class Reconciler:
         return self._of(due, rows) if due else None
 
     def only(self, subject: AnySubject, rows: Iterable[PartitionStatus] = ()) -> Reconciled:
-        """Do the same for one subject.
+        """Apply the file for one subject.
 
         Raises:
             ClusterError: A cluster could not be reached, or the journal could not be written.
@@ -198,7 +198,7 @@ def reconcile(
 
 
 def count_left_out(meter: LinkMeter, *made: Reconciled) -> None:
-    """Let a meter know how many things are left out now, by cause."""
+    """Update the meter's number of left-out items, by cause."""
     problems = (problem for each in made for problem in each.problems)
     tell_left_out(problems, sum(len(each.outcome.failed) for each in made), meter)
 
@@ -208,12 +208,12 @@ Shape = dict[tuple[Side, TopicName], tuple[TopicId, int]]
 
 
 def shape(config: LinkConfig, source: Admin, target: Admin) -> Shape:
-    """Return the shape of both clusters, which differs where topics came, went or grew."""
+    """Return the shape of both clusters, which changes when topics appear, vanish or grow."""
     return _shape(config, source.topics.describe(), target.topics.describe)
 
 
 def shape_of(config: LinkConfig, found: Differences) -> Shape:
-    """Return the shape of both clusters at an earlier look."""
+    """Return the shape of both clusters, from an earlier look."""
     seen = found.of(TOPICS).seen
     return _shape(
         config,
@@ -238,7 +238,7 @@ def _shape(
 
 
 def appeared(before: Shape, after: Shape) -> bool:
-    """Whether a topic was created at the source, or created again on either side."""
+    """Return whether a topic was created at the source, or recreated on either side."""
     return any(
         before[key][0] != id_ if key in before else key[0] is Side.SOURCE
         for key, (id_, _) in after.items()

@@ -1,4 +1,4 @@
-"""The rounds of a run, one after the other: the next one begins beside the one that ends."""
+"""The sequence of a run's rounds; the next one starts before the present one ends."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ then: they hear of it within `FRESH`, or may not write, and drain for less than 
 
 
 class Relay:
-    """The round that goes on, and the next one while its slices take over.
+    """The present round, and the next one while its slices take over.
 
     Args:
         begin: Begins a round, given its number and that of the round that it follows, or 0.
@@ -53,7 +53,7 @@ class Relay:
         self._until = Deadline.after(0.0)
 
     def is_over(self, longest: float) -> bool:
-        """Whether the round that goes on has lasted for so many seconds, and long enough to copy.
+        """Return whether the present round has lasted long enough, and has been copying.
 
         Its slices begin anew to find their positions. If a round took long to begin, as on a busy
         machine, this may take as long again; rounds that end before would never copy anything.
@@ -72,7 +72,7 @@ class Relay:
         return self.number + self.hands_over
 
     def hand_over(self, *, room: bool) -> None:
-        """Begin the next round; the current one ends as soon as the next one is ready.
+        """Begin the next round; the present one ends once the next one is ready.
 
         Args:
             room: Whether the slices of both rounds may run at the same time. Otherwise the current
@@ -87,7 +87,7 @@ class Relay:
             self._until = Deadline.after(_READY if room else 0.0)
 
     def wait(self, seconds: float) -> bool:
-        """Wait some seconds for the present round to end; return whether no round goes on.
+        """Wait up to some seconds for the present round to end; return whether none is left.
 
         Raises:
             RuntimeError: A round failed; the text is Spark's.
@@ -121,6 +121,6 @@ class Relay:
         self._look_whether_under_way()
 
     def stop(self) -> None:
-        """Stop all rounds; slices that still run are cut off, which harms nothing."""
+        """Stop all rounds; running slices are cut off, which is harmless."""
         for each in filter(None, (self._round, self._next)):
             each.stop()

@@ -1,4 +1,4 @@
-"""Begins rounds as Spark queries, and tells when the next one should have other slices.
+"""The start of rounds as Spark queries, and the decision when to distribute anew.
 
 Which slices a round has is planned once Spark asks.
 """
@@ -82,7 +82,7 @@ class Planner:
         return Rounds(spark, Job(plan, WORK, TOLD, number, once=True), ended)
 
     def terms(self, slots: Slots) -> RoundPlan:
-        """Return what all rounds of the run share, for as many slices as Spark can run now."""
+        """Return the parameters of the run's rounds, for the slices that Spark can run now."""
         return RoundPlan(
             self._link.config,
             self._session.run_id,
@@ -93,12 +93,12 @@ class Planner:
         )
 
     def has_begun(self, number: int) -> bool:
-        """Whether all slices of a round run and have reached the target."""
+        """Return whether all slices of a round run and have reached the target."""
         slices = self._slices(number)
         return slices is not None and slices <= self._session.announced
 
     def is_ready(self, number: int) -> bool:
-        """Whether all slices of a round that follows another are connected."""
+        """Return whether all slices of a following round are connected."""
         slices = self._slices(number)
         return slices is not None and slices <= self._session.ready
 
@@ -109,7 +109,7 @@ class Planner:
         return {(number, each) for each in range(len(table.hands))}
 
     def is_uneven(self, number: int, slots: Slots, rows: Sequence[PartitionStatus]) -> bool:
-        """Whether the next round should begin now, with the partitions spread anew.
+        """Return whether the next round should begin now, with partitions distributed anew.
 
         Args:
             number: The round that goes on.

@@ -1,4 +1,4 @@
-"""Plans the slices of a round: which task copies which partitions, and from where."""
+"""The slices of a round: which task copies which partitions, and from which offset."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class RoundPlan:
 
 @dataclass(frozen=True)
 class Look:
-    """The topics of both clusters, and the mirror topic of each source topic that is mirrored.
+    """The topics of both clusters, and the mirror topic of each mirrored source topic.
 
     `diff` decides what is mirrored, for a plan and for each round alike.
     """
@@ -69,7 +69,7 @@ class Look:
 
 
 def look_at_topics(config: LinkConfig, source: Admin, target: Admin, books: LinkBooks) -> Look:
-    """Look at both clusters.
+    """Observe the topics of both clusters.
 
     Raises:
         ClusterError: One of them could not be reached.
@@ -133,7 +133,7 @@ def plan_more(
     held: Mapping[TopicPartition, Assignment],
     look: Look | None = None,
 ) -> list[Weighed]:
-    """Return the partitions that no slice copies as it should, each with its weight.
+    """Return the partitions that no slice copies under its present terms, with weights.
 
     Args:
         plan: The parameters that all rounds of the run share.
@@ -192,7 +192,7 @@ class _Assigner:
         self._cut_over: Mapping[TopicPartition, SourceOffset] = MappingProxyType({})
 
     def assignments(self, held: Mapping[TopicPartition, Assignment] = _NONE) -> list[Weighed]:
-        """Return each partition that is not held, with its weight.
+        """Return each partition that no slice holds, with its weight.
 
         No partition waits for the leader of another. The slice finds offsets that are unknown now
         (`records/source/beginnings.py`).

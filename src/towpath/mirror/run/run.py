@@ -1,4 +1,4 @@
-"""`towpath run`: topics first, then rounds on Spark until stopped or caught up."""
+"""`towpath run`: create topics, then copy in rounds on Spark until stopped or caught up."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ class _Mirror:
         """Seconds for which brokers throttled the slices of earlier rounds."""
 
     def go_on(self, spark: Starting) -> None:
-        """Copy as soon as Spark has started, with an event at the start and at the end."""
+        """Copy once Spark has started, with an event at the start and the end."""
         caught_up, run_id = self._wishes.until_caught_up, self._session.run_id
         with told_run(self._link.events, run_id, until_caught_up=caught_up):
             self.enter(RunPhase.STARTING)
@@ -149,13 +149,13 @@ class _Mirror:
                 self.go(session)
 
     def watch(self, pulse: Pulse) -> None:
-        """Show the run from now on, and the silence of clusters."""
+        """Show the run from now on, including clusters that do not answer."""
         self._pulse = pulse
         self.progress.silences, self.progress.away = pulse.silences, pulse.away
         self.enter(RunPhase.LOOKING)
 
     def enter(self, phase: RunPhase) -> None:
-        """Show what the run does now."""
+        """Show the current phase."""
         self.progress.phase = phase
         self._show(self.progress)
 

@@ -1,4 +1,4 @@
-"""Keeps schemas up during a run, in a thread with connections of its own.
+"""The sync of schemas during a run, in a thread with its own connections.
 
 A registry may accept connections and answer nothing for as long as `timeout` says, and to register
 ten thousand subjects takes minutes. Nothing else of a run waits for that: rounds, new topics, the
@@ -33,7 +33,7 @@ _GOODBYE = 2.0
 
 
 class SchemaLoop:
-    """Brings schemas over every `schemas.interval`, and answers slices that wait for their ids.
+    """Syncs schemas every `schemas.interval`, and answers slices that wait for schema ids.
 
     Args:
         config: The link.
@@ -70,12 +70,12 @@ class SchemaLoop:
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """What partitions wait for, and why the last turn failed."""
+        """Sentences about waiting partitions, and the failure of the last sync."""
         told = self._desk.sentences if self._desk is not None else ()
         return (*told, self.trouble) if self.trouble else told
 
     def begin(self, planned: Planned, stack: ExitStack) -> None:
-        """Apply the plan and write the map of ids, before the first slice begins; then go on.
+        """Apply the plan and write the id map before the first slice begins; then loop.
 
         Args:
             planned: The plan that the run begins with.
@@ -100,14 +100,14 @@ class SchemaLoop:
         self._thread.start()
 
     def finish(self, stop: threading.Event) -> None:
-        """Bring over what came meanwhile, and wait for that until `stop` is set."""
+        """Sync schemas once more, and wait for the end of that until `stop` is set."""
         self._last = True
         self._over.set()
         while self._thread.is_alive() and not stop.is_set():
             self._thread.join(_TURN / 4)
 
     def close(self) -> None:
-        """Stop behind the step that is under way, and send no further request."""
+        """Stop after the present step, and send no further request."""
         self._halt.set()
         self._over.set()
         if isinstance(self._client, SchemasClient):

@@ -1,4 +1,4 @@
-"""How a limit is shared among slices: by need, and what is left evenly. Pure."""
+"""The division of a rate limit among slices: by need, the rest evenly. Pure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ share. Where more comes to it, it waits, which is told within seconds."""
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """How a slice has used its share of a limit in the last seconds.
+    """A slice's recent use of its share of a rate limit.
 
     Attributes:
         used: Bytes per second that it has fetched.
@@ -28,7 +28,7 @@ class Need:
 
     @property
     def hungry(self) -> bool:
-        """Whether it could use more."""
+        """Whether the slice could use a larger share."""
         return self.waits > _HUNGRY
 
     @classmethod
@@ -41,7 +41,7 @@ class Need:
 
 
 def shares(rate: float, needs: Sequence[Need | None]) -> list[float]:
-    """Return the share of each slice; together they are the whole rate.
+    """Return the share of each slice; the shares add up to the whole rate.
 
     Args:
         rate: The limit in bytes per second.

@@ -1,4 +1,4 @@
-"""The work of a Spark task: copy a slice, and report partitions that could not be opened."""
+"""The Spark task of a run: copies a slice, and reports partitions it could not open."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from towpath.records.work import CopySlice, Throttled
 
 
 def run_slice(work: CopySlice) -> Iterator[pa.RecordBatch]:
-    """Copy; tell only what the ledger does not: what was never opened, or is still under way."""
+    """Copy a slice; report only what the ledger does not record."""
     throttled: Throttled = {}
     copied = copy(replace(work, attempt=attempt()), throttled, feeding=feeding(work))
     yield told(copied, throttled)
 
 
 def feeding(work: CopySlice) -> Feeding | None:
-    """Return what makes the feed of a slice, `None` if it is the source alone."""
+    """Return a factory for a slice's feed, `None` if the source alone feeds the slice."""
     if work.archive is None:
         return None
     # Reading archives takes a second to import, which a slice without one does not need.

@@ -1,4 +1,4 @@
-"""Merges and removes old offset runs of a link in the ledger, once an hour."""
+"""Merging and removal of old offset map runs in the ledger, once an hour."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _PATIENCE = 5.0
 
 
 class Tidying(threading.Thread):
-    """Merges chunks of runs, and removes runs of records that the target has deleted.
+    """A thread that merges chunks of runs, and removes runs of deleted records.
 
     A pass that fails is repeated an hour later, as only the size of the ledger depends on it.
     """

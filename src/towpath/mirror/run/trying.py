@@ -1,4 +1,4 @@
-"""When partitions that stopped are tried again."""
+"""The schedule for retrying stopped partitions."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ _UNANSWERED = {ReasonCode.SCHEMAS_UNSEEN, ReasonCode.SCHEMA_ID_UNANSWERED}
 
 
 class Trying:
-    """Names the partitions to try again, each kind of them after its time."""
+    """Selects the stopped partitions to retry, each kind on its own schedule."""
 
     def __init__(self) -> None:
         self._kinds = _Kind(_SELDOM, _is_idle), _Kind(_SOON, _lacks_an_answer)
 
     def due(self, rows: Iterable[PartitionStatus]) -> set[TopicPartition]:
-        """Return the partitions whose time has come."""
+        """Return the partitions whose retry is due."""
         rows = [*rows]
         return {tp for each in self._kinds for tp in each.due(rows)}
 

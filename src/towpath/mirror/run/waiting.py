@@ -1,4 +1,4 @@
-"""A run whose clusters do not answer when it begins waits for them, as it does in the middle."""
+"""Retries at the beginning of a run whose clusters do not answer."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ class Waiting:
         self._trouble = ""
 
     def begin(self, progress: RunProgress) -> None:
-        """Show what earlier attempts have waited for, and since when."""
+        """Show which cluster earlier attempts have waited for, and since when."""
         progress.began, progress.trouble = self._began, self._trouble
 
     def tried(self, prepare: Callable[[], None], progress: RunProgress) -> bool:
-        """Return whether `prepare` succeeded; wait a moment if a cluster does not answer.
+        """Return whether `prepare` succeeded; pause first if a cluster does not answer.
 
         Args:
             prepare: The beginning of the run. It may be begun again after an error.
