@@ -37,7 +37,7 @@ class Release:
 
 
 def release_of_level(level: int) -> Release:
-    """Return the release whose newest `metadata.version` is `level`."""
+    """Return the first release whose software supports `metadata.version` `level`."""
     place = bisect_left(_LAST_LEVELS, (level,))
     if place == len(_LAST_LEVELS):
         return Release(NEWEST_KNOWN, or_newer=True)

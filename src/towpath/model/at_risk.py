@@ -16,7 +16,7 @@ _NOT_HELD = (
 
 
 def told(offsets: int) -> str:
-    """Return how much the target may delete now of what the source still has."""
+    """Return a sentence about the number of offsets that the target may delete at once."""
     if not offsets:
         return "nothing that the source has now would go at once"
     return f"up to {counted(offsets, 'offset')} that the source has would go at once"

@@ -16,7 +16,7 @@ _log: Any = None
 
 
 class LogLevel(StrEnum):
-    """What is logged: everything, only what somebody should look at, or nothing."""
+    """The levels of the log: every event, only those that need attention, or none."""
 
     INFO = "info"
     WARNING = "warning"
@@ -24,7 +24,7 @@ class LogLevel(StrEnum):
 
 
 class LogFormat(StrEnum):
-    """The form of a line."""
+    """The formats of a log line."""
 
     LOGFMT = "logfmt"
     JSON = "json"
@@ -32,7 +32,7 @@ class LogFormat(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class LogWanted:
-    """How to log."""
+    """The options of the log: level and format."""
 
     level: LogLevel = LogLevel.INFO
     form: LogFormat = LogFormat.LOGFMT
@@ -61,7 +61,7 @@ def _write(line: str) -> None:
 
 
 def begin(wanted: LogWanted) -> None:
-    """Log from now on."""
+    """Start logging."""
     import structlog  # noqa: PLC0415
 
     global _log  # noqa: PLW0603  # the log of a process is one

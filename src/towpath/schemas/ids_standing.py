@@ -1,4 +1,4 @@
-"""What the ledger says of ids of schemas in records: what is decided, and what waits. Pure."""
+"""The state of schema ids in records, from the ledger: decided and awaited ones. Pure."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _NAMED = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IdsStanding:
-    """The map of ids of a link or a restore.
+    """The state of the schema id map of a link or a restore.
 
     Attributes:
         translated: How many ids of the source have an id on the target.
@@ -31,7 +31,7 @@ class IdsStanding:
 
     @classmethod
     def of(cls, config: LinkConfig, books: IdBooks) -> Self | None:
-        """Return what the ledger knows, `None` for a link that leaves ids as they are."""
+        """Return the state of the id map, `None` for a link that keeps ids."""
         keeps = config.schemas is None or config.schemas.ids is SchemaIds.KEEP
         if keeps and not any(each.ids is not None and each.ids.by_file for each in config.changes):
             return None
@@ -39,7 +39,7 @@ class IdsStanding:
 
     @classmethod
     def known(cls, books: IdBooks) -> Self:
-        """Return what the ledger knows."""
+        """Return the state of the id map in the ledger."""
         return cls(
             translated=sum(map(len, books.subjects.values())),
             untranslated=dict(sorted(books.passed.items())),
@@ -47,7 +47,7 @@ class IdsStanding:
         )
 
     def sentences(self) -> Iterator[str]:
-        """Yield what a person should know."""
+        """Yield sentences about the id map, for people."""
         yield f"schemas: {count(self.translated)} ids of the source have an id on the target"
         for code, number in self.untranslated.items():
             yield f"schemas: {counted(number, 'id')} in records without one ({code})"
@@ -58,7 +58,7 @@ class IdsStanding:
             yield f"{each.tp} waits for schema ids since {readable(each.at)}: {named}"
 
     def as_data(self) -> dict[str, Any]:
-        """Return it for programs."""
+        """Return the state of the id map for programs."""
         return {
             "translated": self.translated,
             "untranslated": dict(self.untranslated),

@@ -1,4 +1,4 @@
-"""What a person must know of a cutover beside whether everything is equal. Pure."""
+"""Notes on a cutover besides equality: mapped offsets, ACLs, configs. Pure."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def mapped(rows: Iterable[PartitionStatus]) -> tuple[PartitionStatus, ...]:
 
 
 def offsets_differ(rows: Sequence[PartitionStatus]) -> Iterator[Note]:
-    """Yield what other offsets mean for those that clients keep outside Kafka.
+    """Yield a note on mapped offsets for clients that store offsets outside Kafka.
 
     Args:
         rows: The mapped partitions.
@@ -46,7 +46,7 @@ def _because(row: PartitionStatus) -> str:
 
 
 def holds_out(found: Differences | None, config: LinkConfig) -> bool:
-    """Whether configs were held out of the copy that hold once a topic is cut over."""
+    """Return whether some configs must still be set once a topic is cut over."""
     if found is None:
         return False
     part = found.of(TOPICS)
@@ -59,7 +59,7 @@ def holds_out(found: Differences | None, config: LinkConfig) -> bool:
 
 
 def acls_held(found: Differences | None) -> int:
-    """Return how many ACLs of the source `access.acls: safe` holds back, whole or in part."""
+    """Return the number of the source's ACLs that `access.acls: safe` withholds."""
     if found is None:
         return 0
     counts = found.of(ACCESS).found.counts
@@ -67,7 +67,7 @@ def acls_held(found: Differences | None) -> int:
 
 
 def rights_first(held: int) -> str:
-    """Return what comes before clients are moved where ACLs are held back, "" if none are."""
+    """Return the step before clients can move if ACLs are withheld, "" otherwise."""
     if not held:
         return ""
     return (
@@ -77,7 +77,7 @@ def rights_first(held: int) -> str:
 
 
 def to_stop(writing: Collection[Writing]) -> list[str]:
-    """Return what must be stopped when the cutover itself is done, one sentence for all of it."""
+    """Return one sentence about the producers to stop before the cutover itself."""
     open_ = [each for each in writing if each.before == each.after]
     grew = [each for each in writing if each.after > each.before]
     found = []

@@ -1,4 +1,4 @@
-"""`towpath cutover`: end a migration, in parts that begin only if the part before succeeded."""
+"""`towpath cutover`: end a migration in parts, each after the success of the previous one."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def cutover(
     stop: threading.Event,
     show: Callable[[RunProgress], None],
 ) -> CutoverReport:
-    """End a migration: no producer writes, all records are copied and compared, all else is equal.
+    """End a migration: producers are silent, records are copied and compared, all else is synced.
 
     Args:
         config: The link's configuration.
@@ -147,7 +147,7 @@ class _Parts:
         return frozenset(n for n, info in found.items() if self._config.topics.takes(info))
 
     def drain(self) -> None:
-        """Get the lease, and run until everything is copied."""
+        """Take the lease, and run until everything is copied."""
         wishes = Wishes(until_caught_up=True, parallelism=self._cut.scope.parallelism)
         link = self._stack.enter_context(open_link(self._config))
         link.prepare()
@@ -162,16 +162,16 @@ class _Parts:
         self.report.trouble += [*left_out, *left, *trouble]
 
     def sync(self) -> None:
-        """Apply all other steps, and release configs that were held back."""
+        """Apply all other steps, and release withheld configs."""
         self.report.synced = self._reconciled()
 
     @property
     def holds_out(self) -> bool:
-        """Whether something was held out of the copy that the target has to get now."""
+        """Whether some configs must still be set on the target."""
         return holds_out(self.report.last_look, self._config)
 
     def settle(self) -> None:
-        """Set what was held out of the copy: behind the last record, the ledger knows the cut."""
+        """Set the configs that had to wait for the last record and the recorded cut."""
         self.report.settled = self._reconciled()
 
     def _reconciled(self) -> Reconciled:
@@ -189,7 +189,7 @@ class _Parts:
         return made
 
     def verify(self) -> None:
-        """Compare all records, and ask both registries for the schema ids in them."""
+        """Compare all records, and the schema ids in them."""
         self._spark.result()
         self._compare()
 
@@ -225,11 +225,11 @@ class _Parts:
 
     @property
     def brings_groups(self) -> bool:
-        """Whether the file asks for groups, and the user does not leave them out."""
+        """Whether groups are part of the cutover, by the file and the options."""
         return self._config.groups is not None and not self._cut.without_groups
 
     def groups(self) -> None:
-        """Bring the groups of consumers over, read them back, and tell MirrorMaker 2's clients."""
+        """Sync the consumer groups, read them back, and update MirrorMaker 2's topics."""
         if self._lease is not None:
             self._lease.require()
         with open_link(self._config) as link, publishing(link) as publish:
@@ -244,7 +244,7 @@ class _Parts:
             self.report.trouble += unmoved(self.report.groups, link.books, rehearsed=True)
 
     def record(self) -> None:
-        """Write into the ledger where each partition was cut over."""
+        """Record in the ledger where each partition was cut over."""
         rows = self.report.progress.rows if self.report.progress else ()
         clients = {
             TopicPartition(each.topic, each.partition)
@@ -257,7 +257,7 @@ class _Parts:
             link.ledger.append(cuts(self._config.link, rows, clients))
 
     def rehearse(self) -> None:
-        """Find further problems, compare what is copied, and measure how long that takes."""
+        """Find further problems, compare copied records, and measure how long that takes."""
         report = self.report
         try:
             rows = self._standing()

@@ -1,4 +1,4 @@
-"""Where a cutover ended each partition, for the ledger. Pure."""
+"""The offsets at which a cutover ended each partition, for the ledger. Pure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from towpath.runtime.clock import now_ms
 def cuts(
     link: LinkName, rows: Iterable[PartitionStatus], clients: Collection[TopicPartition]
 ) -> list[Cut]:
-    """Return an entry for each partition that the file asks for and that was opened.
+    """Return a ledger entry for each selected partition that was opened.
 
     Args:
         link: The link.

@@ -1,4 +1,4 @@
-"""Estimate how long a cutover takes from what its rehearsal measured. Pure."""
+"""The estimate of a cutover's duration, from measurements of its rehearsal. Pure."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _STEP = 0.1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RehearsalTimes:
-    """What a rehearsal measured, in seconds and bytes.
+    """The measurements of a rehearsal, in seconds and bytes.
 
     Attributes:
         look: Duration of the first look.

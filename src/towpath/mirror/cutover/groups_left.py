@@ -1,4 +1,4 @@
-"""Which groups of consumers keep clients from moving, as they were not brought over. Pure."""
+"""Consumer groups that prevent clients from moving, as they are not synced. Pure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _PASSES_AWAY = frozenset({ReasonCode.GROUP_MAY_EXPIRE, ReasonCode.GROUP_NOT_RENE
 
 
 def unmoved(report: SyncReport, books: LinkBooks, *, rehearsed: bool = False) -> list[str]:
-    """Return a text for each position that keeps clients from moving.
+    """Return a text for each group offset that prevents clients from moving.
 
     Args:
         report: The last sync, or a preview of it.

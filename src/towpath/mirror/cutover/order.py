@@ -14,14 +14,14 @@ from towpath.model.nouns import TopicPartition
 
 
 class Parts(Protocol):
-    """The parts of a cutover. Each adds what it finds to the report."""
+    """Protocol of the parts of a cutover; each adds its findings to the report."""
 
     def look(self) -> None:
         """Find producers that still write, and everything that would be left out."""
         ...
 
     def rehearse(self) -> None:
-        """Find further problems, compare what is copied, and measure how long that takes."""
+        """Find further problems, compare copied records, and measure how long that takes."""
         ...
 
     def drain(self) -> None:
@@ -29,7 +29,7 @@ class Parts(Protocol):
         ...
 
     def sync(self) -> None:
-        """Apply all other steps, and release configs that were held back."""
+        """Apply all other steps, and release withheld configs."""
         ...
 
     def verify(self) -> None:
@@ -42,29 +42,29 @@ class Parts(Protocol):
 
     @property
     def brings_groups(self) -> bool:
-        """Whether groups of consumers are brought over."""
+        """Whether consumer groups are part of the cutover."""
         ...
 
     def groups(self) -> None:
-        """Bring the groups of consumers over, and read them back."""
+        """Sync the consumer groups, and read them back."""
         ...
 
     def record(self) -> None:
-        """Write into the ledger where each partition was cut over."""
+        """Record in the ledger where each partition was cut over."""
         ...
 
     @property
     def holds_out(self) -> bool:
-        """Whether something was held out of the copy that the target has to get now."""
+        """Whether some configs must still be set on the target."""
         ...
 
     def settle(self) -> None:
-        """Set what was held out of the copy."""
+        """Set the configs that had to wait for the end of copying."""
         ...
 
 
 class Order:
-    """Does the parts in order, as long as each succeeds.
+    """Runs the parts of a cutover in order, as long as each succeeds.
 
     Args:
         report: The report that the parts fill.
@@ -84,7 +84,7 @@ class Order:
             self._do("rehearse", self._parts.rehearse)
 
     def begin(self) -> bool:
-        """Do the first look; return whether the cutover may go on."""
+        """Do the first look; return whether the cutover may continue."""
         return self._do("look", self._parts.look)
 
     def finish(self) -> None:
@@ -136,12 +136,12 @@ def judge(report: CutoverReport) -> None:
 
 
 def named(rows: Iterable[PartitionVerdict]) -> list[str]:
-    """Return a text for each verdict."""
+    """Return a text for each partition's verdict."""
     return [f"{row.topic}-{row.partition}: {row.why}" for row in rows]
 
 
 def told(error: TowpathError) -> str:
-    """Return the text of an error; a run of the link elsewhere has to be stopped first."""
+    """Return the text of an error, with advice if the link runs elsewhere."""
     if isinstance(error, LinkBusyError) or (
         isinstance(error, LinkHeldError) and error.command == "run"
     ):

@@ -1,4 +1,4 @@
-"""Schema ids in records that the target's registry does not answer equally: no cutover. Pure."""
+"""Schema ids in records that the target's registry answers differently. Pure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _ACKNOWLEDGE = "to cut over all the same, add --without-schemas"
 
 
 def unproven(proof: SchemaProof) -> Iterator[str]:
-    """Yield a sentence about each schema id that clients on the target could not read by."""
+    """Yield a sentence for each schema id that clients could not resolve on the target."""
     wrong = [each for each in proof.ids if each.verdict not in PROVEN]
     yield from map(_sentence, wrong[:_NAMED])
     if len(wrong) > _NAMED:

@@ -24,7 +24,7 @@ from towpath.plan.model import Plan
 
 @dataclass(frozen=True, slots=True)
 class CutoverRequest:
-    """How to cut over.
+    """The options of a cutover.
 
     Attributes:
         dry_run: Change nothing: find producers that write, compare what is copied, and estimate
@@ -90,18 +90,18 @@ class CutoverReport:
 
     @property
     def complete(self) -> bool:
-        """Whether everything is done and equal, or would be if nobody wrote."""
+        """Whether everything is done and equal, or in a rehearsal would be."""
         return not (self.trouble or (self.writing and not self.rehearsed))
 
     @property
     def last_look(self) -> Differences | None:
-        """How the target differed from the file behind the last steps; `None` without any."""
+        """The target's differences from the file after the last steps; `None` without any."""
         made = self.settled or self.synced
         return made.found if made is not None else None
 
     @property
     def notes(self) -> tuple[Note, ...]:
-        """Facts that a person should know."""
+        """Notes for people."""
         made = self.settled or self.synced
         taken = self.progress.takeover if self.progress else ""
         return (
@@ -113,5 +113,5 @@ class CutoverReport:
 
     @property
     def touched(self) -> bool:
-        """Whether anything may have been changed."""
+        """Whether something may have been changed."""
         return "drain" in self.seconds

@@ -1,4 +1,4 @@
-"""Find producers that still write to source topics; there must be none when a migration ends."""
+"""The search for producers that still write to source topics."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class SourceSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class Writing:
-    """A source partition that is not at rest.
+    """A source partition that still changes.
 
     Attributes:
         tp: The partition.
@@ -104,7 +104,7 @@ def look(source: Admin, topics: Iterable[TopicName]) -> SourceSnapshot:
 
 
 def moved(source: Admin, first: SourceSnapshot, last: SourceSnapshot) -> tuple[Writing, ...]:
-    """Return the partitions that changed between two looks, and the producers that wrote to them.
+    """Return the partitions that changed between two looks, and their producers.
 
     A producer wrote if its state on the leader differs from that at the first look. Its timestamps
     do not count: they are record timestamps, which a producer may set to any value.

@@ -1,4 +1,4 @@
-"""Where partitions stand by the ledger and the target alone, while the source cannot be asked."""
+"""The status of partitions from ledger and target alone, if the source is unreachable."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many bytes partitions are behind of which nothing was copied yet, by their logs."""
+"""The bytes to copy of partitions without a copied record, from their log sizes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from towpath.model.nouns import TopicName
 def with_backlog(
     rows: Iterable[PartitionStatus], source: Admin, patience: float | None = None
 ) -> tuple[PartitionStatus, ...]:
-    """Return the rows with the bytes of their lag, as far as the source tells them.
+    """Return the rows with the bytes of their lag, as far as the source reveals log sizes.
 
     Only the logs of partitions are asked for of which no record was copied yet: of the others the
     mean size of a record is known. A source that does not tell leaves the bytes unknown.
@@ -45,6 +45,6 @@ def with_backlog(
 
 
 def share(held: int, first: int, at: int, end: int) -> int:
-    """Return the bytes from offset `at` on of a log of `held` bytes from `first` to `end`."""
+    """Estimate the bytes from offset `at` on in a log of `held` bytes from `first` to `end`."""
     left = end - max(at, first)
     return round(held * left / (end - first)) if left > 0 else 0

@@ -1,4 +1,4 @@
-"""What changes did to the records of a partition, sorted by what a person wants to know. Pure."""
+"""Counts of changed records of a partition, sorted for people. Pure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _UNCHANGED = ("bad_ids", "unchanged_ids")
 
 @dataclass(frozen=True, slots=True)
 class ChangedParts:
-    """What changes did since a mirror topic was begun.
+    """Counts of changed records since a mirror topic was begun.
 
     Attributes:
         dropped: Records that were not copied, by the name of the rule.
@@ -31,7 +31,7 @@ class ChangedParts:
 
     @classmethod
     def of(cls, tally: Tally) -> ChangedParts:
-        """Sort what the receipts of a partition count."""
+        """Sort the counts in a partition's receipts."""
         from_archive = 0
         dropped, rewritten, unchanged = Counter[str](), Counter[str](), Counter[str]()
         for kind, number in tally:

@@ -1,4 +1,4 @@
-"""Sentences about the cutover of a link, and about what its clients wrote since."""
+"""Sentences about the cutover of a link, and about its clients' writes since."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def cutovers(rows: Iterable[PartitionStatus]) -> str:
 
 
 def still_running(books: LinkBooks) -> str:
-    """Return a warning for those who copy after a cutover; "" if there was none."""
+    """Return a warning about copying after a cutover; "" if there was none."""
     cut = [each.cut.at for each in books.partitions.values() if each.cut is not None]
     if not cut:
         return ""

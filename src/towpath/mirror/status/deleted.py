@@ -1,4 +1,4 @@
-"""Which copied records the target has deleted while the source still has them, by offsets alone.
+"""Records that only the target has deleted, detected from offsets alone.
 
 Both log start offsets and the offset map tell which source offsets the target no longer has. How
 many records these are is known exactly only to whoever reads them (`verify`).
@@ -24,7 +24,7 @@ Stretch = tuple[SourceOffset, SourceOffset]
 
 @dataclass(frozen=True, slots=True)
 class WhyDeleted:
-    """Why a stretch was deleted on the target.
+    """The causes of a deletion on the target.
 
     Attributes:
         why: What deleted it.
@@ -36,7 +36,7 @@ class WhyDeleted:
 
 
 def may_lack(books: PartitionBooks, target_start: int) -> bool:
-    """Return whether a target log that begins at an offset may lack what was copied."""
+    """Return whether a target log that begins at an offset may lack copied records."""
     opened, receipt = books.opened, books.receipt
     if opened is None or receipt is None or (receipt.records == 0 and not books.repairs):
         return False
@@ -44,7 +44,7 @@ def may_lack(books: PartitionBooks, target_start: int) -> bool:
 
 
 def kept_from(books: PartitionBooks, target_start: int) -> SourceOffset:
-    """Return the first source offset whose copy a target log that begins at an offset can have.
+    """Return the first source offset whose copy a target log with this start can have.
 
     The offset map of a mapped partition must have been read.
     """
@@ -73,7 +73,7 @@ def stretch_deleted(
 
 
 def at_most(books: PartitionBooks, stretch: Stretch) -> int:
-    """Return an upper bound of the number of copied records in a stretch of source offsets."""
+    """Return an upper bound on the number of copied records in a range of source offsets."""
     first, end = stretch
     if books.mode is Mode.IDENTICAL:
         lost = sum(max(0, min(end, gap.end) - max(first, gap.first)) for gap in books.gaps)
@@ -88,7 +88,7 @@ def at_most(books: PartitionBooks, stretch: Stretch) -> int:
 
 
 class DeletionLook:
-    """Finds out why records were deleted, and what the source deletes soon; asks only about these.
+    """Finds the causes of deletions, and what the source deletes soon.
 
     Args:
         source: The source.
@@ -105,7 +105,7 @@ class DeletionLook:
         stretches: Mapping[TopicPartition, Stretch],
         targets: Mapping[TopicPartition, TopicPartition],
     ) -> dict[TopicPartition, WhyDeleted]:
-        """Return why each stretch was deleted.
+        """Return the cause of each deletion.
 
         Args:
             stretches: The stretches, by source partition.
@@ -166,7 +166,7 @@ class DeletionLook:
 def judged(
     stretch: Stretch, here: Retention, there: Retention, due: int, old: int, size: int | None
 ) -> WhyDeleted:
-    """Return why the target deleted a stretch. Pure.
+    """Return the cause of a deletion on the target. Pure.
 
     Args:
         stretch: The source offsets.
@@ -186,7 +186,7 @@ def judged(
 def told(
     books: PartitionBooks, stretch: Stretch, found: WhyDeleted, *, meant: bool
 ) -> DeletedRecords:
-    """Return what was deleted, by offsets: at most so many records."""
+    """Return the deleted records, with an upper bound on their number."""
     first, end = stretch
     past = (first, min(end, max(first, found.due_until)))
     return DeletedRecords(

@@ -1,4 +1,4 @@
-"""What the target deleted of each partition of a link, looked at now and then."""
+"""Periodic checks for records that the target deleted, by partition."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _UNKNOWN = WhyDeleted((Deleter.UNKNOWN,), SourceOffset(0))
 
 @dataclass(slots=True)
 class DeletionWatch:
-    """Finds what the target deleted; remembers it for callers that look every second.
+    """Finds deleted records on the target; caches the answer for frequent callers.
 
     Attributes:
         every: Seconds for which an answer is used again.
@@ -48,7 +48,7 @@ class DeletionWatch:
         read_runs: Callable[[], None],
         patience: float | None = None,
     ) -> tuple[PartitionStatus, ...]:
-        """Return the rows with what the target deleted of each of them.
+        """Return the rows with the records that the target deleted of each.
 
         Args:
             rows: The status of each partition.

@@ -1,4 +1,4 @@
-"""What the target would delete that the source has, as a run of the link foretold it."""
+"""Forecasts of deletions on the target, which runs of the link have stored."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ _SOME = 3
 
 
 def foretold(config: LinkConfig, books: LinkBooks) -> tuple[Foretold, ...]:
-    """Return what was foretold of topics that the file asks for, by topic."""
+    """Return the stored forecasts for selected topics, by topic."""
     known = sorted(books.foretold.items())
     return tuple(entry for topic, entry in known if config.topics.matches(topic))
 
 
 def kept(config: LinkConfig, books: LinkBooks) -> tuple[Foretold, ...]:
-    """Return what keeps retention or compaction back now on mirror topics that have caught up."""
+    """Return the forecasts that keep retention or compaction withheld now."""
     return tuple(entry for entry in foretold(config, books) if entry.kept)
 
 
 def kept_lines(entries: Iterable[Foretold]) -> Iterator[str]:
-    """Yield a line for the mirror topics whose cleaning stays held back for the same reasons."""
+    """Yield a line for each reason, with the mirror topics whose cleanup stays withheld."""
     alike: dict[str, list[Foretold]] = defaultdict(list)
     for entry in entries:
         if entry.kept:
@@ -51,7 +51,7 @@ def kept_lines(entries: Iterable[Foretold]) -> Iterator[str]:
 
 
 def risk_lines(found: Iterable[AtRisk]) -> Iterator[str]:
-    """Yield a line for the topics that the target keeps less of for the same reasons."""
+    """Yield a line for each reason, with the topics of which the target keeps less."""
     alike: dict[str, list[AtRisk]] = defaultdict(list)
     for each in found:
         alike[sentence(each.reasons)].append(each)
@@ -68,7 +68,7 @@ def risk_lines(found: Iterable[AtRisk]) -> Iterator[str]:
 
 
 def with_foretold(books: LinkBooks, tp: TopicPartition, found: DeletedRecords) -> DeletedRecords:
-    """Return what the target deleted of a source partition, and whether a run had foretold it."""
+    """Return the deleted records of a partition, and whether a forecast covered them."""
     entry, opened = books.foretold.get(tp.topic), books.of(tp).opened
     if entry is None or opened is None or entry.target_id != opened.target_topic_id:
         return found

@@ -1,4 +1,4 @@
-"""What the ledger says of the groups of a link. Pure."""
+"""The state of a link's groups, from the ledger. Pure."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _THERE = "CONFIRMED"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupsStanding:
-    """How many positions of groups the target has, by the last sync that changed anything.
+    """Counts of group offsets on the target, from the last sync with changes.
 
     Attributes:
         asked: Whether the file asks for groups.
@@ -33,7 +33,7 @@ class GroupsStanding:
 
     @classmethod
     def of(cls, config: LinkConfig, books: LinkBooks) -> GroupsStanding:
-        """Return what the ledger says of the groups that the file asks for."""
+        """Return the state of the selected groups, from the ledger."""
         if config.groups is None:
             return cls(asked=False)
         seen = [each for name, each in books.groups.items() if config.groups.matches(name)]

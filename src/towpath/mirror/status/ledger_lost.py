@@ -1,4 +1,4 @@
-"""Entries that the ledger lost: mirror topics hold records of a link that no entry tells of.
+"""Detection of lost ledger entries: mirror topics with records that no entry covers.
 
 A partition is written only after its opening is in the ledger. So if the target knows one of the
 link's private producer ids and the ledger has no opening, the ledger was deleted or restored.
@@ -28,7 +28,7 @@ _BATCH = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class LostEntries:
-    """Target partitions with records of a link that the ledger has no entry of.
+    """Target partitions with records of a link that no ledger entry covers.
 
     Attributes:
         link: The link.
@@ -51,7 +51,7 @@ class LostEntries:
 def lost_entries(
     config: LinkConfig, books: LinkBooks, source: Admin, target: Admin
 ) -> LostEntries | None:
-    """Return the mirror partitions whose entries the ledger lost, `None` if none is known.
+    """Return the mirror partitions whose ledger entries are lost, `None` if none is known.
 
     Only partitions that the ledger says were never opened are asked about.
 

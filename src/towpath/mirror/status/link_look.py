@@ -1,4 +1,4 @@
-"""Looks at a whole link, once or again and again."""
+"""Looks at a whole link, once or repeatedly."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _ELECTION = 1.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LinkStatus:
-    """Where a link stood at one moment.
+    """The state of a link at one moment.
 
     Attributes:
         link: Its name.
@@ -75,7 +75,7 @@ class LinkStatus:
 
 @dataclass(slots=True)
 class LinkLook:
-    """A link that is looked at. What was read of the ledger is not read again."""
+    """Observes a link; ledger entries already read are not read again."""
 
     config: LinkConfig
     source: Admin
@@ -86,7 +86,7 @@ class LinkLook:
     _lease: LinkLease | None = None
 
     def once(self, topics: re.Pattern[str]) -> LinkStatus:
-        """Look where the link stands, and each partition of the source topics with these names.
+        """Observe the state of the link, and of the partitions of the named source topics.
 
         Raises:
             ClusterError: A cluster cannot be reached, or refuses.
@@ -161,7 +161,7 @@ class LinkLook:
 
 @contextmanager
 def looking(config: LinkConfig) -> Iterator[LinkLook]:
-    """Connect to both clusters of a link; nothing is asked before the first look."""
+    """Connect to both clusters of a link; nothing is requested before the first look."""
     with ExitStack() as stack:
         source = stack.enter_context(Admin(config.source, Side.SOURCE))
         target = stack.enter_context(Admin(config.target, Side.TARGET))

@@ -1,4 +1,4 @@
-"""Where a link stands: the ledger's books compared with the present state of both clusters."""
+"""The status of a link: the ledger compared with the present state of both clusters."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _MOMENTS = 60.0
 
 
 class State(StrEnum):
-    """The state of a partition."""
+    """The states of a partition."""
 
     NOT_STARTED = "not started"
     BEHIND = "behind"
@@ -112,7 +112,7 @@ class PartitionStatus:
 
     @property
     def clients_own(self) -> int:
-        """Number of target offsets behind the cutover that the link did not write; 0 if unknown."""
+        """Number of target offsets after the cutover that the link did not write; 0 if unknown."""
         if self.cut is None or self.target_log_end < 0:
             return 0
         copied = max(0, self.records - self.cut.records)
@@ -120,17 +120,17 @@ class PartitionStatus:
 
     @property
     def left_out(self) -> bool:
-        """Whether records of this partition are not copied for another reason than lag."""
+        """Whether records of this partition are left uncopied, for a reason other than lag."""
         return bool(self.error or self.losses or self.unread)
 
     @property
     def unread(self) -> int:
-        """How many offsets the source has deleted before they were copied, as far as known."""
+        """Number of offsets that the source deleted before they were copied, as far as known."""
         return max(0, self.unread_end - self.source_end) if self.unread_end >= 0 else 0
 
     @property
     def losses(self) -> tuple[Gap, ...]:
-        """The gaps in which records are missing that somebody could still want to read."""
+        """The gaps with missing records that somebody could still want to read."""
         return tuple(gap for gap in self.gaps if gap.is_loss)
 
     @property
@@ -140,7 +140,7 @@ class PartitionStatus:
 
     @property
     def why(self) -> str:
-        """The sentence about what is not copied."""
+        """A sentence about the records that are not copied."""
         if self.error:
             return self.named(self.error)
         if self.losses:
@@ -155,11 +155,11 @@ class PartitionStatus:
 
     @property
     def stands_still(self) -> bool:
-        """Whether copying has stopped, at least for now, and `error` tells why."""
+        """Whether copying has stopped, at least for now; `error` has the reason."""
         return self.state in {State.STOPPED, State.NO_LEADER}
 
     def named(self, text: str) -> str:
-        """Return a sentence about the partition that names it once."""
+        """Return a sentence about the partition that names it exactly once."""
         name = f"{self.topic}-{self.partition}: "
         return text if text.startswith(name) else name + text
 
@@ -194,7 +194,7 @@ def status(
     losses: Losses | None = None,
     patience: float | None = None,
 ) -> tuple[PartitionStatus, ...]:
-    """Return the status of every partition that matches or that the ledger knows.
+    """Return the status of every selected partition, and of those that the ledger knows.
 
     Args:
         config: The link.

@@ -80,7 +80,7 @@ def _behind(at: int, first: int, end: int) -> int:
 
 @dataclass(slots=True)
 class Losses:
-    """Finds lost records; remembers which logs seemed to end too early at the last look.
+    """Finds lost records; a log must end too early in two looks.
 
     Attributes:
         patient: Wait for the second look. Callers that look every second need not wait.
@@ -98,7 +98,7 @@ class Losses:
         books: Mapping[TopicPartition, PartitionBooks],
         patience: float | None = None,
     ) -> tuple[dict[TopicPartition, LostRecords], dict[TopicPartition, ClusterError]]:
-        """Ask the target for its log end offsets.
+        """Ask the target for its log end offsets, and compare them with receipts.
 
         Args:
             target: The target.

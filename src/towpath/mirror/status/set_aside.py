@@ -1,4 +1,4 @@
-"""Records of partitions that were left out because they could not be changed or delivered. Pure."""
+"""Counts of records that could not be changed or delivered, by partition. Pure."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _IN_QUARANTINE = "quarantined:"
 
 @dataclass(frozen=True, slots=True)
 class SetAside:
-    """Numbers of records by the kind of the reason, since their partitions were opened.
+    """Counts of left-out records by kind of reason, since the partitions were opened.
 
     Attributes:
         quarantined: Records that were put into the quarantine topic.
@@ -47,7 +47,7 @@ NOTHING = SetAside()
 
 
 def set_aside(books: PartitionBooks) -> SetAside:
-    """Return what was left out of a partition, as far as its receipts and decisions tell."""
+    """Return the counts of a partition's left-out records, from receipts and decisions."""
     quarantined, skipped = Counter[str](), Counter[str]()
     for what, number in books.receipt.tally if books.receipt is not None else ():
         if what.startswith(_IN_QUARANTINE):
@@ -59,7 +59,7 @@ def set_aside(books: PartitionBooks) -> SetAside:
 
 
 def summed(several: Iterable[SetAside]) -> SetAside:
-    """Return what was left out of several partitions."""
+    """Return the counts of left-out records of several partitions."""
     quarantined, skipped = Counter[str](), Counter[str]()
     for each in several:
         quarantined.update(dict(each.quarantined))

@@ -1,4 +1,4 @@
-"""Partitions added up, and their order: what needs attention first."""
+"""Totals over partitions, and their order: those that need attention first."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _LEFT_OUT, _FINE = 2, 3
 
 
 class SortOrder(StrEnum):
-    """Orders of partitions. Partitions that are alike are ordered by name."""
+    """The sort orders of partitions; equal ones are sorted by name."""
 
     TROUBLE = "trouble"
     """Partitions in trouble first, then by lag."""
@@ -24,7 +24,7 @@ class SortOrder(StrEnum):
 
 @dataclass(slots=True)
 class Totals:
-    """Partitions added up.
+    """Totals over partitions.
 
     Attributes:
         records: Number of records copied since the partitions were opened; `bytes` likewise.
@@ -67,7 +67,7 @@ class Totals:
 
     @property
     def lag_seconds(self) -> float | None:
-        """The lag in seconds, `None` if that of a partition is unknown."""
+        """The lag in seconds, `None` if the lag of some partition is unknown."""
         return None if self.untimed else self.longest or 0.0
 
 
@@ -82,7 +82,7 @@ def totals(rows: Iterable[PartitionStatus]) -> Totals:
 def ordered(
     rows: Iterable[PartitionStatus], order: SortOrder = SortOrder.TROUBLE
 ) -> list[PartitionStatus]:
-    """Return partitions in this order."""
+    """Return partitions in a sort order."""
 
     def key(row: PartitionStatus) -> tuple[int, float]:
         lag = -row.lag_records if row.lag_records >= 0 else float("-inf")
@@ -98,7 +98,7 @@ def ordered(
 
 
 def bytes_behind(row: PartitionStatus) -> float:
-    """Estimate the bytes still to be copied; 0 where nothing tells them.
+    """Estimate the bytes still to be copied; 0 if unknown.
 
     By the mean size of copied records or, before the first one, by the size of the source log.
     """

@@ -1,4 +1,4 @@
-"""What the source has deleted before it was copied, found before a run meets it."""
+"""Offsets that the source has deleted before they were copied, detected before a run."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PURGED = "-repartition"
 def with_unread(
     rows: Iterable[PartitionStatus], source: Admin, patience: float | None = None
 ) -> tuple[PartitionStatus, ...]:
-    """Return the rows with what the source has deleted before it was copied.
+    """Return the rows with the offsets that the source deleted before they were copied.
 
     A receipt in the ledger is some seconds old while a run goes on. So this is told where the end
     of the target's log tells what was copied: where the offsets are those of the source, and where
@@ -65,7 +65,7 @@ def _at(row: PartitionStatus) -> int:
 
 
 def findings(rows: Iterable[PartitionStatus], config: LinkConfig) -> Iterator[Note | Problem]:
-    """Yield for each topic what was deleted before it was copied: a problem if a run stops there.
+    """Yield a finding for each topic with deleted offsets: a problem if a run stops there.
 
     Args:
         rows: The partitions, see `with_unread`.

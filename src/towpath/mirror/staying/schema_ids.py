@@ -12,7 +12,7 @@ _PREFIX = 5
 
 
 def schema_id(records: Iterable[Record]) -> int | None:
-    """Return the schema id with which all keys, or all values, begin; `None` if they do not.
+    """Return the schema id with which all keys, or all values, begin, else `None`.
 
     A batch of other data, such as numbers in big endian, rarely has a zero and then a positive
     number at the beginning of every one of its records.

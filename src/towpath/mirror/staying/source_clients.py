@@ -1,4 +1,4 @@
-"""Look at the source for what clients of mirrored topics use there, with few requests."""
+"""The observation of clients' dependencies at the source, with few requests."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _HIDDEN = (
 
 
 def look(config: LinkConfig, source: Admin, topics: Collection[TopicName]) -> Staying:
-    """Return what clients of mirrored topics use at the source that does not move.
+    """Return what clients of mirrored topics use at the source and a link does not copy.
 
     What cannot be looked at is named in the answer.
 

@@ -1,4 +1,4 @@
-"""What stays at the source when the clients move, and the sentences about it. Pure."""
+"""The dependencies of clients at the source, and sentences about them. Pure."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _NAMED = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Staying:
-    """What clients of mirrored topics use at the source that is not on the target.
+    """The things that clients of mirrored topics use at the source and that are not copied.
 
     Attributes:
         groups: Consumer groups with commits on mirrored topics.
@@ -45,7 +45,7 @@ class Staying:
 
     @property
     def of_groups(self) -> tuple[str, ...]:
-        """Sentences about groups of consumers, which a cutover needs to have acknowledged.
+        """Sentences about consumer groups, which a cutover must acknowledge.
 
         Groups that the file leaves out need no more than that.
         """
@@ -74,7 +74,7 @@ class Staying:
 
     @property
     def notes(self) -> tuple[Note, ...]:
-        """What a person should know before the clients move, without `of_groups`."""
+        """Notes for the time before the clients move, without those in `of_groups`."""
         return tuple(self._notes())
 
     def _notes(self) -> Iterator[Note]:

@@ -1,4 +1,4 @@
-"""The changes under which the records of a link were copied, by the ledger. Pure."""
+"""The changes under which a link's records were copied, from the ledger. Pure."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def changes_of(books: LinkBooks, tps: Iterable[TopicPartition]) -> LinkChanges |
 
 
 def undefined(books: LinkBooks, tp: TopicPartition) -> str:
-    """Return why it is not known how records of a partition were changed, "" if it is."""
+    """Return why the changes of a partition's records are unknown, "" if they are known."""
     try:
         changes_of(books, [tp])
     except LedgerError as error:
@@ -45,7 +45,7 @@ def digests_of(books: PartitionBooks) -> frozenset[str]:
 
 
 def told(tally: Tally) -> Iterator[str]:
-    """Yield sentences about what changes did to the records of the source."""
+    """Yield sentences about the changes of the source's records."""
     for kind, number in tally:
         what, _, name = kind.partition(":")
         records, ids = _many(number, "record"), _many(number, "schema id")

@@ -1,4 +1,4 @@
-"""What the target deleted of the partitions that are compared: asked, counted, put together."""
+"""Deleted records on the target of the compared partitions: found, counted, combined."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Compared = Mapping[TopicPartition, Comparison]
 
 
 class TargetDeletions:
-    """What the target deleted while the source still has it.
+    """The records that the target deleted while the source still has them.
 
     Args:
         config: The link.
@@ -36,7 +36,7 @@ class TargetDeletions:
     def look(
         self, source: Admin, target: Admin, bounds: Mapping[TopicPartition, Bounds]
     ) -> dict[TopicPartition, Bounds]:
-        """Find out what is deleted now, and why; return bounds that tell what is due.
+        """Find out what is deleted now, and why; return bounds that include expiry.
 
         Raises:
             ClusterError: A cluster could not be asked.
@@ -58,22 +58,22 @@ class TargetDeletions:
         }
 
     def meant(self, tp: TopicPartition) -> bool:
-        """Whether the mirror topic of a partition is meant to keep less than the source."""
+        """Return whether the mirror topic of a partition is meant to keep less than the source."""
         return self._may_delete or self._config.topics.lets_delete(tp.topic)
 
     def ranges(self, bounds: Mapping[TopicPartition, Bounds]) -> list[Sized]:
-        """Return the ranges whose records are to be counted at the source."""
+        """Return the ranges whose records must be counted at the source."""
         made = (deleted_range(tp, self._books.of(tp), each) for tp, each in bounds.items())
         return [each for each in made if each is not None]
 
     def during(self, compared: Compared) -> list[TopicPartition]:
-        """Return the partitions of which the target deleted records while they were compared."""
+        """Return the partitions in which the target deleted records during the comparison."""
         return [tp for tp, each in compared.items() if each.counts.deleted]
 
     def found(
         self, read: Compared | None, compared: Compared
     ) -> Iterator[tuple[TopicPartition, DeletedRecords]]:
-        """Yield what the target deleted of each partition.
+        """Yield the deleted records of each partition.
 
         Args:
             read: What was counted of records that were gone before; `None` for a sample.
@@ -92,6 +92,6 @@ class TargetDeletions:
 
 
 def parted(comparisons: Iterable[Comparison]) -> tuple[list[Comparison], list[Comparison]]:
-    """Return the comparisons, and apart from them the counts of what the target deleted."""
+    """Split results into comparisons, and counts of deleted records."""
     rows = list(comparisons)
     return [each for each in rows if not each.gone], [each for each in rows if each.gone]

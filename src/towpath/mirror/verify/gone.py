@@ -1,4 +1,4 @@
-"""Records that were copied and that not both sides have any more: who removed them. Pure."""
+"""Copied records that are missing on either side, and who removed them. Pure."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from towpath.model.nouns import SourceOffset
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gone:
-    """Records of one partition that were copied and that not both sides have any more.
+    """Copied records of one partition that are missing on either side.
 
     Attributes:
         target: Those that the target deleted and the source still has, `None` for none.
@@ -50,15 +50,15 @@ class Gone:
 
     @property
     def deleted(self) -> int:
-        """How many records the target deleted that the source still has."""
+        """Number of records that the target deleted and the source still has."""
         return sum(each.records for each in self._deleted)
 
     def reasons(self) -> Iterator[str]:
-        """Yield a sentence about each kind that is a difference."""
+        """Yield a sentence for each kind of missing record that is a difference."""
         yield from (str(each) for each in self._deleted if each.unwanted)
 
     def notes(self) -> Iterator[str]:
-        """Yield a sentence about each kind that is no difference."""
+        """Yield a sentence for each kind of missing record that is not a difference."""
         yield from (str(each) for each in self._deleted if not each.unwanted)
         texts = (
             (self.source, "on the target only: the source has deleted them since"),
@@ -86,7 +86,7 @@ def gone(
     alone: bool = False,
     meant: bool = False,
 ) -> Gone:
-    """Return what not both sides have of a partition.
+    """Return the records of a partition that are missing on either side.
 
     Args:
         books: What the ledger knows.
@@ -147,7 +147,7 @@ def counted(
     *,
     meant: bool,
 ) -> DeletedRecords | None:
-    """Return what the target deleted of a partition, as it was read; `None` if it is nothing.
+    """Return the counted deleted records of a partition; `None` if there are none.
 
     Args:
         stretch: The source offsets of which the target has nothing.
@@ -180,7 +180,7 @@ def counted(
 def bounded(
     books: PartitionBooks, stretch: Stretch | None, judged: WhyDeleted | None, *, meant: bool
 ) -> DeletedRecords | None:
-    """Return what the target deleted of a partition by its offsets, where nothing was counted."""
+    """Return the deleted records of a partition by offsets, where nothing was counted."""
     if stretch is None:
         return None
     unknown = WhyDeleted((Deleter.UNKNOWN,), SourceOffset(0))

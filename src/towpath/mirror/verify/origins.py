@@ -1,4 +1,4 @@
-"""Which ids the source's records had, for ids in the records on the target. Pure."""
+"""The source ids for schema ids in the target's records. Pure."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from towpath.wire.naming import Part
 
 @dataclass(frozen=True, slots=True)
 class IdOrigin:
-    """Where an id on the target comes from.
+    """The origin of a schema id on the target.
 
     Attributes:
         ids: The ids at the source; several if the target has one id for them.
@@ -34,7 +34,7 @@ class IdOrigin:
 
 @dataclass
 class IdOrigins:
-    """The ids at the source.
+    """Looks up the source ids for schema ids on the target.
 
     Attributes:
         changes: What digests of changes stand for.
@@ -48,7 +48,7 @@ class IdOrigins:
         self._decisions = cache(self._decided)
 
     def of(self, topic: TopicName, part: Part, name: RecordId, change: str) -> IdOrigin:
-        """Return where an id comes from.
+        """Return the origin of a schema id on the target.
 
         Args:
             topic: The source topic.

@@ -1,4 +1,4 @@
-"""The ranges of a partition to compare, which both sides still have, or to count. Pure."""
+"""The ranges of a partition to compare, or to count. Pure."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Bounds:
 
     @property
     def cleaned_alone(self) -> bool:
-        """Whether the target is compacted and the source is not."""
+        """Whether only the target is compacted."""
         return self.target_compacted and not self.source_compacted
 
 
@@ -93,7 +93,7 @@ def common_range(tp: TopicPartition, books: PartitionBooks, bounds: Bounds) -> S
 
 
 def deleted_range(tp: TopicPartition, books: PartitionBooks, bounds: Bounds) -> Sized | None:
-    """Return the copied range that the source has and the target has deleted, `None` without one.
+    """Return the copied range that only the target has deleted, `None` if there is none.
 
     Its records are counted at the source, so it needs no place on the target.
     """
@@ -176,7 +176,7 @@ def kept_range(
 
 
 def by_change(whole: Sized, books: PartitionBooks) -> list[Sized]:
-    """Cut a range where its partition was opened again under another change."""
+    """Split a range where its partition was reopened under another change."""
     part, opened = whole.part, books.opened
     first = opened.change if opened is not None else ""
     stretches = [(part.first, first), *((source, digest) for source, _, digest in books.changed)]
@@ -218,7 +218,7 @@ def _share(books: PartitionBooks, receipt: Receipt, first: int, end: int) -> flo
 
 
 def cut(whole: Sized, size: int = SLICE_BYTES) -> list[Sized]:
-    """Cut a range into ranges of about `size` bytes; ranges of compacted topics stay whole."""
+    """Split a range into ranges of about `size` bytes; those of compacted topics stay whole."""
     part = whole.part
     if part.source_compacted or part.target_compacted or whole.bytes <= size:
         return [whole]

@@ -1,4 +1,4 @@
-"""The result of asking both registries for the schema ids in records. Pure."""
+"""The result of comparing both registries' answers for schema ids in records. Pure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from towpath.wire.naming import Part
 
 
 class IdVerdict(StrEnum):
-    """What the registries answer for an id."""
+    """The verdicts on a schema id."""
 
     EQUAL = "equal"
     MISSING = "missing"
@@ -43,7 +43,7 @@ WORST_FIRST = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IdAnswer:
-    """A schema id in the records of a mirror topic, and what the registries answer for it.
+    """A schema id in the records of a mirror topic, and both registries' answers.
 
     Attributes:
         topic: The topic at the source.
@@ -90,5 +90,5 @@ class SchemaProof:
 
     @property
     def equal(self) -> bool:
-        """Whether the target answers equally for each id that the source answers."""
+        """Whether the target's answer equals the source's for each schema id."""
         return not self.holes and all(each.verdict in PROVEN for each in self.ids)

@@ -1,4 +1,4 @@
-"""Whether the target's registry answers equally for each schema id that its records name."""
+"""The comparison of both registries' answers for each schema id in records."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class _Place:
 
 
 class Prover:
-    """Asks both registries for the ids that records name.
+    """Requests the schema ids in records from both registries.
 
     Args:
         answers: What both registries answer.
@@ -226,7 +226,7 @@ class Prover:
 
 @contextmanager
 def proving(config: LinkConfig) -> Iterator[Prover]:
-    """Yield what asks the registries of a file, which must answer now.
+    """Open a prover for a file's registries, which must answer now.
 
     Raises:
         ClusterError: A registry cannot be asked.

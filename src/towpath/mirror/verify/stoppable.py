@@ -30,7 +30,7 @@ class _Work(threading.Thread, Generic[T]):
 
 
 def until(stop: threading.Event, what: str, work: Callable[[], T]) -> T:
-    """Do work in a thread of its own; return its result or raise its error.
+    """Do work in a thread; return its result or raise its error, or stop early.
 
     Args:
         stop: Set to end early.

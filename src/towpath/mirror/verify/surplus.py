@@ -1,4 +1,4 @@
-"""Records on the target that the link did not write: who wrote them, and whether they may. Pure."""
+"""Records on the target that the link did not write: their writers, and the verdict. Pure."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NO_ID = -1
 
 @dataclass(frozen=True, slots=True)
 class OtherWriter:
-    """A producer, or a link, that wrote to a mirror topic beside this link.
+    """A producer, or a link, that also wrote to a mirror topic.
 
     Attributes:
         link: The link, if the ledger knows that it writes under the producer id.
@@ -37,7 +37,7 @@ class OtherWriter:
 
 @dataclass(frozen=True, slots=True)
 class Others:
-    """The verdict on the records of others in one target partition.
+    """The verdict on other writers' records in one target partition.
 
     Attributes:
         writers: Who wrote them, the largest number of records first.
@@ -55,7 +55,7 @@ class Others:
 
 @dataclass(frozen=True, slots=True)
 class OthersRule:
-    """Who besides a link may write to its mirror topics.
+    """The rule about who besides a link may write to its mirror topics.
 
     Attributes:
         link: The link.
@@ -70,7 +70,7 @@ class OthersRule:
     replayers: frozenset[ProducerId] = frozenset()
 
     def judge(self, comparison: Comparison | None, *, mapped: bool) -> Others:
-        """Return the verdict on the records of others.
+        """Return the verdict on other writers' records.
 
         In a mapped partition others may have written before the link, or beside it. Another link
         may have copied the same records there, so it needs `topics.shared: true`.
@@ -87,7 +87,7 @@ class OthersRule:
         return Others(writers, surplus, _sentence(others, writers, surplus=surplus), told)
 
     def judge_clients(self, comparison: Comparison | None, cut: Cut | None) -> Others:
-        """Return the verdict on the records of others behind a cutover: they are the clients' own.
+        """Return the verdict on other writers' records after a cutover, which clients may write.
 
         Those of another link are not, unless the file sets `topics.shared: true`.
         """

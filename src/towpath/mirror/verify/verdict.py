@@ -19,7 +19,7 @@ from towpath.model.reasons import ReasonCode
 
 
 class Verdict(StrEnum):
-    """The result for a partition."""
+    """The possible results for a partition."""
 
     EQUAL = "equal"
     DIFFERENT = "different"

@@ -49,7 +49,7 @@ _SLICES_PER_SLOT = 8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scope:
-    """What to compare, and with how many tasks at a time.
+    """The scope of a comparison, and its number of parallel tasks.
 
     Attributes:
         since_offset: Compare from this source offset on.
@@ -91,7 +91,7 @@ def verify(
     on_done: Callable[[int, int], None],
     stop: threading.Event | None = None,
 ) -> tuple[PartitionVerdict, ...]:
-    """Compare every partition that matches or that the ledger knows.
+    """Compare every selected partition, and every one that the ledger knows.
 
     Args:
         config: The link.
@@ -190,7 +190,7 @@ def _read(config: LinkConfig, source: Admin, target: Admin, ledger: Ledger) -> L
 
 
 class Observed:
-    """What both clusters know of the partitions to compare."""
+    """The state of both clusters for the partitions to compare."""
 
     def __init__(self, scope: Scope, books: LinkBooks, source: Admin, target: Admin) -> None:
         self._scope, self._books = scope, books

@@ -102,7 +102,7 @@ class SupplyFeed:
             self._trouble.again(lane, AGAIN.longest)
 
     def doubt(self, lane: Lane) -> None:
-        """Read the lane's archive again, as there is no other place to read the batch from."""
+        """Stop feeding a lane, as there is no other place to read the batch from."""
         self.remove(lane)
 
     def room(self, lane: Lane) -> None:
