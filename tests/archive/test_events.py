@@ -19,7 +19,7 @@ from towpath.archive.log.happenings import history, told_run
 from towpath.archive.log.lease import ArchiveLease, HeldArchive
 from towpath.archive.model import GapKind
 from towpath.archive.restore.metered import told_restore
-from towpath.archive.restore.progress import RestoreProgress
+from towpath.archive.restore.progress import RestoredArchive, RestoreProgress
 from towpath.archive.restore.task import RestoreTask
 from towpath.archive.show.archive_events import as_json, sentence
 from towpath.cli.main import main
@@ -115,7 +115,8 @@ def test_a_restore_tells_how_it_ended(archive: StoredArchive) -> None:
     task = RestoreTask.of(archive.config())
     shown: list[RestoreProgress] = []
     with told_restore(task.name, [task], shown.append) as show:
-        show(RestoreProgress(archives=({},)))
+        where = RestoredArchive(source="", store="file:///a", region="eu", version=1, at=0)
+        show(RestoreProgress(archives=(where,)))
     with told_restore(task.name, [task], shown.append):
         pass
     with pytest.raises(KeyboardInterrupt), told_restore(task.name, [task], shown.append):

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.support.json_outputs import require_fits
 from towpath.archive.write.run import ARCHIVING
 from towpath.cli.main import main
 from towpath.compare import COMPARING
@@ -77,4 +78,6 @@ class Here:
         for thread in threading.enumerate():
             if thread.name.startswith(_STARTING):
                 thread.join(60)
-        return Ended(code, *self.shown.readouterr())
+        ended = Ended(code, *self.shown.readouterr())
+        require_fits(arguments, ended.out)
+        return ended

@@ -14,6 +14,7 @@ from typing import Any
 
 import psutil
 
+from tests.support.json_outputs import require_fits
 from tests.support.kafka import wait_until
 from towpath.engine.pythons import PYTHONS
 
@@ -37,6 +38,7 @@ class Program:
     def __init__(
         self, folder: Path, *arguments: str, env: Mapping[str, str] | None = None, name: str = "run"
     ) -> None:
+        self._arguments = arguments
         self.out, self.err = folder / f"{name}.out", folder / f"{name}.err"
         with self.out.open("wb") as out, self.err.open("wb") as err:
             self._process = subprocess.Popen(
@@ -71,9 +73,12 @@ class Program:
     def wait(self, seconds: float = START) -> int:
         """Wait until it ends; return its exit code."""
         try:
-            return self._process.wait(seconds)
+            code = self._process.wait(seconds)
         except subprocess.TimeoutExpired:
             raise AssertionError(f"it did not end within {seconds:.0f} s: {self.said}") from None
+        if code >= 0:  # what a signal ended may have printed half of it
+            require_fits(self._arguments, self.out.read_text())
+        return code
 
     def stop(self) -> int:
         """Ask it to end; return its exit code."""

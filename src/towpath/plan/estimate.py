@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
 
 from towpath.model.amounts import counted, size, span, time_left
 from towpath.model.nouns import TopicName
+from towpath.plan.plan_shapes import CopyEstimateJson
 
 GUESS_FROM = "2026-11-21-mirror"
 """The committed result under `bench/results/` that the guess comes from."""
@@ -113,10 +113,24 @@ class CopyEstimate:
         """The estimated copying time in seconds."""
         return time_left(self.bytes, self.rate.bytes_per_second) or 0.0
 
-    def as_data(self) -> dict[str, Any]:
+    def as_data(self) -> CopyEstimateJson:
         """Return the estimate for JSON, with the sums."""
         return {
-            **asdict(self),
+            "topics": [
+                {
+                    "topic": each.topic,
+                    "bytes": each.bytes,
+                    "held": each.held,
+                    "replicas": each.replicas,
+                }
+                for each in self.topics
+            ],
+            "rate": {
+                "bytes_per_second": self.rate.bytes_per_second,
+                "origin": str(self.rate.origin),
+            },
+            "unknown": self.unknown,
+            "free": self.free,
             "bytes": self.bytes,
             "held": self.held,
             "seconds": round(self.seconds, 1),

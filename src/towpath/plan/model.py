@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Set
-from dataclasses import asdict, dataclass, field
-from typing import Any
+from dataclasses import dataclass, field
 
 from towpath.model.errors import ClusterError, ConfigError, ConfigProblem
 from towpath.model.findings import Cause, Note, Problem
 from towpath.model.nouns import ClusterId, LinkName, TopicName
 from towpath.plan.estimate import CopyEstimate
 from towpath.plan.kinds import Step, as_data
+from towpath.plan.plan_shapes import NoteJson, PlanJson, PlannedClusterJson, ProblemJson
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +30,16 @@ class ClusterFacts:
     version: str
     brokers: int
     login: str = ""
+
+    def as_data(self) -> PlannedClusterJson:
+        """Return the facts as data for JSON."""
+        return {
+            "bootstrap": list(self.bootstrap),
+            "id": self.id,
+            "version": self.version,
+            "brokers": self.brokers,
+            "login": self.login,
+        }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,23 +90,33 @@ class Plan:
     def _of(self, causes: Set[Cause]) -> tuple[Problem, ...]:
         return tuple(problem for problem in self.problems if problem.cause in causes)
 
-    def as_data(self) -> dict[str, Any]:
+    def as_data(self) -> PlanJson:
         """Return the plan as data for JSON."""
-        return {
+        data: PlanJson = {
             "link": self.link,
-            "source": asdict(self.source) if self.source else None,
-            "target": asdict(self.target) if self.target else None,
-            "topics": dict(self.topics),
+            "source": self.source.as_data() if self.source else None,
+            "target": self.target.as_data() if self.target else None,
+            "topics": {str(name): str(target) for name, target in self.topics.items()},
             "steps": [as_data(step) for step in self.steps],
-            "notes": [_without_nothing(asdict(note)) for note in self.notes],
-            "problems": [asdict(problem) for problem in self.problems],
-            **({"to_copy": self.to_copy.as_data()} if self.to_copy else {}),
+            "notes": [note_data(note) for note in self.notes],
+            "problems": [problem_data(problem) for problem in self.problems],
         }
+        if self.to_copy:
+            data["to_copy"] = self.to_copy.as_data()
+        return data
 
 
-def _without_nothing(note: dict[str, str]) -> dict[str, str]:
-    """Return a note as data; only one of a section names it."""
-    return {key: value for key, value in note.items() if key != "section" or value}
+def note_data(note: Note) -> NoteJson:
+    """Return a note as data for JSON; only one of a section names it."""
+    data: NoteJson = {"about": note.about, "text": note.text}
+    if note.section:
+        data["section"] = str(note.section)
+    return data
+
+
+def problem_data(problem: Problem) -> ProblemJson:
+    """Return a problem as data for JSON."""
+    return {"about": problem.about, "text": problem.text, "cause": str(problem.cause)}
 
 
 class PlanRefusedError(ClusterError):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Self
 
 from towpath.config import LinkConfig, SchemaIds
 from towpath.ledger.books.ids import IdBooks
@@ -56,20 +56,3 @@ class IdsStanding:
             ids += [f"{id_} in values" for id_ in each.values]
             named = shortened(ids, _NAMED)
             yield f"{each.tp} waits for schema ids since {readable(each.at)}: {named}"
-
-    def as_data(self) -> dict[str, Any]:
-        """Return the state of the id map for programs."""
-        return {
-            "translated": self.translated,
-            "untranslated": dict(self.untranslated),
-            "awaited": [
-                {
-                    "topic": each.topic,
-                    "partition": each.partition,
-                    "since": each.at,
-                    "keys": list(each.keys),
-                    "values": list(each.values),
-                }
-                for each in self.awaited
-            ],
-        }

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -40,7 +42,8 @@ def test_a_source_that_cannot_be_read_is_named_beside_the_others(
     assert seen.found == ({"source": "here"}, {"source": "again"})
     (failed,) = seen.failed
     assert str(failed).startswith("restore restore.shop.gone: s3://b/gone/_log/: there is no")
-    *_, last = seen.data(dict)["sources"]
+    data: Mapping[str, Any] = seen.data(dict)
+    *_, last = data["sources"]
     assert (last["source"], last["code"]) == ("gone", "ARCHIVE_ABSENT")
 
 

@@ -15,7 +15,15 @@ from tests.support.logs.batches import numbered
 from tests.support.restoring import Restoring, seen
 from towpath.archive.model import PartitionId
 from towpath.archive.restore.model import RestorePart, RestoreScope, RestoreTopic
-from towpath.archive.restore.progress import PartState, RestoreProgress, restored, rows_of, stopped
+from towpath.archive.restore.progress import (
+    PartState,
+    RestoredArchive,
+    RestoreProgress,
+    restored,
+    rows_of,
+    stopped,
+)
+from towpath.archive.show.restore_json import row_data
 from towpath.cluster.admin import Admin
 from towpath.cluster.data.client import Client
 from towpath.dev.broker import LocalCluster
@@ -37,6 +45,7 @@ from towpath.topics.observed import Topic
 from towpath.wire.plain import Record
 
 NAME = TopicName("t")
+ARCHIVE = RestoredArchive(source="", store="file:///a", region="eu", version=3, at=0)
 
 
 def scope(partitions: int = 1, end: int = 100, topic: str = "t") -> RestoreScope:
@@ -107,7 +116,7 @@ def test_a_restore_is_over_where_all_is_there() -> None:
     found = books(opened(), reached(100))
     assert restored(rows_of(scope(), found)) == {NAME}
     assert restored(rows_of(scope(end=101), found)) == frozenset()
-    progress = RestoreProgress(archives=({},))
+    progress = RestoreProgress(archives=(ARCHIVE,))
     progress.take(rows_of(scope(), found))
     assert progress.complete
 
@@ -139,15 +148,15 @@ def test_a_lost_part_keeps_a_restore_from_being_complete() -> None:
     progress.take(rows_of(scope(), books(opened(), reached(100), gap)))
     (row,) = progress.rows
     assert not progress.complete
-    assert row.as_data()["gaps"][0]["first"] == 20
+    assert row_data(row)["gaps"][0]["first"] == 20
 
 
 def test_a_restore_that_was_stopped_before_its_plan_is_not_complete() -> None:
     progress = RestoreProgress(asked=2)
     assert not progress.complete
-    progress.archives = ({},)
+    progress.archives = (ARCHIVE,)
     assert not progress.complete, "one of two regions was not planned"
-    progress.archives = ({}, {})
+    progress.archives = (ARCHIVE, ARCHIVE)
     assert progress.complete, "there is nothing to restore in them"
 
 

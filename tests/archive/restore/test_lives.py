@@ -18,6 +18,7 @@ from towpath.archive.restore.parts import filtered_of
 from towpath.archive.restore.preflight import of_filtered
 from towpath.archive.restore.scope import scope_of
 from towpath.archive.restore.task import RestoreTask
+from towpath.archive.show.lives import lives_data
 from towpath.model.errors import ConfigError
 from towpath.model.findings import Note, Problem
 from towpath.model.nouns import SourceOffset, TopicId, TopicName
@@ -86,7 +87,7 @@ def test_lives_are_listed_with_their_times(stored: StoredArchive) -> None:
         "orders (topic id id-orders): 31 offsets left out, as a restore had written them"
         " (filtered); a restore of this archive lacks them"
     ]
-    assert third.as_data()["begun"] == "1970-01-01T00:00:00Z"
+    assert lives_data([third])["lives"][0]["begun"] == "1970-01-01T00:00:00Z"
 
 
 def test_offsets_that_were_left_out_are_counted(stored: StoredArchive) -> None:

@@ -11,6 +11,7 @@ from towpath.archive.restore.model import RestorePart, RestoreScope, RestoreTopi
 from towpath.archive.restore.proof.proof_plan import without
 from towpath.archive.restore.proof.proof_work import ComparedRange
 from towpath.archive.restore.proof.verdict import PartProof, ProofState, verdicts
+from towpath.archive.show.restore_json import proof_data
 from towpath.model.digest import Digest
 from towpath.model.nouns import ClusterId, SourceOffset, TopicId, TopicName, TopicPartition
 from towpath.topics.observed import Topic
@@ -74,7 +75,7 @@ def test_the_first_range_that_differs_is_named() -> None:
 def test_what_could_not_be_read_is_neither_equal_nor_different() -> None:
     found = judged(replace(compared(0, 0, ONE, Digest()), why="the store is away"))[0]
     assert (found.state, found.why) == (ProofState.UNCOMPARED, "the store is away")
-    assert found.as_data()["state"] == "not compared"
+    assert proof_data(found)["state"] == "not compared"
 
 
 def test_records_that_are_placed_by_keys_are_compared_as_a_whole() -> None:

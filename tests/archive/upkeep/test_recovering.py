@@ -286,7 +286,8 @@ def test_the_command_shows_first_and_status_names_what_is_stranded(
             told_compaction(archive.store, REGION, "compact", progress, stop):  # fmt: skip
         tidy(config, archive.log, lease, progress)
     last = status_data(look(config, ask_source=False))["compaction"]["last"]
-    assert (last["strays"], last["stranded"]) == (1, (key_of(lost),))
+    assert last is not None
+    assert (last["strays"], last["stranded"]) == (1, [key_of(lost)])
     words = ("archive", "recover", str(archive.file))
     shown = here(*words, "--output", "json")
     assert shown.code == 0

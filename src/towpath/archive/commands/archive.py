@@ -16,6 +16,7 @@ from towpath.archive.commands.register import register
 from towpath.archive.commands.verify import verify
 from towpath.archive.config import load_archive
 from towpath.archive.log import AsOf
+from towpath.archive.show.status_shapes import SegmentsJson, ShownObjectJson
 from towpath.cli.on_spark import LoggedOnSpark, OnSpark, with_options
 from towpath.cli.options import MOST_EVENTS, ArchiveFile, EventsOption, SinceOption, time_of
 from towpath.cli.show.output import Output, OutputOption, RowsForm, console, show
@@ -158,7 +159,7 @@ def ls(
     from towpath.archive.show.archive import segment_data, segments_picture  # noqa: PLC0415
 
     found = [segment for _, segment in listed(load_archive(file), topic, partition)]
-    show(segments_picture(found), {"segments": [segment_data(each) for each in found]})
+    show(segments_picture(found), SegmentsJson(segments=list(map(segment_data, found))))
 
 
 @archive.command("lives")
@@ -178,11 +179,11 @@ def lives(
     """List the lives of topics: one that was deleted and created again has several."""
     del output  # `show` reads it from the arguments
     from towpath.archive.read.lives import lives as found_lives  # noqa: PLC0415  # as in `ls`
-    from towpath.archive.show.lives import lives_picture  # noqa: PLC0415
+    from towpath.archive.show.lives import lives_data, lives_picture  # noqa: PLC0415
 
     expressions = require_expressions(tuple(topic), "EXPRESSION") if topic else ()
     found = found_lives(load_archive(file), expressions)
-    show(lives_picture(found), {"lives": [each.as_data() for each in found]})
+    show(lives_picture(found), lives_data(found))
 
 
 @archive.command("show")
@@ -214,11 +215,10 @@ def show_one(
         )
         raise ConfigError((problem,))
     from towpath.archive.read.listing import show_object  # noqa: PLC0415  # help waits for none of it
-    from towpath.archive.show.archive import look_picture, segment_data  # noqa: PLC0415
+    from towpath.archive.show.archive import look_data, look_picture  # noqa: PLC0415
 
     found = show_object(load_archive(file), segment)
-    data = [segment_data(each.segment) | {"object_says_the_same": each.equal} for each in found]
-    show(look_picture(found), {"segments": data})
+    show(look_picture(found), ShownObjectJson(segments=list(map(look_data, found))))
     return 0 if all(each.equal for each in found) else LEFT_OUT
 
 

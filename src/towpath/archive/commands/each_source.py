@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from towpath.archive.errors import CommitLogError
 from towpath.archive.restore.task import RestoreTask
+from towpath.archive.show.restore_shapes import FailedSourceJson, SourcesJson, Told
 from towpath.model.errors import StoreError
 
 Look = TypeVar("Look")
@@ -29,7 +30,7 @@ class FailedSource:
         """Return it as a line for people."""
         return f"restore {self.task.name}: {self.error}; see `towpath explain {self.error.code}`"
 
-    def as_data(self) -> dict[str, Any]:
+    def as_data(self) -> FailedSourceJson:
         """Return the failed source as data for JSON."""
         return {
             "restore": self.task.name,
@@ -52,10 +53,12 @@ class LookedSources(Generic[Look]):
     found: tuple[Look, ...]
     failed: tuple[FailedSource, ...] = ()
 
-    def data(self, as_data: Callable[[Look], dict[str, Any]]) -> dict[str, Any]:
+    def data(self, as_data: Callable[[Look], Told]) -> Told | SourcesJson[Told]:
         """Return the results as data for JSON; a single result is not wrapped in a list."""
-        data = [*map(as_data, self.found), *(each.as_data() for each in self.failed)]
-        return data[0] if len(data) == 1 else {"sources": data}
+        data = list(map(as_data, self.found))
+        if len(data) == 1 and not self.failed:
+            return data[0]
+        return {"sources": [*data, *(each.as_data() for each in self.failed)]}
 
 
 def look_at_each(

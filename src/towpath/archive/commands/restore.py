@@ -42,6 +42,7 @@ def plan(
     from towpath.archive.restore.plan import RestorePlan, plan_restore  # noqa: PLC0415
     from towpath.archive.restore.task import RestoreTask  # noqa: PLC0415
     from towpath.archive.show.restore import as_markdown, plan_picture  # noqa: PLC0415
+    from towpath.archive.show.restore_json import plan_data  # noqa: PLC0415
     from towpath.ledger.link import open_target  # noqa: PLC0415
     from towpath.store import Store  # noqa: PLC0415
 
@@ -55,7 +56,7 @@ def plan(
     failed = list(map(str, plans.failed))
     show(
         Group(*map(plan_picture, plans.found), *map(line, failed)),
-        plans.data(RestorePlan.as_data),
+        plans.data(plan_data),
         "\n".join([*map(as_markdown, plans.found), *failed]),
     )
     code = max(each.plan.exit_code for each in plans.found)
@@ -92,6 +93,7 @@ def run(
         from towpath.archive.restore.regions import run_all  # noqa: PLC0415
         from towpath.archive.show import restore as shown  # noqa: PLC0415
         from towpath.archive.show.drill import drill_page  # noqa: PLC0415
+        from towpath.archive.show.restore_json import report  # noqa: PLC0415
 
         with (
             shown.RestoreDisplay(name, on.logs, stop) as display,
@@ -100,7 +102,7 @@ def run(
         ):
             progress = run_all(tasks, spark, stop, tell_all, on.parallelism)
         was_stopped = stop.is_set()
-    data = shown.report(progress, name, tasks[0].target.bootstrap, stop=was_stopped)
+    data = report(progress, name, tasks[0].target.bootstrap, stop=was_stopped)
     show(shown.result_picture(progress, stop=was_stopped), data)
     on.tell(data, drill_page)
     is_proven = progress.proven or not any(each.prove for each in tasks)
@@ -121,12 +123,13 @@ def status(
     from rich.console import Group  # noqa: PLC0415
 
     from towpath.archive.commands.each_source import look_at_each  # noqa: PLC0415
-    from towpath.archive.restore.status import RestoreStatus, look  # noqa: PLC0415
+    from towpath.archive.restore.status import look  # noqa: PLC0415
     from towpath.archive.show.restore import status_picture  # noqa: PLC0415
+    from towpath.archive.show.restore_json import status_data  # noqa: PLC0415
 
     seen = look_at_each(tasks, look)
     picture = Group(*map(status_picture, seen.found), *map(line, map(str, seen.failed)))
-    show(picture, seen.data(RestoreStatus.as_data))
+    show(picture, seen.data(status_data))
     is_complete = not seen.failed and all(each.complete for each in seen.found)
     return 0 if is_complete else LEFT_OUT
 
@@ -154,12 +157,13 @@ def thaw(
     from rich.console import Group  # noqa: PLC0415
 
     from towpath.archive.commands.each_source import look_at_each  # noqa: PLC0415
-    from towpath.archive.restore.thawing import Thawing, ThawWish  # noqa: PLC0415
+    from towpath.archive.restore.thawing import ThawWish  # noqa: PLC0415
     from towpath.archive.restore.thawing import thaw as thaw_all  # noqa: PLC0415
+    from towpath.archive.show.restore_json import thawing_data  # noqa: PLC0415
     from towpath.archive.show.thawing import thaw_picture  # noqa: PLC0415
 
     wish = ThawWish(days=days, speed=tier, asks=yes)
     seen = look_at_each(tasks, lambda each: thaw_all(each, wish))
     picture = Group(*map(thaw_picture, seen.found), *map(line, map(str, seen.failed)))
-    show(picture, seen.data(Thawing.as_data))
+    show(picture, seen.data(thawing_data))
     return LEFT_OUT if seen.failed or any(each.failed for each in seen.found) else 0

@@ -15,7 +15,6 @@ from towpath.archive.model import PartitionId
 from towpath.config.naming import fits
 from towpath.model.amounts import counted
 from towpath.model.nouns import TopicId, TopicName
-from towpath.runtime.clock import readable
 from towpath.store import Store
 
 
@@ -46,19 +45,6 @@ class TopicLife:
     first: int | None
     last: int | None
     latest: bool
-
-    def as_data(self) -> dict[str, Any]:
-        """Return the topic's life as data for JSON; times as text."""
-        times = {"begun": self.begun, "seen": self.seen, "first": self.first, "last": self.last}
-        return {
-            "topic": self.topic,
-            "id": self.id,
-            "latest": self.latest,
-            "partitions": self.partitions,
-            "records": self.records,
-            "filtered": self.filtered,
-            **{name: None if at is None else readable(at) for name, at in times.items()},
-        }
 
 
 def lives(config: ArchiveConfig, topics: tuple[str, ...]) -> tuple[TopicLife, ...]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -42,17 +41,6 @@ class RestoreCost:
     seconds: float
     price: float | None
     currency: str
-
-    def as_data(self) -> dict[str, Any]:
-        """Return the cost as data for JSON."""
-        return {
-            "objects": self.objects,
-            "object_bytes": self.bytes,
-            "requests": self.requests,
-            "seconds": round(self.seconds, 1),
-            "price": None if self.price is None else round(self.price, 4),
-            "currency": self.currency,
-        }
 
     def told(self, rate: float) -> str:
         """Return the cost as a sentence.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
 
 from towpath.archive.log import ArchiveState, newest_histories
 from towpath.model.nouns import SourceOffset
@@ -44,18 +43,6 @@ class Heard:
     why: str = ""
     codes: tuple[str, ...] = ()
     behind: int = 0
-
-    def as_data(self) -> dict[str, Any]:
-        """Return the state as data for JSON."""
-        return {
-            "region": self.region,
-            "version": self.version,
-            "time": readable(self.at) if self.at else None,
-            "state": str(self.state),
-            "why": self.why,
-            "codes": list(self.codes),
-            "not_archived": self.behind,
-        }
 
     def __str__(self) -> str:
         """Return it as a line for people."""

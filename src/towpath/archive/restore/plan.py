@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any
 
 from towpath.access.steps import AccessStep
 from towpath.access.subject import AccessClient
@@ -42,7 +41,6 @@ from towpath.plan.build import facts_of, ledger, whole
 from towpath.plan.model import Plan
 from towpath.plan.old_target import old_target
 from towpath.plan.subject import CheckedSteps, Difference, SubjectContext
-from towpath.runtime.clock import readable
 from towpath.topics.markers import markers
 from towpath.topics.steps import CreateTopic, TopicStep
 
@@ -83,34 +81,6 @@ class RestorePlan:
         """The scope with only those topics that can be restored."""
         kept = {name: each for name, each in self.scope.topics.items() if name in self.plan.topics}
         return replace(self.scope, topics=kept)
-
-    def as_data(self) -> dict[str, Any]:
-        """Return the plan as data for JSON."""
-        told = self.plan.as_data()
-        del told["source"], told["link"]
-        return {
-            "restore": self.task.name,
-            "archive": {
-                "store": self.task.store.url,
-                "region": self.scope.region,
-                "version": self.scope.version,
-                "time": readable(self.scope.at) if self.scope.at else None,
-            },
-            **told,
-            "to_restore": [
-                {
-                    "topic": name,
-                    "target": topic.target,
-                    "partitions": len(topic.parts),
-                    "records": topic.records,
-                    "filtered": topic.filtered,
-                    "bytes": topic.bytes,
-                }
-                for name, topic in self.scope.topics.items()
-            ],
-            "groups": sorted(self.scope.groups),
-            "cost": self.cost.as_data() if self.cost is not None else None,
-        }
 
 
 def plan_restore(task: RestoreTask, to: OpenTarget, archive: Archive) -> RestorePlan:

@@ -6,7 +6,6 @@ import time
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Any
 
 from towpath.archive.restore.groups import GivenPositions
 from towpath.archive.restore.log_watch import Heard, HeardState
@@ -96,31 +95,6 @@ class RestoreRow:
             return PartState.LATE if is_late else PartState.STOPPED
         return PartState.RESTORING if self.mode else PartState.WAITING
 
-    def as_data(self) -> dict[str, Any]:
-        """Return the partition's progress as data for JSON."""
-        return {
-            "source": self.source,
-            "topic": self.tp.topic,
-            "partition": self.tp.partition,
-            "target": self.target,
-            "state": str(self.state),
-            "first": self.part.start,
-            "end": self.part.end,
-            "restored_to": self.at,
-            "records": self.records,
-            "archived_records": self.part.records,
-            "archived_bytes": self.part.bytes,
-            "filtered": self.part.filtered,
-            "mode": self.mode,
-            "reason": self.reason,
-            "error": self.error,
-            "codes": list(self.codes),
-            "gaps": [
-                {"first": gap.first, "end": gap.end, "why": gap.cause, "skipped": gap.went_on}
-                for gap in self.gaps
-            ],
-        }
-
 
 def rows_of(
     scope: RestoreScope, books: LinkBooks, logs: TargetLogs | None = None
@@ -201,6 +175,24 @@ class RestorePhase(StrEnum):
     DRAINING = "stopping: slices finish what they have begun"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RestoredArchive:
+    """An archive that is restored.
+
+    Attributes:
+        source: Its name among several; "" for a single one.
+        store: The URL of its store.
+        region: The region.
+        version: The version that is restored, written at `at`, in ms.
+    """
+
+    source: str
+    store: str
+    region: str
+    version: int
+    at: int
+
+
 @dataclass(slots=True)
 class RestoreProgress:
     """The progress of a running restore; `rows` is replaced, never changed.
@@ -218,7 +210,7 @@ class RestoreProgress:
         schemas: Sentences about archived schemas, and ids in records.
         following: Whether the restore goes on with what is archived meanwhile.
         heard: What is heard of the archives that it follows.
-        archives: The archives that are restored, as data; each is told once it is planned.
+        archives: The archives that are restored; each stands there once it is planned.
         asked: How many archives are to be restored.
         proofs: How what was restored compares with the archive; empty if nobody asked.
         unproven: Why nothing was compared; empty if it was, or nobody asked.
@@ -238,7 +230,7 @@ class RestoreProgress:
     schemas: tuple[str, ...] = ()
     following: bool = False
     heard: tuple[Heard, ...] = ()
-    archives: tuple[dict[str, Any], ...] = ()
+    archives: tuple[RestoredArchive, ...] = ()
     asked: int = 1
     proofs: tuple[PartProof, ...] = ()
     unproven: str = ""

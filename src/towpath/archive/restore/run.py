@@ -10,7 +10,6 @@ import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
-from typing import Any
 
 from towpath.archive.log import ArchiveReading
 from towpath.archive.read.feed.restore_work import RESTORE
@@ -23,7 +22,7 @@ from towpath.archive.restore.jobs import told
 from towpath.archive.restore.model import RestoreScope
 from towpath.archive.restore.plan import RestorePlan, identify, plan_restore
 from towpath.archive.restore.playing import RoundPlayer
-from towpath.archive.restore.progress import RestorePhase, RestoreProgress
+from towpath.archive.restore.progress import RestoredArchive, RestorePhase, RestoreProgress
 from towpath.archive.restore.proof.prove import prove
 from towpath.archive.restore.schemas import RestoredRegistry
 from towpath.archive.restore.several import ALONE, Beside
@@ -37,7 +36,6 @@ from towpath.model.errors import StoreAwayError, StoreError
 from towpath.plan.lease import Lease
 from towpath.plan.model import refuse
 from towpath.records.session import LinkSession
-from towpath.runtime.clock import readable
 from towpath.store import Store, hasty
 from towpath.store.patience import AGAIN
 from towpath.store.stopping import stoppable
@@ -211,16 +209,15 @@ class _Restore:
             state.progress.take_trouble(trouble)
         return has
 
-    def _archived(self) -> dict[str, Any]:
-        """Return which archive is restored, as data."""
+    def _archived(self) -> RestoredArchive:
         task, scope = self._state.task, self._state.scope
-        return {
-            "source": task.source,
-            "store": task.store.url,
-            "region": task.region,
-            "version": scope.version,
-            "time": readable(scope.at) if scope.at else None,
-        }
+        return RestoredArchive(
+            source=task.source,
+            store=task.store.url,
+            region=task.region,
+            version=scope.version,
+            at=scope.at,
+        )
 
     def go(self, spark: Starting, parallelism: int | None) -> None:
         """Restore on Spark, with an event at the start and the end."""

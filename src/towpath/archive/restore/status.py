@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from towpath.archive.keys import entry_key
 from towpath.archive.log import Archive
@@ -62,20 +61,6 @@ class RestoreStatus:
             is_well = self.heard.state is HeardState.FOLLOWED
             return is_well and not any(row.error or row.gaps for row in self.rows)
         return all(row.done and not row.gaps for row in self.rows) and not self.held
-
-    def as_data(self) -> dict[str, Any]:
-        """Return the status as data for JSON."""
-        return {
-            "restore": self.task.name,
-            "source": self.task.source,
-            "region": self.scope.region,
-            "archive": self.heard.as_data() if self.heard is not None else None,
-            "version": self.scope.version,
-            "complete": self.complete,
-            "held_back": {name: list(keys) for name, keys in self.held.items()},
-            "partitions": [row.as_data() for row in self.rows],
-            "schema_ids": self.ids.as_data() if self.ids is not None else None,
-        }
 
 
 def _heard(archive: Archive, silence: float) -> Heard:

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
 
 from towpath.archive.read.foreign.foreign_state import open_any
-from towpath.archive.restore.limits import thawing_time
 from towpath.archive.restore.preflight import looked_for, objects_of
 from towpath.archive.restore.scope import scope_of
 from towpath.archive.restore.task import RestoreTask
@@ -61,28 +59,6 @@ class Thawing:
         """The cold objects by their storage class."""
         names = sorted({each.storage_class for each in self.cold})
         return {name: [each for each in self.cold if each.storage_class == name] for name in names}
-
-    def as_data(self) -> dict[str, Any]:
-        """Return the result as data for JSON; bytes, days and seconds."""
-        return {
-            "restore": self.task.name,
-            "requested": self.wish.asks,
-            "days": self.wish.days,
-            "tier": self.wish.speed.value,
-            "readable": self.readable,
-            "missing": self.missing,
-            "cold": [
-                {
-                    "storage_class": name,
-                    "objects": len(some),
-                    "bytes": sum(each.size for each in some),
-                    "thawing": sum(each.thawing for each in some),
-                    "takes_up_to": thawing_time(name),
-                }
-                for name, some in self.classes.items()
-            ],
-            "failed": dict(self.failed),
-        }
 
 
 def thaw(task: RestoreTask, wish: ThawWish) -> Thawing:

@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from towpath.archive.keys import quoted
 from towpath.config import StoreConfig
@@ -49,16 +49,6 @@ class Notified:
     errors: int = 0
     lag: float | None = None
     trouble: str = ""
-
-    def as_data(self) -> dict[str, Any]:
-        """Return the counts as data for JSON."""
-        return {
-            "queue": self.queue,
-            "messages": self.messages,
-            "objects": self.objects,
-            "poison": self.poison,
-            "trouble": self.trouble,
-        }
 
     def __str__(self) -> str:
         """Return it as a line for people."""

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from types import MappingProxyType
-from typing import Any
 
 from rich.console import Group, RenderableType
 from rich.text import Text
 
 from towpath.archive.log.events import ArchiveWhat
 from towpath.archive.log.happenings import ArchiveHistory
+from towpath.archive.show.reading_shapes import ArchiveEventsJson
 from towpath.archive.write.unread_records import unread_sentence
 from towpath.cli.show.events import Facts, Sentences, event_line, sentence_of
 from towpath.cli.show.output import line
+from towpath.cli.show.shapes import event_as_json
 from towpath.ledger.events import Event
 from towpath.model.amounts import counted, shortened
 from towpath.runtime.clock import readable
@@ -38,14 +38,14 @@ def picture(found: ArchiveHistory) -> RenderableType:
     return Group(*parts)
 
 
-def as_json(archive: str, found: ArchiveHistory) -> dict[str, Any]:
+def as_json(archive: str, found: ArchiveHistory) -> ArchiveEventsJson:
     """Return events for programs, each as stored and with its sentence."""
     return {
         "archive": archive,
         "earlier": found.earlier,
         "unreadable": found.unreadable,
         "events": [
-            {**asdict(each), "trouble": _is_trouble(each), "text": sentence(each)}
+            event_as_json(each, trouble=_is_trouble(each), text=sentence(each))
             for each in found.events
         ],
     }

@@ -6,11 +6,11 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from rich.console import Group, RenderableType
 from rich.text import Text
 
+from towpath.archive.show.status_shapes import ArchivedRowJson, ArchiveRunJson
 from towpath.archive.write.progress import (
     ArchivePhase,
     ArchiveProgress,
@@ -185,7 +185,7 @@ def archive_sign(state: ArchiveRowState) -> Text:
 
 def run_data(
     archive: str, progress: ArchiveProgress, seconds: float, *, stopped: bool
-) -> dict[str, Any]:
+) -> ArchiveRunJson:
     """Return the result of a run for programs."""
     sums = _sum(progress.rows)
     return {
@@ -206,7 +206,7 @@ def run_data(
     }
 
 
-def _row_data(row: ArchiveRow) -> dict[str, Any]:
+def _row_data(row: ArchiveRow) -> ArchivedRowJson:
     return {
         "topic": row.topic,
         "partition": row.partition,
@@ -221,14 +221,14 @@ def _row_data(row: ArchiveRow) -> dict[str, Any]:
     }
 
 
-def run_result(progress: ArchiveProgress, data: Mapping[str, Any]) -> RenderableType:
+def run_result(progress: ArchiveProgress, data: ArchiveRunJson) -> RenderableType:
     """Return the result of a run for people."""
     lines = [line(_sentence(progress, data)), *map(line, progress.left_out)]
     lines += [line(f"trouble: {progress.trouble}")] if progress.trouble else []
     return Group(*lines, *map(line, progress.notes))
 
 
-def _sentence(progress: ArchiveProgress, data: Mapping[str, Any]) -> str:
+def _sentence(progress: ArchiveProgress, data: ArchiveRunJson) -> str:
     how = "stopped" if data["stopped"] else "ended" if data["lag"] else "caught up"
     said = f"{how} after {span(data['seconds'])}"
     if not progress.version:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 from rich.console import Group, RenderableType
 from rich.text import Text
 
 from towpath.archive.log.schema_parts import ArchivedSubject, subject_data
 from towpath.archive.read.archived_schemas import SchemasLook
+from towpath.archive.show.status_shapes import ArchivedSubjectJson, ShownSchemasJson
 from towpath.cli.show.grid import Grid
 from towpath.cli.show.output import line
 from towpath.model.amounts import counted, shortened
@@ -60,21 +61,21 @@ def _texts(subject: ArchivedSubject) -> list[Text]:
     return lines
 
 
-def schemas_data(found: SchemasLook) -> dict[str, Any]:
+def schemas_data(found: SchemasLook) -> ShownSchemasJson:
     """Return archived subjects, for programs."""
     return {
         "registry": found.registry,
         "version": found.version,
         "time": found.time,
         "subjects": {
-            name: _without_texts(each) if not found.whole else subject_data(each)
+            name: _subject_data(each, texts=found.whole)
             for name, each in sorted(found.subjects.items())
         },
     }
 
 
-def _without_texts(subject: ArchivedSubject) -> dict[str, Any]:
-    data = subject_data(subject)
-    for each in data["versions"]:
+def _subject_data(subject: ArchivedSubject, *, texts: bool) -> ArchivedSubjectJson:
+    data = cast("ArchivedSubjectJson", subject_data(subject))  # it is stored like this, too
+    for each in data["versions"] if not texts else ():
         del each["schema"]
     return data

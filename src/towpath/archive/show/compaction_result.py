@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from rich.console import Group, RenderableType
 
+from towpath.archive.show.upkeep_shapes import CompactionJson, TidiedJson
 from towpath.archive.upkeep.compaction_rounds import CompactionProgress
 from towpath.cli.show.output import line
 from towpath.model.amounts import count, counted, size, span
@@ -16,7 +16,7 @@ _NAMED = 20
 
 def compaction_data(
     archive: str, done: CompactionProgress, seconds: float, *, stopped: bool
-) -> dict[str, Any]:
+) -> CompactionJson:
     """Return the result of a compaction for programs."""
     return {
         "archive": archive,
@@ -35,7 +35,7 @@ def compaction_data(
     }
 
 
-def tidied_data(done: CompactionProgress) -> dict[str, Any]:
+def tidied_data(done: CompactionProgress) -> TidiedJson:
     """Return the counts of deleted and waiting objects, for programs."""
     return {
         "objects_deleted": done.swept,
@@ -49,7 +49,7 @@ def tidied_data(done: CompactionProgress) -> dict[str, Any]:
     }
 
 
-def compaction_picture(data: Mapping[str, Any]) -> RenderableType:
+def compaction_picture(data: CompactionJson) -> RenderableType:
     """Return the result of a compaction for people."""
     how = "stopped" if data["stopped"] else "ended"
     merged = (
@@ -77,7 +77,7 @@ def compaction_picture(data: Mapping[str, Any]) -> RenderableType:
     return Group(*map(line, lines))
 
 
-def tidied_lines(data: Mapping[str, Any]) -> list[str]:
+def tidied_lines(data: TidiedJson) -> list[str]:
     """Return sentences about the objects that were deleted, and those that were not."""
     lines = []
     if data["objects_deleted"]:

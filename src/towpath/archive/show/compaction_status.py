@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict
-from typing import Any
 
 from towpath.archive.show.compaction_result import stranded_lines
+from towpath.archive.show.status_shapes import CompactionStatusJson, LastCompactionJson
 from towpath.archive.status.compaction_status import CompactionStatus
 from towpath.archive.status.status import ArchiveStatus
 from towpath.archive.upkeep.last_compaction import LastCompaction
@@ -77,7 +76,7 @@ def _ago(at: int) -> str:
     return f"{readable(at)}, {span(max(0.0, (now_ms() - at) / 1000))} ago"
 
 
-def compaction_status_data(found: ArchiveStatus) -> dict[str, Any]:
+def compaction_status_data(found: ArchiveStatus) -> CompactionStatusJson:
     """Return the status of the compaction for programs."""
     now = found.compaction
     return {
@@ -87,5 +86,28 @@ def compaction_status_data(found: ArchiveStatus) -> dict[str, Any]:
         "qualifying": {"merges": now.merges, "segments": now.segments, "bytes": now.bytes},
         "objects_waiting": now.waiting,
         "merged": now.merged,
-        "last": asdict(now.last) | {"complete": now.last.complete} if now.last else None,
+        "last": _last_data(now.last) if now.last else None,
+    }
+
+
+def _last_data(last: LastCompaction) -> LastCompactionJson:
+    return {
+        "began": last.began,
+        "ended": last.ended,
+        "command": last.command,
+        "host": last.host,
+        "pid": last.pid,
+        "stopped": last.stopped,
+        "why": last.why,
+        "version": last.version,
+        "read": last.read,
+        "written": last.written,
+        "bytes": last.bytes,
+        "deleted": last.deleted,
+        "failures": last.failures,
+        "failed": dict(last.failed),
+        "strays": last.strays,
+        "stranded": list(last.stranded),
+        "unmended": last.unmended,
+        "complete": last.complete,
     }

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from rich.console import Group, RenderableType
 
 from towpath.archive.config import ArchiveConfig
 from towpath.archive.show.archive import numbered
 from towpath.archive.show.compaction_result import tidied_data, tidied_lines
+from towpath.archive.show.upkeep_shapes import (
+    DoneForgetJson,
+    DonePruneJson,
+    ForgetJson,
+    LookedForgetJson,
+    PlannedPruneJson,
+    PruneJson,
+)
 from towpath.archive.upkeep.forgetting import Forgetting
 from towpath.archive.upkeep.pruning import Pruning
 from towpath.cli.show.grid import Grid
@@ -20,9 +25,9 @@ from towpath.runtime.clock import readable
 _PRUNED = ("topic", "partition", "begin", "then", "segments", "records", "bytes", "newest", "left")
 
 
-def prune_data(archive: str, made: Pruning) -> dict[str, Any]:
+def prune_data(archive: str, made: Pruning) -> PruneJson:
     """Return the pruned segments, for programs."""
-    return {
+    planned: PlannedPruneJson = {
         "archive": archive,
         "version": made.version,
         "pruned": made.done is not None,
@@ -45,14 +50,17 @@ def prune_data(archive: str, made: Pruning) -> dict[str, Any]:
             }
             for each in made.partitions
         ],
-        **(tidied_data(made.done) if made.done is not None else {}),
     }
+    if made.done is None:
+        return planned
+    done: DonePruneJson = {**planned, **tidied_data(made.done)}
+    return done
 
 
-def prune_picture(config: ArchiveConfig, made: Pruning, data: Mapping[str, Any]) -> RenderableType:
+def prune_picture(config: ArchiveConfig, made: Pruning, data: PruneJson) -> RenderableType:
     """Return the pruned segments, for people."""
     if not made.partitions:
-        rest = tidied_lines(data) if made.done is not None else []
+        rest = tidied_lines(tidied_data(made.done)) if made.done is not None else []
         return Group(*map(line, ["nothing to prune", *rest]))
     table = Grid(
         _PRUNED,
@@ -81,13 +89,13 @@ def prune_picture(config: ArchiveConfig, made: Pruning, data: Mapping[str, Any])
         last = ["", f"would be removed: {what}; nothing was done: add --yes"]
     else:
         last = ["", f"removed from the archive: {what}; version {made.version}"]
-        last += tidied_lines(data)
+        last += tidied_lines(tidied_data(made.done))
     return Group(table, *map(line, [*last, *config.notes()]))
 
 
-def forget_data(archive: str, done: Forgetting, *, writes: bool, stopped: bool) -> dict[str, Any]:
+def forget_data(archive: str, done: Forgetting, *, writes: bool, stopped: bool) -> ForgetJson:
     """Return the records found and erased by `archive forget`, for programs."""
-    return {
+    looked: LookedForgetJson = {
         "archive": archive,
         "version": done.version,
         "written": writes,
@@ -105,13 +113,14 @@ def forget_data(archive: str, done: Forgetting, *, writes: bool, stopped: bool) 
         "failed": [{"object": key, "why": why} for key, why in sorted(done.failed.items())],
         "replaced_objects_left": done.waiting,
         "readers": done.readers,
-        **(tidied_data(done.tidied) if done.tidied is not None else {}),
     }
+    if done.tidied is None:
+        return looked
+    tidied: DoneForgetJson = {**looked, **tidied_data(done.tidied)}
+    return tidied
 
 
-def forget_picture(
-    config: ArchiveConfig, done: Forgetting, data: Mapping[str, Any]
-) -> RenderableType:
+def forget_picture(config: ArchiveConfig, done: Forgetting, data: ForgetJson) -> RenderableType:
     """Return the records found and erased by `archive forget`, for people."""
     lines = [
         f"{topic}-{partition}: {counted(records, 'record')} with this key"

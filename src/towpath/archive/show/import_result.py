@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict
-from typing import Any
 
 from rich.console import Group, RenderableType
 
 from towpath.archive.imports.planned_import import ImportedPartition, ReplicatorImport
 from towpath.archive.imports.replicator_rows import EmptyRules
+from towpath.archive.show.reading_shapes import ImportJson
 from towpath.cli.show.grid import Grid
 from towpath.cli.show.output import console, line
 from towpath.model.amounts import count, counted, shortened, size
@@ -96,7 +95,7 @@ def _notes(done: ReplicatorImport, rules: EmptyRules) -> Iterator[str]:
         yield f"{counted(done.passed_count, 'object')} {verb}: {named}"
 
 
-def import_data(done: ReplicatorImport, rules: EmptyRules) -> dict[str, Any]:
+def import_data(done: ReplicatorImport, rules: EmptyRules) -> ImportJson:
     """Return the result of an import, for programs."""
     return {
         "region": done.region,
@@ -104,7 +103,12 @@ def import_data(done: ReplicatorImport, rules: EmptyRules) -> dict[str, Any]:
         "complete": done.complete,
         "empty_keys_became": str(rules.keys),
         "empty_values_became": str(rules.values),
-        "doubts": asdict(done.doubts),
+        "doubts": {
+            "empty_keys": done.doubts.empty_keys,
+            "empty_values": done.doubts.empty_values,
+            "empty_header_values": done.doubts.empty_header_values,
+            "no_time": done.doubts.no_time,
+        },
         "passed_over": done.passed_count,
         "partitions": [
             {

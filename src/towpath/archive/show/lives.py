@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from rich.console import RenderableType
 
 from towpath.archive.read.lives import TopicLife
+from towpath.archive.show.reading_shapes import LifeJson, LivesJson
 from towpath.cli.show.grid import Grid
 from towpath.cli.show.output import line
 from towpath.model.amounts import count
@@ -32,3 +33,27 @@ def lives_picture(found: Sequence[TopicLife]) -> RenderableType:
         for each in found
     ]
     return Grid(_LIVES, rows, right=_LIVES[2:5], whole=["life"])
+
+
+def lives_data(found: Sequence[TopicLife]) -> LivesJson:
+    """Return lives for programs; times as text."""
+    return {"lives": list(map(_life_data, found))}
+
+
+def _life_data(life: TopicLife) -> LifeJson:
+    return {
+        "topic": life.topic,
+        "id": life.id,
+        "latest": life.latest,
+        "partitions": life.partitions,
+        "records": life.records,
+        "filtered": life.filtered,
+        "begun": _time(life.begun),
+        "seen": readable(life.seen),
+        "first": _time(life.first),
+        "last": _time(life.last),
+    }
+
+
+def _time(at: int | None) -> str | None:
+    return None if at is None else readable(at)

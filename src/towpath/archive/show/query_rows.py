@@ -12,6 +12,7 @@ import pyarrow as pa
 from rich.console import Group, RenderableType
 
 from towpath.archive.read.query.query import QueryAnswer
+from towpath.archive.show.reading_shapes import QueryRowsJson
 from towpath.cli.show.grid import Grid
 from towpath.cli.show.output import RowsForm, line, show
 from towpath.model.amounts import counted
@@ -56,7 +57,7 @@ def rows_picture(answer: QueryAnswer) -> RenderableType:
     return Group(table, *map(line, told))
 
 
-def rows_data(answer: QueryAnswer) -> dict[str, Any]:
+def rows_data(answer: QueryAnswer) -> QueryRowsJson:
     """Return the rows of a query, for programs."""
     names = answer.rows.column_names
     return {

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from rich.console import Group, RenderableType
 
 from towpath.archive.show.archive import numbered
+from towpath.archive.show.upkeep_shapes import FoundSegmentJson, RecoveryJson
 from towpath.archive.upkeep.recovering import FoundSegment, Recovery, StrayFate
 from towpath.cli.show.grid import Grid
 from towpath.cli.show.output import line
@@ -16,7 +14,7 @@ from towpath.model.amounts import count, counted
 _COLUMNS = ("topic", "partition", "offsets", "records", "what", "object", "why")
 
 
-def recovery_data(archive: str, made: Recovery) -> dict[str, Any]:
+def recovery_data(archive: str, made: Recovery) -> RecoveryJson:
     """Return the recovered objects, for programs."""
     taken = made.of(StrayFate.TAKEN)
     return {
@@ -34,7 +32,7 @@ def recovery_data(archive: str, made: Recovery) -> dict[str, Any]:
     }
 
 
-def _segment_data(each: FoundSegment) -> dict[str, Any]:
+def _segment_data(each: FoundSegment) -> FoundSegmentJson:
     segment = each.segment
     return {
         "object": each.key,
@@ -51,7 +49,7 @@ def _segment_data(each: FoundSegment) -> dict[str, Any]:
     }
 
 
-def recovery_picture(made: Recovery, data: Mapping[str, Any]) -> RenderableType:
+def recovery_picture(made: Recovery, data: RecoveryJson) -> RenderableType:
     """Return the recovered objects, for people."""
     parts: list[RenderableType] = []
     if made.segments:
@@ -61,7 +59,7 @@ def recovery_picture(made: Recovery, data: Mapping[str, Any]) -> RenderableType:
     return Group(*parts, *map(line, _sentences(data)))
 
 
-def _sentences(data: Mapping[str, Any]) -> list[str]:
+def _sentences(data: RecoveryJson) -> list[str]:
     if not (data["segments"] or data["unreadable"]):
         return ["every object of the archive is in an entry of its commit log"]
     verb = "are taken in" if data["recovered"] else "would be taken in (--yes does it)"

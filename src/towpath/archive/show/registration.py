@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import Any
 
 from rich.console import Group, RenderableType
 
+from towpath.archive.show.upkeep_shapes import RegisteredTableJson, RegistrationJson
 from towpath.archive.upkeep.iceberg.register import Registration, TableRegistration
 from towpath.cli.show.grid import Grid
 from towpath.cli.show.output import line
@@ -50,12 +50,26 @@ def _row(each: TableRegistration) -> tuple[str, ...]:
     )
 
 
-def registered_data(done: Registration) -> dict[str, Any]:
+def registered_data(done: Registration) -> RegistrationJson:
     """Return the registered tables, for programs."""
     return {
         "version": done.version,
         "complete": done.complete,
-        "tables": [asdict(each) for each in done.tables],
+        "tables": [_table_data(each) for each in done.tables],
+    }
+
+
+def _table_data(each: TableRegistration) -> RegisteredTableJson:
+    return {
+        "topic": each.topic,
+        "table": each.table,
+        "files": each.files,
+        "records": each.records,
+        "changes": {"added": each.changes.added, "removed": each.changes.removed},
+        "copies": each.copies,
+        "skipped": each.skipped,
+        "skipped_records": each.skipped_records,
+        "why": each.why,
     }
 
 

@@ -7,7 +7,6 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
 
 from rich.console import Group, RenderableType
 from rich.text import Text
@@ -24,11 +23,10 @@ from towpath.cli.show.output import line
 from towpath.model.amounts import count, counted, size, span
 from towpath.model.findings import beside
 from towpath.model.nouns import Mode
-from towpath.model.reasons import as_data
 from towpath.plan.explain import groups, remarks
 from towpath.runbook import pointers
 from towpath.runtime import log
-from towpath.runtime.clock import now_ms, readable
+from towpath.runtime.clock import readable
 
 _TOPICS = ("topic", "on the target", "partitions", "records", "bytes")
 _ROWS = ("partition", "state", "mode", "restored to", "end", "records", "why")
@@ -148,68 +146,6 @@ def progress_line(progress: RestoreProgress) -> str:
     eta = f", about {span(left)} left" if left is not None else ""
     rate = f", {size(progress.rate)}/s" if progress.rate else ""
     return f"{size(done)} of {size(whole)}{share}{rate}{eta}; {states(progress.rows)}"
-
-
-def report(
-    progress: RestoreProgress, name: str, target: Sequence[str], *, stop: bool
-) -> dict[str, Any]:
-    """Return the result of a restore as data for JSON.
-
-    Args:
-        progress: How far it came.
-        name: Its name.
-        target: The addresses of the target.
-        stop: Whether the user stopped it.
-    """
-    seconds = time.monotonic() - progress.began
-    return {
-        "restore": name,
-        "archives": list(progress.archives),
-        "target": list(target),
-        "began": readable(int(now_ms() - 1000 * seconds)),
-        "ended": readable(now_ms()),
-        "seconds": round(seconds, 1),
-        "stopped": stop,
-        "complete": progress.complete,
-        "records": sum(row.records for row in progress.rows),
-        "filtered": sum(row.part.filtered for row in progress.rows),
-        "left_out": list(progress.left_out),
-        "trouble": progress.trouble,
-        "notes": [*progress.notes, *([progress.takeover] if progress.takeover else [])],
-        "sources": [each.as_data() for each in progress.heard],
-        "comparison": {
-            "proven": progress.proven,
-            "why": progress.unproven,
-            "partitions": [each.as_data() for each in progress.proofs],
-        },
-        "notifications": progress.notified.as_data() if progress.notified else None,
-        "partitions": [row.as_data() for row in progress.rows],
-        "groups": _groups(progress),
-        "schemas": list(progress.schemas),
-    }
-
-
-def _groups(progress: RestoreProgress) -> list[dict[str, Any]]:
-    return [
-        {
-            "group": group.group.name,
-            "kind": str(group.group.kind),
-            "target": group.mirror_group,
-            "positions": [
-                {
-                    "topic": each.tp.topic,
-                    "partition": each.tp.partition,
-                    "archived": each.source,
-                    "gets": None if each.answer is None else each.answer.offset,
-                    "exactness": None if each.answer is None else str(each.answer.exactness),
-                    "outcome": str(each.outcome),
-                    "reason": None if each.reason is None else as_data(each.reason),
-                }
-                for each in group.positions
-            ],
-        }
-        for group in progress.groups.groups
-    ]
 
 
 def _given(progress: RestoreProgress) -> Iterator[str]:

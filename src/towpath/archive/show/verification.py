@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict
-from typing import Any
+from collections.abc import Sequence
 
 from rich.console import Group, RenderableType
 from rich.text import Text
@@ -13,6 +11,7 @@ from towpath.archive.model import PartitionId
 from towpath.archive.read.verify.findings import CheckedArchive, CheckedPartition
 from towpath.archive.show.archive import numbered
 from towpath.archive.show.compaction_result import stranded_lines
+from towpath.archive.show.reading_shapes import CheckedArchiveJson
 from towpath.cli.show.grid import Grid
 from towpath.cli.show.output import line
 from towpath.model.amounts import count, counted, size, span
@@ -23,7 +22,7 @@ _COLUMNS = ("topic", "partition", "segments", "records", "at the source", "gone 
 _RIGHT = ("partition", "segments", "records", "at the source", "gone there")
 
 
-def check_data(archive: str, found: CheckedArchive, seconds: float) -> dict[str, Any]:
+def check_data(archive: str, found: CheckedArchive, seconds: float) -> CheckedArchiveJson:
     """Return the findings of a verification, for programs."""
     scope = found.scope
     return {
@@ -46,7 +45,9 @@ def check_data(archive: str, found: CheckedArchive, seconds: float) -> dict[str,
         "orphan_bytes": found.orphans[1] if found.orphans else None,
         "orphan_keys": list(found.unnamed),
         "stranded": list(found.stranded),
-        "problems": [asdict(each) for each in found.problems],
+        "problems": [
+            {"code": each.code, "about": each.about, "why": each.why} for each in found.problems
+        ],
         "notes": found.notes,
         "partitions": [
             {
@@ -65,7 +66,7 @@ def check_data(archive: str, found: CheckedArchive, seconds: float) -> dict[str,
     }
 
 
-def check_picture(found: CheckedArchive, data: Mapping[str, Any]) -> RenderableType:
+def check_picture(found: CheckedArchive, data: CheckedArchiveJson) -> RenderableType:
     """Return the findings of a verification, for people: one line for each problem."""
     parts: list[RenderableType] = []
     if found.partitions:
@@ -127,7 +128,7 @@ def _row(partition: PartitionId, each: CheckedPartition) -> tuple[Text | str, ..
     )
 
 
-def _sentence(found: CheckedArchive, data: Mapping[str, Any]) -> str:
+def _sentence(found: CheckedArchive, data: CheckedArchiveJson) -> str:
     scope = found.scope
     how = "no object was looked at" if found.looked_at_nothing else "whole"
     if found.problems:

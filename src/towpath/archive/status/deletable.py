@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
 from towpath.archive.log import ArchivedTo, ArchiveState
 from towpath.archive.model import PartitionId
@@ -48,15 +47,6 @@ class DeleteAnswer:
         more = len(self.why) - _TOLD
         rest = (f"and {count(more)} more",) if more > 0 else ()
         return (f"safe to delete: NO, {when}:", *(f"  {each}" for each in self.why[:_TOLD]), *rest)
-
-    def as_data(self) -> dict[str, Any]:
-        """Return the answer as data for JSON."""
-        return {
-            "safe": self.safe,
-            "time": self.at,
-            "partitions": self.partitions,
-            "why": list(self.why),
-        }
 
 
 def answer(state: ArchiveState, seen: SourceLook | None, why_unseen: str, at: int) -> DeleteAnswer:

@@ -6,7 +6,7 @@ from typing import Any, NotRequired
 
 from typing_extensions import TypedDict
 
-from towpath.mirror.show.shapes import shape
+from towpath.model.json_shapes import shape
 
 
 @shape

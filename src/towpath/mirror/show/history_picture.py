@@ -10,10 +10,11 @@ from rich.text import Text
 
 from towpath.cli.show.events import Facts, Sentences, event_line, sentence_of
 from towpath.cli.show.output import line
+from towpath.cli.show.shapes import event_as_json
 from towpath.config import ByteRate
 from towpath.ledger.entries import MissingEvents
 from towpath.ledger.events import STOPPED, Event, What
-from towpath.mirror.show.history_shapes import EventJson, HistoryJson, OriginJson
+from towpath.mirror.show.history_shapes import HistoryJson
 from towpath.mirror.show.status_shapes import MissingEventsJson
 from towpath.mirror.subjects import SUBJECTS
 from towpath.model.amounts import counted
@@ -65,29 +66,10 @@ def as_json(link: str, history: History) -> HistoryJson:
         earlier=history.earlier,
         unreadable=history.foreign,
         missing=MissingEventsJson(count=missing.count, why=missing.why) if missing else None,
-        events=[_event(event) for event in history.events],
-    )
-
-
-def _event(event: Event) -> EventJson:
-    origin = event.origin
-    return EventJson(
-        id=event.id,
-        at=event.at,
-        link=event.link,
-        what=event.what,
-        about=event.about,
-        facts=dict(event.facts),
-        origin=OriginJson(
-            user=origin.user,
-            login=origin.login,
-            host=origin.host,
-            pid=origin.pid,
-            version=origin.version,
-        ),
-        v=event.v,
-        trouble=event.is_trouble,
-        text=sentence(event),
+        events=[
+            event_as_json(event, trouble=event.is_trouble, text=sentence(event))
+            for event in history.events
+        ],
     )
 
 

@@ -38,7 +38,9 @@ def show_plan(plan: Plan, *, saved: bool | None = None, subjects: Subjects = SUB
         subjects: What it is about.
         saved: Whether the plan was written to a file; `None` if the user did not ask for that.
     """
-    data = plan.as_data() if saved is None else {**plan.as_data(), "saved": saved}
+    data = plan.as_data()
+    if saved is not None:
+        data["saved"] = saved
     if saved is False:
         markdown = f"{as_markdown(plan, subjects)}\n{_UNSAVED}.\n"
         show(Parts(picture(plan, subjects), line(_UNSAVED)), data, markdown)

@@ -1,19 +1,16 @@
-"""Types that several JSON outputs share, and helpers for their schemas."""
+"""Types that several JSON outputs about links share."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import Any
 
-from pydantic import ConfigDict, with_config
 from typing_extensions import TypedDict
 
 from towpath.model.at_risk import AtRisk
 from towpath.model.deleted import DeletedRecords
+from towpath.model.json_shapes import shape
 from towpath.model.reasons import as_data
-
-shape = with_config(ConfigDict(extra="forbid", use_attribute_docstrings=True))
-"""Decorator of a `TypedDict` that describes a JSON object without further keys."""
 
 
 @shape

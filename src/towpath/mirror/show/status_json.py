@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from towpath.cli.show.shapes import ids_as_json
 from towpath.ledger.alive import RunLife
 from towpath.ledger.entries import Cut, Foretold, Gap, Journal, LinkLease, Pause, Restarted
 from towpath.mirror.show import limits
 from towpath.mirror.show.shapes import deleted_as_json, risks_as_json
 from towpath.mirror.show.status_shapes import (
-    AwaitedJson,
     CutJson,
     FailedStepJson,
     ForetoldJson,
@@ -22,7 +22,6 @@ from towpath.mirror.show.status_shapes import (
     ReasonJson,
     RestartJson,
     RunJson,
-    SchemaIdsJson,
     SetAsideJson,
     StatusJson,
     TotalsJson,
@@ -34,7 +33,6 @@ from towpath.mirror.status.losses import LostRecords
 from towpath.mirror.status.set_aside import SetAside
 from towpath.mirror.status.totals import SortOrder, Totals, ordered, totals
 from towpath.model.reasons import Reason, as_data
-from towpath.schemas.ids_standing import IdsStanding
 
 
 def link_as_json(seen: LinkStatus, order: SortOrder = SortOrder.NAME) -> StatusJson:
@@ -50,7 +48,7 @@ def link_as_json(seen: LinkStatus, order: SortOrder = SortOrder.NAME) -> StatusJ
         lag_seconds_at_least=limits.least_seconds(seen.limits, seen.rows),
         paused=[_pause(pause) for pause in seen.pauses],
         groups=_groups(seen.groups) if seen.groups is not None else None,
-        schema_ids=_ids(seen.ids) if seen.ids is not None else None,
+        schema_ids=ids_as_json(seen.ids) if seen.ids is not None else None,
         foretold=[_foretold(entry) for entry in seen.foretold],
         at_risk=risks_as_json(seen.at_risk),
         source_gone=seen.source_gone or None,
@@ -217,23 +215,6 @@ def _groups(found: GroupsStanding) -> GroupsJson:
         positions_there=found.there,
         positions_left=found.left,
         at=found.at or None,
-    )
-
-
-def _ids(found: IdsStanding) -> SchemaIdsJson:
-    return SchemaIdsJson(
-        translated=found.translated,
-        untranslated=dict(found.untranslated),
-        awaited=[
-            AwaitedJson(
-                topic=each.topic,
-                partition=each.partition,
-                since=each.at,
-                keys=list(each.keys),
-                values=list(each.values),
-            )
-            for each in found.awaited
-        ],
     )
 
 

@@ -6,7 +6,9 @@ from typing import Any
 
 from typing_extensions import TypedDict
 
-from towpath.mirror.show.shapes import AtRiskJson, DeletedJson, shape
+from towpath.cli.show.shapes import SchemaIdsJson
+from towpath.mirror.show.shapes import AtRiskJson, DeletedJson
+from towpath.model.json_shapes import shape
 
 
 @shape
@@ -273,28 +275,6 @@ class GroupsJson(TypedDict):
     positions_left: int
     at: int | None
     """When the source was seen last, in ms since 1970."""
-
-
-@shape
-class AwaitedJson(TypedDict):
-    """Schema ids without a decision, for which a partition waits."""
-
-    topic: str
-    partition: int
-    since: int
-    """Since when, in ms since 1970."""
-    keys: list[int | str]
-    values: list[int | str]
-
-
-@shape
-class SchemaIdsJson(TypedDict):
-    """The map of schema ids."""
-
-    translated: int
-    untranslated: dict[str, int]
-    """Number of ids that pass unchanged, by the code of the reason."""
-    awaited: list[AwaitedJson]
 
 
 @shape

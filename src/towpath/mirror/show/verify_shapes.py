@@ -6,7 +6,8 @@ from typing import NotRequired
 
 from typing_extensions import TypedDict
 
-from towpath.mirror.show.shapes import AtRiskJson, DeletedJson, shape
+from towpath.mirror.show.shapes import AtRiskJson, DeletedJson
+from towpath.model.json_shapes import shape
 
 
 @shape

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Any
 
 from towpath.archive.restore.model import RestoreScope, RestoreTopic
 from towpath.archive.restore.proof.proof_work import ComparedRange, in_any_order, in_order
@@ -69,26 +68,6 @@ class PartProof:
         if self.differs:
             return ProofState.DIFFERENT
         return ProofState.UNCOMPARED if self.why else ProofState.EQUAL
-
-    def as_data(self) -> dict[str, Any]:
-        """Return the verdict as data for JSON."""
-        return {
-            "source": self.source,
-            "topic": self.topic,
-            "partition": self.partition,
-            "target": self.target,
-            "state": str(self.state),
-            "first": self.first,
-            "end": self.end,
-            "records_archived": self.archived.records,
-            "records_restored": self.restored.records,
-            "digest_archived": _told(self.archived),
-            "digest_restored": _told(self.restored),
-            "ranges": self.ranges,
-            "bytes_read": self.bytes,
-            "records_of_others": self.others,
-            "why": self.why,
-        }
 
 
 def verdicts(
@@ -189,8 +168,3 @@ def _amounts(archived: Digest, restored: Digest) -> str:
     if archived.records != restored.records:
         return f"{restored.records} records instead of {archived.records}"
     return f"{restored.records} records as in the archive, and at least one of them is another one"
-
-
-def _told(digest: Digest) -> str:
-    """Return a digest as text: the sum of all hashes, and the fold of them in order."""
-    return f"{digest.unordered:016x}.{digest.ordered:016x}"

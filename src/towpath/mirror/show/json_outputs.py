@@ -1,0 +1,50 @@
+"""JSON outputs of links, by the names of their schemas."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from towpath.mirror.show.groups_shapes import GroupsStatusJson
+from towpath.mirror.show.history_shapes import HistoryJson
+from towpath.mirror.show.status_shapes import StatusJson
+from towpath.mirror.show.verify_shapes import VerifyJson
+from towpath.model.json_shapes import JsonOutput
+from towpath.plan.plan_shapes import PlanJson
+
+OUTPUTS: Mapping[str, JsonOutput] = MappingProxyType(
+    {
+        "plan": JsonOutput(
+            PlanJson, ("plan", "diff", "schemas diff"), ("steps", "problems[].text", "saved")
+        ),
+        "status": JsonOutput(
+            StatusJson,
+            ("status",),
+            (
+                "run.state",
+                "totals.lag_records",
+                "totals.lag_seconds",
+                "partitions[].state",
+                "partitions[].codes",
+            ),
+        ),
+        "groups": JsonOutput(
+            GroupsStatusJson,
+            ("groups ls", "groups status", "groups sync", "groups diff"),
+            (
+                "outcomes",
+                "groups[].positions[].answer.exactness",
+                "groups[].positions[].outcome",
+            ),
+        ),
+        "history": JsonOutput(
+            HistoryJson, ("history",), ("events[].what", "events[].trouble", "events[].text")
+        ),
+        "verify": JsonOutput(
+            VerifyJson,
+            ("verify",),
+            ("equal", "partitions[].verdict", "partitions[].why", "partitions[].codes"),
+        ),
+    }
+)
+"""Each JSON output of links, by the name of its schema."""
