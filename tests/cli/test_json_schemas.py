@@ -14,9 +14,8 @@ from towpath.cli.show.json_schemas import names_by_command, outputs, page, text
 
 LATER = {
     *("apply", "checkpoints apply", "cutover", "dev down", "dev reset", "dev status", "dev up"),
-    *("explain", "groups translate", "import mm2", "import mm2-positions", "init", "kraft check"),
-    *("kraft finalize", "kraft plan", "kraft report", "kraft rollback", "kraft run"),
-    *("kraft status", "lint", "pack", "pause", "quarantine ls", "quarantine replay"),
+    *("explain", "groups translate", "import mm2", "import mm2-positions", "init"),
+    *("lint", "pack", "pause", "quarantine ls", "quarantine replay"),
     *("quarantine show", "rate", "repair", "restart", "resume", "run", "schema", "schemas ls"),
     *("schemas sync", "schemas verify"),
 }

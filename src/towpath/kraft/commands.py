@@ -20,6 +20,7 @@ from towpath.model.errors import ConfigError, ConfigProblem
 if TYPE_CHECKING:
     from towpath.kraft.run.loop import RunEnd
     from towpath.kraft.run.migration import Migration
+    from towpath.kraft.show.kraft_shapes import KraftReportJson
 
 NOT_REACHED = 3
 kraft = typer.Typer(
@@ -177,7 +178,8 @@ def report(
         page.write_text(report_page(told), encoding="utf-8")
     except OSError as error:
         raise _refusal("--to", f"{page} cannot be written: {error.strerror}") from error
-    show(f"{page} written", {"page": str(page), **told})
+    data: KraftReportJson = {"page": str(page), **told}
+    show(f"{page} written", data)
     return 0
 
 

@@ -5,10 +5,22 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from pydantic import ConfigDict, with_config
+from pydantic import ConfigDict, WithJsonSchema, with_config
 
 shape = with_config(ConfigDict(extra="forbid", use_attribute_docstrings=True))
 """Decorator of a `TypedDict` that describes a JSON object without further keys."""
+
+
+def open_object(description: str, **texts: str) -> WithJsonSchema:
+    """Return the schema of a JSON object that has some texts for certain, and other values.
+
+    Args:
+        description: A sentence about the object.
+        **texts: Its texts by name, each with a description.
+    """
+    of = {name: {"type": "string", "description": text} for name, text in texts.items()}
+    schema = {"type": "object", "description": description, "properties": of, "required": [*of]}
+    return WithJsonSchema(schema)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,34 +4,20 @@ from __future__ import annotations
 
 from typing import Annotated, Any, NotRequired
 
-from pydantic import WithJsonSchema
 from typing_extensions import TypedDict
 
-from towpath.model.json_shapes import shape
-
-
-def _open(description: str, **properties: str) -> WithJsonSchema:
-    """Return the schema of an object that has these texts, and more.
-
-    Args:
-        description: The object.
-        **properties: Its texts, each with a description.
-    """
-    of = {name: {"type": "string", "description": text} for name, text in properties.items()}
-    schema = {"type": "object", "description": description, "properties": of, "required": [*of]}
-    return WithJsonSchema(schema)
-
+from towpath.model.json_shapes import open_object, shape
 
 _DO = "The kind of step."
 _SUBJECT = "The subject that it is about, such as `topics`."
 StepJson = Annotated[
     dict[str, Any],
-    _open("A step of a plan, and its values by name.", do=_DO, subject=_SUBJECT),
+    open_object("A step of a plan, and its values by name.", do=_DO, subject=_SUBJECT),
 ]
 """A step of a plan: `do`, `subject`, and the values that this kind of step has."""
 StepFailureJson = Annotated[
     dict[str, Any],
-    _open(
+    open_object(
         "A step that failed, and its values by name.",
         do=_DO,
         subject=_SUBJECT,

@@ -20,6 +20,7 @@ _TABLES = (
     "towpath.cli.show.json_outputs",
     "towpath.mirror.show.json_outputs",
     "towpath.archive.show.json_outputs",
+    "towpath.kraft.show.json_outputs",
 )
 """Modules with the outputs of each product, which keeps its own commands."""
 _PAGE = """\

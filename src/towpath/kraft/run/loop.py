@@ -26,6 +26,7 @@ from towpath.kraft.facts.nouns import Alarm, Goal, NodeId, Stage
 from towpath.kraft.facts.seen import Observation
 from towpath.kraft.findings.findings import Finding, Refused
 from towpath.kraft.journal import KraftEvent, KraftJournal
+from towpath.kraft.run.comparison_shape import StoreComparisonJson
 from towpath.kraft.standing.states import KraftStanding
 from towpath.kraft.steps.step import KraftStep
 from towpath.kraft.steps.stop_controllers import StopControllers
@@ -271,12 +272,12 @@ class KraftRun:
             raise UnexpectedStageError(move.step.sentence, move.to.stage, after.stage)
 
 
-def comparison_told(compared: ImageComparison) -> Mapping[str, object]:
+def comparison_told(compared: ImageComparison) -> StoreComparisonJson:
     """Return a comparison for journal and report: counts, digests, named differences."""
     return {
         "equal": compared.equal,
-        "compared": dict(compared.compared),
-        "digests": dict(compared.digests),
+        "compared": {str(kind): number for kind, number in compared.compared.items()},
+        "digests": {str(kind): digest for kind, digest in compared.digests.items()},
         "unproven": list(compared.unproven),
         "differences": [
             {"kind": each.kind, "name": each.name, "zookeeper": each.zookeeper, "log": each.log}

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from collections.abc import Iterable, Iterator
 
 from towpath.kraft.decide.moves import Facts
 from towpath.kraft.decide.next_steps import next_steps, other_files
@@ -15,11 +14,21 @@ from towpath.kraft.facts.nouns import Role, Stage
 from towpath.kraft.facts.seen import NodeSeen
 from towpath.kraft.findings.findings import Finding
 from towpath.kraft.run.loop import RunEnd, comparison_told
+from towpath.kraft.show.kraft_shapes import (
+    EnsembleJson,
+    FindingJson,
+    FindingsJson,
+    KraftNodeJson,
+    KraftPlanJson,
+    KraftRunJson,
+    KraftStatusJson,
+    ZooKeeperServerJson,
+)
 from towpath.kraft.standing.states import KraftStanding
 from towpath.runtime.clock import readable
 
 
-def findings_told(findings: Iterable[Finding]) -> Mapping[str, Any]:
+def findings_told(findings: Iterable[Finding]) -> FindingsJson:
     """Return the findings of a check as data."""
     return {"findings": [_finding(each) for each in findings]}
 
@@ -34,7 +43,7 @@ def is_well(facts: Facts) -> bool:
     return not (standing.alarms or standing.doubts or missed)
 
 
-def status_told(facts: Facts) -> Mapping[str, Any]:
+def status_told(facts: Facts) -> KraftStatusJson:
     """Return the state of a migration as data."""
     standing, seen = facts.standing, facts.seen
     zookeeper = seen.zookeeper
@@ -63,7 +72,7 @@ def status_told(facts: Facts) -> Mapping[str, Any]:
     }
 
 
-def outline_told(facts: Facts, outline: Outline) -> Mapping[str, Any]:
+def outline_told(facts: Facts, outline: Outline) -> KraftPlanJson:
     """Return the forecast steps as data."""
     return {
         "now": status_told(facts),
@@ -83,7 +92,7 @@ def outline_told(facts: Facts, outline: Outline) -> Mapping[str, Any]:
     }
 
 
-def end_told(end: RunEnd) -> Mapping[str, Any]:
+def end_told(end: RunEnd) -> KraftRunJson:
     """Return the end of a run as data."""
     return {
         "stage": end.standing.stage,
@@ -124,7 +133,7 @@ def change_lines(file: FileChange | None) -> Iterator[str]:
             yield f"+ {each.key}={each.after}"
 
 
-def _finding(finding: Finding) -> Mapping[str, Any]:
+def _finding(finding: Finding) -> FindingJson:
     return {
         "code": finding.code,
         "severity": finding.severity,
@@ -134,11 +143,11 @@ def _finding(finding: Finding) -> Mapping[str, Any]:
     }
 
 
-def _ensemble_told(facts: Facts) -> Mapping[str, Any] | None:
+def _ensemble_told(facts: Facts) -> EnsembleJson | None:
     servers = facts.seen.ensemble
     if servers is None:
         return None
-    told = [
+    told: list[ZooKeeperServerJson] = [
         {"address": each.address, "mode": each.mode, "version": each.version, "why": each.why}
         for each in servers.servers
     ]
@@ -150,7 +159,7 @@ def _ensemble_told(facts: Facts) -> Mapping[str, Any] | None:
     }
 
 
-def _node(node: NodeSeen) -> Mapping[str, Any]:
+def _node(node: NodeSeen) -> KraftNodeJson:
     return {
         "id": node.id,
         "role": node.role,
