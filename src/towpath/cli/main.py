@@ -46,6 +46,7 @@ COMMANDS = {
     "restart": "Copy source topics that were deleted and created again.",
     "archive": "Keep topics in a store, from where they can be brought back.",
     "cutover": "End a migration: copy the rest, sync all else, and prove equality.",
+    "failover": "Let clients go on on the target, also where the source is gone.",
     "restore": "Bring archived topics back into a cluster.",
     "kraft": "Bring a cluster from ZooKeeper to KRaft, and back while it can go back.",
     "checkpoints": "Apply the checkpoints of MirrorMaker 2 to consumer groups.",

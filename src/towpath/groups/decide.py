@@ -61,6 +61,7 @@ def decide(
     target: TargetView,
     *,
     renew: bool = False,
+    ending: bool = False,
 ) -> Iterator[GroupPosition]:
     """Yield a group's offset in each partition; those marked `due` are to be written.
 
@@ -70,6 +71,8 @@ def decide(
         places: All partitions that it stands in.
         target: The target as it is now.
         renew: Commit also what the target has already, so that it expires later.
+        ending: Nothing more will be mirrored: a group that stands further goes on where the copy
+            ends, so that it reads all that clients write there.
     """
     renew &= group.group.group.kind is not GroupKind.SHARE  # start offsets do not expire
     client = mirror_client(group)
@@ -83,7 +86,7 @@ def decide(
         outcome, reason = PositionOutcome.NOT_ATTEMPTED, place.reason
         if reason is None and answer is not None and place.mirror is not None:
             at = _Here(SourceOffset(commit.offset), answer, known, group.last.get(tp))
-            at = at.as_written(target.starts.get(place.mirror))
+            at = at.as_written(target.starts.get(place.mirror)).at_end(ending=ending)
             answer = at.answer
             outcome, reason = at.judge(config, hindrance, target, place.mirror)
             anew = renew or found is None or found.metadata != commit.metadata
@@ -139,6 +142,7 @@ class _Here:
     answer: TranslatedOffset[TargetOffset]
     known: TargetOffset | None
     last: SeenPosition | None
+    ending: bool = False
 
     def judge(
         self,
@@ -148,11 +152,11 @@ class _Here:
         mirror: TopicPartition,
     ) -> tuple[PositionOutcome, Reason | None]:
         """Return the outcome for the offset; without a reason it is to be written."""
-        offset = self.answer.offset
-        if self.known == offset and self.answer.exactness not in _WAITS:
+        offset, waits = self.answer.offset, self._waits()
+        if self.known == offset and waits is None:
             return PositionOutcome.UNCHANGED, None
         return PositionOutcome.NOT_ATTEMPTED, (
-            self._waits()
+            waits
             or hindrance
             or _unseen(target, mirror, offset)
             or self._jumps(target.starts.get(mirror))
@@ -171,9 +175,13 @@ class _Here:
             return self
         return replace(self, answer=replace(self.answer, offset=known))
 
+    def at_end(self, *, ending: bool) -> _Here:
+        """Return it as it is decided where nothing more will be mirrored."""
+        return replace(self, ending=True) if ending else self
+
     def _waits(self) -> Reason | None:
         """Return that the position waits until more is mirrored: it never jumps there."""
-        if self.answer.exactness not in _WAITS:
+        if self.ending or self.answer.exactness not in _WAITS:
             return None
         end = self.answer.offset
         return Reason.of(ReasonCode.POSITION_AHEAD, offset=self.source, end=end)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from towpath.ledger.books import LinkBooks, PartitionBooks
-from towpath.ledger.entries import Receipt
+from towpath.ledger.entries import Cut, Receipt
 from towpath.ledger.offsets import OffsetMap, TranslatedOffset
 from towpath.model.nouns import SourceOffset, TargetOffset, TopicPartition
 from towpath.model.reasons import Reason, ReasonCode
 
 NOT_YET = Reason.of(ReasonCode.NOT_MIRRORED_YET)
-_Stamp = tuple[Receipt | None, int, int, TargetOffset | None]
+_Stamp = tuple[Receipt | None, Cut | None, int, int, TargetOffset | None]
 
 Answer = TranslatedOffset[TargetOffset]
 
@@ -64,4 +64,5 @@ class Positions:
 
 def _stamp(books: PartitionBooks, log_start: TargetOffset | None) -> _Stamp:
     size = sum(map(len, books.runs.values()))
-    return books.receipt, len(books.noted) + len(books.repairs), size, log_start
+    told = len(books.noted) + len(books.repairs)
+    return books.receipt, books.cut, told, size, log_start

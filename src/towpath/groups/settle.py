@@ -19,7 +19,12 @@ _PASSING = frozenset({ReasonCode.GROUP_ANSWER_LOST, ReasonCode.CLUSTER_UNREACHAB
 
 
 def settle(
-    sync: GroupSync, stop: threading.Event | None = None, patience: float = PATIENCE
+    sync: GroupSync,
+    stop: threading.Event | None = None,
+    patience: float = PATIENCE,
+    *,
+    gone: bool = False,
+    ending: bool = False,
 ) -> SyncReport:
     """Sync the groups, and repeat for problems that may pass.
 
@@ -27,6 +32,8 @@ def settle(
         sync: The link's groups.
         stop: Set to end early.
         patience: Seconds for what passes.
+        gone: The source is gone: take what the ledger knows of its groups.
+        ending: Nothing more will be mirrored, so no position waits for that.
 
     Raises:
         ClusterError: A cluster cannot be reached.
@@ -35,7 +42,7 @@ def settle(
     waiting = stop or threading.Event()
     until, held = Deadline.after(patience), Deadline.after(SESSION)
     while True:
-        report = sync.once(last=True, renew=True)
+        report = sync.once(last=True, renew=True, gone=gone, ending=ending)
         waits = (not until.over and _may_pass(report)) or (not held.over and _is_held(report))
         if not waits or waiting.wait(_PAUSE):
             return report

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from itertools import groupby
 
 from towpath.config import Following, GroupsConfig
@@ -35,7 +36,7 @@ from towpath.ledger.link import OpenLink
 from towpath.ledger.offsets import Exactness
 from towpath.model.errors import ClusterError
 from towpath.model.groups import ClientGroup
-from towpath.model.nouns import SourceOffset, TopicPartition
+from towpath.model.nouns import SourceOffset, TopicName, TopicPartition
 from towpath.runtime.clock import now_ms
 
 
@@ -45,9 +46,17 @@ class GroupSync:
     Args:
         link: The link. Nothing else reads by its ledger.
         config: Which groups; by default what the file says, or all where it says nothing.
+        only: Tells whether positions in a source topic are meant; by default in those that are
+            copied, and not in those that are sealed or failed over.
     """
 
-    def __init__(self, link: OpenLink, config: GroupsConfig | None = None) -> None:
+    def __init__(
+        self,
+        link: OpenLink,
+        config: GroupsConfig | None = None,
+        only: Callable[[TopicName], bool] | None = None,
+    ) -> None:
+        self._only = only or (lambda topic: link.books.closed(topic) is None)
         self._link, self._config = link, config or link.config.groups or GroupsConfig()
         self._runs = link.ledger.another()
         self._positions = Positions(link.books)
@@ -58,7 +67,13 @@ class GroupSync:
         self._checked = False
 
     def once(
-        self, *, write: bool = True, last: bool = False, gone: bool = False, renew: bool = False
+        self,
+        *,
+        write: bool = True,
+        last: bool = False,
+        gone: bool = False,
+        renew: bool = False,
+        ending: bool = False,
     ) -> SyncReport:
         """Sync the groups once.
 
@@ -68,6 +83,7 @@ class GroupSync:
             last: Remember also what moved less than a minute ago.
             gone: The source is gone: take what the ledger knows of its groups.
             renew: Commit also what the target has already, so that all of it expires later.
+            ending: Nothing more will be mirrored, so no position waits for that.
 
         Raises:
             ClusterError: A cluster cannot be reached, or the ledger refuses an entry.
@@ -80,7 +96,8 @@ class GroupSync:
             if gone
             else source_now(self._config, self._link.source)
         )
-        report = self._brought(source, really=write, renew=renew)
+        source = self._meant(source)
+        report = self._brought(source, really=write, renew=renew, ending=ending)
         if write:
             self._memory.take(report, source.ids)
             if self._config.deletions is Following.FOLLOW and not gone:
@@ -88,6 +105,22 @@ class GroupSync:
             if last:
                 self.flush()
         return report
+
+    def _meant(self, source: SourceView) -> SourceView:
+        """Return the groups with their positions in the topics that are meant."""
+        read = {tp.topic for each in source.groups.values() for tp in each.commits}
+        left_out = {topic for topic in read if not self._only(topic)}
+        if not left_out:
+            return source
+        groups = {
+            name: replace(
+                each,
+                commits={tp: at for tp, at in each.commits.items() if tp.topic not in left_out},
+                stands={tp: at for tp, at in each.stands.items() if tp.topic not in left_out},
+            )
+            for name, each in source.groups.items()
+        }
+        return replace(source, groups={name: each for name, each in groups.items() if each.commits})
 
     def flush(self) -> None:
         """Write pending entries about groups that keep moving to the ledger.
@@ -124,7 +157,9 @@ class GroupSync:
         else:
             link.ledger.read_runs(link.books)
 
-    def _brought(self, source: SourceView, *, really: bool, renew: bool) -> SyncReport:
+    def _brought(
+        self, source: SourceView, *, really: bool, renew: bool, ending: bool
+    ) -> SyncReport:
         translated = list(map(placed, self._named(source)))
         mirrors = {
             tp: self._positions.mirror_of(tp) or self._foreign.mirror_of(tp)
@@ -139,9 +174,10 @@ class GroupSync:
         with self._foreign.open():
             told = [answered(each, spots, self._answer) for each in translated]
         target = self._fronts.seen(told, spots, target)
-        target, positions = self._surely(told, spots, target, really=really, renew=renew)
+        decided = partial(self._decided, told, spots, renew=renew, ending=ending)
+        target, positions = self._surely(decided, target, really=really, renew=renew)
         due = Counter(position.group for position in positions if position.due)
-        decided = time.monotonic()
+        began = time.monotonic()
         if really:
             types = {mirror_client(each): each.group.type for each in translated}
             self._keeper.prepare(types, positions, target, renew=renew)
@@ -153,22 +189,21 @@ class GroupSync:
             failed={**source.failed, **_failed(translated, target)},
             unlisted=source.unlisted + target.unlisted,
             written=really,
-            translating=decided - looked,
-            writing=time.monotonic() - decided,
+            translating=began - looked,
+            writing=time.monotonic() - began,
             retention=self._keeper.retention,
         )
 
     def _surely(
         self,
-        groups: Iterable[TranslatedGroup],
-        places: Mapping[TopicPartition, MirrorPlace],
+        decided: Callable[[TargetView], list[GroupPosition]],
         target: TargetView,
         *,
         really: bool,
         renew: bool,
     ) -> tuple[TargetView, list[GroupPosition]]:
         """Decide; look again at groups for which a closer look may change the decision."""
-        positions = self._decided(groups, places, target, renew=renew)
+        positions = decided(target)
         seen = target
         if renew or not really:
             # Somebody waits for the answer, and is to know whether the members go by themselves.
@@ -178,7 +213,7 @@ class GroupSync:
             due_groups = {client_of(each) for each in positions if each.due}
             seen = surely(self._link.target, seen, due_groups)
         if seen is not target:
-            positions = self._decided(groups, places, seen, renew=renew)
+            positions = decided(seen)
         return seen, positions
 
     def _kept(self, report: GroupReport, target: TargetView) -> GroupReport:
@@ -204,11 +239,12 @@ class GroupSync:
         target: TargetView,
         *,
         renew: bool,
+        ending: bool,
     ) -> list[GroupPosition]:
         return [
             position
             for each in groups
-            for position in decide(self._config, each, places, target, renew=renew)
+            for position in decide(self._config, each, places, target, renew=renew, ending=ending)
         ]
 
     def _named(self, source: SourceView) -> Iterator[TranslatedGroup]:

@@ -58,6 +58,9 @@ class What(StrEnum):
     QUARANTINE_REPLAYED = "quarantine.replayed"
     CUTOVER_STARTED = "cutover.started"
     CUTOVER_ENDED = "cutover.ended"
+    FAILOVER_STARTED = "failover.started"
+    FAILOVER_UNDONE = "failover.undone"
+    FAILOVER_ENDED = "failover.ended"
 
 
 _KNOWN = frozenset(What)
@@ -70,6 +73,8 @@ def is_trouble(what: What, facts: Mapping[str, Any]) -> bool:
         return facts.get("state") == STOPPED
     if what is What.RUN_ENDED:
         return bool(facts.get("error"))
+    if what is What.FAILOVER_ENDED:
+        return facts.get("state") != "failed_over"
     if what is What.CUTOVER_ENDED:
         return not facts.get("complete")
     return what in _TROUBLE

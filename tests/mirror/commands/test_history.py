@@ -122,6 +122,17 @@ SENTENCES: list[tuple[str, str, Mapping[str, Any], str]] = [
         What.CUTOVER_ENDED, "", {"complete": False, "trouble": ["a differs", "b differs"]},
         "the cutover ended before it was complete: a differs; b differs",
     ),
+    (What.FAILOVER_STARTED, "", {"topics": []}, "a failover of the link began"),
+    (What.FAILOVER_UNDONE, "", {"topics": ["a", "b"]}, "the failover of a, b was taken back"),
+    (
+        What.FAILOVER_ENDED, "",
+        {"state": "failed_over", "lost": 1200, "again": 0, "trouble": []},
+        "the link failed over: 1,200 offsets not mirrored, 0 records read twice",
+    ),
+    (
+        What.FAILOVER_ENDED, "", {"state": "sealed", "lost": -1, "again": 0, "trouble": ["a", "b"]},
+        "the failover ended before it was complete: a; b",
+    ),
     ("group.moved", "billing", {"to": "x"}, "group.moved billing to=x"),
     (What.ROUND_ENDED, "", {"count": 3}, "round.ended count=3"),
 ]  # fmt: skip

@@ -27,6 +27,7 @@ from towpath.ledger.entries import (
     Journal,
     LeaseHolder,
     LinkLease,
+    LinkState,
     MissingEvents,
     Pause,
     Phase,
@@ -36,6 +37,10 @@ from towpath.ledger.entries import (
 from towpath.ledger.events import Event, Origin
 from towpath.ledger.offsets import Exactness, TranslatedOffset
 from towpath.ledger.rates import Limits
+from towpath.mirror.failover.failover import FailoverReport
+from towpath.mirror.failover.fences import Fenced
+from towpath.mirror.failover.plan import FailoverPlan, PartitionPlan
+from towpath.mirror.show import failover_picture as failover
 from towpath.mirror.show import groups_picture as groups
 from towpath.mirror.show import history_picture as history
 from towpath.mirror.show.status_json import link_as_json
@@ -51,10 +56,12 @@ from towpath.mirror.verify.surplus import OtherWriter
 from towpath.mirror.verify.verdict import PartitionVerdict, Verdict
 from towpath.model.deleted import DeletedRecords, Deleter
 from towpath.model.digest import Digest
+from towpath.model.errors import UnreachableError
 from towpath.model.groups import ClientGroup
 from towpath.model.nouns import (
     LinkName,
     ProducerId,
+    Side,
     SourceOffset,
     TargetOffset,
     TopicId,
@@ -64,7 +71,7 @@ from towpath.model.nouns import (
 from towpath.model.reasons import Reason, ReasonCode
 from towpath.schemas.ids_standing import IdsStanding
 
-NAMES = ("groups", "history", "status", "status-empty", "verify")
+NAMES = ("failover", "groups", "history", "status", "status-empty", "verify")
 GOLDEN = Path(__file__).parent / "golden"
 SHOP, ORDERS = LinkName("shop"), TopicName("orders")
 ID = TopicId("x")
@@ -193,10 +200,48 @@ GROUPS = GroupsLook(
     lags={(ClientGroup("billing"), TP): Lags(Lag(1, 61.0), Lag())},
 )  # fmt: skip
 
+STATE = LinkState(
+    link=SHOP,
+    state="failed_over",
+    since=AT,
+    user="ann",
+    host="h1",
+    version="0.2",
+    attempt=1,
+    forward=True,
+    lost=2,
+    again=0,
+    unfenced=1,
+)
+PLAN = FailoverPlan(
+    link=SHOP, at=AT, topics=(ORDERS,), groups=GROUPS.report, source_gone="it is away",
+    unfenced="refused", held=(ORDERS,),
+    partitions=(
+        PartitionPlan(
+            tp=TP, target=TopicPartition(TopicName("eu.orders"), 1), mode="identical",
+            source_end=SourceOffset(3), target_end=TargetOffset(3), at_least=2, as_of=AT, log_end=3,
+        ),
+        PartitionPlan(
+            tp=TopicPartition(ORDERS, 2), target=TopicPartition(TopicName("eu.orders"), 2),
+            mode="mapped", source_end=SourceOffset(3), target_end=TargetOffset(4), missing=1,
+            beyond=1, trouble=CAUSE,
+        ),
+    ),
+)  # fmt: skip
+FAILED_OVER = FailoverReport(
+    plan=PLAN, done=True, after=PLAN, groups=GROUPS.report, state=STATE, missing=["orders-2: away"],
+    fenced=Fenced(
+        ends={TP: TargetOffset(3)}, fences={TP: 1},
+        open={TP: UnreachableError(Side.TARGET, "x", "y")},
+    ),
+    seconds={"look": 0.5},
+)  # fmt: skip
+
 
 def samples() -> dict[str, Mapping[str, Any]]:
     """Return an output of each kind that has everything, and one that has next to nothing."""
     return {
+        "failover": failover.as_json(FAILED_OVER, [STATE], "new:9092", dry_run=False),
         "groups": groups.as_json(GROUPS),
         "history": history.as_json(SHOP, HISTORY),
         "status": link_as_json(SEEN),

@@ -208,6 +208,10 @@ class LinkBooks:
         if state is not None:
             raise sealed(state)
 
+    def rests(self, topic: TopicName) -> bool:
+        """Whether a source topic is not copied: it is paused, sealed or failed over."""
+        return self.pause_of(topic) is not None or self.closed(topic) is not None
+
     def of(self, tp: TopicPartition) -> PartitionBooks:
         """Return the books of a source partition, empty ones if nothing is known."""
         known = self.partitions.get(tp)

@@ -15,6 +15,7 @@ from towpath.ledger.entries import (
     RefusedRecords,
     Removed,
     Repaired,
+    Run,
     Runs,
     Salvaged,
     TransactionalProducer,
@@ -267,6 +268,7 @@ class PartitionBooks:
 
         receipt = self.receipt
         few = [receipt.run] if receipt is not None else []
+        few += self._behind_receipt()
         few += [(r.start, TargetOffset(r.start), r.offset - r.start) for r in self.repairs[-1:]]
         packed = [text for (producer, _), text in self.runs.items() if self.is_of(producer)]
         packed += [receipt.packed] if receipt is not None else []
@@ -284,9 +286,25 @@ class PartitionBooks:
         # the first run is at a lower offset than it should have been.
         first = TargetOffset(int(runs[:, 1].min())) if len(runs) else opened.target_start
         began = TargetOffset(self.start) if self.repairs else min(first, opened.target_start)
-        if receipt is None:
-            return Extent(self.start, began, opened.source_start, opened.target_start)
-        return Extent(self.start, began, receipt.source_end, receipt.target_end)
+        end = opened.source_start, opened.target_start
+        if receipt is not None:
+            end = receipt.source_end, receipt.target_end
+        for start, there, length in self._behind_receipt():
+            end = SourceOffset(start + length), TargetOffset(there + length)
+        return Extent(self.start, began, *end)
+
+    def _behind_receipt(self) -> list[Run]:
+        """Return what a failover found on the target behind the last receipt, as a run.
+
+        Where offsets are mapped, nobody but the source knows which records these are.
+        """
+        cut, receipt = self.cut, self.receipt
+        if cut is None or receipt is None or receipt.mode is not Mode.IDENTICAL:
+            return []
+        more = cut.source_end - receipt.source_end
+        alike = int(receipt.source_end) == receipt.target_end
+        alike &= int(cut.source_end) == cut.target_end
+        return [(receipt.source_end, receipt.target_end, more)] if more > 0 and alike else []
 
 
 def collections_of(books: Any) -> dict[str, Any]:

@@ -322,6 +322,11 @@ class Cut(_OfPartition):
     What others write from the target offset `target_end` on is the clients' own, and no surplus.
     The source was copied up to `source_end` then, which came to `records`. A later cutover of the
     same incarnation replaces the entry; it keeps `target_end` if clients have written behind it.
+
+    A failover writes it behind the fence, so that nothing of the link can follow. `target_end` is
+    the offset of the first fence then, and `fences` are the offsets that fences took from there on.
+    `passed` are records of the link on the target that no receipt tells of, where offsets are
+    mapped: they are the first ones that the source has from `source_end` on.
     """
 
     kind: ClassVar[str] = "cutover"
@@ -331,6 +336,8 @@ class Cut(_OfPartition):
     target_end: TargetOffset
     records: int
     at: int
+    fences: int = 0
+    passed: int = 0
 
     def about(self) -> tuple[str | int, ...]:
         """Return the parts of the entry's ledger key that follow its kind and link."""

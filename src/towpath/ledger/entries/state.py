@@ -7,7 +7,9 @@ from enum import StrEnum
 from typing import ClassVar
 
 from towpath.ledger.entries.operator import WHOLE_LINK
+from towpath.model.amounts import counted
 from towpath.model.nouns import LinkName, TopicName
+from towpath.runtime.clock import now_ms, readable
 
 
 class Stage(StrEnum):
@@ -75,6 +77,23 @@ class LinkState:
     def about(self) -> tuple[str | int, ...]:
         """Return the parts of the entry's ledger key that follow its kind and link."""
         return (self.topic,)
+
+    @property
+    def tells(self) -> bool:
+        """Whether it is another state than that of a link which was never moved."""
+        return self.state != Stage.RUNNING
+
+    def __str__(self) -> str:
+        what = f"topic {self.topic}" if self.topic else "link"
+        told = f"{what}: {self.state.replace('_', ' ')} since {readable(self.since)}"
+        told += f", by {self.user} on {self.host}"
+        if self.waits_for:
+            told += f"; waits for {self.waits_for} (attempt {self.attempt})"
+        if self.deadline and self.deadline < now_ms():
+            told += ", and should have ended by now: the same command goes on"
+        if self.unfenced:
+            told += f"; late writes cannot be refused in {counted(self.unfenced, 'partition')}"
+        return told + (f"; link {self.back} copies back" if self.back else "")
 
     @property
     def is_closed(self) -> bool:

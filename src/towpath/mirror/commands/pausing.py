@@ -27,8 +27,12 @@ def show_pauses(link: str, pauses: Sequence[Pause]) -> None:
     show(Group(*map(line, lines)), {"link": link, "paused": [asdict(each) for each in pauses]})
 
 
-def names(topics: str | None) -> tuple[TopicName, ...]:
+def names(topics: str | None, option: str = "--topics") -> tuple[TopicName, ...]:
     """Parse the option with topics; none stands for the whole link.
+
+    Args:
+        topics: What the option says.
+        option: Its name, where it names something else.
 
     Raises:
         ConfigError: The option was given, but names no topic, as with a variable that is not set.
@@ -37,5 +41,6 @@ def names(topics: str | None) -> tuple[TopicName, ...]:
         return ()
     found = dict.fromkeys(TopicName(name) for each in topics.split(",") if (name := each.strip()))
     if not found:
-        raise ConfigError((ConfigProblem("--topics", "name at least one source topic"),))
+        what = "source topic" if option == "--topics" else option.removeprefix("--").rstrip("s")
+        raise ConfigError((ConfigProblem(option, f"name at least one {what}"),))
     return tuple(found)

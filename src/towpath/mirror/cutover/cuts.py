@@ -25,7 +25,7 @@ def cuts(
     return [
         _cut(link, row, at, keep=row.tp in clients)
         for row in rows
-        if row.producer_id >= 0 and row.state is not State.EXCLUDED
+        if row.producer_id >= 0 and row.state not in {State.EXCLUDED, State.FAILED_OVER}
     ]
 
 

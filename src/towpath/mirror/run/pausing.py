@@ -13,7 +13,7 @@ from towpath.model.nouns import TopicName
 
 
 class Pausing:
-    """Removes paused topics from the slices, and detects resumed ones.
+    """Removes topics that rest from the slices, and detects resumed ones.
 
     Args:
         link: The link; its books are read elsewhere.
@@ -35,8 +35,9 @@ class Pausing:
             ClusterError: The ledger could not be written. A later look does it all the same.
         """
         books = self._link.books
-        for table in tables if books.pauses else ():
-            self._dealer.withdraw(table, lambda topic: books.pause_of(topic) is not None)
-        before, self._before = self._before, frozenset(books.pauses)
+        closed = {topic for topic, state in books.states.items() if state.is_closed}
+        for table in tables if books.pauses or closed else ():
+            self._dealer.withdraw(table, books.rests)
+        before, self._before = self._before, closed.union(books.pauses)
         restarts, self._restarts = self._restarts, dict(books.restarts)
         return bool(before - self._before) or restarts != self._restarts

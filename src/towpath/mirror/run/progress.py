@@ -112,6 +112,8 @@ class RunProgress:
     def caught_up(self, row: PartitionStatus) -> bool:
         """Return whether all records that existed when the run began are copied."""
         end = self.ends.get((row.topic, row.partition), 0)
+        if row.state is State.FAILED_OVER:
+            return True
         if row.lost is not None or row.state is State.PAUSED:
             return False
         if end is None:

@@ -224,7 +224,7 @@ class _Assigner:
             if topic.name in mirrored
             and (copy := mirrored[topic.name]) in seen.target
             and not (topic.name in again and self._config.records.stops_on_gap(topic.name))
-            and self._books.pause_of(topic.name) is None
+            and not self._books.rests(topic.name)
         ]
 
     def _look_first(self, topics: list[Topic]) -> None:

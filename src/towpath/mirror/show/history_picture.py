@@ -17,7 +17,7 @@ from towpath.ledger.events import STOPPED, Event, What
 from towpath.mirror.show.history_shapes import HistoryJson
 from towpath.mirror.show.status_shapes import MissingEventsJson
 from towpath.mirror.subjects import SUBJECTS
-from towpath.model.amounts import counted
+from towpath.model.amounts import count, counted
 from towpath.model.nouns import EVENTS
 from towpath.model.reasons import from_data
 from towpath.runtime.clock import readable
@@ -176,6 +176,19 @@ def _cutover_ended(_about: str, facts: Facts) -> str:
     return f"the cutover ended before it was complete: {'; '.join(facts['trouble'])}"
 
 
+def _moved(facts: Facts) -> str:
+    return ", ".join(facts["topics"]) or "the link"
+
+
+def _failover_ended(_about: str, facts: Facts) -> str:
+    lost, again = facts["lost"], facts["again"]
+    cost = f"{count(lost)} offsets not mirrored" if lost >= 0 else "what is lost is not known"
+    told = f"{cost}, {count(again)} records read twice"
+    if facts["state"] == "failed_over":
+        return f"the link failed over: {told}"
+    return f"the failover ended before it was complete: {'; '.join(facts['trouble'])}"
+
+
 _SENTENCES: Sentences = MappingProxyType(
     {
         What.LINK_CHANGED: _linked,
@@ -202,6 +215,11 @@ _SENTENCES: Sentences = MappingProxyType(
             f"the cutover of {counted(facts['topics'], 'topic')} started"
         ),
         What.CUTOVER_ENDED: _cutover_ended,
+        What.FAILOVER_STARTED: lambda _about, facts: f"a failover of {_moved(facts)} began",
+        What.FAILOVER_UNDONE: lambda _about, facts: (
+            f"the failover of {_moved(facts)} was taken back"
+        ),
+        What.FAILOVER_ENDED: _failover_ended,
     }
 )
 """What makes the sentence of each kind of event from its facts."""

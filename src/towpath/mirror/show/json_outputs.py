@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from towpath.mirror.show.failover_shapes import FailoverJson, FailoverUndoneJson
 from towpath.mirror.show.groups_shapes import GroupsStatusJson
 from towpath.mirror.show.history_shapes import HistoryJson
 from towpath.mirror.show.status_shapes import StatusJson
@@ -44,6 +45,17 @@ OUTPUTS: Mapping[str, JsonOutput] = MappingProxyType(
             VerifyJson,
             ("verify",),
             ("equal", "partitions[].verdict", "partitions[].why", "partitions[].codes"),
+        ),
+        "failover": JsonOutput(
+            FailoverJson | FailoverUndoneJson,
+            ("failover",),
+            (
+                "plan.lost",
+                "plan.again",
+                "plan.positions[].target",
+                "state[].state",
+                "missing",
+            ),
         ),
     }
 )

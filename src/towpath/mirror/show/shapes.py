@@ -7,6 +7,7 @@ from typing import Any
 
 from typing_extensions import TypedDict
 
+from towpath.ledger.entries import LinkState
 from towpath.model.at_risk import AtRisk
 from towpath.model.deleted import DeletedRecords
 from towpath.model.json_shapes import shape
@@ -58,6 +59,55 @@ def risks_as_json(found: Iterable[AtRisk]) -> list[AtRiskJson]:
         )
         for each in found
     ]
+
+
+@shape
+class StateJson(TypedDict):
+    """The state of a link, or of one of its topics."""
+
+    topic: str | None
+    """The source topic, `null` for the whole link."""
+    state: str
+    """`running`, `draining`, `sealed`, `failed_over` or `reversed`."""
+    since: int
+    """When the link got into this state, in ms since 1970; 0 where it was never moved."""
+    user: str
+    host: str
+    deadline: int | None
+    """When somebody has to look if the next state is not reached, in ms since 1970."""
+    waits_for: str | None
+    """What it waits for: `drain`, `fences` or `groups`."""
+    attempt: int
+    """How often a failover has begun."""
+    forward: bool
+    """Whether something is written that stays, so that only the way on is left."""
+    lost: int | None
+    """Source offsets that were not mirrored, `null` for unknown."""
+    again: int | None
+    """Records that groups read twice, `null` for unknown."""
+    unfenced: int
+    """Partitions where late writes of an older mirror cannot be refused."""
+    back: str | None
+    """The link that copies back."""
+
+
+def state_as_json(state: LinkState) -> StateJson:
+    """Return the state of a link for programs."""
+    return StateJson(
+        topic=state.topic or None,
+        state=state.state,
+        since=state.since,
+        user=state.user,
+        host=state.host,
+        deadline=state.deadline or None,
+        waits_for=state.waits_for or None,
+        attempt=state.attempt,
+        forward=state.forward,
+        lost=None if state.lost < 0 else state.lost,
+        again=None if state.again < 0 else state.again,
+        unfenced=state.unfenced,
+        back=state.back or None,
+    )
 
 
 def deleted_as_json(found: DeletedRecords) -> DeletedJson:

@@ -15,6 +15,7 @@ _LOOKS = {
     State.NOT_STARTED: ("·", "dim"),
     State.BEHIND: ("→", "cyan"),
     State.CAUGHT_UP: ("✓", "green"),
+    State.FAILED_OVER: ("»", "blue"),
     State.EXCLUDED: ("-", "dim"),
 }
 

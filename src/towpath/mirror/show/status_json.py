@@ -6,7 +6,7 @@ from towpath.cli.show.shapes import ids_as_json
 from towpath.ledger.alive import RunLife
 from towpath.ledger.entries import Cut, Foretold, Gap, Journal, LinkLease, Pause, Restarted
 from towpath.mirror.show import limits
-from towpath.mirror.show.shapes import deleted_as_json, risks_as_json
+from towpath.mirror.show.shapes import deleted_as_json, risks_as_json, state_as_json
 from towpath.mirror.show.status_shapes import (
     CutJson,
     FailedStepJson,
@@ -46,6 +46,7 @@ def link_as_json(seen: LinkStatus, order: SortOrder = SortOrder.NAME) -> StatusJ
         partitions=[as_json(row) for row in ordered(seen.rows, order)],
         max_rate=limits.as_data(seen.limits),
         lag_seconds_at_least=limits.least_seconds(seen.limits, seen.rows),
+        states=[state_as_json(state) for state in seen.states],
         paused=[_pause(pause) for pause in seen.pauses],
         groups=_groups(seen.groups) if seen.groups is not None else None,
         schema_ids=ids_as_json(seen.ids) if seen.ids is not None else None,
@@ -190,6 +191,8 @@ def _cut(cut: Cut) -> CutJson:
         target_end=cut.target_end,
         records=cut.records,
         at=cut.at,
+        fences=cut.fences,
+        passed=cut.passed,
     )
 
 

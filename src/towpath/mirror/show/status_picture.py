@@ -38,6 +38,7 @@ def link_picture(
     """Return the status of a link for people, with a limited number of partitions."""
     lines = [f"step {e.do} {e.name} failed at {readable(e.at)}: {e.error}" for e in seen.failed]
     lines += lease_lines(seen.lease)
+    lines += map(str, seen.states)
     lines += map(str, seen.pauses)
     lines += [told] if (told := cutovers(seen.rows)) else []
     aside = summed_aside(row.set_aside for row in seen.rows)

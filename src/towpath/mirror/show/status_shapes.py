@@ -7,7 +7,7 @@ from typing import Any
 from typing_extensions import TypedDict
 
 from towpath.cli.show.shapes import SchemaIdsJson
-from towpath.mirror.show.shapes import AtRiskJson, DeletedJson
+from towpath.mirror.show.shapes import AtRiskJson, DeletedJson, StateJson
 from towpath.model.json_shapes import shape
 
 
@@ -157,6 +157,10 @@ class CutJson(TypedDict):
     records: int
     at: int
     """When it was, in ms since 1970."""
+    fences: int
+    """Offsets from there on that fences of a failover took."""
+    passed: int
+    """Records of a mapped partition that are on the target and were in no receipt."""
 
 
 @shape
@@ -334,6 +338,8 @@ class StatusJson(TypedDict):
     max_rate: RatesJson
     lag_seconds_at_least: float | None
     """How long the lag takes at least because of rate limits."""
+    states: list[StateJson]
+    """States of the link and of topics, where a failover has moved them."""
     paused: list[PauseJson]
     groups: GroupsJson | None
     schema_ids: SchemaIdsJson | None

@@ -8,7 +8,7 @@ from dataclasses import replace
 from towpath.cluster.admin import Admin
 from towpath.config import LinkConfig
 from towpath.ledger.books import LinkBooks
-from towpath.mirror.status.link_status import PartitionStatus, State, row_of
+from towpath.mirror.status.link_status import PartitionStatus, State, row_of, with_state
 from towpath.mirror.status.losses import Losses
 
 
@@ -43,6 +43,6 @@ def without_source(
             end = losses.ends.get(tp, -1)
             silent = not row.error or tp in hidden
             state = State.NO_LEADER if silent else row.state
-            yield replace(row, target_log_end=end, state=state)
+            yield with_state(replace(row, target_log_end=end, state=state), books)
 
     return tuple(rows())

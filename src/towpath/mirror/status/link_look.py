@@ -13,7 +13,7 @@ from towpath.cluster.data.client import Client
 from towpath.config import LinkConfig
 from towpath.ledger.alive import RunLife
 from towpath.ledger.books import LinkBooks
-from towpath.ledger.entries import Foretold, Journal, LinkLease, Pause, Session
+from towpath.ledger.entries import Foretold, Journal, LinkLease, LinkState, Pause, Session
 from towpath.ledger.ledger import Ledger
 from towpath.ledger.rates import Limits
 from towpath.mirror.status.alone import without_source
@@ -47,6 +47,7 @@ class LinkStatus:
         rows: The partitions.
         failed: The steps whose last attempt failed.
         lost: Entries that the ledger has lost; `None` if there is no sign of that.
+        states: The states of the link and of topics that have one of their own.
         pauses: The pauses that hold.
         limits: The limits in bytes per second that hold.
         groups: What the ledger says of groups, `None` if it was not looked at.
@@ -64,6 +65,7 @@ class LinkStatus:
     rows: tuple[PartitionStatus, ...]
     failed: tuple[Journal, ...]
     lost: LostEntries | None = None
+    states: tuple[LinkState, ...] = ()
     pauses: tuple[Pause, ...] = ()
     limits: Limits = field(default_factory=Limits)
     groups: GroupsStanding | None = None
@@ -115,6 +117,7 @@ class LinkLook:
             rows=tuple(row for row in rows if topics.fullmatch(row.topic)),
             failed=tuple(failures(self.books)),
             lost=self._lost() if fresh else None,
+            states=tuple(each for each in self.books.states.values() if each.tells),
             pauses=tuple(self.books.pauses.values()),
             limits=Limits.of(self.config, self.books),
             groups=GroupsStanding.of(self.config, self.books),

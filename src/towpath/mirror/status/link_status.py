@@ -36,6 +36,8 @@ class State(StrEnum):
     STOPPED = "stopped"
     PAUSED = "paused"
     """Somebody paused the topic or the link."""
+    FAILED_OVER = "failed over"
+    """Clients write to the mirror topic, or are about to: nothing more is copied."""
     EXCLUDED = "excluded"
     """The file no longer asks for its topic."""
 
@@ -241,6 +243,7 @@ def status(
     rows = {tp: replace(row, target_log_end=losses.ends.get(tp, -1)) for tp, row in rows.items()}
     rows |= {tp: replace(rows[tp], state=State.NO_LEADER) for tp in away}
     rows = {tp: _with_pause(row, books.pause_of(tp.topic)) for tp, row in rows.items()}
+    rows = {tp: with_state(row, books) for tp, row in rows.items()}
     return tuple(rows[tp] if tp in rows else _excluded(tp, books) for tp in sorted({*tps, *known}))
 
 
@@ -356,6 +359,12 @@ def _with_pause(row: PartitionStatus, pause: Pause | None) -> PartitionStatus:
     if pause is None:
         return row
     return replace(row, pause=pause, state=row.state if row.error else State.PAUSED)
+
+
+def with_state(row: PartitionStatus, books: LinkBooks) -> PartitionStatus:
+    """Return the row of a partition whose topic or link may be failed over."""
+    closed = books.closed(row.topic)
+    return row if closed is None else replace(row, state=State.FAILED_OVER)
 
 
 def _state(lag: int, error: str, *, started: bool) -> State:

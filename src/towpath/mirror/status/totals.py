@@ -9,7 +9,7 @@ from enum import StrEnum
 
 from towpath.mirror.status.link_status import PartitionStatus, State
 
-_RANK = {State.STOPPED: 0, State.NO_LEADER: 1, State.EXCLUDED: 4}
+_RANK = {State.STOPPED: 0, State.NO_LEADER: 1, State.FAILED_OVER: 4, State.EXCLUDED: 4}
 _LEFT_OUT, _FINE = 2, 3
 
 

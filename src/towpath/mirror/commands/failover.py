@@ -1,0 +1,131 @@
+"""`towpath failover`: let clients go on on the target, also where the source is gone."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+from rich.console import Group
+
+from towpath.cli.options import LinkFile
+from towpath.cli.show.bar import Bar
+from towpath.cli.show.output import Output, OutputOption, console, line, show
+from towpath.cli.signals import stopping
+from towpath.config import LinkConfig, load
+from towpath.ledger.entries import LinkState
+from towpath.mirror.commands.pausing import names
+from towpath.mirror.failover.failover import (
+    FailoverReport,
+    FailoverRequest,
+)
+from towpath.mirror.failover.failover import (
+    failover as fail_over,
+)
+from towpath.mirror.failover.failover import (
+    undo as take_back,
+)
+from towpath.mirror.failover.look import Scope
+from towpath.mirror.failover.plan import FailoverPlan
+from towpath.mirror.show.failover_picture import as_json, done_lines, plan_picture
+from towpath.mirror.show.shapes import state_as_json
+from towpath.model.errors import ConfigError, ConfigProblem
+from towpath.model.nouns import TopicName
+
+COSTS = 3
+"""Exit code where something is lost, read twice, or left to do."""
+
+
+def failover(
+    file: LinkFile,
+    *,
+    topics: Annotated[
+        str | None,
+        typer.Option(metavar="TOPIC,..", help="Only these source topics; by default all."),
+    ] = None,
+    groups: Annotated[
+        str | None,
+        typer.Option(
+            metavar="GROUP,..",
+            help="Only these groups, by their names at the source; by default all that the file"
+            " asks for.",
+        ),
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show what it would cost, and change nothing.")
+    ] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
+    undo: Annotated[
+        bool,
+        typer.Option(
+            "--undo", help="Take back a failover that has written nothing yet that stays."
+        ),
+    ] = False,
+    output: OutputOption = Output.TEXT,
+) -> int:
+    """Let clients go on on the target: say what it costs, seal the link, bring the groups."""
+    del output  # `show` reads it from the arguments
+    config = load(file)
+    if undo:
+        return _undo(config, names(topics))
+    with stopping() as stop, Bar("looking at both clusters", "partitions") as bar:
+
+        def agreed(plan: FailoverPlan) -> bool:
+            with bar.away():
+                if not (dry_run or yes):
+                    console(stderr=True).print(plan_picture(plan))
+                return not dry_run and (yes or _agreed(plan))
+
+        scope = Scope(names(topics), tuple(map(str, names(groups, "--groups"))))
+        asked = FailoverRequest(
+            scope=scope,
+            agreed=agreed,
+            stop=stop,
+            told=lambda what, done, of: bar.doing(what, "partitions", done, of),
+        )
+        found = fail_over(config, asked)
+    return _shown(config, found, dry_run=dry_run)
+
+
+def _shown(config: LinkConfig, found: FailoverReport, *, dry_run: bool) -> int:
+    server = _server(config)
+    states = [found.state] if found.state is not None else []
+    data = as_json(found, states, server, dry_run=dry_run)
+    told = found.after or found.plan
+    parts = [plan_picture(told, after=found.done)]
+    if found.done:
+        parts += map(line, done_lines(found, server))
+    else:
+        parts.append(line("nothing was changed"))
+    show(Group(*parts), data)
+    if not (found.done or dry_run):
+        return COSTS
+    return COSTS if told.costs or found.missing else 0
+
+
+def _undo(config: LinkConfig, topics: Sequence[TopicName]) -> int:
+    states = take_back(config, topics)
+    told = [_running(each) for each in states]
+    show(
+        Group(*map(line, told)),
+        {"link": config.link, "state": [state_as_json(each) for each in states]},
+    )
+    return 0
+
+
+def _running(state: LinkState) -> str:
+    what = f"topic {state.topic} of link {state.link}" if state.topic else f"link {state.link}"
+    return f"{what} is {state.state} again; `towpath run FILE` goes on copying"
+
+
+def _server(config: LinkConfig) -> str:
+    return ",".join(config.target.bootstrap)
+
+
+def _agreed(plan: FailoverPlan) -> bool:
+    if not sys.stdin.isatty():
+        text = "not a terminal, so no confirmation is possible; add --yes to fail over as it says"
+        raise ConfigError((ConfigProblem("--yes", text),))
+    cost = "Fail over at this cost?" if plan.costs else "Fail over?"
+    return typer.confirm(cost, err=True)

@@ -1,0 +1,49 @@
+"""Where a failover cuts each partition, for the ledger. Pure."""
+
+from __future__ import annotations
+
+from towpath.ledger.books import PartitionBooks
+from towpath.ledger.entries import Cut
+from towpath.mirror.failover.plan import PartitionPlan
+from towpath.model.nouns import LinkName, Mode, SourceOffset, TargetOffset
+
+
+def cut_of(
+    link: LinkName,
+    books: PartitionBooks,
+    plan: PartitionPlan,
+    at: int,
+    end: TargetOffset | None = None,
+    fences: int = 0,
+) -> Cut:
+    """Return the entry for a partition.
+
+    Args:
+        link: The link.
+        books: What the ledger knows of the partition, which was opened.
+        plan: What becomes of it.
+        at: The time, in ms since 1970.
+        end: Where the fence stands on the target; by default the copy ends as foretold. What came
+            between the look and the fence is the link's.
+        fences: How many offsets the fences took from there on.
+    """
+    opened, receipt = books.opened, books.receipt
+    assert opened is not None  # noqa: S101  # by the caller
+    same = end is None or end == plan.log_end
+    target = plan.target_end if same else TargetOffset(end or 0)
+    told = receipt.target_end if receipt is not None else opened.target_start
+    source = receipt.source_end if receipt is not None else opened.source_start
+    more = max(0, target - told)
+    identical = books.mode is Mode.IDENTICAL
+    return Cut(
+        link=link,
+        topic=plan.tp.topic,
+        partition=plan.tp.partition,
+        producer_id=opened.producer_id,
+        source_end=SourceOffset(max(source, target)) if identical and more else source,
+        target_end=target,
+        records=(receipt.records if receipt is not None else 0) + more,
+        at=at,
+        fences=fences,
+        passed=0 if identical else more,
+    )

@@ -1,0 +1,245 @@
+"""A look at a link before a failover: the target, and the source if it answers. Read-only."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from towpath.cluster.metadata import Answers, ProducerState, TopicInfo
+from towpath.config import GroupsConfig
+from towpath.groups.model import SyncReport
+from towpath.groups.sync import GroupSync
+from towpath.ledger.alive import RunLife
+from towpath.ledger.books import LinkBooks, PartitionBooks
+from towpath.ledger.entries import Session
+from towpath.ledger.link import OpenLink
+from towpath.ledger.producers import of_generation
+from towpath.mirror.failover.cuts import cut_of
+from towpath.mirror.failover.plan import (
+    UNKNOWN,
+    FailoverPlan,
+    PartitionPlan,
+    furthest,
+    partition_plan,
+)
+from towpath.model.errors import ClusterError, RefusedError, UnreachableError
+from towpath.model.nouns import TopicName, TopicPartition
+from towpath.model.reasons import Reason, ReasonCode
+from towpath.plan.lease import last_signs
+from towpath.runtime.clock import now_ms
+
+SEQUENCES = 1 << 31
+"""Sequences of a producer id, which begin again behind the last one."""
+PATIENCE = 5.0
+"""Seconds that a cluster gets which may be gone, and each leader of the other one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What of a link is to fail over.
+
+    Attributes:
+        topics: The source topics; none for all of them.
+        groups: The groups by their names at the source; none for all that the file asks for.
+    """
+
+    topics: tuple[TopicName, ...] = ()
+    groups: tuple[str, ...] = ()
+
+    def takes(self, books: LinkBooks, topic: TopicName) -> bool:
+        """Whether a topic is meant: those that failed over by themselves are over."""
+        if self.topics:
+            return topic in self.topics
+        own = books.states.get(topic)
+        return own is None or not own.is_closed
+
+    def config(self, known: GroupsConfig | None) -> GroupsConfig | None:
+        """Return which groups are meant, `None` for none."""
+        if not self.groups:
+            return known
+        names = tuple(re.escape(each) for each in self.groups)
+        return (known or GroupsConfig()).model_copy(update={"include": names})
+
+
+@dataclass(slots=True)
+class Looker:
+    """Looks at a link, once or again.
+
+    Attributes:
+        link: The link, whose ledger was read.
+        scope: What of it is meant.
+        gone: Why the source does not answer, "" if it does, `None` if it was not asked yet.
+    """
+
+    link: OpenLink
+    scope: Scope
+    gone: str | None = None
+
+    @property
+    def opened(self) -> dict[TopicPartition, PartitionBooks]:
+        """The partitions that are meant, with what the ledger knows of them."""
+        books, topics = self.link.books, self.link.config.topics
+        return {
+            tp: each
+            for tp, each in sorted(books.partitions.items())
+            if each.opened is not None
+            and topics.matches(tp.topic)
+            and self.scope.takes(books, tp.topic)
+        }
+
+    def ask_source(self) -> str:
+        """Return why the source does not answer, "" if it does.
+
+        Raises:
+            LedgerError: It is another cluster than the one that was mirrored.
+        """
+        if self.gone is None:
+            link = self.link
+            try:
+                link.source.cluster.pulse(PATIENCE)
+                cluster = link.source.cluster.id()
+            except ClusterError as error:
+                self.gone = str(error)
+            else:
+                link.books.check_clusters(cluster, link.target.cluster.id())
+                self.gone = ""
+        return self.gone
+
+    def plan(self) -> FailoverPlan:
+        """Return what a failover would cost.
+
+        Raises:
+            ClusterError: The target cannot be reached.
+            LedgerError: The ledger is of no use, or the link joins other clusters.
+        """
+        link, gone = self.link, self.ask_source()
+        sync = self.sync()
+        sync.read()
+        session, _ = last_signs(link.ledger.another(), link.name)
+        partitions = self.partitions()
+        for each in partitions:
+            if each.cut is None and each.trouble is None:
+                link.books.take(cut_of(link.name, link.books.of(each.tp), each, now_ms()))
+        report = self._groups(sync)
+        committed = furthest(report.positions) if report is not None else {}
+        partitions = tuple(
+            replace(each, at_least=max(0, committed.get(each.tp, 0) - each.source_end))
+            for each in partitions
+        )
+        return FailoverPlan(
+            link=link.name,
+            at=now_ms(),
+            topics=self.scope.topics,
+            partitions=partitions,
+            groups=report,
+            state=link.books.state_of(*self.scope.topics[:1]),
+            run=self._life(session),
+            source_gone=gone,
+            unfenced=self._unfenced(),
+            held=tuple(held_topics(link.books, {each.target.topic for each in partitions})),
+        )
+
+    def sync(self) -> GroupSync:
+        """Return what brings the groups over that are meant."""
+        config = self.scope.config(self.link.config.groups)
+        mine = {tp.topic for tp in self.opened}
+        return GroupSync(self.link, config, mine.__contains__)
+
+    def _groups(self, sync: GroupSync) -> SyncReport | None:
+        if self.scope.config(self.link.config.groups) is None:
+            return None
+        return sync.once(write=False, gone=bool(self.gone), ending=True)
+
+    def partitions(self) -> tuple[PartitionPlan, ...]:
+        """Return what becomes of each partition, by both clusters as they are now.
+
+        Raises:
+            ClusterError: The target cannot be reached.
+        """
+        known, target = self.opened, self.link.target
+        mirrors = {tp: each.opened.target for tp, each in known.items() if each.opened}
+        there = target.topics.describe({tp.topic for tp in mirrors.values()})
+        ends = target.offsets.log_ends(mirrors.values(), patience=PATIENCE)
+        source_ends, states = self.source_ends(known), self.states(known)
+        return tuple(
+            partition_plan(
+                tp,
+                books,
+                ends.get(mirrors[tp], UNKNOWN),
+                source_ends.get(tp, UNKNOWN),
+                _ahead(books, states.get(mirrors[tp], ())),
+                _trouble(books, there, ends),
+            )
+            for tp, books in known.items()
+        )
+
+    def states(
+        self, known: Mapping[TopicPartition, PartitionBooks]
+    ) -> Answers[TopicPartition, tuple[ProducerState, ...]]:
+        """Return the producer states of target partitions, by these."""
+        mirrors = [each.opened.target for each in known.values() if each.opened is not None]
+        return self.link.target.producers.states(mirrors, patience=PATIENCE)
+
+    def source_ends(self, tps: Iterable[TopicPartition]) -> Mapping[TopicPartition, int]:
+        """Return where source logs end for readers of committed records, as far as they tell."""
+        if self.gone:
+            return {}
+        try:
+            return self.link.source.offsets.latest(tps, committed=True, patience=PATIENCE)
+        except ClusterError:
+            return {}
+
+    def _unfenced(self) -> str:
+        """Return why the target takes no fences from this login, "" if it does."""
+        try:
+            refusal: RefusedError | None = self.link.target.producers.marker_refusal()
+        except UnreachableError as error:
+            return str(error)
+        return str(refusal) if refusal is not None else ""
+
+    def _life(self, session: Session | None) -> RunLife | None:
+        return RunLife.of(session) if session is not None else None
+
+
+def _ahead(books: PartitionBooks, states: Iterable[ProducerState]) -> int | None:
+    """Return how many records the link wrote behind the last receipt, `None` if unknown."""
+    opened, receipt = books.opened, books.receipt
+    if opened is None or receipt is None:
+        return None
+    own = of_generation(opened.producer_id, books.generation)
+    state = next((each for each in states if each.id == own and each.epoch == 0), None)
+    if state is None or state.last_sequence < 0 or receipt.generation != books.generation:
+        return None
+    return (state.last_sequence + 1 - receipt.sequence) % SEQUENCES
+
+
+def _trouble(
+    books: PartitionBooks,
+    there: Mapping[TopicName, TopicInfo],
+    ends: Answers[TopicPartition, int],
+) -> Reason | None:
+    """Return why the target's partition cannot be used, `None` if it can."""
+    opened = books.opened
+    if opened is None:
+        return None
+    topic = there.get(opened.target_topic)
+    if topic is not None and topic.error is not None:
+        return topic.error.reason
+    if topic is None or topic.id != opened.target_topic_id:
+        return Reason.of(ReasonCode.TARGET_REPLACED, topic=opened.target_topic)
+    silent = ends.failed.get(opened.target)
+    return silent.reason if silent is not None else None
+
+
+def held_topics(books: LinkBooks, mirrors: Collection[TopicName]) -> list[TopicName]:
+    """Return the mirror topics whose retention or compaction is held back since they were made."""
+    released = {TopicName(step.name) for step in books.journal.values() if step.do == "SetConfigs"}
+    return sorted(
+        TopicName(step.name)
+        for step in books.journal.values()
+        if step.do == "CreateTopic"
+        and step.step.get("held")
+        and step.name in mirrors
+        and step.name not in released
+    )

@@ -1,0 +1,295 @@
+"""A failover as people and programs see it: rehearsed, and done. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+
+from rich.console import Group, RenderableType
+
+from towpath.cli.show.grid import Grid
+from towpath.cli.show.output import line
+from towpath.groups.keeping import holds_until
+from towpath.ledger.entries import LinkState
+from towpath.mirror.failover.failover import FailoverReport
+from towpath.mirror.failover.plan import (
+    UNKNOWN,
+    FailoverPlan,
+    PartitionPlan,
+    PositionPlan,
+    by_group,
+)
+from towpath.mirror.show.failover_shapes import (
+    FailoverJson,
+    FailoverPlanJson,
+    PartitionPlanJson,
+    PositionPlanJson,
+)
+from towpath.mirror.show.shapes import state_as_json
+from towpath.model.amounts import count, counted, span
+from towpath.model.reasons import as_data
+from towpath.runbook import pointers
+from towpath.runtime.clock import readable
+
+_MOST = 20
+"""Most lines of one kind that are shown; JSON has all."""
+_TABLE = ("group", "partition", "at source", "on target", "read twice", "still to read", "how")
+_NUMBERS = _TABLE[2:6]
+
+
+def plan_picture(plan: FailoverPlan, *, after: bool = False) -> RenderableType:
+    """Return what a failover would cost, or has cost: totals first, then trouble.
+
+    Args:
+        plan: The plan.
+        after: It is done.
+    """
+    parts: list[RenderableType] = [*map(line, _head(plan, after=after))]
+    parts += map(line, _shortened([each.sentence for each in _telling(plan.partitions)]))
+    positions = [each for each in plan.positions if not each.exact or each.stays_away]
+    parts += map(line, _totals_of_groups(plan))
+    if positions:
+        parts.append(_table(positions[:_MOST]))
+    more = len(positions) - _MOST
+    parts += [line(f"and {counted(more, 'position')} more (--output json)")] if more > 0 else []
+    parts += map(line, _notes(plan))
+    return Group(*parts, *map(line, pointers(_codes(plan))))
+
+
+def _head(plan: FailoverPlan, *, after: bool) -> Iterator[str]:
+    what = "failed over" if after else "failover"
+    part = f" ({', '.join(plan.topics)})" if plan.topics else ""
+    modes = Counter(each.mode for each in plan.partitions)
+    kinds = ", ".join(f"{count(modes[each])} {each}" for each in sorted(modes))
+    yield f"{what} of link {plan.link}{part}, as of {readable(plan.at)}"
+    yield f"partitions: {count(len(plan.partitions))} ({kinds})"
+    yield f"not mirrored: {_lost(plan)}"
+    if plan.groups is not None:
+        yield f"read twice: {_again(plan)}"
+    if plan.source_gone:
+        yield f"the source does not answer: {plan.source_gone}"
+    if plan.run is not None and not after:
+        yield f"run: {plan.run}"
+
+
+def _lost(plan: FailoverPlan) -> str:
+    known = f"{count(plan.lost)} offsets"
+    if not plan.unknown:
+        return known
+    last = max((each.as_of for each in plan.partitions), default=0)
+    return (
+        f"at least {known}; of {counted(plan.unknown, 'partition')} nobody knows what was written"
+        f" at the source since {readable(last)}"
+    )
+
+
+def _again(plan: FailoverPlan) -> str:
+    known = f"{count(plan.again)} records"
+    if not plan.source_gone:
+        return known
+    follow = sum(each.follow for each in plan.positions if each.writes)
+    return f"{known} by the last known commits; at most {count(max(follow, plan.again))}"
+
+
+def _telling(partitions: Iterable[PartitionPlan]) -> list[PartitionPlan]:
+    """Return the partitions with something to tell, trouble first."""
+    told = [
+        each for each in partitions if each.trouble is not None or each.missing > 0 or each.at_least
+    ]
+    return sorted(told, key=lambda each: (each.trouble is None, -each.missing, each.tp))
+
+
+def _totals_of_groups(plan: FailoverPlan) -> Iterator[str]:
+    if plan.groups is None:
+        yield "groups: none, as the file has no section `groups` (--groups names some)"
+        return
+    groups = dict(by_group(plan))
+    exact = sum(each.exact and each.writes for each in plan.positions)
+    yield (
+        f"groups: {count(len(groups))}, with {counted(len(plan.positions), 'position')}, of which"
+        f" {count(exact)} go on at exactly the next record"
+    )
+    yield from _shortened([f"{name}: {error}" for name, error in plan.groups.failed.items()])
+    yield from _shortened([f"not all groups are seen: {each}" for each in plan.groups.unlisted])
+
+
+def _table(positions: Sequence[PositionPlan]) -> Grid:
+    rows = (
+        (
+            each.position.group.name,
+            str(each.position.tp),
+            count(each.position.source),
+            "?" if each.position.answer is None else count(each.position.answer.offset),
+            "?" if each.again == UNKNOWN else count(each.again),
+            count(each.follow),
+            _how(each),
+        )
+        for each in positions
+    )
+    return Grid(_TABLE, rows, right=_NUMBERS, below=("how",))
+
+
+def _how(each: PositionPlan) -> str:
+    position = each.position
+    if each.stays_away or not each.writes:
+        return str(position.reason or "it is not written")
+    told = "" if position.answer is None else position.answer.why
+    if each.ahead:
+        return f"it had read {count(each.ahead)} offsets that are not mirrored"
+    return told or ("" if position.answer is None else str(position.answer.exactness))
+
+
+def _notes(plan: FailoverPlan) -> Iterator[str]:
+    if plan.unfenced:
+        yield (
+            "note: the target takes no fences from this login, so late writes of a mirror that is"
+            f" frozen now are held off by the seal alone: {plan.unfenced}"
+        )
+    if plan.held:
+        yield (
+            f"note: {counted(len(plan.held), 'mirror topic')} still keeps all records, as retention"
+            " was held back while it was filled; set it on the target:"
+            f" {', '.join(plan.held[:_MOST])}"
+        )
+    for report in plan.groups.groups if plan.groups is not None else ():
+        yield from (f"note: {report.group.name}: {why}" for why in report.remarks)
+
+
+def _codes(plan: FailoverPlan) -> list[str]:
+    told = [each.trouble for each in plan.partitions] + [each.position.reason for each in plan.left]
+    return [code for reason in told if reason is not None for code in reason.codes]
+
+
+def _shortened(lines: Sequence[str]) -> list[str]:
+    more = len(lines) - _MOST
+    return [*lines[:_MOST], *([f"and {count(more)} more (--output json)"] if more > 0 else [])]
+
+
+def client_lines(plan: FailoverPlan, server: str) -> list[str]:
+    """Return what to change in clients."""
+    lines = [f"bootstrap.servers of all clients: {server}"]
+    renamed = sorted(
+        {(each.tp.topic, each.target.topic) for each in plan.partitions}
+        - {(each.tp.topic, each.tp.topic) for each in plan.partitions}
+    )
+    lines += _shortened([f"topic {here} is {there} on the target" for here, there in renamed])
+    groups = plan.groups.groups if plan.groups is not None else ()
+    lines += _shortened(
+        [
+            f"group {each.group.name} is {each.mirror_group} on the target"
+            for each in groups
+            if each.mirror_group not in {"", each.group.name}
+        ]
+    )
+    retention = plan.groups.retention if plan.groups is not None else -1
+    untils = [until for each in groups if (until := holds_until(each, retention)) is not None]
+    if untils:
+        lines.append(
+            f"the target keeps the offsets of {counted(len(untils), 'group')} until"
+            f" {readable(min(untils))} at least, if no client comes before"
+        )
+    lines.append(
+        "transactional producers: start them anew (init_transactions); what they had open at the"
+        " source is not mirrored"
+    )
+    return lines
+
+
+def done_lines(report: FailoverReport, server: str) -> list[str]:
+    """Return the last lines of a failover that was carried out."""
+    fenced, state = report.fenced, report.state
+    lines = [
+        f"fenced: {counted(len(fenced.fences), 'partition')}; whatever an older mirror still sends"
+        " is refused there"
+    ]
+    lines += _shortened([f"not fenced: {tp}: {why}" for tp, why in sorted(fenced.open.items())])
+    lines += _shortened([f"left to do: {each}" for each in report.missing])
+    lines.append(f"took: {', '.join(f'{k} {span(v)}' for k, v in report.seconds.items())}")
+    if state is None or state.state != "failed_over":
+        lines.append("not failed over yet, see above; the same command goes on")
+        return lines
+    lines.append(f"link {report.plan.link} is failed over; change in clients:")
+    return lines + [f"  {each}" for each in client_lines(report.after or report.plan, server)]
+
+
+def as_json(
+    report: FailoverReport, states: Sequence[LinkState], server: str, *, dry_run: bool
+) -> FailoverJson:
+    """Return a failover for programs."""
+    return FailoverJson(
+        link=report.plan.link,
+        topics=[*report.plan.topics],
+        dry_run=dry_run,
+        done=report.done,
+        state=[state_as_json(each) for each in states],
+        plan=_plan_json(report.plan),
+        after=_plan_json(report.after) if report.after is not None else None,
+        fenced=len(report.fenced.fences),
+        not_fenced={
+            str(tp): str(why)
+            for tp, why in sorted({**report.fenced.open, **report.fenced.failed}.items())
+        },
+        missing=report.missing,
+        clients=client_lines(report.after or report.plan, server),
+        seconds=report.seconds,
+    )
+
+
+def _plan_json(plan: FailoverPlan) -> FailoverPlanJson:
+    groups = plan.groups
+    return FailoverPlanJson(
+        at=plan.at,
+        source_gone=plan.source_gone or None,
+        unfenced=plan.unfenced or None,
+        lost=plan.lost,
+        unknown=plan.unknown,
+        again=plan.again,
+        held=[*plan.held],
+        partitions=[_partition_json(each) for each in plan.partitions],
+        positions=None if groups is None else [_position_json(each) for each in plan.positions],
+        groups_failed={}
+        if groups is None
+        else {each.name: str(why) for each, why in groups.failed.items()},
+        unlisted=[] if groups is None else [*map(str, groups.unlisted)],
+    )
+
+
+def _partition_json(each: PartitionPlan) -> PartitionPlanJson:
+    return PartitionPlanJson(
+        topic=each.tp.topic,
+        partition=each.tp.partition,
+        target_topic=each.target.topic,
+        mode=each.mode,
+        source_end=each.source_end,
+        target_end=each.target_end,
+        missing=_known(each.missing),
+        at_least=each.at_least,
+        as_of=each.as_of,
+        beyond=each.beyond,
+        trouble=as_data(each.trouble) if each.trouble is not None else None,
+        why=str(each.trouble or ""),
+    )
+
+
+def _position_json(each: PositionPlan) -> PositionPlanJson:
+    position, answer = each.position, each.position.answer
+    return PositionPlanJson(
+        group=position.group.name,
+        mirror_group=position.mirror_group,
+        topic=position.tp.topic,
+        partition=position.tp.partition,
+        source=position.source,
+        target=answer.offset if answer is not None else None,
+        exactness=str(answer.exactness) if answer is not None else None,
+        again=_known(each.again),
+        follow=each.follow,
+        ahead=each.ahead,
+        writes=each.writes,
+        outcome=str(position.outcome),
+        reason=as_data(position.reason) if position.reason is not None else None,
+        why=str(position.reason or ""),
+    )
+
+
+def _known(value: int) -> int | None:
+    return None if value == UNKNOWN else value
