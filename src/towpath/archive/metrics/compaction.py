@@ -44,52 +44,59 @@ class CompactionCounts:
 
 
 READ: Mapping[Metric, Callable[[CompactionCounts], float]] = {
-    gauge("compaction_running", "1", "1 while a compaction goes on; else 0."): lambda c: c.running,
+    gauge("compaction_running", "1", "1 while a compaction runs; else 0."): lambda c: c.running,
     counter(
-        "compaction_success_total", "compactions", "Compactions by schedule that ended well."
+        "compaction_success_total", "compactions", "Scheduled compactions that ended well."
     ): lambda c: c.success,
     counter(
         "compaction_skipped_total",
         "compactions",
-        "Compactions that were due while another process compacted, pruned or forgot.",
+        "Scheduled compactions that were skipped, as another process compacted, pruned or forgot"
+        " at the time.",
     ): lambda c: c.skipped,
     counter(
-        "compaction_stopped_total", "compactions", "Compactions that the end of the run cancelled."
+        "compaction_stopped_total",
+        "compactions",
+        "Scheduled compactions that were cancelled by the end of the run.",
     ): lambda c: c.stopped,
     counter(
         "compaction_errors_total",
         "compactions",
-        "Compactions that failed, or left partitions behind.",
+        "Scheduled compactions that failed, or could not merge the segments of some partitions.",
     ): lambda c: c.errors,
     gauge(
         "towpath_compaction_failed",
         "1",
-        "1 if the last compaction failed, or left partitions behind; else 0.",
+        "1 if the last compaction failed, or could not merge the segments of some partitions; else"
+        " 0.",
     ): lambda c: c.failed,
     counter(
-        "compaction_duration_seconds_total", "seconds", "How long all compactions took."
+        "compaction_duration_seconds_total", "seconds", "Total time of all compactions."
     ): lambda c: c.seconds,
     counter(
-        "compaction_segments_read_total", "segments", "Segments that were merged into larger ones."
+        "compaction_segments_read_total",
+        "segments",
+        "Segments that compactions merged into larger ones.",
     ): lambda c: c.read,
     counter(
         "compaction_segments_written_total",
         "segments",
-        "Segments that compactions have written in place of smaller ones.",
+        "Segments that compactions wrote in place of smaller ones.",
     ): lambda c: c.written,
     counter(
-        "towpath_compaction_bytes_total", "bytes", "Bytes of the objects that were merged."
+        "towpath_compaction_bytes_total", "bytes", "Bytes of the objects that compactions merged."
     ): lambda c: c.bytes,
     counter(
         "towpath_archive_deleted_objects_total",
         "objects",
-        "Objects that were deleted: replaced ones that no reader needs, and orphans of dead"
+        "Objects deleted from the store: replaced ones that no reader needs, and orphans of dead"
         " writers.",
     ): lambda c: c.deleted + c.orphans,
     counter(
         "s3_parquet_errors_total",
         "errors",
-        "Merges that failed as an object was damaged, in any format and any kind of store.",
+        "Merges of segments that failed because an object was damaged, in any format and any kind"
+        " of store.",
     ): lambda c: c.damaged,
     gauge(
         "towpath_archive_orphans",

@@ -21,13 +21,13 @@ MESSAGES_LOST = gauge(
 SEGMENTS_LOST = gauge(
     "ingress_segments_lost",
     "segments",
-    "Parts of the archive that are lost.",
+    "Parts of the archive that are missing or damaged, and that the restore continued without.",
     labels=_THEIRS,
 )
 SEGMENTS_LATE = gauge(
     "ingress_segments_late",
     "segments",
-    "Parts of the archive that are missing, and waited for: at most one of each partition.",
+    "Missing parts of the archive for which the restore waits: at most one of each partition.",
     labels=_THEIRS,
 )
 SEGMENTS_READ = counter(
@@ -47,8 +47,9 @@ SEGMENTS_WAITING = gauge(
 INGRESS_LAG = gauge(
     "ingress_lag_seconds",
     "seconds",
-    "How long ago the oldest segment was written that is not restored; 0 if there is none. It goes"
-    " on while nothing moves. It has series as `ingress_segments_waiting` has.",
+    "Age of the oldest archived segment that is not restored, by the time it was written; 0 if"
+    " there is none. It grows while nothing is restored. It has no series where that is not known:"
+    " without segments, and where records are placed by their keys.",
     labels=_THEIRS,
 )
 CHECKPOINT = gauge(
@@ -72,13 +73,13 @@ RESTORED_TO = gauge(
 RESTORE_LAG = gauge(
     "towpath_restore_lag_offsets",
     "offsets",
-    "How many archived offsets are not restored.",
+    "Number of archived offsets that are not restored.",
     labels=_THEIRS,
 )
 RESTORE_LOST = gauge(
     "towpath_restore_lost_offsets",
     "offsets",
-    "Archived offsets that are lost: the restore went on without them.",
+    "Archived offsets that are lost, and that the restore continued without.",
     labels=_THEIRS,
 )
 RESTORE_PARTITIONS = gauge(
@@ -88,26 +89,30 @@ RESTORE_PARTITIONS = gauge(
     labels=("state",),
 )
 RESTORE_BYTES = gauge(
-    "towpath_restore_bytes", "bytes", "Archived bytes, uncompressed, of all that is restored."
+    "towpath_restore_bytes",
+    "bytes",
+    "Uncompressed size of all archived records that the restore includes.",
 )
 RESTORED_BYTES = gauge(
     "towpath_restored_bytes",
     "bytes",
-    "Archived bytes, uncompressed, that are on the target, about.",
+    "Approximate uncompressed size of the archived records that are on the target.",
 )
 RESTORE_RATE = gauge(
     "towpath_restore_rate_bytes_per_second",
     "bytes per second",
-    "Archived bytes that were restored each second, in the last half minute.",
+    "Archived bytes restored per second, over the last half minute.",
 )
 RESTORE_ETA = gauge(
     "towpath_restore_eta_seconds",
     "seconds",
-    "Seconds until all is restored at the rate of the last half minute. It has no series while that"
-    " is not known.",
+    "Seconds until the restore is complete, at the rate of the last half minute. It has no series"
+    " while that is not known.",
 )
 RESTORE_LEFT_OUT = gauge(
-    "towpath_restore_left_out", "things", "Topics, partitions and others that are not restored."
+    "towpath_restore_left_out",
+    "things",
+    "Topics, partitions and other things that are not restored.",
 )
 RESTORE_TROUBLE = gauge(
     "towpath_restore_trouble",
@@ -118,7 +123,7 @@ RESTORE_TROUBLE = gauge(
 TARGET_ERRORS = counter(
     "kafka_producer_errors_total",
     "errors",
-    "Errors of the target that this run has met, each time that one kept a partition from moving.",
+    "Errors of the target in this run, each counted when it stops the progress of a partition.",
 )
 STORE_ERRORS = counter(
     "s3_client_errors_total",

@@ -27,7 +27,8 @@ MESSAGES_WRITTEN = counter(
 MESSAGES_REWINDED = counter(
     "egress_messages_rewinded_total",
     "records",
-    "Records that this run has read from the source in vain, as another writer was faster.",
+    "Records that this run has read from the source in vain, as another writer archived them"
+    " first.",
     labels=_THEIRS,
 )
 SEGMENTS_WRITTEN = counter(
@@ -39,13 +40,13 @@ SEGMENTS_WRITTEN = counter(
 SEGMENTS_REWINDED = counter(
     "egress_segments_rewinded_total",
     "segments",
-    "Segments that this run has written in vain, as another writer was faster.",
+    "Segments that this run has written in vain, as another writer archived their records first.",
     labels=_THEIRS,
 )
 SOURCE_ERRORS = counter(
     "kafka_consumer_errors_total",
     "errors",
-    "Errors of the source that this run has met, each time that something failed by one.",
+    "Errors of the source in this run, counted each time that one makes an operation fail.",
 )
 STORE_ERRORS = counter(
     "s3_client_errors_total",
@@ -74,21 +75,21 @@ STABLE_END = gauge(
 ARCHIVE_LAG = gauge(
     "towpath_archive_lag_offsets",
     "offsets",
-    "How many offsets at the source are not archived.",
+    "Number of offsets at the source that are not archived.",
     labels=_PLACE,
 )
 ARCHIVE_LAG_BYTES = gauge(
     "towpath_archive_lag_bytes",
     "bytes",
-    "How many bytes at the source are not archived, about, by the size of what was archived"
-    " before.",
+    "Approximate bytes at the source that are not archived, estimated from the size of what was"
+    " archived before.",
     labels=_PLACE,
 )
 EXPOSED = gauge(
     "towpath_archive_rpo_seconds",
     "seconds",
-    "For how long the oldest offset that is not archived may have waited: what a disaster at the"
-    " source would take now. Up to `segments.max_age` is as the file asks.",
+    "Longest time that the oldest unarchived offset may have waited: the last records, in seconds,"
+    " that a disaster at the source would destroy now. Values up to `segments.max_age` are normal.",
     labels=_PLACE,
 )
 ARCHIVE_GAPS = gauge(
@@ -101,8 +102,8 @@ ARCHIVE_GAPS = gauge(
 ARCHIVE_CUTS = gauge(
     "towpath_archive_source_cuts",
     "cuts",
-    "How often the log was cut at the source below what was archived, so that another history of"
-    " the partition began.",
+    "Number of times that the source's log was truncated below the archived end, so that another"
+    " history of the partition began.",
     labels=_PLACE,
 )
 ARCHIVE_PARTITIONS = gauge(
@@ -117,7 +118,7 @@ ARCHIVE_VERSION = gauge(
 LAST_COMMIT = gauge(
     "towpath_archive_last_commit_timestamp_seconds",
     "seconds since 1970",
-    "When the commit log got its newest entry, a heartbeat if nothing else.",
+    "Time of the newest entry of the commit log; a run without news writes heartbeats.",
 )
 CYCLES = counter("towpath_archive_cycles_total", "cycles", "Cycles of the run that have ended.")
 CYCLES_FAILED = counter(
@@ -135,7 +136,7 @@ FAILURES = counter(
 ARCHIVE_THROTTLED = counter(
     "towpath_archive_throttled_seconds_total",
     "seconds",
-    "Seconds for which brokers of the source throttled the run.",
+    "Time for which brokers of the source throttled this run.",
 )
 ARCHIVE_TROUBLE = gauge(
     "towpath_archive_trouble",

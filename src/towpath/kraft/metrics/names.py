@@ -32,35 +32,37 @@ KRAFT_STAGE = gauge(
 KRAFT_ALARM = gauge(
     "towpath_kraft_alarm",
     "1",
-    "1 while an alarm is raised: going on as if nothing was would lose the cluster.",
+    "1 while an alarm is raised: to continue regardless could lose the cluster.",
     labels=("alarm",),
 )
 KRAFT_DIFFERENCES = gauge(
     "towpath_kraft_differences",
     "things",
-    "What is not equal in ZooKeeper and the metadata log. No series while they are not compared.",
+    "Differences between ZooKeeper and the metadata log, by kind. No series while they are not"
+    " compared.",
     labels=("kind",),
 )
 KRAFT_BROKERS = gauge(
     "towpath_kraft_brokers",
     "brokers",
-    "Brokers that run in a mode; those that do not answer have the mode `none`.",
+    "Number of brokers by the mode in which they run; those that do not answer have the mode"
+    " `none`.",
     labels=("mode",),
 )
 KRAFT_UNSEEN = gauge(
     "towpath_kraft_unseen",
     "things",
-    "Nodes and stores that could not be looked at.",
+    "Nodes and stores of metadata that could not be observed.",
 )
 KRAFT_LOOK = gauge(
     "towpath_kraft_last_look_timestamp_seconds",
     "seconds",
-    "When the cluster was last looked at, since 1970.",
+    "Time of the last observation of the cluster, since 1970.",
 )
 KRAFT_STEP = gauge(
     "towpath_kraft_step_begun_timestamp_seconds",
     "seconds",
-    "When the step that is being done was begun, since 1970. No series between steps.",
+    "Time at which the current step began, since 1970. No series between steps.",
 )
 
 ALL: tuple[Metric, ...] = (

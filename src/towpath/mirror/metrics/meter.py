@@ -213,7 +213,7 @@ class LinkMeter(Meter[Reading]):
         self._began = time.monotonic()
 
     def round_ended(self) -> None:
-        """Count a round."""
+        """Count a round that ended, and record how long it took."""
         with self._lock:
             now = time.monotonic()
             took, self._began = now - self._began, now

@@ -12,153 +12,172 @@ _PLACE = ("topic", "partition")
 TOPICS_CREATED = counter(
     "redpanda_migrator_topics_created_total",
     "topics",
-    "Topics created on the target; without those that were there already.",
+    "Topics that were created on the target, not counting those that existed before.",
 )
 TOPIC_CREATE_ERRORS = counter(
     "redpanda_migrator_topic_create_errors_total",
     "steps",
-    "Steps that should create a topic or let it grow, and failed.",
+    "Failed steps that should create a topic on the target, or add partitions to one.",
 )
 TOPIC_CREATE_LATENCY = summary(
     "redpanda_migrator_topic_create_latency_ns",
     "nanoseconds",
-    "How long requests took that created topics, for each topic its share: the time of its request"
-    " divided by the topics in it.",
+    "Time that requests to create topics on the target took; each topic counts with its share, the"
+    " time of its request divided by the number of topics in it.",
 )
 SCHEMAS_CREATED = counter(
     "redpanda_migrator_sr_schemas_created_total",
     "schemas",
-    "Versions of subjects that were registered on the target; without those that were there"
-    " already.",
+    "Versions of schemas that were registered on the target, not counting those that existed"
+    " before.",
 )
 SCHEMA_CREATE_ERRORS = counter(
     "redpanda_migrator_sr_schema_create_errors_total",
     "steps",
-    "Steps that should register versions of a subject, and failed.",
+    "Failed steps that should register versions of a schema on the target.",
 )
 SCHEMA_CREATE_LATENCY = summary(
     "redpanda_migrator_sr_schema_create_latency_ns",
     "nanoseconds",
-    "How long registrations of schemas took, for each version its share of its step.",
+    "Time that registrations of schemas on the target took; each version counts with its share of"
+    " its step.",
 )
 COMPATIBILITY_UPDATES = counter(
     "redpanda_migrator_sr_compatibility_updates_total",
     "updates",
-    "Subjects of the target that got the compatibility, the mode or the normalization of the"
+    "Changes of a subject's compatibility, mode or normalization on the target to that of the"
     " source.",
 )
 COMPATIBILITY_UPDATE_ERRORS = counter(
     "redpanda_migrator_sr_compatibility_update_errors_total",
     "steps",
-    "Steps that should set the compatibility, the mode or the normalization of a subject, and"
-    " failed.",
+    "Failed steps that should set a subject's compatibility, mode or normalization on the target.",
 )
 COMPATIBILITY_UPDATE_LATENCY = summary(
     "redpanda_migrator_sr_compatibility_update_latency_ns",
     "nanoseconds",
-    "How long steps took that set the compatibility, the mode or the normalization of a subject.",
+    "Time of steps that set a subject's compatibility, mode or normalization on the target.",
 )
-REDPANDA_LAG = gauge("redpanda_lag", "records", "The same as `towpath_lag_records`.", labels=_PLACE)
+REDPANDA_LAG = gauge(
+    "redpanda_lag",
+    "records",
+    "Source offsets that are not copied yet, with the name of Redpanda Connect's migrator; the"
+    " values are those of `towpath_lag_records`.",
+    labels=_PLACE,
+)
 
 _GROUP = ("group",)
 OFFSETS_TRANSLATED = counter(
     "redpanda_migrator_cg_offsets_translated_total",
     "positions",
-    "Positions of the group that were translated to be written on the target. With more than 1,000"
-    " groups the label is empty, and the value is their sum; so it is in all metrics of groups.",
+    "Positions of a consumer group that were translated to be written on the target. With more"
+    " than 1,000 groups the label is empty, and the value is the sum of all groups.",
     labels=_GROUP,
 )
 TRANSLATION_ERRORS = counter(
     "redpanda_migrator_cg_offset_translation_errors_total",
     "positions",
-    "Positions of the group in mirrored topics that could not be translated, at each sync again.",
+    "Positions of a consumer group in mirrored topics that could not be translated; each sync"
+    " counts them again. With more than 1,000 groups the label is empty, and the value is the sum"
+    " of all groups.",
     labels=_GROUP,
 )
 TRANSLATION_LATENCY = summary(
     "redpanda_migrator_cg_offset_translation_latency_ns",
     "nanoseconds",
-    "How long the translation of the group's positions took in each sync.",
+    "Time that each sync took to translate the positions of a consumer group. With more than 1,000"
+    " groups the label is empty, and the values are the sums of all groups.",
     labels=_GROUP,
 )
 OFFSETS_COMMITTED = counter(
     "redpanda_migrator_cg_offsets_committed_total",
     "positions",
-    "Positions of the group that were written on the target and read back.",
+    "Positions of a consumer group that were written on the target and read back. With more than"
+    " 1,000 groups the label is empty, and the value is the sum of all groups.",
     labels=_GROUP,
 )
 COMMIT_ERRORS = counter(
     "redpanda_migrator_cg_offset_commit_errors_total",
     "positions",
-    "Positions of the group whose write was refused, or not answered.",
+    "Positions of a consumer group whose write on the target was refused or not answered. With"
+    " more than 1,000 groups the label is empty, and the value is the sum of all groups.",
     labels=_GROUP,
 )
 COMMIT_LATENCY = summary(
     "redpanda_migrator_cg_offset_commit_latency_ns",
     "nanoseconds",
-    "How long writing the group's positions and reading them back took: its share of the sync.",
+    "Time to write the positions of a consumer group on the target and to read them back, as the"
+    " group's share of the sync. With more than 1,000 groups the label is empty, and the values"
+    " are the sums of all groups.",
     labels=_GROUP,
 )
 
 INFO = gauge(
-    "towpath_info", "1", "Which Towpath mirrors which link; always 1.", labels=("version", "link")
+    "towpath_info",
+    "1",
+    "Always 1; the labels tell the version of Towpath and the name of the link.",
+    labels=("version", "link"),
 )
 DETAIL = gauge(
     "towpath_detail_info",
     "1",
-    "Whether each `partition`, each `topic` or the `link` has series of its own; always 1.",
+    "Always 1; the label tells whether each `partition`, each `topic` or only the `link` has its"
+    " own series.",
     labels=("detail",),
 )
 RECORDS_COPIED = counter(
     "towpath_records_copied_total",
     "records",
-    "Records that this run copied, as far as the ledger tells.",
+    "Records that this run copied to the target, as recorded in the ledger.",
     labels=_PLACE,
 )
 BYTES_COPIED = counter(
     "towpath_bytes_copied_total",
     "bytes",
-    "Bytes of record batches, compressed as they are, that this run copied.",
+    "Bytes of record batches that this run copied to the target, counted as they are compressed.",
     labels=_PLACE,
 )
 LAG_RECORDS = gauge(
     "towpath_lag_records",
     "records",
-    "Source offsets that are not copied yet; no series where the source does not tell its end.",
+    "Source offsets that are not copied yet; no series while the end of the source's log is"
+    " unknown.",
     labels=_PLACE,
 )
 LAG_SECONDS = gauge(
     "towpath_lag_seconds",
     "seconds",
-    "Age of the last copied record while there is lag, else 0, the largest of several partitions;"
-    " no series where it is not known, or where it is 0 of some of them and not known of others.",
+    "Age of the last copied record while there is lag, else 0; of several partitions the largest."
+    " No series while it is unknown, or unknown for some partitions and 0 for all others.",
     labels=_PLACE,
 )
 GAPS = gauge(
     "towpath_gaps",
     "gaps",
-    "Gaps that the ledger holds: ranges of source offsets that were lost before they were copied;"
-    " without those that all groups had read before they were deleted.",
+    "Gaps in the ledger: ranges of source offsets that were deleted before they were copied, not"
+    " counting those that all consumer groups had read before.",
     labels=_PLACE,
 )
 GAP_OFFSETS = gauge(
     "towpath_gap_offsets",
     "offsets",
-    "Source offsets in the gaps that `towpath_gaps` counts.",
+    "Source offsets that were deleted before they were copied: those in the gaps that"
+    " `towpath_gaps` counts.",
     labels=_PLACE,
 )
 ARCHIVED_RECORDS = gauge(
     "towpath_records_from_archive",
     "records",
-    "Records that came from an archive, as the source had deleted them (`records.on_gap: archive`),"
-    " since the mirror topic was begun.",
+    "Records that were copied from an archive since the mirror topic was created, as the source"
+    " had deleted them (`records.on_gap: archive`).",
     labels=_PLACE,
 )
 DELETED_RECORDS = gauge(
     "towpath_records_deleted_on_target",
     "records",
-    "Records, at most, that were copied, that the target has deleted since, and that the source"
-    " still has; without those that the source's own retention deletes soon, and without topics"
-    " that `topics.may_delete` names.",
+    "Copied records, at most, that the target has deleted and the source still has; without those"
+    " that the source's own retention deletes soon, and without topics that `topics.may_delete`"
+    " names.",
     labels=_PLACE,
 )
 QUARANTINED_RECORDS = gauge(
@@ -206,8 +225,8 @@ UNCHANGED_IDS = gauge(
 PARTITION_STATE = gauge(
     "towpath_partition_state",
     "partitions",
-    "1 with the state that the partition is in, as `towpath status` shows it; of a topic or link:"
-    " how many partitions are in that state. No series with 0.",
+    "1 for the state of the partition, as `towpath status` shows it; for a topic or link, the"
+    " number of its partitions in each state. No series with 0.",
     labels=(*_PLACE, "state"),
 )
 PARTITIONS = gauge(
@@ -216,34 +235,35 @@ PARTITIONS = gauge(
 MAPPED_PARTITIONS = gauge(
     "towpath_mapped_partitions",
     "partitions",
-    "Partitions whose records have other offsets on the target.",
+    "Partitions whose records have other offsets on the target than at the source.",
 )
 UNKNOWN_LAG = gauge(
     "towpath_unknown_lag_partitions",
     "partitions",
-    "Partitions whose end the source does not tell now; they are missing in the lags.",
+    "Partitions whose log end at the source is unknown at present; the lag metrics do not count"
+    " them.",
 )
 UNKNOWN_LAG_TIME = gauge(
     "towpath_unknown_lag_time_partitions",
     "partitions",
-    "Partitions with a lag whose age is not known, as none of their records was copied yet; those"
-    " without a known lag included.",
+    "Partitions whose lag in seconds is unknown, as none of their records was copied yet, or as"
+    " their log end at the source is unknown.",
 )
-ROUNDS = counter("towpath_rounds_total", "rounds", "Rounds of copying that ended.")
+ROUNDS = counter("towpath_rounds_total", "rounds", "Rounds of copying that have ended.")
 SLOTS = gauge(
     "towpath_slots",
     "slices",
-    "How many slices Spark runs at the same time; it follows executors that join or vanish.",
+    "Number of slices that Spark can run at the same time; it changes as executors join or vanish.",
 )
 ROUND_SECONDS = gauge(
     "towpath_round_seconds",
     "seconds",
-    "How long the last round of copying took; no series before one ended.",
+    "Duration of the last round of copying; no series before one has ended.",
 )
 ROUNDS_FAILED = counter(
     "towpath_rounds_failed_total",
     "rounds",
-    "Rounds of copying that failed and were begun again, by the error's stable code.",
+    "Rounds of copying that failed and were begun again, by the code of the error.",
     labels=("reason",),
 )
 STEPS_DONE = counter(
@@ -255,8 +275,8 @@ STEPS_DONE = counter(
 STEPS_FAILED = counter(
     "towpath_steps_failed_total",
     "steps",
-    "Steps on the target that failed, by the words of `towpath plan` and the error's stable code;"
-    " they are tried again.",
+    "Failed steps on the target, by the words of `towpath plan` and the code of the error; they"
+    " are tried again.",
     labels=("subject", "do", "reason"),
 )
 LEFT_OUT = gauge(
@@ -271,66 +291,67 @@ LEFT_OUT = gauge(
 THROTTLED = counter(
     "towpath_throttled_seconds_total",
     "seconds",
-    "How long brokers of the `source` and the `target` asked this run to wait, because of quotas;"
-    " what they asked slices is added when their round ends.",
+    "Time for which brokers of the `source` or the `target` asked this run to wait, because of"
+    " quotas. The waits of a slice are added when its round ends.",
     labels=("side",),
 )
 MAX_RATE = gauge(
     "towpath_max_rate_bytes_per_second",
     "bytes per second",
-    "The limits of copying that hold (`run.max_rate`, `towpath rate`): that of the link without"
-    " `topic`, and those of topics while they are at most 1,000. No series where there is no"
-    " limit.",
+    "Rate limits of copying in force (`run.max_rate`, `towpath rate`): that of the link with an"
+    " empty `topic`, and those of topics while there are at most 1,000 of them. No series without"
+    " a limit.",
     labels=("topic",),
 )
 MAX_RATE_WAITS = counter(
     "towpath_max_rate_wait_seconds_total",
     "seconds",
-    "How long slices waited for the limits of copying (`run.max_rate`, `towpath rate`), the seconds"
-    " of all slices added up.",
+    "Time that slices waited because of the rate limits of copying (`run.max_rate`, `towpath"
+    " rate`), summed over all slices.",
     labels=("topic",),
 )
 RETENTION_HELD = gauge(
     "towpath_retention_held",
     "topics",
-    "Topics that have caught up and from whose mirror topics retention or compaction stays held"
-    " back, as the target would delete what the source keeps.",
+    "Mirror topics that have caught up, but do not get the source's retention or compaction yet,"
+    " as the target would then delete records that the source keeps.",
 )
 EVENTS_LOST = counter(
     "towpath_events_lost_total",
     "events",
-    "Events of this run that are missing in the topic `__towpath_events`.",
+    "Events of this run that could not be written to the topic `__towpath_events`.",
 )
 SCHEMA_IDS_AWAITED = gauge(
     "towpath_schema_ids_awaited",
     "ids",
-    "Ids of schemas that records name and whose id on the target is not known yet; the partitions"
-    " wait. No series without `schemas.ids: translate`.",
+    "Schema ids in records whose id on the target is not known yet, so that their partitions wait."
+    " No series without `schemas.ids: translate`.",
 )
 SCHEMA_IDS_UNTRANSLATED = gauge(
     "towpath_schema_ids_untranslated",
     "ids",
-    "Ids in records for which it was decided that they have no id on the target, by the code of"
-    " the reason (`towpath explain`).",
+    "Schema ids in records that have no id on the target, as was decided, by the code of the"
+    " reason (`towpath explain`).",
     labels=("reason",),
 )
 GROUPS_AGE = gauge(
     "towpath_groups_sync_age_seconds",
     "seconds",
-    "How long ago the last sync of groups ended in which all were looked at and no answer was lost;"
-    " before the first one, since the run began. No series where the file has no `groups`.",
+    "Time since the end of the last sync of consumer groups in which every group was read and no"
+    " answer was lost; before the first one, time since the run began. No series if the file has"
+    " no `groups`.",
 )
 GROUP_POSITIONS = gauge(
     "towpath_group_positions",
     "positions",
-    "Positions of groups by what the last sync came to (docs/groups.md).",
+    "Positions of consumer groups, by the outcome of the last sync (docs/groups.md).",
     labels=("outcome",),
 )
 SCHEMAS_AGE = gauge(
     "towpath_schemas_look_age_seconds",
     "seconds",
-    "How long ago both schema registries were looked at; before the first such look, since the run"
-    " began. No series where the file has no `schemas`.",
+    "Time since both schema registries were last read; before the first time, time since the run"
+    " began. No series if the file has no `schemas`.",
 )
 SCHEMA_VERSIONS = gauge(
     "towpath_schema_versions",
@@ -342,14 +363,14 @@ SCHEMA_VERSIONS = gauge(
 SCHEMAS_SKIPPED = gauge(
     "towpath_schemas_skipped",
     "things",
-    "Subjects, versions and settings of subjects that are left out, by the reason"
+    "Subjects, versions and settings of subjects that are not mirrored, by the reason"
     " (docs/schemas.md); `towpath schemas diff` names them.",
     labels=("reason",),
 )
 REGISTRY_REQUESTS = counter(
     "towpath_registry_requests_total",
     "requests",
-    "Requests to the schema registries, by `side`, those that were repeated included.",
+    "Requests to the schema registries, by `side`, including repeated ones.",
     labels=("side",),
 )
 TROUBLE = gauge(
@@ -360,7 +381,8 @@ TROUBLE = gauge(
 LAST_LOOK = gauge(
     "towpath_last_look_timestamp_seconds",
     "seconds since 1970",
-    "When both clusters and the ledger were last looked at; all partitions are told as of then.",
+    "Time at which both clusters and the ledger were last read; the values of all partitions are"
+    " from that time.",
 )
 
 ALL = (
