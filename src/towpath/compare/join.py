@@ -53,7 +53,7 @@ class Portion:
 
     @property
     def own_clock(self) -> bool:
-        """Whether some batch has LogAppendTime."""
+        """Whether the broker set the timestamps of some batch (LogAppendTime)."""
         return any((p.rows[:, wire.ATTRIBUTES] & wire.LOG_APPEND_TIME).any() for p in self.pieces)
 
     def timeless(self) -> Portion:

@@ -271,7 +271,7 @@ class Comparison:
 
 
 def tallied(tallies: Iterable[Tally]) -> Tally:
-    """Add up several tallies."""
+    """Add up the tallies of several ranges."""
     counts = Counter[str]()
     for each in tallies:
         counts.update(dict(each))

@@ -79,7 +79,7 @@ class Renaming:
 
     @property
     def whole(self) -> str:
-        """The template that keeps names."""
+        """The template that leaves names unchanged."""
         return f"{{{self.what}}}"
 
     def check(self) -> None:

@@ -42,7 +42,7 @@ class Packer:
 
     @property
     def size(self) -> int:
-        """Size in bytes before compression."""
+        """Size of the packed runs in bytes, before compression."""
         return len(self._skipped) + len(self._skipped_there) + len(self._lengths)
 
     def add(self, run: Run) -> None:

@@ -58,7 +58,7 @@ class _Copying(_State):
     """A state in which records are copied."""
 
     def seal(self, by: Mover, deadline: int) -> Sealed:
-        """Copy nothing more."""
+        """Stop copying, with the next attempt to seal the link."""
         attempt = self.entry.attempt + 1
         return Sealed(
             self._moved(Stage.SEALED, by, attempt=attempt, waits_for="fences", deadline=deadline)
@@ -77,7 +77,7 @@ class Draining(_Copying):
     """Producers have stopped, and the rest is being copied."""
 
     def give_up(self, by: Mover) -> Running:
-        """Go on as before."""
+        """Return to copying while producers write."""
         return Running(self._moved(Stage.RUNNING, by))
 
 
@@ -85,7 +85,7 @@ class Sealed(_State):
     """Nothing is copied, and nothing was written yet that stays."""
 
     def undo(self, by: Mover) -> Running:
-        """Go on as before."""
+        """Remove the seal, and return to copying."""
         return Running(self._moved(Stage.RUNNING, by))
 
     def commit(self, by: Mover, deadline: int, **known: int) -> Committed:

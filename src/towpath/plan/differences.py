@@ -56,17 +56,17 @@ class Differences:
 
     @property
     def steps(self) -> tuple[Step, ...]:
-        """All steps, subject by subject."""
+        """The steps of all subjects, one subject after the other."""
         return tuple(step for part in self.parts for step in part.found.steps)
 
     @property
     def notes(self) -> tuple[Note, ...]:
-        """All notes."""
+        """The notes of all subjects."""
         return tuple(note for part in self.parts for note in part.found.notes)
 
     @property
     def problems(self) -> tuple[Problem, ...]:
-        """All problems."""
+        """The problems of all subjects."""
         return tuple(problem for part in self.parts for problem in part.found.problems)
 
 

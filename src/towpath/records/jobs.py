@@ -215,7 +215,7 @@ class ClientPool:
 
     @contextmanager
     def one(self) -> Iterator[Client]:
-        """Lend an unused client."""
+        """Lend an unused client to the body of a `with` statement."""
         client = self._take()
         try:
             yield client

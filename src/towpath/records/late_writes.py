@@ -45,7 +45,7 @@ class LateWrites:
         self.before, self._doubtful = False, True
 
     def begin(self, number: int, follows: int = 0, *, whole: bool = True) -> bool:
-        """Begin a round, or plan it again.
+        """Begin a round, or plan the current round again.
 
         Args:
             number: The number of the round.

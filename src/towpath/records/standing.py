@@ -120,7 +120,7 @@ class Standing:
         self.position = replace(self.position, target=max(target, self.position.target))
 
     def change_to(self, change: RecordChange) -> None:
-        """Copy records after the position under another change."""
+        """Change the copies of records after the position by other rules than before."""
         here = self.position.source, self.position.target, change.digest
         self.change, self.changed = change, (*self.changed, here)
 

@@ -31,7 +31,7 @@ class NoSchemas:
         return ObservedSchemas()
 
     def again(self, seen: ObservedSchemas) -> ObservedSchemas:
-        """Return the same observation."""
+        """Return the observation unchanged, as there is no registry to ask."""
         return seen
 
     def diff(self, seen: ObservedSchemas, around: SubjectContext) -> Difference[SchemaStep]:

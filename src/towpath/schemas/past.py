@@ -40,7 +40,7 @@ class Past:
     _read: dict[_Key, Journal] = field(default_factory=dict)
 
     def read(self, journal: Mapping[_Key, Journal]) -> None:
-        """Update from the journal."""
+        """Update the state of the steps from the link's journal of steps."""
         fresh = {
             key: entry
             for key, entry in journal.items()

@@ -68,7 +68,7 @@ class _TopicComparison:
 
     @property
     def kept(self) -> frozenset[str]:
-        """The configs that stay withheld."""
+        """The configs that stay withheld from the mirror topic."""
         if not self.filled:
             return frozenset(self.waiting)
         return frozenset(self.waiting.keys() & (self.late | withheld(self.foreseen)))

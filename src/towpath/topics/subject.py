@@ -169,7 +169,7 @@ class TopicClient:
         return present(steps, self.link.target)
 
     def apply(self, steps: Sequence[TopicStep]) -> Changed:
-        """Apply steps of one kind together, each about another thing."""
+        """Apply steps of one kind together, each to another topic."""
         return apply_all(steps, self.link.target)
 
     def settle(self, steps: Sequence[TopicStep]) -> Mapping[str, SettledStep]:

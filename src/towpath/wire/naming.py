@@ -161,7 +161,7 @@ class IdCounter:
 
     @property
     def found(self) -> NamedIds:
-        """The counts so far."""
+        """The schema ids found so far, and the counts of records without one."""
         rows = self._table[self._table[:, _KIND] > 0]
         ids = sorted(map(_named, rows.tolist()), key=_order)
         state = list(map(int, self._state))

@@ -97,7 +97,7 @@ class PartitionPieces:
 
     @property
     def holes(self) -> tuple[ReplicatorPiece, ...]:
-        """Offsets that no object has."""
+        """Ranges of offsets that no object of the bucket has."""
         return tuple(each for each in self.pieces if each.source is None)
 
 

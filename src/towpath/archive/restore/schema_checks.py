@@ -36,7 +36,7 @@ _OVERRIDE = "READONLY_OVERRIDE"
 
 
 def stopping(found: PlacedDifference, rules: RestoredSchemas) -> Iterator[Problem]:
-    """Yield why restored records would refer to a wrong or a missing schema.
+    """Yield reasons why restored records would refer to a wrong or a missing schema.
 
     Args:
         found: What differs.

@@ -68,7 +68,7 @@ class Tools:
 
     @property
     def patience(self) -> Deadline:
-        """A new deadline for one write to ZooKeeper."""
+        """The deadline of a write to ZooKeeper that begins now."""
         return Deadline.after(self.config.limits.start)
 
     def wait(self, what: str, limit: str, missing: Missing) -> StepFacts:

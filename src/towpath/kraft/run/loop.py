@@ -91,7 +91,7 @@ class RunEnd:
 
     @property
     def reached(self) -> bool:
-        """Whether the goal was reached."""
+        """Whether the run reached its goal."""
         return not self.refused and not self.stopped
 
 

@@ -19,7 +19,7 @@ class InZooKeeper:
     stage: ClassVar[Stage] = Stage.ZOOKEEPER
 
     def provision(self) -> Provisioned:
-        """Start controllers with the flag."""
+        """Start controllers with the migration's flag."""
         return Provisioned()
 
     def tidy(self) -> InZooKeeper:

@@ -47,7 +47,7 @@ class ZooKeeper:
         return self.open(Deadline.after(OPEN_SECONDS))
 
     def open(self, deadline: Deadline) -> Self:
-        """Open the session; see `__enter__`."""
+        """Open the session with ZooKeeper."""
         self._session.open(deadline)
         return self
 

@@ -101,7 +101,7 @@ class CutoverReport:
 
     @property
     def notes(self) -> tuple[Note, ...]:
-        """Notes for people."""
+        """The notes of a cutover, as far as it got."""
         made = self.settled or self.synced
         taken = self.progress.takeover if self.progress else ""
         return (

@@ -118,7 +118,7 @@ class Table:
 
     @property
     def held(self) -> Mapping[TopicPartition, Assignment]:
-        """The partitions of all slices."""
+        """The partitions of all slices, each with its position."""
         return {tp: a for hand in self.hands for tp, a in hand.held.items()}
 
     def is_crowded(self, slots: int) -> bool:

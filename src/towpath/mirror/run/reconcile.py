@@ -208,12 +208,12 @@ Shape = dict[tuple[Side, TopicName], tuple[TopicId, int]]
 
 
 def shape(config: LinkConfig, source: Admin, target: Admin) -> Shape:
-    """Return the shape of both clusters, which changes when topics appear, vanish or grow."""
+    """Return ids and partition counts of topics: they change as topics appear, vanish or grow."""
     return _shape(config, source.topics.describe(), target.topics.describe)
 
 
 def shape_of(config: LinkConfig, found: Differences) -> Shape:
-    """Return the shape of both clusters, from an earlier look."""
+    """Return ids and partition counts of topics, as an earlier look at both clusters found them."""
     seen = found.of(TOPICS).seen
     return _shape(
         config,

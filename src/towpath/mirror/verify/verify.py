@@ -76,7 +76,7 @@ class Scope:
 
     @property
     def whole(self) -> bool:
-        """Whether all records are compared."""
+        """Whether all records are compared, not a sample or a part."""
         return self.sample is None and not self.narrowed
 
     @property

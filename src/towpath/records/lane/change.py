@@ -62,7 +62,7 @@ class LaneChange:
         return self._changer_of(self._change).apply(source, first, end)
 
     def others(self, source: OpenedBatches, first: int) -> Iterator[OpenedBatches]:
-        """Yield the records as changed under earlier changes that may have been in force."""
+        """Yield the records as earlier changes would make them, which may have been in force."""
         for change in self._others:
             changed = self._changer_of(change).apply(source, first)
             if not changed.unknown:

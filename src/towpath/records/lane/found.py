@@ -23,7 +23,7 @@ class Found:
         self.stand(standing)
 
     def stand(self, standing: Standing) -> None:
-        """Continue from `standing`."""
+        """Continue from the position in `standing`."""
         self._passed, self._end = standing.passed, standing.tail_end
         self._reached, self._grown = standing.position.source, 0
 

@@ -66,7 +66,7 @@ class Intake:
         self.stand(standing)
 
     def stand(self, standing: Standing) -> None:
-        """Continue from `standing`."""
+        """Continue from the position in `standing`."""
         self.expected = standing.position.source
         self.epoch = standing.position.epoch
         self._sequence = standing.position.sequence

@@ -130,7 +130,7 @@ class Fetcher(Generic[R]):
         self._wants.park(reader)
 
     def room(self, reader: R) -> None:
-        """Fetch again for `reader` if it was held back and now has room."""
+        """Fetch again for a paused `reader`, if it has room again."""
         self._wants.room(reader)
 
     def refill(self) -> None:

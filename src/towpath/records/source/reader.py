@@ -137,7 +137,7 @@ class Feed(Protocol[R_contra]):
         """Stop feeding `reader` after a damaged batch, and use another source next time."""
 
     def room(self, reader: R_contra) -> None:
-        """Continue with `reader` if it was held back and now has room."""
+        """Continue to feed a paused `reader`, if it has room again."""
 
     def refill(self) -> None:
         """Continue with readers that waited for memory, as far as memory allows."""

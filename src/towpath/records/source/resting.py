@@ -115,7 +115,7 @@ class RestingFetcher(Fetcher[R]):
         super().moved(reader, after)
 
     def room(self, reader: R) -> None:
-        """Fetch again for `reader` if it was held back and now has room."""
+        """Fetch again for a paused `reader`, if it has room again."""
         self._resting.room(reader)
         super().room(reader)
 

@@ -150,7 +150,7 @@ class Wants(Generic[R]):
         self._parked.add(reader)
 
     def room(self, reader: R) -> None:
-        """Request for a reader again if it was held back and now has room."""
+        """Request for a paused reader again, if it has room again."""
         tp = reader.source
         held = tp in self._full and reader.held < self._budget.room // 2
         if self._parked.leave(tp) or held:

@@ -57,7 +57,7 @@ class Resuming:
         *,
         claimed: bool,
     ) -> Standing:
-        """Return a partition's position.
+        """Return the position from which a run continues to copy a partition.
 
         Args:
             a: The partition.

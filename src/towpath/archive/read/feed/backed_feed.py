@@ -132,7 +132,7 @@ class BackedFeed:
         self._of(lane).doubt(lane)
 
     def room(self, lane: Lane) -> None:
-        """Go on with `reader` if it was held back and now has room."""
+        """Continue to fill the paused queue of a lane, if it has room again."""
         self._of(lane).room(lane)
 
     def refill(self) -> None:

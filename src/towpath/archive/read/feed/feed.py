@@ -106,13 +106,13 @@ class SupplyFeed:
         self.remove(lane)
 
     def room(self, lane: Lane) -> None:
-        """Go on with `reader` if it was held back and now has room."""
+        """Continue to fill the paused queue of a lane, if it has room again."""
         reading = self._readings.get(lane.source)
         if reading is not None:
             self._go_on(reading)
 
     def refill(self) -> None:
-        """Go on with readers that waited for memory, as far as there is memory now."""
+        """Continue with lanes that waited for memory, as far as there is memory now."""
         for reading in [*self._active]:
             self._go_on(reading)
         self._fill()

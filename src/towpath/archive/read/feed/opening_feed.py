@@ -116,7 +116,7 @@ class OpeningFeed:
             self._feed.doubt(lane)
 
     def room(self, lane: Lane) -> None:
-        """Go on with `reader` if it was held back and now has room."""
+        """Continue to fill the paused queue of a lane, if it has room again."""
         if self._feed is not None:
             self._feed.room(lane)
 

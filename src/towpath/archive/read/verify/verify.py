@@ -1,4 +1,4 @@
-"""The whole of `towpath archive verify`."""
+"""Verification of an archive: all that `towpath archive verify` does."""
 
 from __future__ import annotations
 

@@ -118,7 +118,7 @@ class RangeReader:
 
     @property
     def source(self) -> TopicPartition:
-        """The partition."""
+        """The partition to read."""
         return self._source
 
     @property
